@@ -1,0 +1,1 @@
+"""Ways to get a completion, one per file."""

@@ -1,0 +1,1 @@
+"""Records, params, errors and artifacts; imports nothing else of the project."""

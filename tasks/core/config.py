@@ -1,0 +1,214 @@
+"""Typed params: one section of ``params.yaml`` per class, every field with its meaning.
+
+``params.yaml`` is the nano profile; ``experiments/profiles/*.yaml`` are overlays for larger scales. Unknown keys are
+errors, so that a misspelt param cannot silently do nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tasks.core.errors import ConfigError
+
+
+class Section(BaseModel):
+    """Base of all sections: immutable, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tools(Section):
+    """Limits of the three tools: what a model sees of a result (DESIGN.md section 4)."""
+
+    read_lines: int = Field(1000, ge=1, description="lines read_file returns when no range, or a longer one, is asked for")
+    grep_lines: int = Field(200, ge=1, description="result lines (matches, files or counts) grep returns at most")
+    glob_paths: int = Field(100, ge=1, description="paths glob returns at most")
+    line_chars: int = Field(400, ge=20, description="characters of one line shown; the rest is cut with a mark")
+    output_chars: int = Field(30_000, ge=200, description="characters of one observation shown at most")
+    context_lines: int = Field(0, ge=0, description="lines of context around a match in content mode")
+    timeout_seconds: float = Field(10.0, gt=0, description="wall time one call may take")
+    concurrency: int = Field(8, ge=1, description="ripgrep processes running at once in this process")
+
+
+class Agent(Section):
+    """The multi-turn parallel loop (FuseSearch algorithm 1)."""
+
+    prompt: Literal["full", "nano"] = Field("full", description="system prompt under tasks/agents/prompts")
+    mode: Literal["parallel", "sequential"] = "parallel"
+    max_turns: int = Field(12, ge=1, description="assistant messages at most; the last one must answer")
+    max_calls_per_turn: int = Field(8, ge=1, description="calls of one turn that are run; further ones become errors")
+    max_context_tokens: int = Field(32_768, ge=64, description="context at which the episode is ended")
+    max_new_tokens: int = Field(2048, ge=8, description="tokens sampled for one turn at most")
+    issue_chars: int = Field(20_000, ge=100, description="characters of the issue shown to the model")
+    history_scope: Literal["turn", "call"] = Field(
+        "turn", description="history H of equation 3: earlier turns, or also earlier calls of the turn"
+    )
+
+
+class Mine(Section):
+    """Where raw pairs come from."""
+
+    source: Literal["synthetic", "git", "github", "benchmark"] = "synthetic"
+    packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
+    per_repository: int = Field(60, ge=1, description="synthetic: pairs kept per repository at most")
+    attempts_per_repository: int = Field(400, ge=1, description="synthetic: mutants tried per repository at most")
+    seconds_per_repository: float = Field(60.0, gt=0, description="synthetic: wall time per repository at most")
+    example_timeout_seconds: float = Field(3.0, gt=0, description="synthetic: time limit for the doctests of one mutant")
+    memory_mb: int = Field(2048, ge=64, description="synthetic: address-space limit of a doctest process beyond its start")
+    workers: int = Field(2, ge=1, description="processes")
+
+
+class Filter(Section):
+    """Rules that drop raw pairs; each is counted under its name (FuseSearch 3.3)."""
+
+    min_issue_chars: int = Field(40, ge=0)
+    max_issue_chars: int = Field(20_000, ge=1)
+    max_files: int = Field(15, ge=1)
+    single_file: bool = False
+
+
+class Split(Section):
+    """Which repositories are for what. A repository is in exactly one split."""
+
+    sft: float = Field(0.5, ge=0, le=1, description="share of the training repositories' instances")
+    rl: float = Field(0.5, ge=0, le=1)
+    validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) held out")
+    benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
+
+
+class Teacher(Section):
+    """Who writes the candidate trajectories."""
+
+    localizer: Literal["lexical", "model"] = "lexical"
+    model: str = ""
+    base_url: str = ""
+    api_key_env: str = "OPENAI_API_KEY"
+    temperature: float = Field(0.7, ge=0)
+
+
+class Synthesize(Section):
+    """Candidate trajectories per instance, each guided to a number of calls per turn (FuseSearch 3.3)."""
+
+    per_instance: int = Field(4, ge=1)
+    calls_per_turn: tuple[int, int] = Field((2, 8), description="guidance is drawn from this range, inclusive")
+    concurrency: int = Field(32, ge=1)
+
+
+class Select(Section):
+    """Dual-metric filtering: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
+
+    min_f1: float = Field(0.5, ge=0, le=1, description="rho_F")
+    min_efficiency: float = Field(0.5, ge=0, le=1, description="rho_e")
+    max_trajectories: int | None = Field(None, ge=1)
+
+
+class ModelSection(Section):
+    """The student."""
+
+    base: str = Field("experiments/nano/base", description="checkpoint directory or hub id training starts from")
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    chat_template: Literal["nano", "own"] = Field("nano", description="own: the tokenizer's")
+
+
+class Sft(Section):
+    """Supervised fine-tuning with TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
+
+    epochs: float = Field(1.0, gt=0)
+    max_seconds: float | None = Field(None, gt=0, description="stop after this much training time, at a step")
+    tokens_per_batch: int = Field(4096, ge=64, description="padded tokens per step")
+    optimizer: Literal["muon", "adamw"] = "adamw"
+    learning_rate: float = Field(2e-5, gt=0)
+    warmup_ratio: float = Field(0.1, ge=0, le=1)
+    weight_decay: float = Field(0.0, ge=0)
+    max_length: int = Field(32_768, ge=64, description="tokens; longer trajectories are dropped and counted")
+    save_steps: int = Field(200, ge=1)
+
+
+class Grpo(Section):
+    """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
+
+    steps: int = Field(100, ge=1)
+    prompts_per_step: int = Field(8, ge=1)
+    group: int = Field(8, ge=2, description="rollouts per prompt")
+    reward: str = Field("fusesearch", description="name in tasks/training/rewards.py")
+    alpha: float = 0.8
+    beta: float = 0.0
+    gamma: float = 0.2
+    kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
+    temperature: float = Field(0.7, gt=0)
+    learning_rate: float = Field(1e-6, gt=0)
+    optimizer: Literal["muon", "adamw"] = "adamw"
+    micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
+    max_seconds: float | None = Field(None, gt=0)
+    save_steps: int = Field(20, ge=1)
+    rollouts: Literal["transformers", "vllm"] = "transformers"
+
+
+class Evaluate(Section):
+    """Scores of every arm on held-out instances."""
+
+    max_instances: int | None = Field(None, ge=1)
+    runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
+    temperature: float = Field(0.7, ge=0)
+    concurrency: int = Field(64, ge=1)
+
+
+class Report(Section):
+    """Tables and intervals."""
+
+    bootstrap_samples: int = Field(10_000, ge=100)
+    confidence: float = Field(0.95, gt=0, lt=1)
+
+
+class Params(Section):
+    """All of ``params.yaml``."""
+
+    profile: str = "nano"
+    seed: int = 0
+    tools: Tools = Tools()
+    agent: Agent = Agent()
+    mine: Mine = Mine()
+    filter: Filter = Filter()
+    split: Split = Split()
+    teacher: Teacher = Teacher()
+    synthesize: Synthesize = Synthesize()
+    select: Select = Select()
+    model: ModelSection = ModelSection()
+    sft: Sft = Sft()
+    grpo: Grpo = Grpo()
+    grpo_from_base: Grpo = Grpo()
+    evaluate: Evaluate = Evaluate()
+    report: Report = Report()
+
+
+def load_params(path: Path = Path("params.yaml")) -> Params:
+    """Read and check ``params.yaml``. Raises :class:`ConfigError` with file, key and reason in one line."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing: run from the project's root") from None
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    return parse_params(data or {}, source=str(path))
+
+
+def parse_params(data: Any, source: str = "params") -> Params:
+    """Check a mapping of sections. Raises :class:`ConfigError` with key and reason."""
+    try:
+        return Params.model_validate(data)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(str(part) for part in e['loc']) or 'top level'}: {e['msg']}" for e in error.errors()[:5])
+        raise ConfigError(f"{source}: {problems}") from None
+
+
+def overlay(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """``base`` with the values of ``change``, merged section by section."""
+    merged = dict(base)
+    for key, value in change.items():
+        old = merged.get(key)
+        merged[key] = overlay(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged

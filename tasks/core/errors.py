@@ -1,0 +1,57 @@
+"""Every error a user can meet, in one tree.
+
+::
+
+    FusesearchError              one clear line; the command line prints it and exits with code 1
+    ├── ConfigError              params.yaml or a command-line value is unknown or malformed
+    ├── DataError                an artifact, dataset row or patch cannot be used as it is
+    │   └── ArtifactError        a file of an earlier stage is missing or corrupt
+    ├── RepositoryError          a repository or snapshot cannot be read
+    │   └── OutsideRootError     a path would leave the snapshot
+    ├── ToolError                a tool call failed; the message is what the model sees
+    └── InfrastructureError      the world failed, not the model: the score is absent, never zero
+        ├── ModelUnavailable     endpoint down, refused or out of retries
+        └── TrackingUnavailable  the MLflow or Prefect server does not answer
+"""
+
+from __future__ import annotations
+
+
+class FusesearchError(Exception):
+    """Base of all errors raised on purpose. ``str(error)`` is one line that says what to do."""
+
+
+class ConfigError(FusesearchError):
+    """Params or options are unknown or malformed."""
+
+
+class DataError(FusesearchError):
+    """A row, patch or artifact cannot be used."""
+
+
+class ArtifactError(DataError):
+    """A file another stage should have written is missing or corrupt."""
+
+
+class RepositoryError(FusesearchError):
+    """A repository or snapshot cannot be read."""
+
+
+class OutsideRootError(RepositoryError):
+    """A path would lead out of the snapshot's root."""
+
+
+class ToolError(FusesearchError):
+    """A tool call failed. The message is an observation: what was wrong, and what would be right."""
+
+
+class InfrastructureError(FusesearchError):
+    """Something outside the model's control failed; the affected score is absent."""
+
+
+class ModelUnavailable(InfrastructureError):
+    """The model endpoint is down, refuses, or ran out of retries."""
+
+
+class TrackingUnavailable(InfrastructureError):
+    """The MLflow store or the Prefect server does not answer."""

@@ -1,0 +1,213 @@
+"""Artifacts on disk: written to a temporary name in the same folder, flushed, then renamed.
+
+A process killed at any moment leaves either the old file, the new file, or a ``.partial-*`` file that nobody reads.
+Rows of a long stage go to a :class:`Journal`, one JSON line each, so that a stage that was killed goes on where it was.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Instance, Trajectory, Truth
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; rename it over ``path`` when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".partial-{uuid.uuid4().hex[:8]}-{path.name}")
+    try:
+        yield temporary
+        with temporary.open("rb") as handle:
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` as UTF-8, atomically."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write ``value`` as indented JSON, atomically."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON. Raises :class:`ArtifactError` naming the file when it is missing or corrupt."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing: run the stage that makes it (`dvc repro`)") from None
+    except (ValueError, OSError) as error:
+        raise ArtifactError(f"{path} is not valid JSON ({error}): delete it and run `dvc repro`") from None
+
+
+def write_jsonl(path: Path, rows: Iterable[BaseModel | dict[str, Any]]) -> int:
+    """Write one JSON object per line, atomically. Returns the number of rows."""
+    count = 0
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
+        for row in rows:
+            handle.write(_line(row))
+            count += 1
+    return count
+
+
+def read_jsonl(path: Path, model: type[M]) -> Iterator[M]:
+    """Yield one ``model`` per line. Raises :class:`ArtifactError` with file and line on the first bad one."""
+    for number, line in _lines(path):
+        try:
+            yield model.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "line"
+            raise ArtifactError(f"{path}:{number}: {where}: {first['msg']}") from None
+
+
+def read_trajectories(path: Path) -> list[Trajectory]:
+    """All trajectories of a JSONL file."""
+    return list(read_jsonl(path, Trajectory))
+
+
+def write_instances(path: Path, instances: Iterable[Instance]) -> int:
+    """Write instances as Parquet: SWE-bench columns as they are, ``truth`` and the rest as JSON strings."""
+    import polars as pl
+
+    rows = [_instance_row(instance) for instance in instances]
+    schema = {name: pl.String for name in _INSTANCE_COLUMNS}
+    with replacing(path) as temporary:
+        pl.DataFrame(rows, schema=schema).write_parquet(temporary, statistics=False)
+    return len(rows)
+
+
+def read_instances(path: Path) -> list[Instance]:
+    """Read what :func:`write_instances` wrote. Raises :class:`ArtifactError` when it cannot be read."""
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path)
+        return [_instance(row) for row in frame.iter_rows(named=True)]
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing: run the stage that makes it (`dvc repro`)") from None
+    except (pl.exceptions.PolarsError, ValueError, KeyError, OSError) as error:
+        raise ArtifactError(f"{path} is no table of instances ({_first_line(error)}): delete it and run `dvc repro`") from None
+
+
+class Journal:
+    """Append-only JSON lines with a key per row: the rows a stage has finished, safe against being killed.
+
+    A torn last line (the process died while writing) is dropped on opening; a key that is already there is not
+    written twice. ``commit`` writes the final artifact from the rows and removes the journal.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        self.path = path
+        self.key = key
+        self.rows: dict[str, dict[str, Any]] = {}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._recover()
+        self._handle = path.open("a", encoding="utf-8")
+
+    def _recover(self) -> None:
+        if not self.path.exists():
+            return
+        good: list[str] = []
+        for line in self.path.read_bytes().split(b"\n"):
+            try:
+                row = json.loads(line)
+                self.rows.setdefault(str(row[self.key]), row)
+                good.append(line.decode())
+            except (ValueError, KeyError, TypeError):
+                continue
+        write_text(self.path, "".join(f"{line}\n" for line in good))
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def append(self, row: BaseModel | dict[str, Any]) -> None:
+        """Add one row and flush it to disk. A row whose key is known is ignored."""
+        data = row.model_dump(mode="json") if isinstance(row, BaseModel) else row
+        key = str(data[self.key])
+        if key in self.rows:
+            return
+        self.rows[key] = data
+        self._handle.write(_line(data))
+        self._handle.flush()
+        os.fsync(self._handle.fileno())
+
+    def close(self) -> None:
+        """Close the file; the rows stay on disk."""
+        self._handle.close()
+
+    def remove(self) -> None:
+        """Delete the journal: its rows are in the final artifact now."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _line(row: BaseModel | dict[str, Any]) -> str:
+    if isinstance(row, BaseModel):
+        return row.model_dump_json() + "\n"
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with path.open(encoding="utf-8") as handle:
+            yield from ((number, line) for number, line in enumerate(handle, 1) if line.strip())
+    except FileNotFoundError:
+        raise ArtifactError(f"{path} is missing: run the stage that makes it (`dvc repro`)") from None
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"{path} is not UTF-8 text ({error.reason}): it is corrupt") from None
+
+
+_INSTANCE_COLUMNS = (
+    "instance_id", "repo", "base_commit", "problem_statement", "patch", "truth", "provenance", "extra",
+)  # fmt: skip
+
+
+def _instance_row(instance: Instance) -> dict[str, str | None]:
+    return {
+        "instance_id": instance.instance_id,
+        "repo": instance.repo,
+        "base_commit": instance.base_commit,
+        "problem_statement": instance.problem_statement,
+        "patch": instance.patch,
+        "truth": instance.truth.model_dump_json() if instance.truth else None,
+        "provenance": json.dumps(instance.provenance, ensure_ascii=False),
+        "extra": json.dumps(instance.model_extra or {}, ensure_ascii=False),
+    }
+
+
+def _instance(row: dict[str, Any]) -> Instance:
+    data = {name: row[name] for name in _INSTANCE_COLUMNS[:5]}
+    truth = Truth.model_validate_json(row["truth"]) if row["truth"] else None
+    extra = json.loads(row["extra"])
+    return Instance(**data, truth=truth, provenance=json.loads(row["provenance"]), **extra)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

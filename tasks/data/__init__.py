@@ -1,0 +1,1 @@
+"""From issue and patch to instances with truth: sources, filters, splits."""

@@ -1,0 +1,1 @@
+"""Where raw pairs come from, one per file."""

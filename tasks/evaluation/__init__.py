@@ -1,0 +1,1 @@
+"""Metrics, protocols, statistics and tables: one implementation for every stage."""

@@ -1,0 +1,1 @@
+"""Systems that map an instance to a ranked answer, one per file."""

@@ -1,0 +1,1 @@
+"""Synthesis, selection, supervised fine-tuning and GRPO."""
