@@ -1,1 +1,5 @@
-"""Ways to get a completion, one per file."""
+"""Ways to get a completion, one file each; :mod:`tasks.agents.models.base` is what they have in common."""
+
+from tasks.agents.models.base import Completion, FinishReason, Message, Model, Sampling
+
+__all__ = ["Completion", "FinishReason", "Message", "Model", "Sampling"]

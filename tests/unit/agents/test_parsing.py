@@ -1,0 +1,243 @@
+"""Calls and answers: what a model writes, read without ever failing, and written back the same."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.agents import parsing
+from tasks.agents.parsing import format_answer, format_calls, parse_answer, parse_turn
+from tasks.core.schema import Answer, Location, ToolCall
+
+JSON_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+SCALARS = (
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | JSON_TEXT
+)
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(JSON_TEXT, inner, max_size=3), max_leaves=5
+)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=64).filter(str.strip)
+CALLS = st.lists(st.tuples(NAMES, st.dictionaries(JSON_TEXT, VALUES, max_size=4)), max_size=6)
+
+FRAGMENTS = [
+    "<tool_call>",
+    "</tool_call>",
+    "\n",
+    "{",
+    "}",
+    '"name"',
+    ":",
+    '"grep"',
+    '"arguments"',
+    "<think>",
+    "</think>",
+    "\\",
+    '"',
+    ",",
+    "[",
+    "- ",
+    "/repo/",
+    "a.py",
+    "::",
+    "`",
+    "## Locations to Modify",
+    "Related Context",
+    "\ud800",
+    "(lines 3-9)",
+    "NaN",
+    "1e999",
+]
+HOSTILE = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=5), max_size=40).map("".join)
+
+SEGMENT = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="/`:"), min_size=1, max_size=8)
+SPACED = st.lists(SEGMENT, min_size=1, max_size=3).map(" ".join).filter(lambda part: part not in (".", ".."))
+PATHS = st.lists(SPACED, min_size=1, max_size=4).map("/".join)
+FUNCTIONS = st.lists(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True), min_size=1, max_size=3).map(".".join)
+SPANS = st.tuples(st.integers(1, 99999), st.integers(0, 999)).map(lambda pair: (pair[0], sum(pair)))
+LOCATIONS = st.builds(Location, path=PATHS, function=st.none() | FUNCTIONS, lines=st.none() | SPANS)
+LISTS = st.lists(LOCATIONS, max_size=5, unique_by=lambda location: location.entity)
+
+
+@given(CALLS)
+def test_calls_written_are_read_back_with_names_and_arguments(calls):
+    plain, read = parse_turn(format_calls(calls))
+    assert plain == ""
+    assert [(call.name, call.arguments, call.error) for call in read] == [(name, args, None) for name, args in calls]
+
+
+@given(HOSTILE | st.text())
+def test_any_text_is_parsed_and_can_be_stored(text):
+    _, calls = parse_turn(text)
+    for call in calls:
+        assert ToolCall.model_validate_json(call.model_dump_json()) == call
+    answer = parse_answer(text)
+    assert Answer.model_validate_json(answer.model_dump_json()) == answer
+    assert all(".." not in path.split("/") and not path.startswith("/") for path in answer.files)
+
+
+@given(st.builds(Answer, modify=LISTS, related=LISTS))
+def test_an_answer_written_is_read_back_the_same(answer):
+    assert parse_answer(format_answer(answer)) == answer
+
+
+def test_the_canonical_answer_is_two_markdown_sections():
+    answer = Answer(
+        modify=[Location(path="a/b.py", function="C.f"), Location(path="a/c.py")],
+        related=[Location(path="x.py", function="g", lines=(3, 9))],
+    )
+    assert format_answer(answer) == (
+        "## Locations to Modify\n- /repo/a/b.py::C.f\n- /repo/a/c.py\n\n## Related Context\n- /repo/x.py::g (lines 3-9)\n"
+    )
+
+
+def test_text_around_calls_is_kept_and_one_bad_call_spoils_no_other():
+    text = (
+        'Let me look.\n<tool_call>\n{"name": "grep", "arguments": {"pattern": "a"}}\n</tool_call>\n'
+        '<tool_call>\n{"name": "grep", "arguments": {"pattern": }}\n</tool_call>\n'
+        '<tool_call>{"name": "glob", "arguments": {"pattern": "*.py"}}</tool_call> Done.'
+    )
+    plain, calls = parse_turn(text)
+    assert plain.split() == ["Let", "me", "look.", "Done."]
+    assert [call.name for call in calls] == ["grep", "", "glob"]
+    assert calls[1].error
+    assert "not valid JSON" in calls[1].error
+    assert calls[0].error is calls[2].error is None
+    assert [call.id for call in calls] == ["call_0", "call_1", "call_2"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"name": "grep", "arguments": {"pattern": "a"}}',
+        '{"name": "grep", "arguments": "{\\"pattern\\": \\"a\\"}"}',
+        '{"name": "grep", "parameters": {"pattern": "a"}}',
+        '{"name": "grep", "arguments": {"pattern": "a"}}}',
+        '  \n{"name": "grep",\n "arguments": {"pattern": "a"}}\n\n',
+    ],
+)
+def test_usual_variants_of_a_call_are_understood(body):
+    assert parse_turn(f"<tool_call>{body}</tool_call>")[1] == [ToolCall(id="call_0", name="grep", arguments={"pattern": "a"})]
+
+
+@pytest.mark.parametrize("arguments", ["", ', "arguments": null', ', "arguments": ""', ', "arguments": {}'])
+def test_a_call_without_arguments_has_none(arguments):
+    assert parse_turn(f'<tool_call>{{"name": "glob"{arguments}}}</tool_call>')[1] == [ToolCall(id="call_0", name="glob")]
+
+
+def test_two_objects_in_one_block_are_two_calls():
+    text = '<tool_call>\n{"name": "a"}\n{"name": "b"}\n</tool_call>'
+    assert [call.name for call in parse_turn(text)[1]] == ["a", "b"]
+
+
+def test_a_last_call_without_its_closing_tag_counts_if_it_is_whole():
+    assert parse_turn('<tool_call>\n{"name": "a"}')[1][0].error is None
+    cut = parse_turn('<tool_call>\n{"name": "a", "argum')[1][0]
+    assert cut.error
+    assert "not valid JSON" in cut.error
+
+
+def test_a_closing_tag_inside_an_argument_ends_no_call():
+    calls = [("grep", {"pattern": "</tool_call> <tool_call> </think>"})]
+    assert parse_turn(format_calls(calls))[1][0].arguments == calls[0][1]
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("[1]", "must be a JSON object"),
+        ('{"name": 3}', '"name"'),
+        ('{"arguments": {}}', '"name"'),
+        ('{"name": " "}', '"name"'),
+        (json.dumps({"name": "x" * 65}), '"name"'),
+        ('{"name": "a", "arguments": [1]}', "JSON object"),
+        ('{"name": "a", "arguments": "no"}', "not usable JSON"),
+        ('{"name": "a", "arguments": "{} {}"}', "not usable JSON"),
+        ('{"name": "a", "arguments": {"x": 1e999}}', "out of range"),
+        ('{"name": "a", "arguments": {"x": 9223372036854775808}}', "out of range"),
+        ('{"name": "a", "arguments": {"x": ' + "[" * 9 + "]" * 9 + "}}", "nested deeper"),
+        ('{"name": "a", "arguments": {"x": NaN}}', "not valid JSON"),
+        ("[" * 19_000, "not valid JSON"),
+        (json.dumps({"name": "a", "arguments": {"x": "y" * 20_000}}), "longer than"),
+    ],
+)
+def test_what_is_wrong_with_a_call_is_said_in_one_line(body, reason):
+    (call,) = parse_turn(f"<tool_call>{body}</tool_call>")[1]
+    assert call.error
+    assert reason in call.error
+    assert len(call.error) < 400
+
+
+def test_lone_surrogates_are_replaced():
+    (call,) = parse_turn('<tool_call>{"name": "a", "arguments": {"x": "\\ud800"}}</tool_call>')[1]
+    assert call.arguments == {"x": "?"}
+
+
+def test_calls_of_one_message_are_bounded():
+    calls = parse_turn(format_calls([("a", {})] * 500))[1]
+    assert len(calls) == parsing.MAX_CALLS + 1
+    assert [bool(call.error) for call in calls] == [False] * parsing.MAX_CALLS + [True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["<tool_call>" * 100_000, "<tool_call>{" * 100_000, "<tool_call>[[" * 80_000, "<tool_call>" + " " * 1_000_000,
+     '<tool_call>{"a":"' * 60_000, "- /repo/" + "a" * 1_000_000, "- " * 500_000, "\n- /repo/a.py::f" * 60_000, "*`:" * 300_000],
+)  # fmt: skip
+def test_a_megabyte_of_nonsense_takes_no_time(text):
+    started = time.perf_counter()
+    parse_turn(text)
+    parse_answer(text)
+    assert time.perf_counter() - started < 2
+
+
+def test_thinking_is_no_call_and_no_answer():
+    call = '<tool_call>{"name": "a"}</tool_call>'
+    assert parse_turn(f"<think>maybe {call}</think>Now.{call}") == ("Now.", [ToolCall(id="call_0", name="a")])
+    assert parse_turn(f"<think>cut {call}") == ("", [])
+    assert parse_answer("hm, /repo/a.py\n</think>\n- /repo/b.py").files == ["b.py"]
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("- /repo/a/b.py::C.f", Location(path="a/b.py", function="C.f")),
+        ("* `a/b.py::C.f()`", Location(path="a/b.py", function="C.f")),
+        ("1. **/repo/a.py::f** - it returns the wrong sign", Location(path="a.py", function="f")),
+        ("2) /repo/a.py::f(self, x) (lines 3-9)", Location(path="a.py", function="f", lines=(3, 9))),
+        ("- `/repo/a.py::C::m` (line 7): off by one", Location(path="a.py", function="C.m", lines=(7, 7))),
+        ("- /repo/a.py:12-30", Location(path="a.py", lines=(12, 30))),
+        ("- /repo/a.py: the whole file", Location(path="a.py")),
+        ("/repo/Makefile", Location(path="Makefile")),
+        ("- `/repo/my dir/a b.py::f`", Location(path="my dir/a b.py", function="f")),
+        ("- ./a//b.py::f lines 9 to 3", Location(path="a/b.py", function="f", lines=(3, 9))),
+        ("- /repo/a.py::module level code", Location(path="a.py", function="module")),
+        ("- /repo/a.py::<module>", Location(path="a.py")),
+        ("- /repo/../etc/passwd", None),
+        ("- https://example.org/a.py", None),
+        ("- none", None),
+        ("The bug is in a.py, as std::vector shows", None),
+        ("```", None),
+    ],
+)
+def test_entries_are_read_with_the_decoration_models_give_them(entry, expected):
+    assert parse_answer(f"## Locations to Modify\n{entry}\n").modify == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    "heading", ["## Locations to Modify", "**Locations to modify:**", "1. Locations to Modify (ranked)", "LOCATIONS TO MODIFY"]
+)
+def test_headings_are_known_in_their_usual_dress(heading):
+    answer = parse_answer(f"Found it.\n{heading}\n- /repo/a.py\n### Related Context:\n- /repo/b.py\n")
+    assert (answer.files, [location.path for location in answer.related]) == (["a.py"], ["b.py"])
+
+
+def test_repeats_keep_their_first_rank_and_a_restated_section_counts_anew():
+    text = "## Locations to Modify\n- /repo/x.py\n## Locations to Modify\n- /repo/a.py\n- /repo/b.py\n- /repo/a.py\n"
+    assert parse_answer(text).files == ["a.py", "b.py"]
+
+
+def test_without_headings_only_rooted_lines_count():
+    assert parse_answer("See a.py.\n- b.py\n- /repo/c.py::f\n").modify == [Location(path="c.py", function="f")]
+    assert parse_answer("no idea") == Answer()
