@@ -1,0 +1,222 @@
+"""Local servers in the background: Prefect's, which every flow reports to, and MLflow's page for comparing runs.
+
+``python -m flows.server start|stop|status [prefect|mlflow]``. One server of a kind per project folder, recorded in
+``.fusesearch/<name>.json``, its log beside it. It outlives the command that started it, so that the nine stages of one
+``dvc repro`` share it and its pages stay up afterwards. ``PREFECT_API_URL`` (environment or Prefect profile) wins:
+where it is set, nothing is started.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+from filelock import FileLock
+
+from tasks.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
+from tasks.core.layout import STATE
+from tasks.core.storage import read_json, write_json
+
+START_SECONDS = 180.0
+"""How long a server may take to answer. On two busy cores Prefect's needs half a minute when its database is new."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """A server this project can run: its command without host and port, the port it prefers, its health address."""
+
+    name: str
+    command: tuple[str, ...]
+    port: int
+    health: str
+    api: str = ""
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def record(self) -> Path:
+        """Where process id and address of the running server are kept."""
+        return STATE / f"{self.name}.json"
+
+    @property
+    def log(self) -> Path:
+        """The server's output."""
+        return STATE / f"{self.name}.log"
+
+
+def prefect_service() -> Service:
+    """Prefect's server on a database of this project, apart from the user's own."""
+    environment = {
+        "PREFECT_HOME": str((STATE / "prefect").resolve()),
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_API_URL": "",
+    }
+    command = (sys.executable, "-m", "prefect", "server", "start")
+    return Service("prefect", command, 4200, "/api/health", "/api", environment)
+
+
+def mlflow_service() -> Service:
+    """MLflow's pages over the store that :mod:`tasks.tracking` writes to."""
+    from tasks.tracking import tracking_uri
+
+    command = (sys.executable, "-m", "mlflow", "server", "--workers", "1", "--backend-store-uri", tracking_uri())
+    return Service("mlflow", command, 5000, "/health")
+
+
+def ensure(service: Service) -> str:
+    """The address of the running server; starts it if none answers. Safe for many processes at once.
+
+    Raises:
+        TrackingUnavailable: the server died or did not answer in time; names its log.
+    """
+    STATE.mkdir(parents=True, exist_ok=True)
+    with FileLock(STATE / f"{service.name}.lock", timeout=2 * START_SECONDS):
+        url = running(service)
+        return url or _start(service)
+
+
+def running(service: Service) -> str | None:
+    """The address of the recorded server if it answers."""
+    record = _record(service)
+    if record and _answers(record["url"] + service.health):
+        return record["url"]
+    return None
+
+
+def stop(service: Service) -> bool:
+    """Stop the recorded server and what it started. False if none was running."""
+    record = _record(service)
+    service.record.unlink(missing_ok=True)
+    if record is None or not _is_ours(service, record):
+        return False
+    os.killpg(record["pid"], signal.SIGTERM)
+    try:
+        psutil.Process(record["pid"]).wait(timeout=20)
+    except psutil.NoSuchProcess:
+        pass
+    except psutil.TimeoutExpired:
+        os.killpg(record["pid"], signal.SIGKILL)
+    return True
+
+
+@contextmanager
+def prefect_server() -> Iterator[str]:
+    """Within the block flows report to the server of ``PREFECT_API_URL``, or to this project's own."""
+    from prefect.settings import PREFECT_API_URL, temporary_settings
+
+    url = PREFECT_API_URL.value()
+    if url:
+        _check_remote(url)
+        yield url
+        return
+    service = prefect_service()
+    url = ensure(service) + service.api
+    with temporary_settings(updates={PREFECT_API_URL: url}):
+        yield url
+
+
+def _check_remote(url: str) -> None:
+    if not _answers(url.rstrip("/") + "/health", seconds=10):
+        raise TrackingUnavailable(
+            f"the Prefect server at {url} does not answer: start it, or unset PREFECT_API_URL to use a local one"
+        )
+
+
+def _start(service: Service) -> str:
+    port = _free_port(service.port)
+    url = f"http://127.0.0.1:{port}"
+    command = [*service.command, "--host", "127.0.0.1", "--port", str(port)]
+    with service.log.open("ab") as log:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, **service.environment},
+        )
+    write_json(service.record, {"pid": process.pid, "started": psutil.Process(process.pid).create_time(), "url": url})
+    _wait(service, process, url)
+    return url
+
+
+def _wait(service: Service, process: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if _answers(url + service.health):
+            return
+        if process.poll() is not None:
+            raise TrackingUnavailable(f"the {service.name} server ended with code {process.returncode}: see {service.log}")
+        time.sleep(0.2)
+    stop(service)
+    raise TrackingUnavailable(f"the {service.name} server did not answer within {START_SECONDS:.0f} s: see {service.log}")
+
+
+def _record(service: Service) -> dict[str, Any] | None:
+    try:
+        record = read_json(service.record)
+        return record if {"pid", "url"} <= record.keys() else None
+    except ArtifactError:
+        return None
+
+
+def _is_ours(service: Service, record: dict[str, Any]) -> bool:
+    """Whether the recorded process is still the one that was started, and not a later one with the same number."""
+    try:
+        return abs(psutil.Process(record["pid"]).create_time() - record["started"]) < 1
+    except (psutil.NoSuchProcess, KeyError):
+        return False
+
+
+def _answers(url: str, seconds: float = 2) -> bool:
+    try:
+        return httpx.get(url, timeout=seconds, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def _free_port(preferred: int) -> int:
+    for port in (preferred, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return probe.getsockname()[1]
+    raise TrackingUnavailable("no free port on 127.0.0.1")
+
+
+def main(arguments: list[str]) -> None:
+    """``start``, ``stop`` or ``status``, of the named servers or of both."""
+    action, names = (arguments or ["status"])[0], arguments[1:] or ["prefect", "mlflow"]
+    known = {"prefect": prefect_service, "mlflow": mlflow_service}
+    if action not in ("start", "stop", "status") or not set(names) <= known.keys():
+        raise SystemExit("usage: python -m flows.server start|stop|status [prefect] [mlflow]")
+    for name in names:
+        print(f"{name}: {_act(action, known[name]())}")
+
+
+def _act(action: str, service: Service) -> str:
+    if action == "start":
+        return ensure(service)
+    if action == "stop":
+        return "stopped" if stop(service) else "was not running"
+    return running(service) or "not running"
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except FusesearchError as error:
+        sys.exit(f"error: {error}")

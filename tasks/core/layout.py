@@ -1,0 +1,48 @@
+"""Where artifacts lie, relative to the project's root: the one list that stages, ``dvc.yaml`` and the tests agree on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+STATE = Path(".fusesearch")
+"""What is local to this machine: caches, progress of running stages, server records. Not tracked by DVC or git."""
+
+SNAPSHOTS = STATE / "snapshots"
+
+REPOS = Path("data/repos")
+PAIRS = Path("data/raw/pairs.parquet")
+INSTANCES = Path("data/filtered/instances.parquet")
+FILTER_DROPS = Path("data/filtered/drops.json")
+SPLITS = Path("data/splits")
+CANDIDATES = Path("data/synthesized/trajectories.jsonl")
+SELECTED = Path("data/selected/trajectories.jsonl")
+SELECT_DROPS = Path("data/selected/drops.json")
+SELECT_PLANE = Path("data/selected/plane.csv")
+
+ARTIFACTS = Path("artifacts")
+SCORES = ARTIFACTS / "evaluate/scores.jsonl"
+TRAJECTORIES = ARTIFACTS / "evaluate/trajectories"
+REPORT = ARTIFACTS / "report"
+
+TRAINED = ("sft", "grpo", "grpo_from_base")
+"""Stages that make a checkpoint."""
+
+
+def split_path(name: str) -> Path:
+    """The instances of one split: ``sft``, ``rl`` or ``validation``."""
+    return SPLITS / f"{name}.parquet"
+
+
+def checkpoint_path(stage: str) -> Path:
+    """The checkpoint a training stage makes."""
+    return ARTIFACTS / stage / "checkpoint"
+
+
+def curve_path(stage: str) -> Path:
+    """The training curve of a stage as CSV, one row per logged step."""
+    return ARTIFACTS / stage / "curve.csv"
+
+
+def metrics_path(stage: str) -> Path:
+    """The summary figures of a stage: flat JSON, what ``dvc metrics show`` reads."""
+    return ARTIFACTS / stage / "metrics.json"

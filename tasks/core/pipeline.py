@@ -1,0 +1,76 @@
+"""What ``dvc.yaml`` says of a stage: the one place that lists its inputs and params.
+
+Progress folders and tracking read it, so that "the inputs of a stage" means the same to DVC, to a killed run that goes on
+and to MLflow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tasks.core.config import Params
+from tasks.core.errors import ConfigError
+
+CODE = ("tasks", "flows")
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """A stage of ``dvc.yaml``: its dependencies and the params it reads, as keys such as ``mine`` or ``evaluate.runs``."""
+
+    name: str
+    deps: tuple[Path, ...]
+    params: tuple[str, ...]
+
+    @property
+    def inputs(self) -> tuple[Path, ...]:
+        """Dependencies that are data, not code."""
+        return tuple(path for path in self.deps if path.parts[0] not in CODE)
+
+    def values(self, params: Params) -> dict[str, Any]:
+        """The params this stage reads, flattened to ``section.key``."""
+        flat = flatten(params.model_dump(mode="json"))
+        return {
+            key: value for key, value in flat.items() if any(key == name or key.startswith(f"{name}.") for name in self.params)
+        }
+
+
+def stage_spec(name: str, path: Path = Path("dvc.yaml")) -> StageSpec:
+    """Read one stage. Raises :class:`ConfigError` when the file or the stage is not there."""
+    stages = _stages(path)
+    if name not in stages:
+        raise ConfigError(f"{path} has no stage {name!r}: it has {', '.join(stages)}")
+    stage = stages[name]
+    deps = tuple(Path(_key(dep)) for dep in stage.get("deps", []))
+    return StageSpec(name, deps, tuple(_key(param) for param in stage.get("params", [])))
+
+
+def stage_names(path: Path = Path("dvc.yaml")) -> list[str]:
+    """All stages in the order of the file."""
+    return list(_stages(path))
+
+
+def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings as one with dotted keys; lists stay values."""
+    flat: dict[str, Any] = {}
+    for key, item in value.items():
+        name = f"{prefix}{key}"
+        flat.update(flatten(item, f"{name}.") if isinstance(item, dict) else {name: item})
+    return flat
+
+
+def _stages(path: Path) -> dict[str, Any]:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing: run from the project's root") from None
+    except (yaml.YAMLError, TypeError, KeyError) as error:
+        raise ConfigError(f"{path} is no pipeline: {' '.join(str(error).split())}") from None
+
+
+def _key(entry: str | dict[str, Any]) -> str:
+    return entry if isinstance(entry, str) else next(iter(entry))
