@@ -44,6 +44,8 @@ class Agent(Section):
     max_context_tokens: int = Field(32_768, ge=64, description="context at which the episode is ended")
     max_new_tokens: int = Field(2048, ge=8, description="tokens sampled for one turn at most")
     issue_chars: int = Field(20_000, ge=100, description="characters of the issue shown to the model")
+    max_seconds: float | None = Field(None, gt=0, description="wall time of one episode; over it, the episode is an error")
+    remaining_notice: bool | None = Field(None, description="tell the model its remaining turns; null: with the full prompt only")
     history_scope: Literal["turn", "call"] = Field(
         "turn", description="history H of equation 3: earlier turns, or also earlier calls of the turn"
     )
@@ -118,8 +120,8 @@ class Sft(Section):
     """Supervised fine-tuning with TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
 
     epochs: float = Field(1.0, gt=0)
-    max_seconds: float | None = Field(None, gt=0, description="stop after this much training time, at a step")
-    tokens_per_batch: int = Field(4096, ge=64, description="padded tokens per step")
+    batch_size: int = Field(32, ge=1, description="trajectories per step")
+    micro_batch: int = Field(8, ge=1, description="trajectories per forward and backward pass")
     optimizer: Literal["muon", "adamw"] = "adamw"
     learning_rate: float = Field(2e-5, gt=0)
     warmup_ratio: float = Field(0.1, ge=0, le=1)
@@ -143,7 +145,6 @@ class Grpo(Section):
     learning_rate: float = Field(1e-6, gt=0)
     optimizer: Literal["muon", "adamw"] = "adamw"
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
-    max_seconds: float | None = Field(None, gt=0)
     save_steps: int = Field(20, ge=1)
     rollouts: Literal["transformers", "vllm"] = "transformers"
 

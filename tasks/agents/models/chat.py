@@ -1,0 +1,72 @@
+"""Chat text to token ids, in one place for generation and for training.
+
+A conversation is only ever extended: the ids of earlier requests and of sampled tokens are kept as they were, and only
+the text that came after them (observations, role markers) is tokenized. So what is trained is what was generated
+(DESIGN.md section 6). It needs a chat template that is prefix-preserving: the text of the first n messages is a prefix
+of the text of n + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tasks.agents.models.base import Message
+from tasks.core.errors import DataError
+
+
+def render(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, prompt: bool) -> str:
+    """Chat text of ``messages``; with ``prompt`` it ends where the assistant begins to speak."""
+    rows = [{"role": message.role, "content": message.content} for message in messages]
+    return tokenizer.apply_chat_template(rows, tools=list(tools) or None, tokenize=False, add_generation_prompt=prompt)
+
+
+def encode(tokenizer: Any, text: str) -> list[int]:
+    """Token ids of ``text``, without any special token added."""
+    return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> list[int]:
+    """Ids of the request that asks for the next assistant message.
+
+    Starts from the recorded tokens of the last assistant message that has them; only what follows is tokenized.
+    """
+    last = max((i for i, message in enumerate(messages) if message.tokens is not None), default=None)
+    if last is None:
+        return encode(tokenizer, render(tokenizer, messages, tools, prompt=True))
+    recorded = messages[last].tokens
+    assert recorded is not None  # noqa: S101 - narrowed above
+    ids = recorded.prompt_ids + recorded.completion_ids
+    if ids[-1] != tokenizer.eos_token_id:
+        ids = [*ids, tokenizer.eos_token_id]
+    return ids + encode(tokenizer, _text_after(tokenizer, messages, last, tools))
+
+
+def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[list[int], list[int]]:
+    """Ids of a whole conversation and its mask: 1 for assistant tokens with their end-of-turn, 0 for the rest."""
+    ids: list[int] = []
+    mask: list[int] = []
+    seen = ""
+    for i, message in enumerate(messages):
+        if message.role != "assistant":
+            continue
+        before = render(tokenizer, messages[:i], tools, prompt=True)
+        given = encode(tokenizer, _suffix(before, seen))
+        sampled = [*encode(tokenizer, message.content), tokenizer.eos_token_id]
+        ids += given + sampled
+        mask += [0] * len(given) + [1] * len(sampled)
+        seen = before + message.content + tokenizer.eos_token
+    return ids, mask
+
+
+def _text_after(tokenizer: Any, messages: Sequence[Message], index: int, tools: Sequence[dict[str, Any]]) -> str:
+    """Chat text that follows the end-of-turn token of message ``index``, up to the next assistant's turn."""
+    before = render(tokenizer, messages[:index], tools, prompt=True)
+    spoken = before + messages[index].content + tokenizer.eos_token
+    return _suffix(render(tokenizer, messages, tools, prompt=True), spoken)
+
+
+def _suffix(text: str, prefix: str) -> str:
+    if not text.startswith(prefix):
+        raise DataError("the chat template is not prefix-preserving: it rewrites earlier messages")
+    return text[len(prefix) :]

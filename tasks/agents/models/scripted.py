@@ -1,0 +1,50 @@
+"""A model that follows a script: for tests, and for policies written by hand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.core.errors import ModelUnavailable
+from tasks.core.schema import Usage
+
+Reply = str | Completion
+CHARS_PER_TOKEN = 4
+
+
+class ScriptedModel:
+    """Replies from a list, one per turn of an episode, or from a function of the messages so far.
+
+    It keeps no state between requests, so one object serves any number of episodes at once. Usage of a text reply is
+    an estimate of ``CHARS_PER_TOKEN`` characters per token.
+    """
+
+    def __init__(self, script: Sequence[Reply] | Callable[[list[Message]], Reply], name: str = "scripted") -> None:
+        self.name = name
+        self._script = script
+
+    async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
+        """The script's next reply. Raises :class:`ModelUnavailable` when a list has no more."""
+        started = time.perf_counter()
+        reply = self._script(messages) if callable(self._script) else self._next(messages)
+        if isinstance(reply, Completion):
+            return reply.model_copy(deep=True)
+        return Completion(text=reply, usage=estimated_usage(messages, reply, time.perf_counter() - started))
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+    def _next(self, messages: list[Message]) -> Reply:
+        assert not callable(self._script)  # noqa: S101 - narrowed by the caller
+        turn = sum(message.role == "assistant" for message in messages)
+        if turn >= len(self._script):
+            raise ModelUnavailable(f"the script of {self.name} has only {len(self._script)} replies")
+        return self._script[turn]
+
+
+def estimated_usage(messages: Sequence[Message], reply: str, seconds: float = 0.0) -> Usage:
+    """Token counts where there is no tokenizer: a quarter of the characters."""
+    prompt = sum(len(message.content) for message in messages)
+    return Usage(prompt_tokens=prompt // CHARS_PER_TOKEN, completion_tokens=-(-len(reply) // CHARS_PER_TOKEN), seconds=seconds)

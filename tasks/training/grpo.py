@@ -1,0 +1,206 @@
+"""GRPO with TRL's GRPOTrainer; the rollouts are made by the project's own loop (FuseSearch 3.3 and B.3).
+
+TRL 1.16 marks ``rollout_func`` as experimental: this file is the only bridge to it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tasks.agents.loop import Episode, run_episodes
+from tasks.agents.models.base import Sampling
+from tasks.agents.models.transformers import TransformersModel
+from tasks.agents.prompts import render_issue, render_system
+from tasks.core.config import Grpo, Params
+from tasks.core.errors import DataError
+from tasks.core.layout import SNAPSHOTS
+from tasks.core.schema import Instance, Score, Trajectory
+from tasks.core.storage import read_instances
+from tasks.evaluation.metrics import score_trajectory
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.search.tools import Toolbox
+from tasks.training.rewards import Reward, make_reward
+from tasks.training.sft import describe_checkpoint
+from tasks.training.trainer import load_student, log_callback, quiet, resume_point, trainer_arguments
+
+
+def train_grpo(
+    params: Params,
+    section: Grpo,
+    instances: Path,
+    checkpoint: Path,
+    repos: Path,
+    out: Path,
+    *,
+    on_log: Callable[[dict[str, float]], None],
+) -> dict[str, float]:
+    """Optimize ``checkpoint`` on the reward of ``section``; goes on from the last saved step when ``out`` holds one.
+
+    Writes ``out/checkpoint`` and ``out/log.jsonl``. Returns the summary figures.
+
+    Raises:
+        ArtifactError: the checkpoint or the instances cannot be read.
+        DataError: there is no instance to train on.
+    """
+    quiet()
+    model, tokenizer = load_student(checkpoint, params.model)
+    tasks = {instance.instance_id: instance for instance in read_instances(instances)}
+    if not tasks:
+        raise DataError(f"{instances} holds no instance: lower the filters or mine more")
+    rollouts = Rollouts(params, section, tasks, repos, tokenizer)
+    trainer = _trainer(params, section, model, tokenizer, rollouts, out, on_log)
+    trainer.train(resume_from_checkpoint=resume_point(out))
+    trainer.save_model(str(out / "checkpoint"))
+    describe_checkpoint(out / "checkpoint", params)
+    shutil.rmtree(out / "trainer", ignore_errors=True)
+    return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}
+
+
+class Rollouts:
+    """Makes the rollouts of a step with the project's loop and tools, and scores them.
+
+    A rollout that the infrastructure spoilt has reward ``None``: TRL gives it no advantage.
+    """
+
+    def __init__(self, params: Params, section: Grpo, tasks: dict[str, Instance], repos: Path, tokenizer: Any) -> None:
+        self.params = params
+        self.section = section
+        self.tasks = tasks
+        self.repos = repos
+        self.tokenizer = tokenizer
+        self.reward: Reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
+        self._store = SnapshotStore(SNAPSHOTS)
+        self._scores: list[Score] = []
+
+    def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
+        """TRL's ``rollout_func``: prompts repeated per generation in, token ids, log-probabilities and mask out."""
+        ids = [prompt[-1]["instance_id"] for prompt in prompts]
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        training = model.training
+        model.eval()
+        try:
+            trajectories = asyncio.run(self._run(ids, model, trainer.state.global_step))
+        finally:
+            model.train(training)
+        self._scores = [self._score(trajectory) for trajectory in trajectories]
+        sequences = [sequence_of(trajectory, self.tokenizer.eos_token_id) for trajectory in trajectories]
+        columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
+        return {**columns, "score": [score.reward for score in self._scores]}
+
+    async def _run(self, ids: list[str], model: Any, step: int) -> list[Trajectory]:
+        policy = TransformersModel(model, self.tokenizer, max_batch=len(ids))
+        boxes = {i: self._toolbox(i) for i in set(ids)}
+        sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
+        first = (self.params.seed * 1_000_003 + step) * len(ids)
+        episodes = [
+            Episode(self.tasks[i], boxes[i], policy, sampling.model_copy(update={"seed": first + n}), key=n)
+            for n, i in enumerate(ids)
+        ]
+        done: dict[int, Trajectory] = {}
+        async for episode, trajectory in run_episodes(episodes, self.params.agent, localizer="fusesearch", concurrency=len(ids)):
+            done[episode.key] = trajectory
+        await policy.close()
+        return [done[n] for n in range(len(ids))]
+
+    def _toolbox(self, instance_id: str) -> Toolbox:
+        return Toolbox(instance_snapshot(self._store, self.repos, self.tasks[instance_id]), self.params.tools)
+
+    def _score(self, trajectory: Trajectory) -> Score:
+        truth = self.tasks[trajectory.instance_id].truth
+        if truth is None:
+            raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
+        return score_trajectory(trajectory, truth, reward=self.reward, scope=self.params.agent.history_scope)
+
+    def figures(self) -> dict[str, float]:
+        """Means over the rollouts of the last step: F1, e, calls per turn and the rest."""
+        names = ("f1", "efficiency", "efficiency_call", "calls_per_turn", "turns", "calls", "tokens_context")
+        scored = [score for score in self._scores if score.error is None]
+        means = {name: _mean([getattr(score, name) for score in scored]) for name in names}
+        return {**means, "errored": float(len(self._scores) - len(scored))}
+
+
+def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
+    """Token columns of one episode as they were generated.
+
+    ``prompt_ids`` is the first request; ``completion_ids`` all that came after it, ``env_mask`` 1 where it was sampled
+    and 0 where it was observed, ``logprobs`` 0 where it was observed.
+    """
+    turns = [turn.tokens for turn in trajectory.turns if turn.tokens is not None]
+    if not turns:
+        return {"prompt_ids": [eos], "completion_ids": [eos], "logprobs": [0.0], "env_mask": [0]}
+    prompt, completion, logprobs, mask = turns[0].prompt_ids, [], [], []  # type: ignore[var-annotated]
+    for tokens in turns:
+        observed = tokens.prompt_ids[len(prompt) + len(completion) :]
+        completion += observed + tokens.completion_ids
+        logprobs += [0.0] * len(observed) + tokens.logprobs
+        mask += [0] * len(observed) + [1] * len(tokens.completion_ids)
+    return {"prompt_ids": prompt, "completion_ids": completion, "logprobs": logprobs, "env_mask": mask}
+
+
+def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
+    """The reward that :class:`Rollouts` computed, handed to TRL; ``None`` stays absent."""
+    return score
+
+
+def _trainer(
+    params: Params, section: Grpo, model: Any, tokenizer: Any, rollouts: Rollouts, out: Path, on_log: Callable[..., None]
+) -> Any:
+    from trl import GRPOConfig
+
+    from tasks.training.optimizer import make_optimizer
+    from tasks.training.trl_trimmed import TrimmedGRPOTrainer
+
+    size = section.prompts_per_step * section.group
+    arguments = GRPOConfig(
+        **trainer_arguments(out, section, params),
+        max_steps=section.steps,
+        per_device_train_batch_size=section.micro_batch,
+        gradient_accumulation_steps=size // section.micro_batch,
+        num_generations=section.group,
+        temperature=section.temperature,
+        beta=section.kl,
+        loss_type="dapo",
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=5,
+        max_completion_length=params.agent.max_context_tokens,
+        logging_steps=1,
+        remove_unused_columns=False,
+    )
+    return TrimmedGRPOTrainer(
+        model=model,
+        args=arguments,
+        reward_funcs=[rollout_reward],
+        rollout_func=rollouts,
+        train_dataset=_prompts(params, rollouts.tasks),
+        processing_class=tokenizer,
+        callbacks=[log_callback(out / "log.jsonl", on_log, rollouts.figures)],
+        optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, 0.0), None),
+    )
+
+
+def _prompts(params: Params, tasks: dict[str, Instance]) -> Any:
+    from datasets import Dataset
+
+    system = render_system(params.agent, None)
+    rows = [
+        {
+            "prompt": [
+                {"role": "system", "content": system, "instance_id": instance.instance_id},
+                {
+                    "role": "user",
+                    "content": render_issue(params.agent, instance.problem_statement),
+                    "instance_id": instance.instance_id,
+                },
+            ]
+        }
+        for instance in tasks.values()
+    ]
+    return Dataset.from_list(rows)
+
+
+def _mean(values: list[float]) -> float:
+    return float(sum(values) / len(values)) if values else 0.0

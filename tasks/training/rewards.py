@@ -1,0 +1,70 @@
+"""Rewards by name: what one episode is worth to GRPO and to the tables.
+
+FuseSearch equation 6 is R = alpha F1 + beta e + gamma F1 e, with 0.8, 0 and 0.2 in appendix B.3. The ablations of its
+table 5 are named by their formula and taken literally, with weights of one; GRPO normalizes within a group, so only the
+relation of the terms matters there.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from tasks.core.config import Grpo
+from tasks.core.errors import ConfigError, DataError
+from tasks.core.schema import Score
+from tasks.evaluation.metrics import Reward, Scope, efficiency_of, ndcg_at
+
+
+@dataclass(frozen=True)
+class JointReward:
+    """alpha F1 + beta e + gamma F1 e (FuseSearch equation 6)."""
+
+    alpha: float = 0.8
+    beta: float = 0.0
+    gamma: float = 0.2
+
+    def __call__(self, score: Score, scope: Scope = "turn") -> float:
+        """The reward. Raises :class:`DataError` for an errored score: it has none, and is never zero."""
+        f1, e = _f1(score), efficiency_of(score, scope)
+        return self.alpha * f1 + self.beta * e + self.gamma * f1 * e
+
+
+@dataclass(frozen=True)
+class RankedReward:
+    """nDCG@k of the functions (ToolTrain section 3.3.2), of the files where the truth names no function."""
+
+    k: int
+
+    def __call__(self, score: Score, scope: Scope = "turn") -> float:
+        """The reward; e plays no part in it. Raises :class:`DataError` for an errored score."""
+        _f1(score)
+        if score.true_functions:
+            return ndcg_at(score.predicted_functions, score.true_functions, self.k)
+        return ndcg_at(score.predicted_files, score.true_files, self.k)
+
+
+FORMULAS = {"f1": JointReward(1, 0, 0), "f1+e": JointReward(1, 1, 0), "f1+f1*e": JointReward(1, 0, 1)}
+NAMES = ("fusesearch", *FORMULAS, "ndcg@k")
+
+
+def reward_named(name: str, *, alpha: float = 0.8, beta: float = 0.0, gamma: float = 0.2) -> Reward:
+    """The reward of that name; the weights are those of ``fusesearch``. Raises :class:`ConfigError` listing the names."""
+    if name == "fusesearch":
+        return JointReward(alpha, beta, gamma)
+    if name in FORMULAS:
+        return FORMULAS[name]
+    if ranked := re.fullmatch(r"ndcg@([1-9]\d{0,3})", name):
+        return RankedReward(int(ranked[1]))
+    raise ConfigError(f"reward {name!r} is unknown: use one of {', '.join(NAMES)} (k a number, such as ndcg@5)")
+
+
+def reward_of(params: Grpo) -> Reward:
+    """The reward a ``grpo`` section of the params asks for."""
+    return reward_named(params.reward, alpha=params.alpha, beta=params.beta, gamma=params.gamma)
+
+
+def _f1(score: Score) -> float:
+    if score.f1 is None:
+        raise DataError(f"{score.instance_id}: the score is absent ({score.error or 'not measured'})")
+    return score.f1

@@ -1,0 +1,112 @@
+"""Supervised fine-tuning on selected trajectories: TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tasks.agents.loop import messages_of
+from tasks.agents.models.chat import training_ids
+from tasks.agents.prompts import render_system
+from tasks.core.config import Params
+from tasks.core.errors import DataError
+from tasks.core.schema import Trajectory
+from tasks.core.storage import read_trajectories, write_json
+from tasks.training.trainer import load_student, log_callback, quiet, resume_point, trainer_arguments
+
+Log = Callable[[dict[str, float]], None]
+
+
+def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
+    """Fine-tune the base model; goes on from the last saved step when ``out`` holds one.
+
+    Writes ``out/checkpoint`` (safetensors and tokenizer) and ``out/log.jsonl``. Returns the summary figures.
+
+    Raises:
+        ArtifactError: the base checkpoint or the trajectories cannot be read.
+        DataError: no trajectory fits into ``sft.max_length``.
+    """
+    quiet()
+    from trl import SFTConfig, SFTTrainer
+
+    model, tokenizer = load_student(params.model.base, params.model)
+    rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
+    section = params.sft
+    arguments = SFTConfig(
+        **trainer_arguments(out, section, params),
+        num_train_epochs=section.epochs,
+        per_device_train_batch_size=min(section.micro_batch, section.batch_size),
+        gradient_accumulation_steps=max(1, section.batch_size // section.micro_batch),
+        train_sampling_strategy="group_by_length",
+        weight_decay=section.weight_decay,
+        lr_scheduler_type="cosine",
+        warmup_steps=section.warmup_ratio,
+        max_length=section.max_length,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        logging_steps=10,
+    )
+    trainer = SFTTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=_dataset(rows),
+        processing_class=tokenizer,
+        callbacks=[log_callback(out / "log.jsonl", on_log)],
+        optimizers=(_optimizer(model, params), None),
+    )
+    result = trainer.train(resume_from_checkpoint=resume_point(out))
+    trainer.save_model(str(out / "checkpoint"))
+    describe_checkpoint(out / "checkpoint", params)
+    shutil.rmtree(out / "trainer", ignore_errors=True)
+    return {
+        "trajectories": len(rows),
+        "dropped_too_long": dropped,
+        "tokens": sum(len(row["input_ids"]) for row in rows),
+        "trained_tokens": sum(label != -100 for row in rows for label in row["labels"]),
+        "steps": trainer.state.global_step,
+        "loss": result.training_loss,
+    }
+
+
+def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> tuple[list[dict[str, list[int]]], int]:
+    """Rows of ``input_ids`` and ``labels`` (-100 outside assistant tokens), and how many were too long.
+
+    The teacher's guidance is left out of the system prompt: the student is to choose its breadth itself.
+    """
+    from tasks.search.tools import schemas
+
+    tools = schemas() if params.model.chat_template == "own" else []
+    system = render_system(params.agent, None)
+    rows = []
+    for trajectory in trajectories:
+        messages = messages_of(trajectory.model_copy(update={"system": system}))
+        ids, mask = training_ids(tokenizer, messages, tools)
+        if len(ids) <= params.sft.max_length:
+            rows.append({"input_ids": ids, "labels": [i if m else -100 for i, m in zip(ids, mask, strict=True)]})
+    if not rows:
+        raise DataError(f"no trajectory fits into sft.max_length={params.sft.max_length}: raise it, or shorten observations")
+    return rows, len(trajectories) - len(rows)
+
+
+def describe_checkpoint(checkpoint: Path, params: Params) -> None:
+    """Write ``fusesearch.json``: the tool limits and loop settings this checkpoint was trained with."""
+    write_json(checkpoint / "fusesearch.json", {"tools": params.tools.model_dump(), "agent": params.agent.model_dump()})
+
+
+def _dataset(rows: list[dict[str, list[int]]]) -> Any:
+    from datasets import Dataset
+
+    return Dataset.from_list(rows)
+
+
+def _optimizer(model: Any, params: Params) -> Any:
+    from tasks.training.optimizer import make_optimizer
+
+    return make_optimizer(params.sft.optimizer, model, params.sft.learning_rate, params.sft.weight_decay)
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Rows of a training log, oldest first."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,0 +1,93 @@
+"""What SFT and GRPO share: loading the student, trainer arguments, logs and resuming."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tasks.core.config import Grpo, ModelSection, Params, Sft
+from tasks.core.errors import ArtifactError
+
+
+def quiet() -> None:
+    """Keep the libraries' banners and hub look-ups out of a stage's output. Call before importing them."""
+    os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    logging.getLogger("transformers").setLevel(logging.ERROR)
+
+
+def load_student(checkpoint: str | Path, section: ModelSection) -> tuple[Any, Any]:
+    """Model in training dtype and tokenizer. Raises :class:`ArtifactError` when a local checkpoint is damaged."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    local = Path(checkpoint).exists() or str(checkpoint).startswith((".", "/", "artifacts", "experiments"))
+    if local and not (Path(checkpoint) / "config.json").is_file():
+        raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): run the stage that makes it")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
+        model = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=getattr(torch, section.dtype))
+    except Exception as error:  # the libraries raise many types for a damaged file
+        raise ArtifactError(f"{checkpoint} cannot be loaded: {(str(error).splitlines() or ['damaged'])[0]}") from error
+    return model, tokenizer
+
+
+def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[str, Any]:
+    """Arguments that both trainers take, for this machine's hardware."""
+    import torch
+
+    gpu = torch.cuda.is_available()
+    return {
+        "output_dir": str(out / "trainer"),
+        "learning_rate": section.learning_rate,
+        "save_steps": section.save_steps,
+        "save_total_limit": 1,
+        "seed": params.seed,
+        "data_seed": params.seed,
+        "use_cpu": not gpu,
+        "bf16": gpu and params.model.dtype == "bfloat16",
+        "gradient_checkpointing": gpu and params.model.dtype == "bfloat16",
+        "max_grad_norm": 1.0,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "dataloader_pin_memory": gpu,
+    }
+
+
+def resume_point(out: Path) -> str | None:
+    """The last complete checkpoint of a killed run, or ``None``."""
+    from transformers.trainer_utils import get_last_checkpoint
+
+    folder = out / "trainer"
+    last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
+    return last if last and (Path(last) / "trainer_state.json").is_file() else None
+
+
+def log_callback(path: Path, on_log: Callable[[dict[str, float]], None], extra: Callable[[], dict[str, float]] = dict) -> Any:
+    """A callback that appends each logged row to ``path`` and hands it on.
+
+    ``extra`` adds figures of the same step. After a resume, rows past the resumed step are dropped first, so that no
+    step is there twice.
+    """
+    from transformers import TrainerCallback
+
+    class Log(TrainerCallback):
+        def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows if row["step"] <= state.global_step))
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+            if not state.is_world_process_zero or not logs or "train_runtime" in logs:
+                return
+            figures = {key: float(value) for key, value in logs.items() if isinstance(value, int | float)}
+            row = {"step": state.global_step, "steps": state.max_steps, **figures, **extra()}
+            with path.open("a", encoding="utf-8") as handle:
+                handle.write(json.dumps(row) + "\n")
+            on_log(row)
+
+    return Log()

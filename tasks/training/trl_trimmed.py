@@ -1,0 +1,41 @@
+"""A workaround for TRL 1.16: a GRPO step pads every rollout to the longest of the whole step.
+
+Each micro-batch is cut to its own longest rollout before the forward pass. It can go when TRL does this itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from trl import GRPOTrainer
+
+
+class TrimmedGRPOTrainer(GRPOTrainer):
+    """GRPOTrainer that computes log-probabilities without columns that are padding in every row."""
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
+    ) -> tuple[Any, Any, Any]:
+        size = batch_size or input_ids.size(0)
+        parts = [
+            self._trimmed(model, input_ids[i : i + size], attention_mask[i : i + size], logits_to_keep, **options)
+            for i in range(0, input_ids.size(0), size)
+        ]
+        logps = torch.cat([part[0] for part in parts])
+        entropies = torch.cat([part[1] for part in parts]) if parts[0][1] is not None else None
+        auxiliary = torch.stack([part[2] for part in parts]).mean() if parts[0][2] is not None else None
+        return logps, entropies, auxiliary
+
+    def _trimmed(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
+    ) -> tuple[Any, Any, Any]:
+        used = attention_mask.any(0).nonzero()
+        first, last = int(used[0]), int(used[-1]) + 1
+        cut = input_ids.size(1) - last
+        first = min(first, input_ids.size(1) - logits_to_keep - 1)
+        logps, entropies, auxiliary = super()._get_per_token_logps_and_entropies(
+            model, input_ids[:, first:last], attention_mask[:, first:last], logits_to_keep - cut, **options
+        )
+        pad = torch.nn.functional.pad
+        return pad(logps, (0, cut)), pad(entropies, (0, cut)) if entropies is not None else None, auxiliary

@@ -1,0 +1,110 @@
+"""The transformers model on a tiny random checkpoint: batches, kept keys and values, recorded tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from pathlib import Path
+
+import pytest
+
+from tasks.agents.models import chat
+from tasks.agents.models.base import Message, Sampling
+from tasks.agents.models.transformers import TransformersModel
+from tasks.core.errors import ArtifactError
+from tasks.training import nano
+
+TEXTS = [
+    "def prime(n):\n    return n + 1\n" * 20,
+    '<tool_call>\n{"name": "grep", "arguments": {"pattern": "prime"}}\n</tool_call>',
+]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("nano")
+    tokenizer = nano.train_tokenizer(TEXTS, 400)
+    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer, path)
+    return path
+
+
+def conversation(issue: str) -> list[Message]:
+    return [Message(role="system", content="Find code."), Message(role="user", content=issue)]
+
+
+async def play(model: TransformersModel, issue: str, turns: int, sampling: Sampling) -> list[Message]:
+    messages = conversation(issue)
+    for turn in range(turns):
+        completion = await model.complete(messages, [], sampling)
+        messages.append(Message(role="assistant", content=completion.text, tokens=completion.tokens))
+        messages.append(Message(role="tool", content=f"observation {turn} of {issue}", tool_call_id="1"))
+    return messages
+
+
+async def many(model: TransformersModel, issues: list[str], sampling: Sampling) -> list[list[Message]]:
+    played = await asyncio.gather(*(play(model, issue, 3, sampling) for issue in issues))
+    await model.close()
+    return list(played)
+
+
+ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in many words", "n", "return"]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_batch_and_cache_change_nothing(checkpoint: Path, temperature: float) -> None:
+    sampling = Sampling(temperature=temperature, max_new_tokens=12, seed=5)
+    together = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
+    alone = [asyncio.run(many(TransformersModel.load(checkpoint, cache_tokens=0), [issue], sampling))[0] for issue in ISSUES]
+    assert [[m.content for m in c] for c in together] == [[m.content for m in c] for c in alone]
+
+
+def test_next_request_extends_recorded_tokens(checkpoint: Path) -> None:
+    messages = asyncio.run(
+        many(TransformersModel.load(checkpoint), ISSUES[:1], Sampling(temperature=1.0, max_new_tokens=8, seed=0))
+    )[0]
+    tokens = [message.tokens for message in messages if message.tokens]
+    for earlier, later in itertools.pairwise(tokens):
+        recorded = earlier.prompt_ids + earlier.completion_ids
+        assert later.prompt_ids[: len(recorded)] == recorded
+        assert len(earlier.completion_ids) == len(earlier.logprobs)
+
+
+def test_logprobs_are_those_of_the_model(checkpoint: Path) -> None:
+    import torch
+
+    model = TransformersModel.load(checkpoint)
+    messages = asyncio.run(many(model, ISSUES[:2], Sampling(temperature=1.0, max_new_tokens=8, seed=3)))[1]
+    last = [message.tokens for message in messages if message.tokens][-1]
+    ids = torch.tensor([last.prompt_ids + last.completion_ids])
+    with torch.no_grad():
+        logprobs = model.model(ids).logits[0].float().log_softmax(-1)
+    start = len(last.prompt_ids)
+    expected = [logprobs[start + i - 1, token].item() for i, token in enumerate(last.completion_ids)]
+    assert last.logprobs == pytest.approx(expected, abs=1e-4)
+
+
+def test_training_ids_mark_assistant_tokens_only(checkpoint: Path) -> None:
+    tokenizer = TransformersModel.load(checkpoint).tokenizer
+    messages = [
+        *conversation("prime"),
+        Message(role="assistant", content="grep"),
+        Message(role="tool", content="hit", tool_call_id="1"),
+    ]
+    messages.append(Message(role="assistant", content="done"))
+    ids, mask = chat.training_ids(tokenizer, messages, [])
+    marked = tokenizer.decode([i for i, m in zip(ids, mask, strict=True) if m])
+    assert marked == "grep<|im_end|>done<|im_end|>"
+    assert tokenizer.decode(ids) == chat.render(tokenizer, messages, [], prompt=False).rstrip("\n")
+
+
+def test_missing_checkpoint_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match="holds no checkpoint"):
+        TransformersModel.load(tmp_path)
+
+
+def test_damaged_checkpoint_is_one_clear_line(checkpoint: Path, tmp_path: Path) -> None:
+    for file in checkpoint.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes()[:40] if file.suffix == ".safetensors" else file.read_bytes())
+    with pytest.raises(ArtifactError, match="cannot be loaded") as caught:
+        TransformersModel.load(tmp_path)
+    assert "\n" not in str(caught.value)
