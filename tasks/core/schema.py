@@ -97,11 +97,16 @@ class Tokens(Record):
 
 
 class Turn(Record):
-    """One assistant message and the observations it led to. The final answer is a turn without calls."""
+    """One assistant message and the observations it led to. The final answer is a turn without calls.
+
+    There is one observation per call, in the order of the calls; only the last turn of an errored trajectory may lack
+    them. ``notice`` is the line about remaining turns that the model was shown below the last observation.
+    """
 
     text: str
     calls: list[ToolCall] = Field(default_factory=list)
     observations: list[Observation] = Field(default_factory=list)
+    notice: str = ""
     usage: Usage = Field(default_factory=Usage)
     tokens: Tokens | None = None
     seconds_tools: float = 0.0

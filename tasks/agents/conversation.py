@@ -1,0 +1,50 @@
+"""A trajectory as the chat a model saw: the loop sends it, SFT trains on it, and both build it here."""
+
+from __future__ import annotations
+
+from tasks.agents.models.base import Message
+from tasks.agents.parsing import OPEN
+from tasks.core.schema import Trajectory, Turn
+
+
+def messages_of(trajectory: Trajectory, system: str | None = None) -> list[Message]:
+    """The chat of a trajectory, exactly as the model was given and wrote it.
+
+    ``system`` replaces the system prompt, such as by the one without a teacher's guidance. Observations no request
+    ever carried, those of a last turn that went over a limit, are not part of it.
+    """
+    messages = [
+        Message(role="system", content=trajectory.system if system is None else system),
+        Message(role="user", content=trajectory.issue),
+    ]
+    unseen = trajectory.turns[-1] if trajectory.stop in ("max_turns", "max_context") and trajectory.turns else None
+    for turn in trajectory.turns:
+        messages.append(assistant_message(turn))
+        if turn is not unseen:
+            messages += observation_messages(turn)
+    return messages
+
+
+def assistant_message(turn: Turn) -> Message:
+    """What the model wrote as a message; it carries ``tool_calls`` only when its text does not already hold them."""
+    native = [] if OPEN in turn.text else turn.calls
+    return Message(role="assistant", content=turn.text, tool_calls=native, tokens=turn.tokens)
+
+
+def observation_messages(turn: Turn) -> list[Message]:
+    """One tool message per call, in the order of the calls; the notice ends the last one."""
+    messages = [Message(role="tool", content=seen.output, tool_call_id=seen.call_id) for seen in turn.observations]
+    if messages and turn.notice:
+        messages[-1].content += f"\n{turn.notice}"
+    return messages
+
+
+def tokens_context(trajectory: Trajectory) -> int:
+    """Length of the final conversation in tokens: prompt and completion of the last request."""
+    last = trajectory.turns[-1].usage if trajectory.turns else None
+    return last.prompt_tokens + last.completion_tokens if last else 0
+
+
+def tokens_billed(trajectory: Trajectory) -> int:
+    """Tokens over all requests, prompt and completion."""
+    return sum(turn.usage.prompt_tokens + turn.usage.completion_tokens for turn in trajectory.turns)
