@@ -113,7 +113,6 @@ class ModelSection(Section):
 
     base: str = Field("experiments/nano/base", description="checkpoint directory or hub id training starts from")
     dtype: Literal["float32", "bfloat16"] = "float32"
-    chat_template: Literal["nano", "own"] = Field("nano", description="own: the tokenizer's")
 
 
 class Sft(Section):

@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.agents.loop import Episode, run_episodes
+from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.prompts import render_issue, render_system
@@ -96,15 +97,16 @@ class Rollouts:
         boxes = {i: self._toolbox(i) for i in set(ids)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
-        episodes = [
-            Episode(self.tasks[i], boxes[i], policy, sampling.model_copy(update={"seed": first + n}), key=n)
-            for n, i in enumerate(ids)
-        ]
-        done: dict[int, Trajectory] = {}
-        async for episode, trajectory in run_episodes(episodes, self.params.agent, localizer="fusesearch", concurrency=len(ids)):
-            done[episode.key] = trajectory
+
+        async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
+            seeded = sampling.model_copy(update={"seed": first + number})
+            task, box = self.tasks[instance_id], boxes[instance_id]
+            return number, await run_episode(task, box, policy, self.params.agent, seeded, localizer="fusesearch")
+
+        jobs = [partial(rollout, number, instance_id) for number, instance_id in enumerate(ids)]
+        done = dict([pair async for pair in run_episodes(jobs, concurrency=len(ids))])
         await policy.close()
-        return [done[n] for n in range(len(ids))]
+        return [done[number] for number in range(len(ids))]
 
     def _toolbox(self, instance_id: str) -> Toolbox:
         return Toolbox(instance_snapshot(self._store, self.repos, self.tasks[instance_id]), self.params.tools)
@@ -174,7 +176,7 @@ def _trainer(
         model=model,
         args=arguments,
         reward_funcs=[rollout_reward],
-        rollout_func=rollouts,
+        rollout_func=rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists reach it as they are
         train_dataset=_prompts(params, rollouts.tasks),
         processing_class=tokenizer,
         callbacks=[log_callback(out / "log.jsonl", on_log, rollouts.figures)],

@@ -107,7 +107,7 @@ def new_model(tokenizer: Any, *, hidden: int, layers: int, heads: int, feed_forw
         head_dim=hidden // heads,
         max_position_embeddings=4096,
         tie_word_embeddings=True,
-        rope_theta=10_000.0,
+        rope_parameters={"rope_type": "default", "rope_theta": 10_000.0},
         attention_dropout=0.0,
         bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Any
 from tasks.agents.loop import messages_of
 from tasks.agents.models.chat import training_ids
 from tasks.agents.prompts import render_system
-from tasks.core.config import Params
+from tasks.core.config import Params, Sft
 from tasks.core.errors import DataError
 from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
+from tasks.training.optimizer import make_optimizer
 from tasks.training.trainer import load_student, log_callback, quiet, resume_point, trainer_arguments
 
 Log = Callable[[dict[str, float]], None]
@@ -30,11 +30,20 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
         DataError: no trajectory fits into ``sft.max_length``.
     """
     quiet()
-    from trl import SFTConfig, SFTTrainer
-
     model, tokenizer = load_student(params.model.base, params.model)
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
-    section = params.sft
+    figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
+    describe_checkpoint(out / "checkpoint", params)
+    return {"trajectories": len(rows), "dropped_too_long": dropped, **figures}
+
+
+def fit(
+    model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], section: Sft, params: Params, out: Path, on_log: Log
+) -> dict[str, float]:
+    """Train ``model`` on rows of ``input_ids`` and ``labels``; writes ``out/checkpoint`` and ``out/log.jsonl``."""
+    from datasets import Dataset
+    from trl import SFTConfig, SFTTrainer
+
     arguments = SFTConfig(
         **trainer_arguments(out, section, params),
         num_train_epochs=section.epochs,
@@ -51,18 +60,15 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
     trainer = SFTTrainer(
         model=model,
         args=arguments,
-        train_dataset=_dataset(rows),
+        train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
         callbacks=[log_callback(out / "log.jsonl", on_log)],
-        optimizers=(_optimizer(model, params), None),
+        optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, section.weight_decay), None),
     )
     result = trainer.train(resume_from_checkpoint=resume_point(out))
     trainer.save_model(str(out / "checkpoint"))
-    describe_checkpoint(out / "checkpoint", params)
     shutil.rmtree(out / "trainer", ignore_errors=True)
     return {
-        "trajectories": len(rows),
-        "dropped_too_long": dropped,
         "tokens": sum(len(row["input_ids"]) for row in rows),
         "trained_tokens": sum(label != -100 for row in rows for label in row["labels"]),
         "steps": trainer.state.global_step,
@@ -77,12 +83,11 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     """
     from tasks.search.tools import schemas
 
-    tools = schemas() if params.model.chat_template == "own" else []
+    tools = schemas() if params.agent.prompt == "full" else []
     system = render_system(params.agent, None)
     rows = []
     for trajectory in trajectories:
-        messages = messages_of(trajectory.model_copy(update={"system": system}))
-        ids, mask = training_ids(tokenizer, messages, tools)
+        ids, mask = training_ids(tokenizer, messages_of(trajectory, system), tools)
         if len(ids) <= params.sft.max_length:
             rows.append({"input_ids": ids, "labels": [i if m else -100 for i, m in zip(ids, mask, strict=True)]})
     if not rows:
@@ -93,20 +98,3 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:
     """Write ``fusesearch.json``: the tool limits and loop settings this checkpoint was trained with."""
     write_json(checkpoint / "fusesearch.json", {"tools": params.tools.model_dump(), "agent": params.agent.model_dump()})
-
-
-def _dataset(rows: list[dict[str, list[int]]]) -> Any:
-    from datasets import Dataset
-
-    return Dataset.from_list(rows)
-
-
-def _optimizer(model: Any, params: Params) -> Any:
-    from tasks.training.optimizer import make_optimizer
-
-    return make_optimizer(params.sft.optimizer, model, params.sft.learning_rate, params.sft.weight_decay)
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """Rows of a training log, oldest first."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

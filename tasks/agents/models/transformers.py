@@ -90,7 +90,7 @@ class TransformersModel:
             raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): train one with `dvc repro`, or name another")
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
-            model = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=getattr(torch, dtype))
+            model: Any = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=getattr(torch, dtype))
         except Exception as error:  # the libraries raise many types for a damaged file
             raise ArtifactError(
                 f"{checkpoint} cannot be loaded: {(str(error).splitlines() or [type(error).__name__])[0]}"

@@ -1,0 +1,139 @@
+"""The nano base checkpoint: a model that knows the format and uses one tool at a time, aimlessly.
+
+It stands where the paper's base models stand: they call tools correctly but hardly in parallel. It is trained from
+random weights on episodes of :class:`AimlessModel` over training repositories, on every token, so that it also has
+read some code; never on evaluation repositories.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tasks.agents.loop import messages_of, run_episode, run_episodes
+from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.agents.models.chat import training_ids
+from tasks.agents.parsing import format_answer, format_calls
+from tasks.core.config import Params, Sft
+from tasks.core.layout import SNAPSHOTS
+from tasks.core.schema import Answer, Instance, Location, Trajectory
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.search.tools import Toolbox
+from tasks.training.nano import new_model, train_tokenizer
+from tasks.training.sft import describe_checkpoint, fit
+from tasks.training.trainer import quiet
+
+VOCABULARY = 2048
+SHAPE = {"hidden": 128, "layers": 4, "heads": 4, "feed_forward": 384}
+
+WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+PLACE = re.compile(r"/repo/(\S+?\.py)(?::(\d+))?")
+DEFINITION = re.compile(r"/repo/(\S+?\.py):\d+:\s*def (\w+)")
+
+
+class AimlessModel:
+    """A scripted model without a plan: one random call a turn, then a random answer from what it saw.
+
+    Its next message is a function of the conversation and the seed.
+    """
+
+    name = "aimless"
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
+        """The next random message."""
+        turn = sum(message.role == "assistant" for message in messages)
+        draw = random.Random(f"{self.seed}-{turn}-{len(messages[1].content)}")
+        seen = "\n".join(message.content for message in messages if message.role == "tool")
+        if turn >= draw.choice((2, 3, 3, 4)):
+            return Completion(text=self._answer(draw, seen))
+        return Completion(text=format_calls([self._call(draw, messages[1].content, seen)]))
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    def _call(self, draw: random.Random, issue: str, seen: str) -> tuple[str, dict[str, Any]]:
+        places = PLACE.findall(seen)
+        kind = draw.random()
+        if places and kind < 0.35:
+            path, line = draw.choice(places)
+            start = max(1, int(line or draw.randint(1, 200)) - draw.choice((0, 0, 1, 5)))
+            return "read_file", {"path": f"/repo/{path}", "start_line": start, "end_line": start + draw.choice((10, 15, 20))}
+        if kind < 0.4:
+            return "glob", {"pattern": f"*{self._word(draw, issue, seen)}*.py"}
+        word = self._word(draw, issue, seen)
+        pattern = draw.choice((f"def {word}\\b", f"{word}\\(", f"\\b{word}\\b", f"class {word}\\b"))
+        arguments: dict[str, Any] = {"pattern": pattern}
+        if places and draw.random() < 0.2:
+            arguments["path"] = f"/repo/{draw.choice(places)[0]}"
+        return "grep", {**arguments, "output_mode": "content"}
+
+    def _word(self, draw: random.Random, issue: str, seen: str) -> str:
+        source = seen if seen and draw.random() < 0.4 else issue
+        return draw.choice(WORD.findall(source) or ["value"])
+
+    def _answer(self, draw: random.Random, seen: str) -> str:
+        functions, places = DEFINITION.findall(seen), PLACE.findall(seen)
+        if functions:
+            path, name = draw.choice(functions)
+            return format_answer(Answer(modify=[Location(path=path, function=name)]))
+        path = draw.choice(places)[0] if places else "__init__.py"
+        return format_answer(Answer(modify=[Location(path=path)]))
+
+
+async def aimless_episodes(params: Params, instances: list[Instance], repos: Path, per_instance: int) -> list[Trajectory]:
+    """``per_instance`` aimless episodes on each instance, with the real tools and limits of ``params``."""
+    store = SnapshotStore(SNAPSHOTS)
+
+    async def episode(instance: Instance, box: Toolbox, number: int) -> Trajectory:
+        model = AimlessModel(params.seed * 1000 + number)
+        return await run_episode(instance, box, model, params.agent, Sampling(), localizer="aimless")
+
+    def jobs() -> Iterator[Callable[[], Awaitable[Trajectory]]]:
+        for instance in instances:
+            box = Toolbox(instance_snapshot(store, repos, instance), params.tools)
+            yield from (partial(episode, instance, box, number) for number in range(per_instance))
+
+    return [trajectory async for trajectory in run_episodes(jobs(), concurrency=32)]
+
+
+def train_base(
+    params: Params,
+    section: Sft,
+    instances: list[Instance],
+    repos: Path,
+    out: Path,
+    per_instance: int,
+    on_log: Callable[..., None],
+) -> dict[str, float]:
+    """Make tokenizer and base checkpoint in ``out/checkpoint`` from scratch."""
+    quiet()
+    trajectories = asyncio.run(aimless_episodes(params, instances, repos, per_instance))
+    conversations = [messages_of(trajectory) for trajectory in trajectories]
+    tokenizer = train_tokenizer(_texts(conversations), VOCABULARY)
+    rows = []
+    for messages in conversations:
+        ids, _ = training_ids(tokenizer, messages, [])
+        if len(ids) <= section.max_length:
+            rows.append({"input_ids": ids, "labels": ids})
+    model = new_model(tokenizer, **SHAPE, seed=params.seed)
+    figures = fit(model, tokenizer, rows, section, params, out, on_log)
+    describe_checkpoint(out / "checkpoint", params)
+    return {"episodes": len(rows), **figures}
+
+
+def _texts(conversations: Iterable[list[Message]]) -> Iterable[str]:
+    """Texts the tokenizer is trained on: each message once, without role marks."""
+    seen: set[str] = set()
+    for messages in conversations:
+        for message in messages:
+            if message.content not in seen:
+                seen.add(message.content)
+                yield message.content
