@@ -1,0 +1,212 @@
+"""A read-only tree that cannot be left: virtual paths under ``/repo`` in, bytes of regular files below the root out.
+
+Confinement rests on two steps. :meth:`Repository.resolve` follows every symbolic link and refuses what does not end
+below the root. Opening then walks down from the root one component at a time without following links, so that a tree
+that changes in between cannot lead out either.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from tasks.core.errors import OutsideRootError, RepositoryError, ToolError
+from tasks.search import ripgrep
+
+VIRTUAL_ROOT = "/repo"
+
+_LISTING_BYTES = 256 * 2**20
+_LISTING_SECONDS = 120.0
+_MAX_PATH_CHARS = 1024
+_CLOSE_NAMES = 3
+_CLOSE_CANDIDATES = 5000
+
+
+class Repository:
+    """The tree below ``root``. Raises :class:`RepositoryError` when that is no folder.
+
+    Paths are *virtual* (``/repo/a/b.py``, what a model sees) or *relative* (``a/b.py``, what entities and answers hold).
+    The folder ``.git`` is no part of the tree.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(os.path.realpath(root))
+        if not self.root.is_dir():
+            raise RepositoryError(f"{root} is not a folder that can be read")
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Repository({str(self.root)!r})"
+
+    def resolve(self, virtual: str) -> Path:
+        """Real path of a virtual, or relative, path, with all links followed.
+
+        Raises :class:`OutsideRootError` when it leads out of the root, :class:`ToolError` when nothing is there or the
+        path is malformed.
+        """
+        relative = self.relative(virtual)
+        real = Path(os.path.realpath(self.root / relative))
+        if not real.is_relative_to(self.root):
+            raise OutsideRootError(f"{shown(virtual)} is outside {VIRTUAL_ROOT}; only paths below {VIRTUAL_ROOT} can be read")
+        if any(part.lower() == ".git" for part in real.relative_to(self.root).parts):
+            raise ToolError(f"{shown(virtual)}: the folder .git cannot be searched or read")
+        if not os.path.lexists(real) or real.is_symlink():
+            raise ToolError(self._missing(virtual, relative))
+        return real
+
+    def relative(self, virtual: str) -> str:
+        """``a/b.py`` of ``/repo/a/b.py``; the text alone is looked at. The root itself is ``""``."""
+        if problem := _malformed(virtual):
+            raise ToolError(f"the path {problem}")
+        if virtual == VIRTUAL_ROOT or virtual.startswith(VIRTUAL_ROOT + "/"):
+            return virtual[len(VIRTUAL_ROOT) :].strip("/")
+        if virtual.startswith("/"):
+            raise OutsideRootError(f"{shown(virtual)} is outside {VIRTUAL_ROOT}; paths begin with {VIRTUAL_ROOT}/")
+        path = str(PurePosixPath(virtual))
+        return "" if path == "." else path
+
+    def virtual(self, real: Path) -> str:
+        """``/repo/a/b.py`` of a real path below the root. Raises :class:`OutsideRootError` for any other."""
+        if not real.is_relative_to(self.root):
+            raise OutsideRootError(f"{real} is outside the repository {self.root}")
+        return virtual_path(real.relative_to(self.root).as_posix())
+
+    def files(self) -> list[str]:
+        """Relative paths of all files a search can find, in path order: not ignored, not hidden, no links."""
+        return self._listing[0]
+
+    def is_visible(self, relative: str) -> bool:
+        """Whether :meth:`files` holds ``relative``."""
+        return relative in self._listing[1]
+
+    def read_text(self, relative: str) -> str:
+        """Text of a file, as UTF-8 with errors replaced. Raises :class:`RepositoryError` when missing or outside."""
+        try:
+            return self.read_bytes(self.resolve(relative)).decode("utf-8", "replace")
+        except ToolError as error:
+            raise RepositoryError(str(error)) from None
+
+    def read_bytes(self, real: Path, limit: int = ripgrep.MAX_FILE_BYTES) -> bytes:
+        """First ``limit`` bytes of a regular file that :meth:`resolve` gave. Raises :class:`ToolError` otherwise."""
+        name = self.virtual(real)
+        try:
+            descriptor = self._open(real.relative_to(self.root).parts)
+        except OSError as error:
+            raise ToolError(f"{shown(name)} cannot be read: {error.strerror}") from None
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise ToolError(f"{shown(name)} is a folder; glob with path {shown(name)} lists it")
+            if not stat.S_ISREG(mode):
+                raise ToolError(f"{shown(name)} is not a regular file")
+            return _read(descriptor, limit)
+        finally:
+            os.close(descriptor)
+
+    def search_flags(self) -> list[str]:
+        """Extra ripgrep flags this tree needs, so that no ignore file that is a link or a device is opened."""
+        return self._ignore_flags
+
+    def _open(self, parts: tuple[str, ...]) -> int:
+        """Open component by component, following no link and waiting for no device."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(self.root, flags | os.O_DIRECTORY)
+        for part in parts:
+            try:
+                inner = os.open(part, flags, dir_fd=descriptor)
+            finally:
+                os.close(descriptor)
+            descriptor = inner
+        return descriptor
+
+    @property
+    def _listing(self) -> tuple[list[str], frozenset[str]]:
+        with self._lock:
+            return self._listed
+
+    @cached_property
+    def _listed(self) -> tuple[list[str], frozenset[str]]:
+        arguments = ["--files", "--null", *self.search_flags(), ripgrep.NO_HIDDEN, "--", "./"]
+        output = ripgrep.Search().run(arguments, self.root, _LISTING_SECONDS, _LISTING_BYTES)
+        names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
+        files = sorted(filter(None, map(clean_name, names)), key=path_order)
+        return files, frozenset(files)
+
+    @cached_property
+    def _ignore_flags(self) -> list[str]:
+        return ["--no-ignore"] if any(_odd_ignore_files(self.root)) else []
+
+    def _missing(self, virtual: str, relative: str) -> str:
+        close = self._close_names(relative)
+        hint = f"; close: {', '.join(shown(virtual_path(path)) for path in close)}" if close else ""
+        return f"no such file or folder: {shown(virtual)}{hint}"
+
+    def _close_names(self, relative: str) -> list[str]:
+        """Up to three files: those of the same name elsewhere first, then those with a similar path."""
+        name = relative.rpartition("/")[2].partition(":")[0]
+        same = [path for path in self.files() if path.rpartition("/")[2] == name]
+        by_name = {path.rpartition("/")[2]: path for path in self.files()[:_CLOSE_CANDIDATES]}
+        similar = [by_name[close] for close in get_close_matches(name[:100], by_name, _CLOSE_NAMES)]
+        return list(dict.fromkeys([*same, *similar]))[:_CLOSE_NAMES]
+
+
+def virtual_path(relative: str) -> str:
+    """``/repo/a/b.py`` of ``a/b.py``."""
+    return VIRTUAL_ROOT if relative in ("", ".") else f"{VIRTUAL_ROOT}/{relative}"
+
+
+def path_order(relative: str) -> list[str]:
+    """Sort key of ripgrep's ``--sort path``: by components, so that a folder's files stay together."""
+    return relative.split("/")
+
+
+def clean_name(name: bytes) -> str | None:
+    """A file name as text; None when it is not UTF-8 or holds control characters (such files are left out)."""
+    try:
+        text = name.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
+
+
+def shown(text: str, chars: int = 120) -> str:
+    """``text`` on one printable line, cut to ``chars``: for messages."""
+    line = "".join(character if character.isprintable() else "\ufffd" for character in text[: chars + 1])
+    return line if len(line) <= chars else line[: chars - 1] + "…"
+
+
+def _malformed(path: str) -> str | None:
+    if len(path) > _MAX_PATH_CHARS:
+        return f"has {len(path)} characters; at most {_MAX_PATH_CHARS} are possible"
+    if not path.isprintable():
+        return "holds a control character or an invalid one"
+    return None
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    chunks = []
+    while limit > 0 and (chunk := os.read(descriptor, min(limit, 1 << 20))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
+
+
+def _odd_ignore_files(root: Path) -> Iterator[str]:
+    """Paths of ``.gitignore`` that are no regular files: ripgrep would open what a link or FIFO of that name leads to."""
+    folders = [str(root)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    folder = entry.is_dir(follow_symlinks=False)
+                    if folder and not entry.name.startswith("."):
+                        folders.append(entry.path)
+                    elif entry.name == ".gitignore" and not folder and not entry.is_file(follow_symlinks=False):
+                        yield entry.path
+        except OSError:
+            continue

@@ -1,0 +1,180 @@
+"""The agent's tools over one repository: ``grep``, ``glob`` and ``read_file`` (FuseSearch, section 2.1; DESIGN.md, section 4).
+
+A call never raises for a model's fault: whatever is wrong with it becomes an observation of one line. A snapshot does
+not change, so equal calls are answered from memory, and equal calls at the same time are one search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from tasks.core.config import Tools
+from tasks.core.errors import FusesearchError, InfrastructureError
+from tasks.search import lookups
+from tasks.search.arguments import Glob, Grep, ReadFile, Request, parse_request, schemas
+from tasks.search.lookups import Outcome
+from tasks.search.repository import Repository
+from tasks.search.ripgrep import Search
+
+__all__ = ["ToolResult", "Toolbox", "run_tool", "schemas"]
+
+MEMORY_BYTES = 32 * 2**20
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """One observation: what the model sees, its entities, the error line if it failed, and the wall seconds it took."""
+
+    output: str
+    entities: list[str] = field(default_factory=list)
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class Toolbox:
+    """The three tools over ``repository``, for any number of episodes, threads and event loops.
+
+    ``limits.concurrency`` searches run at once per process. ``memory_bytes`` bounds what is remembered of earlier calls,
+    0 remembers nothing (for a tree that changes).
+    """
+
+    def __init__(self, repository: Repository, limits: Tools | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
+        self.repository = repository
+        self.limits = limits or Tools()
+        self._memory = _Memory(memory_bytes)
+        self._flights: dict[Request, _Flight] = {}
+        self._lock = threading.RLock()
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run one call. Raises only :class:`InfrastructureError`, when ripgrep itself is missing or cannot be started."""
+        started = time.perf_counter()
+        try:
+            request = parse_request(name, arguments)
+            outcome = self._memory.get(request)
+            if outcome is None:
+                # Reading a file takes less time than handing it to a thread.
+                outcome = self._answer(request, Search()) if isinstance(request, ReadFile) else await self._search(request)
+        except InfrastructureError:
+            raise
+        except FusesearchError as error:
+            return _failed(str(error), started)
+        return ToolResult(outcome.output, list(outcome.entities), None, time.perf_counter() - started)
+
+    def call_now(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """As :meth:`call`, for code without an event loop."""
+        started = time.perf_counter()
+        try:
+            request = parse_request(name, arguments)
+            outcome = self._memory.get(request) or self._answer(request, Search())
+        except InfrastructureError:
+            raise
+        except FusesearchError as error:
+            return _failed(str(error), started)
+        return ToolResult(outcome.output, list(outcome.entities), None, time.perf_counter() - started)
+
+    async def _search(self, request: Request) -> Outcome:
+        """Share one search among all that ask for it now; end it when the last of them was cancelled."""
+        with self._lock:
+            flight = self._flights.get(request)
+            if flight is None:
+                flight = self._flights[request] = _Flight()
+                _pool(os.getpid(), self.limits.concurrency).submit(self._fly, request, flight)
+            flight.waiting += 1
+        try:
+            return await asyncio.wrap_future(flight.future)
+        finally:
+            with self._lock:
+                flight.waiting -= 1
+                if flight.waiting == 0 and not flight.future.done():
+                    self._land(request, flight)
+                    flight.search.stop()
+
+    def _fly(self, request: Request, flight: _Flight) -> None:
+        try:
+            outcome = self._answer(request, flight.search)
+        except BaseException as error:
+            self._land(request, flight)
+            flight.future.set_exception(error)
+        else:
+            self._land(request, flight)
+            flight.future.set_result(outcome)
+
+    def _land(self, request: Request, flight: _Flight) -> None:
+        with self._lock:
+            if self._flights.get(request) is flight:
+                del self._flights[request]
+
+    def _answer(self, request: Request, search: Search) -> Outcome:
+        match request:
+            case Grep():
+                outcome = lookups.grep(request, self.repository, self.limits, search)
+            case Glob():
+                outcome = lookups.glob(request, self.repository, self.limits, search)
+            case ReadFile():
+                outcome = lookups.read_file(request, self.repository, self.limits)
+        self._memory.put(request, outcome)
+        return outcome
+
+
+def run_tool(repository: Repository, name: str, arguments: dict[str, Any], limits: Tools | None = None) -> ToolResult:
+    """Run one call and wait for it: for the command line."""
+    return Toolbox(repository, limits).call_now(name, arguments)
+
+
+class _Flight:
+    """One search under way. Its future counts as running from the start, so that one waiter cannot cancel it for all."""
+
+    def __init__(self) -> None:
+        self.search = Search()
+        self.future: Future[Outcome] = Future()
+        self.future.set_running_or_notify_cancel()
+        self.waiting = 0
+
+
+class _Memory:
+    """Outcomes of earlier requests, the least recently used forgotten first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._outcomes: OrderedDict[Request, Outcome] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, request: Request) -> Outcome | None:
+        with self._lock:
+            if request in self._outcomes:
+                self._outcomes.move_to_end(request)
+            return self._outcomes.get(request)
+
+    def put(self, request: Request, outcome: Outcome) -> None:
+        size = _size(outcome)
+        with self._lock:
+            if request in self._outcomes or size > self._limit:
+                return
+            self._outcomes[request] = outcome
+            self._bytes += size
+            while self._bytes > self._limit:
+                self._bytes -= _size(self._outcomes.popitem(last=False)[1])
+
+
+def _size(outcome: Outcome) -> int:
+    """Bytes an outcome takes, roughly."""
+    return 500 + 2 * len(outcome.output) + sum(60 + len(entity) for entity in outcome.entities)
+
+
+@lru_cache(maxsize=8)
+def _pool(process: int, concurrency: int) -> ThreadPoolExecutor:
+    """Threads that wait for ripgrep; one pool per process, as threads do not survive a fork."""
+    return ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="search")
+
+
+def _failed(reason: str, started: float) -> ToolResult:
+    return ToolResult(f"Error: {reason}", [], reason, time.perf_counter() - started)
