@@ -1,0 +1,155 @@
+"""What the observations of an episode have shown so far: lines of files, definitions, hit counts.
+
+Reads only what the model itself can see (tool calls and their outputs), in the formats of the three tools.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+ROOT = "/repo/"
+_CONTENT = re.compile(r"^/repo/(?P<path>.+?):(?P<line>\d+):(?P<text>.*)$")
+_COUNT = re.compile(r"^/repo/(?P<path>.+):(?P<count>\d+)$")
+_NUMBERED = re.compile(r"^\s*(?P<line>\d+)\t(?P<text>.*)$")
+_DEFINITION = re.compile(r"^(?P<indent>[ \t]*)(?P<kind>(?:async\s+)?def|class)\s+(?P<name>[A-Za-z_]\w*)")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A ``def`` or ``class`` line that was seen."""
+
+    path: str
+    line: int
+    name: str
+    indent: int
+    is_class: bool
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call of the conversation with what came back."""
+
+    name: str
+    arguments: dict[str, Any]
+    output: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Name and arguments, comparable."""
+        return call_key(self.name, self.arguments)
+
+
+@dataclass
+class Evidence:
+    """Everything seen in the calls of earlier turns."""
+
+    calls: list[Call] = field(default_factory=list)
+    lines: dict[str, dict[int, str]] = field(default_factory=dict)
+    hits: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    definitions: list[Definition] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, calls: Iterable[Call]) -> Evidence:
+        """Fold calls in, in order."""
+        evidence = cls()
+        for call in calls:
+            evidence._add(call)
+        return evidence
+
+    @property
+    def asked(self) -> set[tuple[str, str]]:
+        """Keys of all calls so far."""
+        return {call.key for call in self.calls}
+
+    def defined(self, name: str) -> list[Definition]:
+        """Definitions of ``name`` in the order they were seen."""
+        return [definition for definition in self.definitions if definition.name == name]
+
+    def text_of(self, definition: Definition) -> list[tuple[int, str]]:
+        """Seen lines of a definition's body: consecutive numbers from its line while indented deeper."""
+        seen = self.lines.get(definition.path, {})
+        body = [(definition.line, seen[definition.line])]
+        for number in range(definition.line + 1, max(seen) + 1):
+            text = seen.get(number)
+            if text is None:
+                continue
+            if _ends_block(text, definition.indent) and number > definition.line + 1:
+                break
+            body.append((number, text))
+        return body
+
+    def qualified(self, definition: Definition, owner: str | None = None) -> str:
+        """Name with the classes around it, as far as class lines above it were seen (or ``owner`` is known there)."""
+        if definition.indent == 0:
+            return definition.name
+        above = [d for d in self.definitions if d.path == definition.path and d.line < definition.line]
+        around: list[Definition] = []
+        indent = definition.indent
+        for candidate in sorted(above, key=lambda d: -d.line):
+            if candidate.indent < indent:
+                around.insert(0, candidate)
+                indent = candidate.indent
+        for i, outer in enumerate(around):
+            if not outer.is_class:
+                return ".".join(d.name for d in around[: i + 1])
+        if around:
+            return ".".join([*(d.name for d in around), definition.name])
+        return f"{owner}.{definition.name}" if owner and owner[0].isupper() else definition.name
+
+    def _add(self, call: Call) -> None:
+        self.calls.append(call)
+        if call.name == "read_file":
+            self._add_read(relative(str(call.arguments.get("path", ""))), call.output)
+        elif call.name == "grep" and call.arguments.get("output_mode") == "content":
+            self._add_content(call)
+        else:
+            self._add_paths(call)
+
+    def _add_read(self, path: str, output: str) -> None:
+        for line in output.splitlines():
+            if match := _NUMBERED.match(line):
+                self._see(path, int(match["line"]), match["text"])
+
+    def _add_content(self, call: Call) -> None:
+        hits = self.hits.setdefault(call.key, {})
+        for line in call.output.splitlines():
+            if match := _CONTENT.match(line):
+                self._see(match["path"], int(match["line"]), match["text"])
+                hits[match["path"]] = hits.get(match["path"], 0) + 1
+
+    def _add_paths(self, call: Call) -> None:
+        hits = self.hits.setdefault(call.key, {})
+        for line in call.output.splitlines():
+            match = _COUNT.match(line)
+            if match:
+                hits[match["path"]] = int(match["count"])
+            elif line.startswith(ROOT):
+                hits[relative(line.strip())] = 1
+
+    def _see(self, path: str, number: int, text: str) -> None:
+        known = self.lines.setdefault(path, {})
+        if number in known:
+            return
+        known[number] = text
+        if match := _DEFINITION.match(text):
+            indent = len(match["indent"].expandtabs(8))
+            self.definitions.append(Definition(path, number, match["name"], indent, match["kind"] == "class"))
+
+
+def call_key(name: str, arguments: dict[str, Any]) -> tuple[str, str]:
+    """A comparable form of a call."""
+    return name, repr(sorted(arguments.items()))
+
+
+def relative(virtual: str) -> str:
+    """``/repo/a.py`` as ``a.py``."""
+    return virtual.removeprefix(ROOT)
+
+
+def _ends_block(text: str, indent: int) -> bool:
+    """Whether a line at ``indent`` or left of it starts something new (a closing bracket does not)."""
+    stripped = text.strip()
+    return bool(stripped) and len(text) - len(text.lstrip()) <= indent and stripped[0] not in ")]}#\"'"
