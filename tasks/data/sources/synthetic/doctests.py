@@ -1,0 +1,241 @@
+"""Doctest examples read from source, cut down to what one example needs, and run.
+
+The unit that is tested and reported is a *reproducer*: one example with an expected output, preceded by just those
+earlier examples of its docstring that set up the names it uses.
+"""
+
+from __future__ import annotations
+
+import __future__
+
+import ast
+import doctest
+import io
+import re
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MAX_REPRODUCER_LINES = 8
+MAX_REPRODUCER_CHARS = 420
+MAX_WANT_CHARS = 260
+_CHECKER = doctest.OutputChecker()
+_DIRECTIVE = re.compile(r"\s*#\s*doctest:.*$", re.MULTILINE)
+_UNSUITABLE_SOURCE = re.compile(
+    r"\b(help|input|open|time|timeit|plot|show|getsize|id|dir|vars|globals|locals|urlopen|system|exit|quit|breakpoint|warn)\(|__doc__|%timeit"
+)
+_UNSUITABLE_WANT = re.compile(r"0x[0-9a-f]{4}|\bat 0x|Traceback.*File \"/|<BLANKLINE>\s*<BLANKLINE>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Example:
+    """One ``>>>`` statement: source and expected output (either ends with a newline), doctest options."""
+
+    source: str
+    want: str
+    exception: str | None
+    options: int
+
+    @property
+    def shown(self) -> str:
+        """The source as a person would type it, without doctest directives."""
+        return _DIRECTIVE.sub("", self.source).rstrip()
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """The examples of one docstring. ``owner`` is ``path::Qualified.name`` or the path, ``module`` the import name."""
+
+    owner: str
+    module: str
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A traceback entry outside the example itself."""
+
+    filename: str
+    line: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one example did: ``got`` is its output, or the exception's type and message with frames."""
+
+    passed: bool
+    got: str = ""
+    exception: str | None = None
+    message: str = ""
+    frames: tuple[Frame, ...] = field(default=())
+
+
+def collect(tree: ast.Module, path: str, module: str) -> list[Docstring]:
+    """Docstrings with examples of a module, its classes and functions, in source order."""
+    found = []
+    for owner, node in _documented(tree, path):
+        text = ast.get_docstring(node, clean=False)
+        if text and ">>>" in text:
+            examples = _examples(text)
+            if examples:
+                found.append(Docstring(owner, module, examples))
+    return found
+
+
+def _documented(
+    node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, owner: str
+) -> Iterator[tuple[str, Any]]:
+    yield owner, node
+    separator = "." if "::" in owner else "::"
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _documented(child, f"{owner}{separator}{child.name}")
+
+
+def _examples(text: str) -> tuple[Example, ...]:
+    try:
+        found = doctest.DocTestParser().get_examples(text)
+    except ValueError:
+        return ()
+    return tuple(Example(e.source, e.want, e.exc_msg, _options(e.options)) for e in found)
+
+
+def _options(options: dict[int, bool]) -> int:
+    value = OPTIONS
+    for flag, on in options.items():
+        value = value | flag if on else value & ~flag
+    return value
+
+
+def is_reportable(example: Example) -> bool:
+    """Whether a failure of this example would make a readable report."""
+    if not example.want or len(example.want) > MAX_WANT_CHARS or example.options & doctest.SKIP:
+        return False
+    return not _UNSUITABLE_SOURCE.search(example.source) and not _UNSUITABLE_WANT.search(example.want)
+
+
+def reproducer(docstring: Docstring, index: int) -> tuple[Example, ...] | None:
+    """The example and the earlier ones it needs, imports trimmed to the names used; None if that is too long or unparsable."""
+    try:
+        trees = [ast.parse(example.source) for example in docstring.examples[: index + 1]]
+    except (SyntaxError, ValueError):
+        return None
+    needed = _names(trees[index], ast.Load)
+    chosen = [docstring.examples[index]]
+    for position in range(index - 1, -1, -1):
+        example, tree = docstring.examples[position], trees[position]
+        if not example.options & doctest.SKIP and _provides(tree, needed, bool(example.want)):
+            chosen.append(_trimmed(example, tree, needed))
+            needed |= _names(tree, ast.Load)
+    lines = sum(example.source.count("\n") for example in chosen)
+    chars = sum(len(example.source) for example in chosen)
+    return None if lines > MAX_REPRODUCER_LINES or chars > MAX_REPRODUCER_CHARS else tuple(reversed(chosen))
+
+
+def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+
+
+def _provides(tree: ast.Module, needed: set[str], prints: bool) -> bool:
+    return bool(bound_names(tree) & needed) or "*" in bound_names(tree) or (not prints and bool(_touched(tree) & needed))
+
+
+def bound_names(tree: ast.AST) -> set[str]:
+    """Names a statement binds: assignments, imports (``*`` for a star import), functions and classes."""
+    bound = _names(tree, ast.Store)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            bound |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            bound.add(node.name)
+    return bound
+
+
+def _touched(tree: ast.Module) -> set[str]:
+    """Names whose object a statement may change: ``G.add_edge(1, 2)``, ``d["k"] = 1``, ``del d["k"]``, ``random.seed(3)``."""
+    roots: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            roots |= {_root(node.func)} | {_root(argument) for argument in node.args}
+        elif isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            roots.add(_root(node))
+    return roots - {""}
+
+
+def _root(node: ast.AST) -> str:
+    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _trimmed(example: Example, tree: ast.Module, needed: set[str]) -> Example:
+    statement = tree.body[0] if len(tree.body) == 1 else None
+    if not isinstance(statement, ast.ImportFrom | ast.Import) or len(statement.names) == 1:
+        return example
+    kept = [alias for alias in statement.names if (alias.asname or alias.name).split(".")[0] in needed]
+    statement.names = kept or statement.names
+    return Example(ast.unparse(statement) + "\n", example.want, example.exception, example.options)
+
+
+def run_examples(examples: Sequence[Example], names: dict[str, Any]) -> list[Outcome]:
+    """Run examples in order in one namespace, as an interactive session would; stops at the first that fails."""
+    outcomes = []
+    for example in examples:
+        outcomes.append(run_example(example, names))
+        if not outcomes[-1].passed:
+            break
+    return outcomes
+
+
+def run_example(example: Example, names: dict[str, Any]) -> Outcome:
+    """Run one example and compare its output or exception with what its docstring expects."""
+    output = io.StringIO()
+    saved, sys.stdout = sys.stdout, output
+    sys.displayhook = sys.__displayhook__
+    try:
+        exec(compile(example.source, "<example>", "single", _future_flags(names), dont_inherit=True), names)
+    except BaseException as error:  # noqa: BLE001  whatever an example raises is its outcome
+        return _raised(example, error)
+    finally:
+        sys.stdout = saved
+    got = output.getvalue()
+    return Outcome(example.exception is None and _matches(example, got), got)
+
+
+def _future_flags(names: dict[str, Any]) -> int:
+    flags = 0
+    for name in __future__.all_feature_names:
+        feature = getattr(__future__, name)
+        if names.get(name) is feature:
+            flags |= feature.compiler_flag
+    return flags
+
+
+def _matches(example: Example, got: str) -> bool:
+    if not example.want and example.options & doctest.SKIP:
+        return True
+    return _CHECKER.check_output(example.want, got, example.options)
+
+
+def _raised(example: Example, error: BaseException) -> Outcome:
+    text = traceback.format_exception_only(type(error), error)[-1]
+    passed = example.exception is not None and (
+        _CHECKER.check_output(example.exception, text, example.options) or example.exception.split(":")[0].strip() == "Traceback"
+    )
+    frames = tuple(
+        Frame(entry.filename, entry.lineno or 0, entry.name)
+        for entry in traceback.extract_tb(error.__traceback__, limit=-12)
+        if not entry.filename.startswith("<") and not entry.filename.endswith("synthetic/doctests.py")
+    )
+    return Outcome(passed, text, type(error).__name__, _message(error), frames)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  a broken __str__ is part of the breakage
+        return ""

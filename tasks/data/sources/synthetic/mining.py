@@ -1,0 +1,172 @@
+"""Mine all packages with a few processes, so that a killed run goes on where it was.
+
+A repository is mined by one worker process from start to end; when it is finished, its instances are one row of the
+journal. What was under way when the run was killed is done again, with the same result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tasks
+from tasks.core.config import Mine
+from tasks.core.errors import DataError
+from tasks.core.schema import Instance
+from tasks.core.storage import Journal
+from tasks.data.sources.synthetic.packages import Package, parse_packages, size_of
+
+VERSION = 1
+Progress = Callable[[str, int, int], None]
+
+
+class Mined(NamedTuple):
+    """Instances in the order of the packages, and what was tried, kept and dropped (see :func:`_summary`)."""
+
+    instances: list[Instance]
+    table: dict[str, Any]
+
+
+def mine(config: Mine, seed: int, repos_dir: Path, journal_dir: Path, on_progress: Progress | None = None) -> Mined:
+    """Mine ``config.packages``; a bare repository per package at ``repos_dir/<owner>__<name>.git``.
+
+    ``on_progress(repo, kept, attempts)`` is called from worker threads. A package that cannot be used is skipped and
+    listed in the table. Raises :class:`ConfigError` on a malformed list and :class:`DataError` when nothing was found.
+    """
+    packages = parse_packages(config.packages)
+    repos_dir.mkdir(parents=True, exist_ok=True)
+    for leftover in repos_dir.glob(".partial-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    lock = threading.Lock()
+    skipped: dict[str, str] = {}
+    with Journal(journal_dir / "repositories.jsonl", key="key") as journal:
+        keys = {package.repo: _key(package, config, seed) for package in packages}
+        pending = [p for p in packages if keys[p.repo] not in journal or not (repos_dir / f"{p.slug}.git").is_dir()]
+
+        def work(package: Package) -> None:
+            result = _run_worker(package, config, seed, repos_dir, on_progress)
+            with lock:
+                if "row" in result:
+                    journal.append({"key": keys[package.repo], **result["row"]})
+                else:
+                    skipped[package.repo] = result["skipped"]
+
+        _in_processes(work, sorted(pending, key=size_of, reverse=True), config.workers)
+        rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
+    instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
+    if not instances:
+        reasons = "; ".join(skipped.values()) or "no mutant was observed by a doctest"
+        raise DataError(f"mine: no instance from {len(packages)} packages: {reasons}")
+    return Mined(instances, _summary([row["table"] for row in rows], skipped))
+
+
+def _key(package: Package, config: Mine, seed: int) -> str:
+    """What a repository's instances depend on."""
+    options = (config.per_repository, config.attempts_per_repository, package.modules, package.without)
+    return f"{package.repo} {package.version} {VERSION} {seed} {options}"
+
+
+def _in_processes(work: Callable[[Package], None], packages: Sequence[Package], workers: int) -> None:
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="mine") as pool:
+        futures = [pool.submit(work, package) for package in packages]
+        try:
+            for future in futures:
+                future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _run_worker(package: Package, config: Mine, seed: int, repos_dir: Path, on_progress: Progress | None) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="fusesearch-mine-") as folder:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tasks.data.sources.synthetic.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=folder, env=_environment(folder),
+        )  # fmt: skip
+        watchdog = threading.Timer(3 * config.seconds_per_repository + 60, process.kill)
+        watchdog.start()
+        try:
+            assert process.stdin is not None and process.stdout is not None  # noqa: S101  pipes were asked for
+            process.stdin.write(json.dumps(_job(package, config, seed, repos_dir)))
+            process.stdin.close()
+            result = {"skipped": f"{package.repo}: its process died while mining"}
+            for line in process.stdout:
+                message = json.loads(line)
+                if "kept" in message and on_progress is not None:
+                    on_progress(package.repo, message["kept"], message["attempts"])
+                elif "kept" not in message:
+                    result = message
+            process.wait()
+            return result
+        except OSError as error:
+            return {"skipped": f"{package.repo}: {error}"}
+        finally:
+            watchdog.cancel()
+            process.kill()
+            process.wait()
+
+
+def _job(package: Package, config: Mine, seed: int, repos_dir: Path) -> dict[str, Any]:
+    return {
+        "repo": package.repo,
+        "modules": package.modules,
+        "without": package.without,
+        "seed": seed,
+        "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
+        "options": {
+            "keep": config.per_repository,
+            "attempts": config.attempts_per_repository,
+            "seconds": config.seconds_per_repository,
+            "timeout": config.example_timeout_seconds,
+            "memory_mb": config.memory_mb,
+        },
+    }
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """One thread, fixed hashes, no colours, no home: examples behave alike everywhere."""
+    project = str(Path(next(iter(tasks.__path__))).parent)
+    paths = [project, *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
+    single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
+    fixed = {
+        "PYTHONHASHSEED": "0",
+        "COLUMNS": "80",
+        "LINES": "24",
+        "TERM": "dumb",
+        "NO_COLOR": "1",
+        "TZ": "UTC",
+        "LC_ALL": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+    }
+    home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
+    return {**single, **fixed, **home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+
+
+def _summary(tables: list[dict[str, Any]], skipped: dict[str, str]) -> dict[str, Any]:
+    """``repositories`` (a table each), ``kinds`` and ``hops`` summed over them, ``dropped`` by reason, ``skipped`` packages."""
+    kinds: dict[str, dict[str, int]] = {}
+    hops: dict[str, int] = {}
+    dropped: dict[str, int] = {}
+    for table in tables:
+        for kind, counts in table["kinds"].items():
+            total = kinds.setdefault(kind, {"attempts": 0, "kept": 0})
+            total["attempts"] += counts["attempts"]
+            total["kept"] += counts["kept"]
+        _add(hops, table["hops"])
+        _add(dropped, table["dropped"])
+    return {"repositories": tables, "kinds": dict(sorted(kinds.items())), "hops": dict(sorted(hops.items())),
+            "dropped": dict(sorted(dropped.items())), "skipped": skipped}  # fmt: skip
+
+
+def _add(total: dict[str, int], counts: dict[str, int]) -> None:
+    for name, count in counts.items():
+        total[name] = total.get(name, 0) + count

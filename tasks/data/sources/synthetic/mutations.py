@@ -1,0 +1,411 @@
+"""Small faults in one function, each a minimal change of its text.
+
+A mutant replaces one stretch of the source; formatting and comments around it stay, so that the patch that undoes it
+is as small as a real one. Kinds are listed in ``KINDS``, one generator each.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tasks.data.sources.synthetic.tracing import FunctionNode
+
+_COMPARE_FLIPPED = {"==": "!=", "!=": "==", "is": "is not", "is not": "is", "in": "not in", "not in": "in", "<": ">", ">": "<",
+                    "<=": ">=", ">=": "<="}  # fmt: skip
+_COMPARE_BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+_COMPARE_TEXT: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+                                             ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}  # fmt: skip
+_OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
+    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.Div: ("/", "*"), ast.FloorDiv: ("//", "%"), ast.Mod: ("%", "//"),
+    ast.Pow: ("**", "*"), ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"),
+    ast.BitXor: ("^", "|"),
+}  # fmt: skip
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change of ``text[start:end]`` (character offsets into the file) to ``replacement``; ``line`` is where, 1-based."""
+
+    kind: str
+    start: int
+    end: int
+    replacement: str
+    line: int
+
+    def apply(self, text: str) -> str:
+        """The file's text with the fault in it."""
+        return text[: self.start] + self.replacement + text[self.end :]
+
+
+def split_lines(text: str) -> list[str]:
+    """Lines as Python's parser counts them, ends kept (``str.splitlines`` also splits at form feeds and the like)."""
+    return re.findall(r"[^\n]*\n|[^\n]+$", text)
+
+
+class Source:
+    """A file's text and tree, with character offsets for nodes."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tree = ast.parse(text)
+        self._starts = [0]
+        for line in split_lines(text):
+            self._starts.append(self._starts[-1] + len(line))
+        self._ascii = text.isascii()
+
+    def offset(self, line: int, column: int) -> int:
+        """Character offset of a line (1-based) and a UTF-8 column as ``ast`` gives it."""
+        start = self._starts[line - 1]
+        if self._ascii:
+            return start + column
+        return start + len(self.text[start : self._starts[line]].encode()[:column].decode())
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Start and end offsets of a node."""
+        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
+
+    def of(self, node: ast.AST) -> str:
+        """Text of a node."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def lines(self, first: int, last: int) -> tuple[int, int]:
+        """Offsets of whole lines, the last one's end included."""
+        return self._starts[first - 1], self._starts[last]
+
+
+@dataclass
+class Scope:
+    """What generators know of the function a node is in."""
+
+    source: Source
+    function: FunctionNode
+    parents: dict[ast.AST, ast.AST]
+    variables: list[str]
+    attributes: dict[str, list[str]]
+    first_bound: dict[str, int]
+
+    def replace(self, node: ast.AST, text: str) -> tuple[int, int, str]:
+        """An edit that puts ``text`` in the node's place."""
+        start, end = self.source.span(node)
+        return start, end, text
+
+    def between(self, left: ast.AST, right: ast.AST, old: str, new: str) -> tuple[int, int, str] | None:
+        """An edit of the operator ``old`` between two nodes; None when it is not there in just one piece."""
+        start, end = self.source.span(left)[1], self.source.span(right)[0]
+        gap = self.source.text[start:end]
+        if gap.count(old) != 1 or "#" in gap:
+            return None
+        at = start + gap.index(old)
+        return at, at + len(old), new
+
+    def drop(self, statement: ast.stmt) -> tuple[int, int, str] | None:
+        """An edit that removes a statement's lines; None when its block or line would not survive that."""
+        block = self._block(statement)
+        if block is None or len(block) < 2 or statement is self.function.body[-1]:
+            return None
+        start, end = self.source.lines(statement.lineno, statement.end_lineno or statement.lineno)
+        text = self.source.text
+        before = text[start : self.source.span(statement)[0]]
+        after = text[self.source.span(statement)[1] : end].strip()
+        return None if before.strip() or (after and not after.startswith("#")) else (start, end, "")
+
+    def _block(self, statement: ast.stmt) -> list[ast.stmt] | None:
+        parent = self.parents.get(statement)
+        for name in _BLOCKS:
+            block = getattr(parent, name, None)
+            if isinstance(block, list) and statement in block:
+                return block
+        return None
+
+
+Edit = tuple[int, int, str] | None
+Generator = Callable[[ast.AST, Scope], Iterator[Edit]]
+
+
+def mutants(source: Source, function: FunctionNode, lines: set[int]) -> list[Mutant]:
+    """All mutants of a function on the given lines (1-based, those some example runs), in source order."""
+    scope = _scope(source, function)
+    found = []
+    for node in _nodes(function):
+        statement = _statement(node, scope.parents)
+        if statement.lineno not in lines and getattr(node, "lineno", 0) not in lines and statement is not function:
+            continue
+        for kind, generate in KINDS.items():
+            for edit in generate(node, scope):
+                if edit and source.text[edit[0] : edit[1]] != edit[2]:
+                    found.append(Mutant(kind, *edit, line=getattr(node, "lineno", statement.lineno)))
+    return found
+
+
+def _scope(source: Source, function: FunctionNode) -> Scope:
+    parents = {child: parent for parent in ast.walk(function) for child in ast.iter_child_nodes(parent)}
+    bound: dict[str, int] = {name: 0 for name in _parameters(function)}
+    attributes: dict[str, set[str]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            bound[node.id] = min(bound.get(node.id, node.lineno), node.lineno)
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            attributes.setdefault(node.value.id, set()).add(node.attr)
+    variables = [name for name in bound if name not in ("self", "cls", "_")]
+    return Scope(source, function, parents, variables, {name: sorted(values) for name, values in attributes.items()}, bound)
+
+
+def _parameters(function: FunctionNode) -> list[str]:
+    arguments = function.args
+    return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def _nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """Nodes worth changing: the arguments' defaults and the body without docstrings, annotations, raises and asserts."""
+    yield function
+    pending: list[ast.AST] = list(reversed(_body(function)))
+    while pending:
+        node = pending.pop()
+        yield node
+        if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr | ast.ClassDef):
+            continue
+        children = _body(node) if isinstance(node, FunctionNode) else list(ast.iter_child_nodes(node))
+        skipped = node.annotation if isinstance(node, ast.AnnAssign) else None
+        pending.extend(child for child in reversed(children) if child is not skipped)
+
+
+def _body(function: FunctionNode) -> list[ast.stmt]:
+    has_docstring = ast.get_docstring(function, clean=False) is not None
+    return function.body[1:] if has_docstring else list(function.body)
+
+
+def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.stmt:
+    while not isinstance(node, ast.stmt):
+        node = parents[node]
+    return node
+
+
+def _comparison_flipped(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    yield from _comparison(node, scope, _COMPARE_FLIPPED)
+
+
+def _boundary_changed(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    yield from _comparison(node, scope, _COMPARE_BOUNDARY)
+
+
+def _comparison(node: ast.AST, scope: Scope, table: dict[str, str]) -> Iterator[Edit]:
+    if isinstance(node, ast.Compare):
+        operands = [node.left, *node.comparators]
+        for operator, left, right in zip(node.ops, operands, operands[1:], strict=False):
+            old = _COMPARE_TEXT[type(operator)]
+            if old in table:
+                yield scope.between(left, right, old, table[old])
+
+
+def _guard_dropped(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
+        if not _is_elif(node, scope) and len(node.body) <= 3:
+            yield scope.drop(node)
+
+
+def _is_elif(node: ast.If, scope: Scope) -> bool:
+    start = scope.source.span(node)[0]
+    return scope.source.text.startswith("elif", start)
+
+
+def _default_changed(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if node is not scope.function:
+        return
+    arguments = scope.function.args
+    for default in (*arguments.defaults, *arguments.kw_defaults):
+        if isinstance(default, ast.Constant) and (new := _other_constant(default.value)) is not None:
+            yield scope.replace(default, new)
+
+
+def _other_constant(value: object) -> str | None:
+    if isinstance(value, bool):
+        return str(not value)
+    if isinstance(value, int):
+        return str(value + 1)
+    if isinstance(value, float) and value == value and abs(value) < 1e9:
+        return repr(value * 2 if value else 1.0)
+    return None
+
+
+def _off_by_one(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) < 1000:
+        parent = scope.parents[node]
+        if isinstance(
+            parent, ast.BinOp | ast.Subscript | ast.Compare | ast.Assign | ast.AugAssign | ast.UnaryOp | ast.Return | ast.Call
+        ):
+            yield scope.replace(node, str(node.value + 1))
+            if node.value > 0:
+                yield scope.replace(node, str(node.value - 1))
+
+
+def _range_bound(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and len(node.args) in (1, 2):
+        last = node.args[-1]
+        text = scope.source.of(last)
+        if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add | ast.Sub) and scope.source.of(last.right) == "1":
+            yield scope.replace(last, scope.source.of(last.left))
+        else:
+            yield scope.replace(last, f"{text} - 1")
+    elif isinstance(node, ast.Slice):
+        for bound in (node.lower, node.upper):
+            if bound is not None and not isinstance(bound, ast.Constant | ast.UnaryOp):
+                yield scope.replace(bound, f"{_operand(bound, scope)} + 1")
+            elif bound is not None:
+                yield scope.replace(bound, "")
+
+
+def _operand(node: ast.AST, scope: Scope) -> str:
+    text = scope.source.of(node)
+    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant) else f"({text})"
+
+
+def _swapped_arguments(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Call) and not any(isinstance(argument, ast.Starred) for argument in node.args):
+        yield from _swapped(node.args, scope)
+
+
+def _swapped(nodes: list[ast.expr], scope: Scope) -> Iterator[Edit]:
+    for left, right in zip(nodes, nodes[1:], strict=False):
+        first, second = scope.source.span(left), scope.source.span(right)
+        text = scope.source.text
+        if text[slice(*first)] != text[slice(*second)] and "(" not in text[first[1] : second[0]]:
+            yield first[0], second[1], text[slice(*second)] + text[first[1] : second[0]] + text[slice(*first)]
+
+
+def _wrong_operator(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
+            return
+        yield scope.between(node.left, node.right, *_OPERATORS[type(node.op)])
+    elif isinstance(node, ast.AugAssign) and type(node.op) in _OPERATORS:
+        old, new = _OPERATORS[type(node.op)]
+        yield scope.between(node.target, node.value, old + "=", new + "=")
+        yield scope.between(node.target, node.value, old + "=", "=")
+
+
+def _wrong_boolean(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.BoolOp) and len(node.values) == 2:
+        old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        yield scope.between(node.values[0], node.values[1], old, new)
+
+
+def _missing_condition(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.BoolOp):
+        for left, right in zip(node.values, node.values[1:], strict=False):
+            start, end = scope.source.span(left)[1], scope.source.span(right)[1]
+            if scope.source.text[start:end].count("(") == scope.source.text[start:end].count(")"):
+                yield start, end, ""
+
+
+def _missing_call(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield scope.drop(node)
+    elif isinstance(node, ast.Call) and not isinstance(scope.parents[node], ast.Expr) and not node.keywords:
+        if (
+            len(node.args) == 1
+            and isinstance(node.func, ast.Name)
+            and isinstance(node.args[0], ast.Name | ast.Call | ast.Attribute)
+        ):
+            yield scope.replace(node, scope.source.of(node.args[0]))
+        elif not node.args and isinstance(node.func, ast.Attribute):
+            yield scope.replace(node, scope.source.of(node.func.value))
+
+
+def _missing_assignment(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.AugAssign):
+        yield scope.drop(node)
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+        target = node.targets[0]
+        if not isinstance(target, ast.Name) or scope.first_bound.get(target.id, node.lineno) < node.lineno:
+            yield scope.drop(node)
+
+
+def _missing_keyword(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Call) and node.keywords and node.args:
+        items = [*node.args, *node.keywords]
+        for before, keyword in zip(items[len(node.args) - 1 :], node.keywords, strict=False):
+            if keyword.arg is not None:
+                start, end = scope.source.span(before)[1], scope.source.span(keyword)[1]
+                if scope.source.text[start : scope.source.span(keyword)[0]].strip() == ",":
+                    yield start, end, ""
+
+
+def _condition_negated(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.If | ast.IfExp):
+        test = node.test
+        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+            yield scope.replace(test, scope.source.of(test.operand))
+        elif isinstance(test, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            yield scope.replace(test, f"not {scope.source.of(test)}")
+
+
+def _wrong_return(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if not isinstance(node, ast.Return) or node.value is None:
+        return
+    value = node.value
+    if isinstance(value, ast.Constant) and isinstance(value.value, bool):
+        yield scope.replace(value, str(not value.value))
+    elif isinstance(value, ast.Tuple) and len(value.elts) > 1:
+        yield from _swapped(value.elts, scope)
+    elif isinstance(value, ast.UnaryOp):
+        yield scope.replace(value, scope.source.of(value.operand))
+    elif isinstance(value, ast.Name) and node is scope.function.body[-1]:
+        start = scope.source.span(node)[0]
+        yield start, scope.source.span(value)[0], ""
+
+
+def _wrong_variable(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in scope.variables:
+        if isinstance(scope.parents[node], ast.Attribute):
+            return
+        ready = [name for name in scope.variables if name != node.id and scope.first_bound[name] < node.lineno]
+        if ready:
+            yield scope.replace(node, ready[(node.lineno * 31 + node.col_offset) % len(ready)])
+
+
+def _wrong_attribute(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name):
+        others = [name for name in scope.attributes[node.value.id] if name != node.attr]
+        if others:
+            end = scope.source.span(node)[1]
+            yield end - len(node.attr), end, others[(node.lineno * 31 + node.col_offset) % len(others)]
+
+
+def _break_continue(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Break | ast.Continue):
+        yield scope.replace(node, "continue" if isinstance(node, ast.Break) else "break")
+
+
+def _wrong_constant(node: ast.AST, scope: Scope) -> Iterator[Edit]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        yield scope.replace(node, str(not node.value))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, float):
+        yield scope.replace(node, _other_constant(node.value) or "1.0")
+
+
+KINDS: dict[str, Generator] = {
+    "comparison_flipped": _comparison_flipped,
+    "boundary_changed": _boundary_changed,
+    "guard_dropped": _guard_dropped,
+    "default_changed": _default_changed,
+    "off_by_one": _off_by_one,
+    "range_bound": _range_bound,
+    "swapped_arguments": _swapped_arguments,
+    "wrong_operator": _wrong_operator,
+    "wrong_boolean": _wrong_boolean,
+    "missing_condition": _missing_condition,
+    "missing_call": _missing_call,
+    "missing_assignment": _missing_assignment,
+    "missing_keyword": _missing_keyword,
+    "condition_negated": _condition_negated,
+    "wrong_return": _wrong_return,
+    "wrong_variable": _wrong_variable,
+    "wrong_attribute": _wrong_attribute,
+    "break_continue": _break_continue,
+    "wrong_constant": _wrong_constant,
+}
