@@ -1,0 +1,154 @@
+"""From a patch to what it modifies: the files, functions and lines a localizer should have named.
+
+The rules, applied alike to gold patches of every source (DESIGN.md section 2):
+
+- **files**: every file of ``base_commit`` the patch touches, tests included: changed, deleted, renamed (under its old
+  name), binary, a submodule, or its mode alone.
+- **functions**, for Python files: a function counts when one of the lines it has before the patch is changed or
+  removed, or when its text is not the same afterwards: lines were put between its lines, after its last one so that
+  they became part of it, or a decorator above it. Signature, decorators, docstring and the comments between its lines
+  are part of it. Lines put between functions, or after the end of one, are in none. A function that merely stands
+  between the lines of a diff, its text unchanged, does not count.
+- **lines**: old lines that are changed or removed. A file that only gains lines has none.
+- **added_files**: files that exist only afterwards and are not renamed ones. **added_functions**: qualified names the
+  file had not before; a second definition under a known name, such as a property's setter, adds none.
+
+Function spans come from the syntax tree before and after the patch; if either does not parse, both are read by
+indentation (:mod:`tasks.localizers.structure`). Files in other languages have file-level truth and lines.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tasks.core.errors import DataError
+from tasks.core.schema import Truth
+from tasks.data.blobs import Blobs
+from tasks.data.patches import Edit, FileChange, apply_change, parse_patch, split_lines
+from tasks.localizers.structure import FunctionSpan, function_spans, is_python, parse, spans_in_tree
+
+Reader = Callable[[str], str | None]
+
+
+def truth_from_patch(patch: str, read: Reader) -> Truth:
+    """What ``patch`` modifies; ``read`` gives the text of a file before it, or ``None`` where there is no such file.
+
+    Raises :class:`DataError` when the patch cannot be read, names a file that is not there (or adds one that is), or
+    does not apply; the message says which hunk.
+    """
+    truth = Truth()
+    for change in parse_patch(patch):
+        _add_change(truth, change, read)
+    return Truth.model_validate({name: _distinct(value) for name, value in truth})
+
+
+def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
+    """What ``patch`` modifies at commit ``base`` of a git repository, bare or not.
+
+    Raises :class:`RepositoryError` for a folder that is no repository or a commit it lacks, else as
+    :func:`truth_from_patch`.
+    """
+    with Blobs(git_dir) as blobs:
+        blobs.check_commit(base)
+        return truth_from_patch(patch, lambda path: blobs.read(base, path))
+
+
+def truth_json(git_dir: Path, base: str, patch_file: Path) -> dict[str, Any]:
+    """What ``fusesearch truth`` prints: :func:`truth_in_git` of the patch in a file, as JSON values."""
+    try:
+        patch = patch_file.read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        raise DataError(f"{patch_file}: cannot be read ({error.strerror})") from None
+    return truth_in_git(git_dir, base, patch).model_dump(mode="json")
+
+
+def _add_change(truth: Truth, change: FileChange, read: Reader) -> None:
+    """Fold what the patch does to one file into ``truth``."""
+    old = _old_text(change, read)
+    if change.kind in ("added", "copied"):
+        truth.added_files.append(change.new)
+    else:
+        truth.files.append(change.old)
+    if old is None:
+        return
+    new_lines, edits = apply_change(change, old)
+    lines = _ranges(edits)
+    if lines and change.kind != "copied":
+        truth.lines[change.old] = truth.lines.get(change.old, []) + lines
+    _add_functions(truth, change, split_lines(old), new_lines, edits)
+
+
+def _old_text(change: FileChange, read: Reader) -> str | None:
+    """The text hunks apply to; ``None`` where there is nothing to follow."""
+    if change.kind == "added":
+        if read(change.new) is not None:
+            raise DataError(f"the patch does not apply: it adds {change.new}, which exists already")
+        return None if change.opaque else ""
+    if change.opaque:
+        return None
+    text = read(change.old)
+    if text is None:
+        raise DataError(f"the patch does not apply: {change.old} does not exist before it")
+    return text
+
+
+def _add_functions(truth: Truth, change: FileChange, old: list[str], new: list[str], edits: list[Edit]) -> None:
+    before, after = _spans(change, old, new)
+    known = {span.name for span in before}
+    if change.kind != "copied":
+        truth.functions += [f"{change.old}::{name}" for name in _modified(before, after, old, new, edits)]
+    else:
+        known = set()
+    truth.added_functions += [f"{change.new}::{span.name}" for span in after if span.name not in known]
+
+
+def _spans(change: FileChange, old: list[str], new: list[str]) -> tuple[list[FunctionSpan], list[FunctionSpan]]:
+    """Functions before and after; both by the same way of reading, so that their texts can be compared."""
+    sources = ["\n".join(lines) if is_python(name) else "" for name, lines in ((change.old, old), (change.new, new))]
+    trees = [parse(source) for source in sources]
+    spans = [
+        spans_in_tree(tree, source) if tree and all(trees) else function_spans(source, by_indentation=True)
+        for source, tree in zip(sources, trees, strict=True)
+    ]
+    return spans[0], spans[1]
+
+
+def _modified(
+    before: list[FunctionSpan], after: list[FunctionSpan], old: list[str], new: list[str], edits: Iterable[Edit]
+) -> list[str]:
+    """Names of the functions the edits modify, in file order, by the rules above."""
+    edits = list(edits)
+    surviving = Counter((span.name, _text(span, new)) for span in after)
+    named = {span.name for span in after}
+    modified = []
+    for span in before:
+        key = (span.name, _text(span, old))
+        survives = surviving[key] > 0
+        surviving[key] -= survives
+        rewritten = not survives and (span.name in named or any(_inserts_into(span, edit) for edit in edits))
+        if rewritten or any(_removes_from(span, edit) for edit in edits):
+            modified.append(span.name)
+    return modified
+
+
+def _text(span: FunctionSpan, lines: list[str]) -> str:
+    return "\n".join(line.rstrip("\r") for line in lines[span.start - 1 : span.end])
+
+
+def _removes_from(span: FunctionSpan, edit: Edit) -> bool:
+    return bool(edit.removed) and edit.start < span.end and edit.start + len(edit.removed) >= span.start
+
+
+def _inserts_into(span: FunctionSpan, edit: Edit) -> bool:
+    return not edit.removed and span.start <= edit.start < span.end
+
+
+def _ranges(edits: Iterable[Edit]) -> list[tuple[int, int]]:
+    return [(edit.start + 1, edit.start + len(edit.removed)) for edit in edits if edit.removed]
+
+
+def _distinct(value: Any) -> Any:
+    return list(dict.fromkeys(value)) if isinstance(value, list) else value

@@ -1,0 +1,154 @@
+"""Truth over real repositories: what git itself wrote, read back from bare and working repositories."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.core.errors import DataError, RepositoryError
+from tasks.core.schema import Truth
+from tasks.data.blobs import Blobs
+from tasks.data.truth import truth_in_git, truth_json
+
+OLD = "class A:\n    def f(self):\n        return 1\n\n\ndef g():\n    return 2\n"
+IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, capture_output=True, check=True)
+    return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n") if arguments[0] != "diff" else done.stdout.decode()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A working tree with one commit of odd files."""
+    root = tmp_path / "work tree"
+    (root / "a folder").mkdir(parents=True)
+    files = {
+        "mod.py": OLD.encode(),
+        "a folder/caf\u00e9 \"q\"\tx.py": OLD.encode(),
+        "dos.py": OLD.replace("\n", "\r\n").encode(),
+        "bare_end.py": OLD.rstrip("\n").encode(),
+        "latin.py": b"# caf\xe9\n" + OLD.encode(),
+        "data.bin": bytes(range(256)),
+        "gone.py": OLD.encode(),
+        "moved.py": OLD.encode() * 4,
+        "run.sh": b"echo\n",
+    }  # fmt: skip
+    for name, content in files.items():
+        (root / name).write_bytes(content)
+    git(root, "init", "-q", ".")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "base")
+    return root
+
+
+def change(root: Path) -> None:
+    for name in ("mod.py", 'a folder/caf\u00e9 "q"\tx.py', "dos.py", "latin.py", "bare_end.py"):
+        path = root / name
+        path.write_bytes(path.read_bytes().replace(b"return 1", b"return 10"))
+    (root / "data.bin").write_bytes(b"\0\1" * 200)
+    (root / "gone.py").unlink()
+    (root / "moved.py").rename(root / "new name.py")
+    (root / "new name.py").write_bytes((root / "new name.py").read_bytes() + b"\n\ndef late(): pass\n")
+    (root / "run.sh").chmod(0o755)
+    (root / "added.py").write_text("def fresh(): pass\n")
+    git(root, "add", "-A")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [], ["--binary"], ["-U0"], ["-U10"], ["--full-index"], ["--src-prefix=i/", "--dst-prefix=w/"], ["--no-prefix"],
+        ["--patience"], ["--histogram"],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("quoting", ["true", "false"])
+def test_what_git_writes_is_read_exactly(repository, options, quoting):
+    change(repository)
+    raw = subprocess.run(
+        ["git", "-c", f"core.quotepath={quoting}", "diff", "--cached", "-M", *options],
+        cwd=repository,
+        capture_output=True,
+        check=True,
+    )
+    odd = 'a folder/caf\u00e9 "q"\tx.py'
+    found = truth_in_git(repository, "HEAD", raw.stdout.decode("utf-8", "replace"))
+    changed = [odd, "bare_end.py", "dos.py", "latin.py", "mod.py"]
+    assert sorted(found.files) == sorted([*changed, "data.bin", "gone.py", "moved.py", "run.sh"])
+    assert sorted(found.functions) == sorted([*(f"{name}::A.f" for name in changed), "gone.py::A.f", "gone.py::g"])
+    assert found.added_files == ["added.py"]
+    assert sorted(found.added_functions) == ["added.py::fresh", "new name.py::late"]
+    assert found.lines["mod.py"] == [(3, 3)]
+    assert found.lines["latin.py"] == [(4, 4)]
+
+
+def test_a_bare_clone_and_its_git_folder_give_the_same(repository, tmp_path):
+    base = git(repository, "rev-parse", "HEAD")
+    change(repository)
+    patch = git(repository, "diff", "--cached", "-M", "--", "mod.py", "gone.py")
+    git(tmp_path, "clone", "-q", "--bare", str(repository), str(tmp_path / "bare dir.git"))
+    places = [repository, repository / ".git", tmp_path / "bare dir.git"]
+    found = [truth_in_git(place, base, patch) for place in places]
+    assert found == [found[0]] * 3
+    assert found[0].functions == ["gone.py::A.f", "gone.py::g", "mod.py::A.f"]
+
+
+def test_links_and_submodules_count_as_files(repository, tmp_path):
+    (repository / "link.py").symlink_to("mod.py")
+    git(repository, "add", "-A")
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
+    git(repository, "commit", "-qm", "more")
+    (repository / "link.py").unlink()
+    (repository / "link.py").symlink_to("gone.py")
+    git(repository, "add", "link.py")
+    git(repository, "update-index", "--cacheinfo", f"160000,{git(repository, 'rev-parse', 'HEAD')},sub")
+    assert truth_in_git(repository, "HEAD", git(repository, "diff", "--cached")) == Truth(files=["link.py", "sub"])
+
+
+def test_truth_json_reads_a_patch_file(repository, tmp_path):
+    (repository / "mod.py").write_text(OLD.replace("return 2", "return 3"))
+    (tmp_path / "fix.diff").write_text(git(repository, "diff"))
+    assert truth_json(repository, "HEAD", tmp_path / "fix.diff") == {
+        "files": ["mod.py"], "functions": ["mod.py::g"], "lines": {"mod.py": [[7, 7]]}, "added_files": [], "added_functions": [],
+    }  # fmt: skip
+    with pytest.raises(DataError, match="cannot be read"):
+        truth_json(repository, "HEAD", tmp_path / "none.diff")
+
+
+PATCH = "--- a/mod.py\n+++ b/mod.py\n@@ -3 +3 @@\n-        return 1\n+        return 5\n"
+
+
+def test_unknown_repositories_and_commits_are_named(repository, tmp_path):
+    (repository / "mod.py").write_text("dirty, and of no interest\n")
+    assert truth_in_git(repository, "HEAD", PATCH).functions == ["mod.py::A.f"]
+    for base in ("0" * 40, "nope", "", "HEAD HEAD", "HEAD\nHEAD", "HEAD:mod.py"):
+        with pytest.raises(RepositoryError, match="there is no commit"):
+            truth_in_git(repository, base, PATCH)
+    with pytest.raises(RepositoryError, match="no such git repository"):
+        truth_in_git(tmp_path / "missing", "HEAD", PATCH)
+    with pytest.raises(RepositoryError, match="cannot be read as a git repository"):
+        truth_in_git(tmp_path, "HEAD", PATCH)
+    with pytest.raises(DataError, match=r"other\.py does not exist"):
+        truth_in_git(repository, "HEAD", PATCH.replace("mod.py", "other.py"))
+    with pytest.raises(DataError, match="a folder does not exist"):
+        truth_in_git(repository, "HEAD", PATCH.replace("mod.py", "a folder"))
+    with pytest.raises(DataError, match=r"hunk 1 .* of mod.py: line 4"):
+        truth_in_git(repository, "HEAD", PATCH.replace("-3", "-4"))
+
+
+def test_git_variables_of_the_caller_lead_nowhere_else(repository, tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("GIT_OBJECT_DIRECTORY", os.devnull)
+    assert truth_in_git(repository, "HEAD", PATCH).files == ["mod.py"]
+
+
+def test_blobs_read_only_files(repository):
+    with Blobs(repository) as blobs:
+        assert blobs.read("HEAD", "mod.py") == OLD
+        assert blobs.read("HEAD", "latin.py").startswith("# caf\ufffd\n")
+        assert [blobs.read("HEAD", name) for name in ("", "a folder", "none", "../mod.py", "./mod.py", "x\nHEAD:mod.py")] == [
+            None
+        ] * 6
+        assert blobs.read("HEAD", "mod.py") == OLD

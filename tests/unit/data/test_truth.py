@@ -1,0 +1,324 @@
+"""What a patch modifies: one test per rule of the module's docstring, and random edits of random files."""
+
+import difflib
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.errors import DataError
+from tasks.core.schema import Truth
+from tasks.data.truth import truth_from_patch
+
+OLD = textwrap.dedent(
+    '''
+    import os
+    LIMIT = 3
+
+    @cached
+    def first(a, b):
+        """Add."""
+        # add them
+        c = a + b
+
+        return c
+
+
+    class Box:
+        size = 1
+
+        @property
+        def width(self):
+            return self._width
+
+        def area(self):
+            def inner():
+                return 1
+            return inner()
+
+
+    def last(x):
+        return x
+    '''
+).lstrip("\n")
+
+
+def diff(old: str, new: str, path: str = "pkg/a.py", context: int = 3) -> str:
+    sides = [text.splitlines(keepends=True) for text in (old, new)]
+    return "".join(difflib.unified_diff(*sides, f"a/{path}", f"b/{path}", n=context))
+
+
+def truth(new: str, old: str = OLD, path: str = "pkg/a.py", context: int = 3) -> Truth:
+    return truth_from_patch(diff(old, new, path, context), {path: old}.get)
+
+
+def functions(new: str, old: str = OLD) -> list[str]:
+    found = truth(new, old).functions
+    assert all(name.startswith("pkg/a.py::") for name in found)
+    return [name.removeprefix("pkg/a.py::") for name in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("@cached", ["first"]),
+        ("def first(a, b):", ["first"]),
+        ('    """Add."""', ["first"]),
+        ("    # add them", ["first"]),
+        ("    return c", ["first"]),
+        ("    @property", ["Box.width"]),
+        ("            return 1", ["Box.area"]),
+        ("LIMIT = 3", []),
+        ("class Box:", []),
+        ("    size = 1", []),
+        ("    return x", ["last"]),
+    ],
+)
+def test_a_changed_line_belongs_to_the_function_whose_span_holds_it(line, expected):
+    assert functions(OLD.replace(line + "\n", line + "  # changed\n", 1)) == expected
+
+
+def test_a_removed_line_counts_and_is_listed():
+    found = truth(OLD.replace("    # add them\n", ""))
+    assert found.functions == ["pkg/a.py::first"]
+    assert found.lines == {"pkg/a.py": [(7, 7)]}
+    assert found.files == ["pkg/a.py"]
+
+
+def test_lines_put_inside_a_function_count_and_have_no_old_lines():
+    found = truth(OLD.replace("    c = a + b\n", "    c = a + b\n    c += 1\n"))
+    assert found.functions == ["pkg/a.py::first"]
+    assert found.lines == {}
+
+
+def test_lines_put_between_functions_or_after_the_end_of_one_are_in_none():
+    assert functions(OLD.replace("    return c\n", "    return c\n\nX = 1\n")) == []
+    assert functions(OLD.replace("    return c\n", "    return c\n    # done\n")) == []
+    assert functions(OLD + "X = 1\n") == []
+    assert functions("# top\n" + OLD) == []
+
+
+def test_lines_that_become_the_new_end_of_a_function_are_part_of_it():
+    assert functions(OLD.replace("    return c\n", "    return c\n    yield c\n")) == ["first"]
+    assert functions(OLD + "    yield x\n") == ["last"]
+
+
+def test_a_new_decorator_changes_the_function_below_it():
+    assert functions(OLD.replace("def last", "@cached\ndef last")) == ["last"]
+
+
+def test_a_new_function_is_added_and_its_neighbours_are_not_modified():
+    found = truth(OLD.replace("def last", "def late():\n    pass\n\n\ndef last"))
+    assert found.functions == []
+    assert found.added_functions == ["pkg/a.py::late"]
+
+
+def test_a_function_that_only_stands_between_the_lines_of_a_diff_is_not_modified():
+    # diff shows the new function between the decorator and the definition it was put before
+    old = "@cached\ndef f():\n    pass\n"
+    patch = "--- a/a.py\n+++ b/a.py\n@@ -1,3 +1,7 @@\n @cached\n+def g():\n+    return 1\n+\n+@cached\n def f():\n     pass\n"
+    found = truth_from_patch(patch, {"a.py": old}.get)
+    assert (found.functions, found.added_functions) == ([], ["a.py::g"])
+
+
+def test_a_setter_added_to_a_property_modifies_and_adds_no_function():
+    setter = "    @width.setter\n    def width(self, value):\n        self._width = value\n\n"
+    found = truth(OLD.replace("    def area", setter + "    def area"))
+    assert (found.functions, found.added_functions) == ([], [])
+
+
+def test_a_deleted_function_is_modified_and_a_renamed_one_also_added():
+    assert functions(OLD.replace("def last(x):\n    return x\n", "")) == ["last"]
+    found = truth(OLD.replace("def last", "def final"))
+    assert (found.functions, found.added_functions) == (["pkg/a.py::last"], ["pkg/a.py::final"])
+
+
+def test_renaming_a_class_does_not_modify_its_methods():
+    found = truth(OLD.replace("class Box", "class Crate"))
+    assert found.functions == []
+    assert found.added_functions == ["pkg/a.py::Crate.width", "pkg/a.py::Crate.area"]
+
+
+def test_python_2_files_have_functions():
+    old = "def f():\n    print 'x'\n\ndef g():\n    print 'y'\n"
+    assert functions(old.replace("'y'", "'z'"), old) == ["g"]
+
+
+def test_a_patch_that_repairs_the_syntax_compares_both_sides_alike():
+    old = "def f():\n    return 1\n    # end\n\ndef g(:\n    pass\n"
+    assert functions(old.replace("g(:", "g():"), old) == ["g"]
+
+
+def test_other_languages_have_files_and_lines_only():
+    found = truth("a\nb\n", "a\nc\n", "doc/x.txt")
+    assert found == Truth(files=["doc/x.txt"], lines={"doc/x.txt": [(2, 2)]})
+
+
+HEAD = "diff --git a/n.py b/n.py\n"
+ADDED = HEAD + "new file mode 100644\nindex 0..1\n--- /dev/null\n+++ b/n.py\n@@ -0,0 +1,2 @@\n+def f():\n+    pass\n"
+DELETED = HEAD + "deleted file mode 100644\nindex 1..0\n--- a/n.py\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-def f():\n-    pass\n"
+LOGO = "diff --git a/logo.png b/logo.png\nindex 1..2 100644\n"
+SUB = "diff --git a/sub b/sub\nindex 1..2 160000\n--- a/sub\n+++ b/sub\n"
+RENAMED = "diff --git a/n.py b/m.py\nsimilarity index 50%\nrename from n.py\nrename to m.py\n"
+CHANGED = "@@ -1,2 +1,3 @@\n def f():\n-    pass\n+    return 1\n+def g(): pass\n"
+COPIED = "diff --git a/n.py b/m.py\nsimilarity index 50%\ncopy from n.py\ncopy to m.py\n"
+SIDES = "--- a/n.py\n+++ b/m.py\n"
+FILES = {"n.py": "def f():\n    pass\n", "caf\u00e9 x.py": "def f():\n    pass\n", "logo.png": "\ufffd", "a b": ""}
+
+
+@pytest.mark.parametrize(
+    ("patch", "expected"),
+    [
+        (ADDED.replace("n.py", "new.py"), Truth(added_files=["new.py"], added_functions=["new.py::f"])),
+        ("diff --git a/e.py b/e.py\nnew file mode 100644\nindex 000..e69\n", Truth(added_files=["e.py"])),
+        (DELETED, Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(1, 2)]})),
+        (RENAMED, Truth(files=["n.py"])),
+        ("From: me\n---\n n.py\n\n" + HEAD + "old mode 100644\nnew mode 100755\n-- \n2.4\n", Truth(files=["n.py"])),
+        ("diff --git a/a b b/a b\nold mode 100644\nnew mode 100755\n", Truth(files=["a b"])),
+        (
+            RENAMED + SIDES + CHANGED,
+            Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(2, 2)]}, added_functions=["m.py::g"]),
+        ),
+        (COPIED, Truth(added_files=["m.py"], added_functions=["m.py::f"])),
+        (COPIED + SIDES + CHANGED, Truth(added_files=["m.py"], added_functions=["m.py::f", "m.py::g"])),
+        (HEAD + "old mode 100644\nnew mode 100755\n", Truth(files=["n.py"])),
+        (LOGO + "Binary files a/logo.png and b/logo.png differ\n", Truth(files=["logo.png"])),
+        (
+            LOGO + "GIT binary patch\nliteral 1\nIcmZPo000310RR91\n\nliteral 0\nHcmV?d00001\n\n",
+            Truth(files=["logo.png"]),
+        ),
+        (
+            SUB + "@@ -1 +1 @@\n-Subproject commit 111\n+Subproject commit 222\n",
+            Truth(files=["sub"]),
+        ),
+        (
+            'diff --git "a/caf\\303\\251 x.py" "b/caf\\303\\251 x.py"\n--- "a/caf\\303\\251 x.py"\n+++ "b/caf\\303\\251 x.py"\n'
+            "@@ -1,2 +1,2 @@\n def f():\n-    pass\n+    return 2\n",
+            Truth(files=["caf\u00e9 x.py"], functions=["caf\u00e9 x.py::f"], lines={"caf\u00e9 x.py": [(2, 2)]}),
+        ),
+        (
+            "diff --git n.py n.py\n--- n.py\n+++ n.py\n@@ -2 +2 @@\n-    pass\n+    return 2\n",
+            Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(2, 2)]}),
+        ),
+        (
+            "--- a/n.py\r\n+++ b/n.py\r\n@@ -2 +2 @@\r\n-    pass\r\n+    return 2\r\n",
+            Truth(files=["n.py"], functions=["n.py::f"], lines={"n.py": [(2, 2)]}),
+        ),
+    ],
+)  # fmt: skip
+def test_files_can_be_added_deleted_renamed_copied_binary_or_oddly_named(patch, expected):
+    assert truth_from_patch(patch, FILES.get) == expected
+
+
+def test_windows_line_ends_may_have_been_lost_from_the_patch():
+    old = OLD.replace("\n", "\r\n")
+    patch = diff(OLD, OLD.replace("return x", "return -x"))
+    assert truth_from_patch(patch, {"pkg/a.py": old}.get).functions == ["pkg/a.py::last"]
+    assert truth(old.replace("return x", "return -x"), old).functions == ["pkg/a.py::last"]
+
+
+def test_a_line_end_added_to_the_last_line_does_not_modify_its_function():
+    cut = "\\ No newline at end of file\n"
+    patch = f"--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,4 @@\n def f():\n-    pass\n{cut}+    pass\n+\n+def g(): pass\n"
+    found = truth_from_patch(patch, {"a.py": "def f():\n    pass"}.get)
+    assert found == Truth(files=["a.py"], added_functions=["a.py::g"])
+
+
+def test_bytes_that_are_not_utf8_may_differ_between_patch_and_file():
+    patch = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n # caf\u00e9\n-x = 1\n+x = 2\n"
+    assert truth_from_patch(patch, {"a.py": "# caf\ufffd\nx = 1\n"}.get).files == ["a.py"]
+
+
+@pytest.mark.parametrize(
+    ("patch", "message"),
+    [
+        ("", "changes no file"),
+        ("hello\nworld\n", "changes no file"),
+        ("--- a/n.py\n+++ b/n.py\n@@ -1,9 +1,9 @@\n def f():\n", r"hunk @@ -1,9 \+1,9 @@ is not what its header says, in line 5"),
+        ("@@ -1 +1 @@\n-a\n+b\n", "hunk without a file"),
+        (
+            RENAMED + SIDES + CHANGED.replace("pass\n+", "fail\n+", 1),
+            r"hunk 1 \(@@ -1,2 \+1,3 @@\) of n.py: line 2 is '    pass'",
+        ),
+        (RENAMED + SIDES + CHANGED.replace("-1,2", "-2,2"), "line 2 is '    pass', the patch has 'def f"),
+        (RENAMED + SIDES + CHANGED.replace("-1,2", "-7,2"), "starts at line 7 of 2"),
+        (ADDED, "adds n.py, which exists already"),
+        (DELETED.replace("n.py", "gone.py"), "gone.py does not exist"),
+        (ADDED.replace("b/n.py", "b/../n.py"), "outside the repository"),
+        (ADDED.replace("b/n.py", "b//etc/passwd"), "outside the repository"),
+        (SIDES + "@@ -x +1 @@\n", "bad hunk header in line 3"),
+        ("diff --git a/n\0 b/n\0\n", "NUL"),
+    ],
+)
+def test_a_patch_that_cannot_be_used_is_an_error_that_says_why(patch, message):
+    with pytest.raises(DataError, match=message) as caught:
+        truth_from_patch(patch, FILES.get)
+    assert "\n" not in str(caught.value)
+
+
+NAMES = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6, unique=True)
+
+
+@st.composite
+def modules(draw):
+    """Lines of a module, and for each the function it belongs to (``None`` between functions)."""
+    lines: list[tuple[str, str | None]] = [("import os", None)]
+    for name in draw(NAMES):
+        method = draw(st.booleans())
+        margin, owner = ("    ", f"K{name}.{name}") if method else ("", name)
+        if method:
+            lines += [(f"class K{name}:", None), ("    attribute = 1", None)]
+        lines += [(f"{margin}@wrap({name!r})", owner)] * draw(st.integers(0, 1))
+        lines += [(f"{margin}def {name}(x):", owner)]
+        inner = draw(st.lists(st.sampled_from(["x = {}", "# about {}", "", "def inner(): return {}"]), max_size=4))
+        lines += [(margin + "    " + text.format(number) if text else "", owner) for number, text in enumerate(inner)]
+        lines += [(f"{margin}    return x", owner)]
+        lines += [("", None)] * draw(st.integers(1, 2)) + [(f"{name.upper()} = 1", None)] * draw(st.integers(0, 1))
+    return lines
+
+
+def _text(lines: list[tuple[str, str | None]]) -> str:
+    return "".join(f"{text}\n" for text, _ in lines)
+
+
+@given(modules(), st.data(), st.integers(0, 3))
+def test_random_edits_of_random_functions_name_exactly_those(lines, data, context):
+    edited, expected = list(lines), set()
+    for index in sorted(data.draw(st.sets(st.integers(1, len(lines) - 1), max_size=3)), reverse=True):
+        text, owner = lines[index]
+        inside = owner is not None and lines[index - 1][1] == owner
+        choices = ["none"] + ["replace"] * bool(text.strip()) + ["insert"] * bool(text.strip() and inside)
+        edit = data.draw(st.sampled_from(choices))
+        if edit == "replace":
+            edited[index] = (text + "  # edited", owner)
+        elif edit == "insert" and not lines[index][0].lstrip().startswith("def "):
+            margin = text[: len(text) - len(text.lstrip())]
+            edited.insert(index, (f"{margin}y = {index}", owner))
+        else:
+            continue
+        expected |= {owner} - {None}
+    old, new = _text(lines), _text(edited)
+    if old != new:
+        found = truth(new, old, context=context)
+        assert {name.removeprefix("pkg/a.py::") for name in found.functions} == expected
+        assert found.added_functions == []
+
+
+@given(modules(), st.integers(0, 3))
+def test_a_new_function_between_random_functions_modifies_none(lines, context):
+    places = [i for i in range(1, len(lines)) if lines[i][1] is None and lines[i - 1][1] is None and lines[i][0][:1] != " "]
+    for place in places[:3]:
+        new = _text([*lines[:place], ("def fresh():", None), ("    return 0", None), ("", None), *lines[place:]])
+        found = truth(new, _text(lines), context=context)
+        assert (found.functions, found.added_functions) == ([], ["pkg/a.py::fresh"])
+
+
+@given(st.text(max_size=300) | st.text(alphabet="-+@ ,123\n\\abdif/g.py", max_size=300))
+def test_any_text_is_a_truth_or_a_data_error(text):
+    for patch in (text, RENAMED + SIDES + text):
+        try:
+            found = truth_from_patch(patch, FILES.get)
+        except DataError:
+            continue
+        assert found.files or found.added_files
