@@ -109,12 +109,11 @@ async def _search(
 
 
 def _turn(completion: Completion, number: int) -> Turn:
-    """The completion as a turn; calls that were text get ids that are unique in the episode."""
-    calls = completion.calls
-    if calls is None:
-        calls = parse_turn(completion.text)[1]
-        for index, call in enumerate(calls):
-            call.id = f"call_{number}_{index}"
+    """The completion as a turn; calls without an id of the server's get one that is unique in the episode."""
+    parsed = completion.calls is None
+    calls = parse_turn(completion.text)[1] if completion.calls is None else completion.calls
+    for index, call in enumerate(calls):
+        call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
     return Turn(text=completion.text, calls=calls, usage=completion.usage, tokens=completion.tokens)
 
 

@@ -6,19 +6,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.agents.models.base import Completion, Message, Sampling, estimated_usage
 from tasks.core.errors import ModelUnavailable
-from tasks.core.schema import Usage
 
 Reply = str | Completion
-CHARS_PER_TOKEN = 4
 
 
 class ScriptedModel:
     """Replies from a list, one per turn of an episode, or from a function of the messages so far.
 
     It keeps no state between requests, so one object serves any number of episodes at once. Usage of a text reply is
-    an estimate of ``CHARS_PER_TOKEN`` characters per token.
+    an estimate, as :func:`tasks.agents.models.base.estimated_usage` gives it.
     """
 
     def __init__(self, script: Sequence[Reply] | Callable[[list[Message]], Reply], name: str = "scripted") -> None:
@@ -42,9 +40,3 @@ class ScriptedModel:
         if turn >= len(self._script):
             raise ModelUnavailable(f"the script of {self.name} has only {len(self._script)} replies")
         return self._script[turn]
-
-
-def estimated_usage(messages: Sequence[Message], reply: str, seconds: float = 0.0) -> Usage:
-    """Token counts where there is no tokenizer: a quarter of the characters."""
-    prompt = sum(len(message.content) for message in messages)
-    return Usage(prompt_tokens=prompt // CHARS_PER_TOKEN, completion_tokens=-(-len(reply) // CHARS_PER_TOKEN), seconds=seconds)

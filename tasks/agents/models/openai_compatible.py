@@ -1,0 +1,230 @@
+"""Any endpoint that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp, Ollama, hosted models.
+
+Calls come as native ``tool_calls`` or, from servers that do not parse them, as Hermes text. What can pass is tried
+again (429 with Retry-After, 5xx, dropped connections, replies cut on the way), what cannot is not (400, 401, 404).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from tasks.agents.models.base import Completion, FinishReason, Message, Sampling, estimated_usage
+from tasks.agents.models.wire import chat_messages
+from tasks.agents.parsing import CLOSE, OPEN, call_of
+from tasks.core.errors import ModelUnavailable
+from tasks.core.schema import Tokens, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI
+
+ToolFormat = Literal["auto", "native", "hermes"]
+
+_OVERFLOW = ("context length", "context_length", "context size", "context window", "maximum model length", "too many tokens")
+_PASSING = (408, 409, 425, 429)
+
+
+class OpenAICompatibleModel:
+    """A model behind ``base_url`` (with its ``/v1``).
+
+    ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` begins
+    with native and changes over when the server refuses tools. ``token_ids`` asks vLLM for token ids and logprobs, as
+    training needs them. ``backoff_seconds`` doubles from try to try up to ``max_wait_seconds``, which also bounds
+    what a Retry-After can ask for. ``extra_body`` is sent along with every request.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        api_key: str | None = None,
+        *,
+        tool_format: ToolFormat = "auto",
+        retries: int = 6,
+        timeout_seconds: float = 300.0,
+        backoff_seconds: float = 0.5,
+        max_wait_seconds: float = 60.0,
+        token_ids: bool = False,
+        extra_body: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = model
+        self.base_url = base_url
+        self._api_key = api_key
+        self._format = tool_format
+        self._retries = retries
+        self._timeout = timeout_seconds
+        self._backoff = backoff_seconds
+        self._max_wait = max_wait_seconds
+        self._extra = {**(extra_body or {}), **({"return_token_ids": True} if token_ids else {})}
+        self._token_ids = token_ids
+        self._client: AsyncOpenAI | None = None
+
+    async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
+        """The server's next message. Raises :class:`ModelUnavailable` when it refuses or tries have run out."""
+        from openai import APIConnectionError, APIError, APIStatusError
+
+        reason = ""
+        for attempt in range(self._retries + 1):
+            hermes = self._format == "hermes" and bool(tools)
+            try:
+                return await self._request(messages, tools, sampling, hermes)
+            except APIStatusError as error:
+                if _is_overflow(error):
+                    return Completion(text="", calls=[], finish_reason="context")
+                if tools and not hermes and self._format != "native" and _refuses_tools(error):
+                    self._format = "hermes"
+                    return await self.complete(messages, tools, sampling)
+                reason = f"HTTP {error.status_code}: {_message(error)}"
+                if not _can_pass(error):
+                    raise ModelUnavailable(f"{self.base_url} refuses the request for {self.name} ({reason})") from None
+                wait = _retry_after(error)
+            except APIConnectionError as error:
+                reason, wait = _one_line(error.__cause__ or error), None
+            except (APIError, _MalformedReply, ValueError) as error:
+                reason, wait = f"unreadable reply: {_one_line(error)}", None
+            if attempt < self._retries:
+                await asyncio.sleep(self._delay(attempt, wait))
+        raise ModelUnavailable(f"{self.base_url} gave nothing for {self.name} in {self._retries + 1} tries ({reason})")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _request(
+        self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling, hermes: bool
+    ) -> Completion:
+        options: dict[str, Any] = {"tools": tools} if tools and not hermes else {}
+        if sampling.seed is not None:
+            options["seed"] = sampling.seed
+        if self._token_ids:
+            options["logprobs"] = True
+        started = time.perf_counter()
+        response = await self._connected().chat.completions.create(
+            model=self.name,
+            messages=cast(Any, chat_messages(messages, tools if hermes else [])),
+            temperature=sampling.temperature,
+            top_p=sampling.top_p,
+            max_tokens=sampling.max_new_tokens,
+            extra_body=self._extra,
+            **options,
+        )
+        seconds = time.perf_counter() - started
+        try:
+            return _completion(response, messages, seconds)
+        except (AttributeError, TypeError) as error:
+            raise _MalformedReply(str(error)) from None
+
+    def _connected(self) -> AsyncOpenAI:
+        if self._client is None:
+            from openai import AsyncOpenAI
+
+            # a key is always given, so that none from the environment reaches a server it is not for
+            self._client = AsyncOpenAI(
+                api_key=self._api_key or "none", base_url=self.base_url, max_retries=0, timeout=self._timeout
+            )
+        return self._client
+
+    def _delay(self, attempt: int, asked: float | None) -> float:
+        """Seconds until the next try: what the server asked for, else twice the last, with jitter."""
+        wait = self._backoff * 2**attempt if asked is None else asked
+        return min(wait, self._max_wait) * (random.uniform(0.5, 1.0) if asked is None else 1.0)
+
+
+class _MalformedReply(Exception):
+    """The server answered 200 with something that is no chat completion."""
+
+
+def _completion(response: Any, messages: list[Message], seconds: float) -> Completion:
+    """A chat completion as the loop takes it. Raises :class:`_MalformedReply` when it is none."""
+    choices = getattr(response, "choices", None)
+    if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
+        raise _MalformedReply("it holds no choices")
+    message = choices[0].message
+    text = message.content if isinstance(message.content, str) else ""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    calls = _native_calls(message.tool_calls)
+    if calls:
+        text = text.replace(OPEN, "").replace(CLOSE, "")
+    return Completion(
+        text=text,
+        calls=calls or None,
+        usage=_usage(response, messages, text, seconds),
+        tokens=_tokens(response, choices[0]),
+        finish_reason=_finish_reason(choices[0].finish_reason),
+    )
+
+
+def _native_calls(tool_calls: Any) -> list[ToolCall]:
+    calls = []
+    for call in tool_calls or []:
+        function = getattr(call, "function", None)
+        name, arguments = getattr(function, "name", None), getattr(function, "arguments", None)
+        calls.append(call_of(str(getattr(call, "id", None) or ""), name, arguments))
+    return calls
+
+
+def _usage(response: Any, messages: list[Message], text: str, seconds: float) -> Usage:
+    usage = getattr(response, "usage", None)
+    if usage is None:
+        return estimated_usage(messages, text, seconds)
+    return Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0, seconds=seconds)
+
+
+def _tokens(response: Any, choice: Any) -> Tokens | None:
+    """Token ids and logprobs as vLLM returns them with ``return_token_ids``; None where a part is missing."""
+    prompt, sampled = getattr(response, "prompt_token_ids", None), getattr(choice, "token_ids", None)
+    content = getattr(getattr(choice, "logprobs", None), "content", None)
+    if prompt is None or sampled is None or content is None or len(content) != len(sampled):
+        return None
+    return Tokens(prompt_ids=prompt, completion_ids=sampled, logprobs=[token.logprob for token in content])
+
+
+def _finish_reason(reason: str | None) -> FinishReason:
+    if reason == "length":
+        return "length"
+    return "tool_calls" if reason == "tool_calls" else "stop"
+
+
+def _can_pass(error: APIStatusError) -> bool:
+    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not mend."""
+    return error.code != "insufficient_quota" and (error.status_code in _PASSING or error.status_code >= 500)
+
+
+def _is_overflow(error: APIStatusError) -> bool:
+    message = _message(error).lower()
+    return error.status_code in (400, 413, 422) and any(words in message for words in _OVERFLOW)
+
+
+def _refuses_tools(error: APIStatusError) -> bool:
+    return error.status_code in (400, 404, 422, 501) and "tool" in _message(error).lower()
+
+
+def _retry_after(error: APIStatusError) -> float | None:
+    """Seconds a Retry-After header asks for; None when there is none or it is a date in the past or no number."""
+    from email.utils import parsedate_to_datetime
+
+    header = error.response.headers.get("retry-after", "")
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _message(error: APIStatusError) -> str:
+    """The server's own words. The body may be ``{"error": {"message": ...}}``, its inside, or anything else."""
+    body = error.body
+    text = body.get("message") if isinstance(body, dict) else None
+    return " ".join(str(text or (json.dumps(body) if body else error.message)).split())[:300]
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

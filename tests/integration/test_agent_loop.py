@@ -1,0 +1,147 @@
+"""Whole episodes with real ripgrep over a real tree, and a model behind real HTTP."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tasks.agents.loop import messages_of, run_episode, run_episodes
+from tasks.agents.models.base import Sampling
+from tasks.agents.models.openai_compatible import OpenAICompatibleModel
+from tasks.agents.models.scripted import ScriptedModel
+from tasks.agents.parsing import format_calls
+from tasks.core.config import Agent, Tools
+from tasks.core.schema import Instance
+from tasks.search.repository import Repository
+from tasks.search.tools import Toolbox
+
+INSTANCE = Instance(instance_id="shop-1", repo="o/shop", base_commit="c", problem_statement="`total` ignores the discount.")
+ANSWER = "Found.\n\n## Locations to Modify\n- /repo/shop/cart.py::Cart.total\n"
+SEARCH = [("grep", {"pattern": "discount"}), ("glob", {"pattern": "**/*.py"}), ("grep", {"pattern": "("}), ("fly", {})]
+READ = [("grep", {"pattern": "def total", "output_mode": "content"}), ("read_file", {"path": "/repo/shop/cart.py"})]
+
+
+@pytest.fixture
+def toolbox(tmp_path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "cart.py").write_text("class Cart:\n    def total(self):\n        return self.sum  # no discount\n")
+    (tmp_path / "shop" / "other.py").write_text("x = 1\n")
+    return Toolbox(Repository(tmp_path), Tools())
+
+
+async def run(toolbox, model, agent=None, **options):
+    return await run_episode(INSTANCE, toolbox, model, agent or Agent(), Sampling(), localizer="fusesearch", **options)
+
+
+def check_search(trajectory):
+    first, second, _ = trajectory.turns
+    assert [seen.entities for seen in first.observations] == [["shop/cart.py"], ["shop/cart.py", "shop/other.py"], [], []]
+    assert [bool(seen.error) for seen in first.observations] == [False, False, True, True]
+    assert [seen.gain_turn for seen in first.observations] == [1, 1, 0, 0]
+    assert [seen.gain_call for seen in first.observations] == [1, 0.5, 0, 0]
+    assert second.observations[0].entities == ["shop/cart.py:2"]
+    assert second.observations[1].gain_call == pytest.approx(2 / 3)
+    assert (trajectory.stop, trajectory.error) == ("answer", None)
+    assert trajectory.answer.functions == ["shop/cart.py::Cart.total"]
+
+
+async def test_an_episode_searches_reads_and_answers(toolbox):
+    trajectory = await run(toolbox, ScriptedModel([format_calls(SEARCH), format_calls(READ), ANSWER]))
+    check_search(trajectory)
+    assert [message.role for message in messages_of(trajectory)] == ["system", "user", "assistant", *["tool"] * 4, "assistant",
+                                                                     "tool", "tool", "assistant"]  # fmt: skip
+
+
+async def test_the_same_episode_twice_gives_the_same_trajectory_but_for_time(toolbox):
+    def timeless(trajectory):
+        row = trajectory.model_dump(exclude={"seconds"})
+        for turn in row["turns"]:
+            turn["seconds_tools"] = turn["usage"]["seconds"] = 0
+            for seen in turn["observations"]:
+                seen["seconds"] = 0
+        return json.dumps(row)
+
+    script = ScriptedModel([format_calls(SEARCH), format_calls(READ), ANSWER])
+    assert timeless(await run(toolbox, script)) == timeless(await run(toolbox, script))
+
+
+async def test_hundreds_of_episodes_share_one_process(toolbox):
+    script = ScriptedModel([format_calls(SEARCH), format_calls(READ), ANSWER])
+    count = 0
+    async for trajectory in run_episodes((lambda: run(toolbox, script) for _ in range(256)), concurrency=256):
+        check_search(trajectory)
+        count += 1
+    assert count == 256
+
+
+class FlakyServer:
+    """Plays the search over HTTP, statelessly by the number of assistant messages; drops every third request."""
+
+    def __init__(self, native, failing=False):
+        outer = self
+        self.count = 0
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.count += 1
+                if failing or outer.count % 3 == 0:
+                    self.connection.close()
+                    return
+                data = json.dumps(outer.reply(body, native)).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+        self.model = OpenAICompatibleModel("m", f"http://127.0.0.1:{self.server.server_port}/v1", retries=4, backoff_seconds=0.01)
+
+    @staticmethod
+    def reply(body, native):
+        turn = sum(row["role"] == "assistant" for row in body["messages"])
+        message = {"role": "assistant", "content": ANSWER}
+        if turn < 2:
+            calls = (SEARCH, READ)[turn]
+            functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
+            rows = [{"id": f"s{turn}{i}", "type": "function", "function": row} for i, row in enumerate(functions)]
+            message |= {"content": None, "tool_calls": rows} if native else {"content": format_calls(calls)}
+        return {"id": "x", "object": "chat.completion", "created": 1, "model": "m",
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}  # fmt: skip
+
+
+@pytest.fixture
+async def serve():
+    servers = []
+
+    def start(**options):
+        servers.append(FlakyServer(**options))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        await server.model.close()
+        server.server.shutdown()
+        server.server.server_close()
+
+
+@pytest.mark.parametrize("native", [True, False])
+async def test_an_endpoint_that_drops_a_third_of_all_requests_loses_no_episode(toolbox, serve, native):
+    flaky = serve(native=native)
+    async for trajectory in run_episodes((lambda: run(toolbox, flaky.model) for _ in range(6)), concurrency=3):
+        check_search(trajectory)
+
+
+async def test_an_endpoint_that_is_gone_gives_errored_episodes(toolbox, serve):
+    gone = serve(native=True, failing=True)
+    trajectory = await run(toolbox, gone.model)
+    assert trajectory.stop == "error"
+    assert "5 tries" in trajectory.error
+    assert trajectory.answer is None

@@ -1,0 +1,262 @@
+"""The OpenAI-compatible model against a real HTTP server: what is sent, what is read, what is tried again."""
+
+import asyncio
+import json
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from tasks.agents.models.base import Message, Sampling
+from tasks.agents.models.openai_compatible import OpenAICompatibleModel
+from tasks.core.errors import ModelUnavailable
+from tasks.core.schema import ToolCall
+
+TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": {"type": "object"}}}]
+CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]
+SAMPLING = Sampling(temperature=0.5, max_new_tokens=77, seed=3)
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128
+
+
+class Endpoint:
+    """A chat server that plays a list of replies: (status, headers, body), or 'drop', 'cut'; the last one repeats."""
+
+    def __init__(self, replies):
+        self.replies = replies
+        self.requests = []
+        self.times = []
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                endpoint.times.append(time.monotonic())
+                endpoint.requests.append((json.loads(body), {name.lower(): value for name, value in self.headers.items()}))
+                index = min(len(endpoint.requests), len(endpoint.replies)) - 1
+                reply = endpoint.replies[index]
+                endpoint.play(self, reply(endpoint.requests[-1][0]) if callable(reply) else reply)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
+
+    @staticmethod
+    def play(handler, reply):
+        if reply == "drop":
+            handler.connection.close()
+            return
+        status, headers, body = (200, {}, json.dumps(completion("cut")).encode()) if reply == "cut" else reply
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        handler.send_response(status)
+        for name, value in {"Content-Type": "application/json", **headers}.items():
+            handler.send_header(name, value)
+        handler.send_header("Content-Length", str(len(data) + (100 if reply == "cut" else 0)))
+        handler.end_headers()
+        handler.wfile.write(data)
+        handler.wfile.flush()
+        if reply == "cut":
+            handler.connection.close()
+
+
+def completion(text="", tool_calls=None, finish="stop", **extra):
+    message = {"role": "assistant", "content": text, "tool_calls": tool_calls}
+    usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+    choice = {"index": 0, "message": message, "finish_reason": finish}
+    return {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage, **extra}
+
+
+def ok(text="fine", **options):
+    return 200, {}, completion(text, **options)
+
+
+def refusal(status, message="no", headers=None, **error):
+    return status, headers or {}, {"error": {"message": message, **error}}
+
+
+@pytest.fixture
+def endpoint():
+    started = []
+
+    def start(*replies):
+        started.append(Endpoint(list(replies)))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.server.shutdown()
+        one.server.server_close()
+
+
+async def ask(endpoint, messages=CHAT, tools=TOOLS, **options):
+    options = {"retries": 3, "backoff_seconds": 0.01, **options}
+    model = OpenAICompatibleModel("m", endpoint.url, **options)
+    try:
+        return await model.complete(messages, tools, SAMPLING)
+    finally:
+        await model.close()
+
+
+async def test_request_carries_sampling_tools_and_messages(endpoint):
+    server = endpoint(ok())
+    chat = [
+        *CHAT,
+        Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep", arguments={"pattern": "é"})]),
+        Message(role="tool", content="hit", tool_call_id="c1"),
+    ]
+    reply = await ask(server, chat, api_key="secret", extra_body={"top_k": 5})
+    sent, headers = server.requests[0]
+    assert (reply.text, reply.calls, reply.finish_reason) == ("fine", None, "stop")
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (11, 7)
+    assert (sent["temperature"], sent["max_tokens"], sent["seed"], sent["top_k"]) == (0.5, 77, 3, 5)
+    assert sent["tools"] == TOOLS
+    assert headers["authorization"] == "Bearer secret"
+    call = sent["messages"][2]["tool_calls"][0]
+    assert (call["id"], json.loads(call["function"]["arguments"])) == ("c1", {"pattern": "é"})
+    assert sent["messages"][3] == {"role": "tool", "content": "hit", "tool_call_id": "c1"}
+
+
+async def test_no_key_of_the_environment_is_sent(endpoint, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "private")
+    server = endpoint(ok())
+    await ask(server)
+    assert "private" not in json.dumps(server.requests[0][1])
+
+
+async def test_native_calls_are_read_and_a_cut_one_is_an_error_of_its_own(endpoint):
+    calls = [
+        {"id": "a", "type": "function", "function": {"name": "grep", "arguments": '{"pattern": "x"}'}},
+        {"id": "b", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "/rep'}},
+    ]
+    reply = await ask(endpoint(ok(None, tool_calls=calls, finish="length")))
+    assert reply.finish_reason == "length"
+    assert reply.calls[0] == ToolCall(id="a", name="grep", arguments={"pattern": "x"})
+    assert (reply.calls[1].id, reply.calls[1].name) == ("b", "read_file")
+    assert "not usable JSON" in reply.calls[1].error
+
+
+@pytest.mark.parametrize("fault", [refusal(503), refusal(500), refusal(408), "drop", "cut", (200, {}, b'{"choices": [{"mess'),
+                                   (200, {}, {"choices": []}), (200, {}, {"choices": [{"message": "hm"}]}), (200, {}, b"null"),
+                                   (200, {"Content-Type": "text/html"}, b"<html>")])  # fmt: skip
+async def test_what_can_pass_is_tried_again(endpoint, fault):
+    server = endpoint(fault, fault, ok("at last"))
+    assert (await ask(server)).text == "at last"
+    assert len(server.requests) == 3
+
+
+async def test_retry_after_is_obeyed_up_to_the_limit(endpoint):
+    server = endpoint(refusal(429, headers={"Retry-After": "0.4"}), refusal(429, headers={"Retry-After": "3600"}), ok())
+    await ask(server, max_wait_seconds=0.6)
+    first, second = (b - a for a, b in zip(server.times, server.times[1:], strict=False))
+    assert 0.4 <= first < 0.6
+    assert 0.6 <= second < 2
+
+
+@pytest.mark.parametrize(
+    "fault", [refusal(401), refusal(400), refusal(404), refusal(403), refusal(429, code="insufficient_quota")]
+)
+async def test_what_cannot_pass_is_not_tried_again(endpoint, fault):
+    server = endpoint(fault)
+    with pytest.raises(ModelUnavailable, match=f"HTTP {fault[0]}"):
+        await ask(server)
+    assert len(server.requests) == 1
+
+
+async def test_retries_run_out_with_one_line_that_says_where_and_why(endpoint):
+    server = endpoint(refusal(503, "over\nloaded"))
+    with pytest.raises(ModelUnavailable) as caught:
+        await ask(server)
+    assert len(server.requests) == 4
+    assert str(caught.value) == f"{server.url} gave nothing for m in 4 tries (HTTP 503: over loaded)"
+
+
+async def test_an_endpoint_that_is_down_is_unavailable():
+    model = OpenAICompatibleModel("m", "http://127.0.0.1:9/v1", retries=1, backoff_seconds=0.01)
+    with pytest.raises(ModelUnavailable, match=r"127\.0\.0\.1:9.*2 tries"):
+        await model.complete(CHAT, [], SAMPLING)
+
+
+async def test_a_late_reply_counts_as_a_dropped_one(endpoint):
+    def late(_):
+        time.sleep(0.5)
+        return ok("late")
+
+    server = endpoint(late, ok("in time"))
+    assert (await ask(server, timeout_seconds=0.2)).text == "in time"
+
+
+@pytest.mark.parametrize(
+    "message", ["This model's maximum context length is 4096 tokens", "the request exceeds the available context size"]
+)
+async def test_a_conversation_that_does_not_fit_is_a_limit_not_a_failure(endpoint, message):
+    reply = await ask(endpoint(refusal(400, message)))
+    assert (reply.finish_reason, reply.text) == ("context", "")
+
+
+async def test_a_server_that_refuses_tools_gets_them_as_hermes_text(endpoint):
+    def strict(sent):
+        if "tools" in sent or any(row["role"] == "tool" or "tool_calls" in row for row in sent["messages"]):
+            return refusal(400, '"auto" tool choice requires --enable-auto-tool-choice')
+        return ok('<tool_call>\n{"name": "grep", "arguments": {}}\n</tool_call>')
+
+    server = endpoint(strict)
+    chat = [
+        *CHAT,
+        Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep"), ToolCall(id="c2", name="glob")]),
+        Message(role="tool", content="one", tool_call_id="c1"),
+        Message(role="tool", content="two", tool_call_id="c2"),
+    ]
+    reply = await ask(server, chat)
+    rows = server.requests[-1][0]["messages"]
+    assert reply.calls is None
+    assert reply.text.startswith("<tool_call>")
+    assert [row["role"] for row in rows] == ["system", "user", "assistant", "user"]
+    assert rows[0]["content"].startswith("Locate.\n")
+    assert json.dumps(TOOLS[0]["function"]) in rows[0]["content"]
+    assert rows[2]["content"].count("<tool_call>") == 2
+    assert rows[3]["content"] == "<tool_response>\none\n</tool_response>\n<tool_response>\ntwo\n</tool_response>"
+
+
+async def test_requests_in_flight_while_the_format_changes_all_succeed(endpoint):
+    server = endpoint(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok())
+    model = OpenAICompatibleModel("m", server.url, retries=0)
+    replies = await asyncio.gather(*(model.complete(CHAT, TOOLS, SAMPLING) for _ in range(16)))
+    await model.close()
+    assert {reply.text for reply in replies} == {"fine"}
+
+
+async def test_native_stays_native_when_asked(endpoint):
+    with pytest.raises(ModelUnavailable, match="no tools here"):
+        await ask(endpoint(refusal(400, "no tools here")), tool_format="native")
+
+
+async def test_token_ids_and_logprobs_are_kept(endpoint):
+    body = completion("ab", prompt_token_ids=[1, 2, 3])
+    body["choices"][0] |= {
+        "token_ids": [4, 5],
+        "logprobs": {"content": [{"token": t, "logprob": -0.5, "top_logprobs": []} for t in "ab"]},
+    }
+    server = endpoint((200, {}, body))
+    tokens = (await ask(server, token_ids=True)).tokens
+    assert (tokens.prompt_ids, tokens.completion_ids, tokens.logprobs) == ([1, 2, 3], [4, 5], [-0.5, -0.5])
+    assert server.requests[0][0]["return_token_ids"] is True
+
+
+async def test_lone_surrogates_and_missing_usage_do_no_harm(endpoint):
+    body = json.dumps(completion("SURR")).replace("SURR", "\\ud800x").encode()
+    assert (await ask(endpoint((200, {}, body)))).text == "?x"
+    without = completion("abcdefgh")
+    del without["usage"]
+    assert (await ask(endpoint((200, {}, without)))).usage.completion_tokens == 2
+
+
+async def test_cancelling_a_request_ends_it_at_once(endpoint):
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await ask(endpoint(refusal(503)), retries=100, backoff_seconds=30)

@@ -1,0 +1,322 @@
+"""The loop with a toolbox under the test's control: order, limits, failures, cancellation."""
+
+import asyncio
+import time
+
+import pytest
+
+from tasks.agents.loop import messages_of, run_episode, run_episodes, tokens_billed, tokens_context
+from tasks.agents.models.base import Completion, Sampling
+from tasks.agents.models.scripted import ScriptedModel
+from tasks.agents.parsing import format_calls
+from tasks.core.config import Agent
+from tasks.core.errors import InfrastructureError, ModelUnavailable
+from tasks.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
+from tasks.search.tools import ToolResult
+
+INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")
+ANSWER = "## Locations to Modify\n- /repo/a.py::f\n"
+SAMPLING = Sampling(seed=7)
+
+
+class TimedToolbox:
+    """``wait`` takes the seconds it is told and returns one entity; ``broken`` fails as the world does."""
+
+    def __init__(self):
+        self.running = 0
+        self.most = 0
+        self.started = 0
+
+    async def call(self, name, arguments):
+        if name == "broken":
+            raise InfrastructureError("ripgrep is\ngone")
+        self.started += 1
+        self.running += 1
+        self.most = max(self.most, self.running)
+        try:
+            await asyncio.sleep(arguments.get("seconds", 0))
+        finally:
+            self.running -= 1
+        return ToolResult(output=f"saw {arguments.get('entity')}", entities=[str(arguments.get("entity"))], seconds=0.1)
+
+
+def calls(*entities, seconds=0.0):
+    return format_calls([("wait", {"entity": entity, "seconds": seconds}) for entity in entities])
+
+
+async def episode(script, toolbox=None, agent=None, **options):
+    model = script if hasattr(script, "complete") else ScriptedModel(script)
+    return await run_episode(INSTANCE, toolbox or TimedToolbox(), model, agent or Agent(), SAMPLING, localizer="x", **options)
+
+
+async def test_calls_of_a_turn_run_at_once_and_keep_their_order():
+    toolbox = TimedToolbox()
+    script = [format_calls([("wait", {"entity": e, "seconds": s}) for e, s in [("a", 0.2), ("b", 0.0), ("c", 0.1)]]), ANSWER]
+    started = time.perf_counter()
+    trajectory = await episode(script, toolbox)
+    assert time.perf_counter() - started < 0.29
+    assert toolbox.most == 3
+    assert [seen.output for seen in trajectory.turns[0].observations] == ["saw a", "saw b", "saw c"]
+    assert [seen.call_id for seen in trajectory.turns[0].observations] == [call.id for call in trajectory.turns[0].calls]
+    assert trajectory.turns[0].seconds_tools >= 0.2
+
+
+async def test_an_answer_ends_the_episode_with_everything_recorded():
+    trajectory = await episode([calls("a"), ANSWER], guidance=4)
+    assert (trajectory.stop, trajectory.error) == ("answer", None)
+    assert trajectory.answer.functions == ["a.py::f"]
+    assert (trajectory.instance_id, trajectory.repo, trajectory.base_commit) == ("i", "o/n", "c")
+    assert (trajectory.localizer, trajectory.model, trajectory.guidance, trajectory.seed) == ("x", "scripted", 4, 7)
+    assert "about 4 tool calls" in trajectory.system
+    assert trajectory.seconds > 0
+    assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
+
+
+async def test_gain_counts_what_earlier_turns_did_not_return():
+    trajectory = await episode([calls("a", "a"), calls("a", "b"), ANSWER])
+    gains = [[(seen.gain_turn, seen.gain_call) for seen in turn.observations] for turn in trajectory.turns]
+    assert gains == [[(1, 1), (1, 0)], [(0, 0), (1, 1)], []]
+
+
+@pytest.mark.parametrize(("text", "answered"), [("", False), ("I give up.", False), ("## Related Context\n- /repo/b.py\n", True)])
+async def test_a_final_message_without_locations_is_no_answer(text, answered):
+    trajectory = await episode([text])
+    assert (trajectory.stop, trajectory.error) == ("no_answer", None)
+    assert (trajectory.answer is not None) == answered
+
+
+async def test_a_call_that_cannot_be_read_teaches_and_spoils_no_other():
+    trajectory = await episode(['<tool_call>{"name": </tool_call>\n' + calls("a"), ANSWER])
+    first, second = trajectory.turns[0].observations
+    assert "not valid JSON" in first.error
+    assert first.output.startswith("Error: ")
+    assert second.output == "saw a"
+    assert trajectory.stop == "answer"
+
+
+async def test_calls_over_the_limit_of_a_turn_are_errors():
+    toolbox = TimedToolbox()
+    trajectory = await episode([calls(*"abcd"), ANSWER], toolbox, Agent(max_calls_per_turn=2))
+    assert toolbox.started == 2
+    assert [bool(seen.error) for seen in trajectory.turns[0].observations] == [False, False, True, True]
+
+
+async def test_sequential_mode_runs_the_first_call_only():
+    toolbox = TimedToolbox()
+    trajectory = await episode([calls("a", "b"), ANSWER], toolbox, Agent(mode="sequential"))
+    assert toolbox.started == 1
+    assert [bool(seen.error) for seen in trajectory.turns[0].observations] == [False, True]
+    assert trajectory.mode == "sequential"
+
+
+async def test_remaining_turns_are_shown_and_searching_on_at_the_last_turn_ends_it():
+    seen = []
+
+    def search(messages):
+        seen.append(messages)
+        return calls("a")
+
+    toolbox = TimedToolbox()
+    trajectory = await episode(search, toolbox, Agent(max_turns=3))
+    assert "2 turns remain" in seen[1][-1].content
+    assert "answer now" in seen[2][-1].content
+    assert (trajectory.stop, trajectory.answer, len(trajectory.turns), toolbox.started) == ("max_turns", None, 3, 2)
+    assert all(observation.error for observation in trajectory.turns[-1].observations)
+    assert [message.role for message in messages_of(trajectory)][-1] == "assistant"
+
+
+async def test_the_nano_prompt_shows_neither_notice_nor_schemas():
+    given = []
+
+    class Recorder(ScriptedModel):
+        async def complete(self, messages, tools, sampling):
+            given.append(tools)
+            return await super().complete(messages, tools, sampling)
+
+    trajectory = await episode(Recorder([calls("a"), ANSWER]), agent=Agent(prompt="nano"))
+    assert messages_of(trajectory)[3].content == "saw a"
+    assert given == [[], []]
+    await episode(Recorder([ANSWER]))
+    assert {tool["function"]["name"] for tool in given[2]} == {"grep", "glob", "read_file"}
+
+
+async def test_messages_of_rebuilds_what_the_model_was_given():
+    given = []
+    tokens = Tokens(prompt_ids=[1], completion_ids=[2], logprobs=[-0.1])
+    native = Completion(text="Looking.", calls=[ToolCall(id="srv", name="wait", arguments={"entity": "n"})], tokens=tokens)
+    script = [calls("a", "b"), native, Completion(text="", calls=[ToolCall(id="", name="wait")]), ANSWER]
+
+    def reply(messages):
+        given.append([message.model_copy(deep=True) for message in messages])
+        return script[len(given) - 1]
+
+    trajectory = await episode(reply)
+    rebuilt = messages_of(trajectory)
+    for messages in given:
+        assert rebuilt[: len(messages)] == messages
+    assert rebuilt[-1].content == ANSWER
+    assert len(rebuilt) == len(given[-1]) + 1
+    hermes, server = rebuilt[2], rebuilt[5]
+    assert (hermes.tool_calls, hermes.content) == ([], script[0])
+    assert (server.tool_calls[0].id, server.content, server.tokens) == ("srv", "Looking.", tokens)
+    assert rebuilt[7].tool_calls[0].id == rebuilt[8].tool_call_id == "call_3_0"
+
+
+async def test_messages_of_can_leave_out_the_guidance():
+    trajectory = await episode([ANSWER], guidance=3)
+    assert messages_of(trajectory, system="plain")[0].content == "plain"
+
+
+async def test_token_figures_are_of_the_last_request_and_of_all():
+    script = [
+        Completion(text=calls("a"), usage=Usage(prompt_tokens=10, completion_tokens=5)),
+        Completion(text=ANSWER, usage=Usage(prompt_tokens=30, completion_tokens=7)),
+    ]
+    trajectory = await episode(script)
+    assert (tokens_context(trajectory), tokens_billed(trajectory)) == (37, 52)
+    trajectory.turns = []
+    assert (tokens_context(trajectory), tokens_billed(trajectory)) == (0, 0)
+
+
+async def test_a_full_context_ends_the_search_but_not_an_answer():
+    full = Usage(prompt_tokens=90, completion_tokens=10)
+    agent = Agent(max_context_tokens=100)
+    trajectory = await episode([Completion(text=calls("a"), usage=full)], agent=agent)
+    assert (trajectory.stop, trajectory.error) == ("max_context", None)
+    assert trajectory.turns[0].observations[0].error
+    assert (await episode([Completion(text=ANSWER, usage=full)], agent=agent)).stop == "answer"
+
+
+async def test_a_conversation_the_model_cannot_take_is_a_full_context():
+    trajectory = await episode([calls("a"), Completion(text="", finish_reason="context")])
+    assert (trajectory.stop, trajectory.error, len(trajectory.turns)) == ("max_context", None, 1)
+    assert messages_of(trajectory)[-1].role == "assistant"
+
+
+async def test_a_failure_of_the_world_is_an_errored_trajectory_that_keeps_its_turns():
+    trajectory = await episode([calls("a")])  # the script ends: the model is unavailable
+    assert (trajectory.stop, len(trajectory.turns), trajectory.answer) == ("error", 1, None)
+    assert "only 1 replies" in trajectory.error
+    trajectory = await episode([format_calls([("wait", {}), ("broken", {})]), ANSWER])
+    assert (trajectory.stop, trajectory.error) == ("error", "ripgrep is gone")
+    assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
+
+
+async def test_a_defect_of_the_program_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        await episode(lambda messages: 1 / 0)
+
+
+async def test_an_episode_over_its_time_is_errored_and_leaves_nothing_running():
+    toolbox = TimedToolbox()
+    trajectory = await episode([calls("a", "b", seconds=30)], toolbox, Agent(max_seconds=0.1))
+    assert (trajectory.stop, trajectory.error) == ("error", "the episode took over 0.1 s")
+    assert toolbox.running == 0
+    assert trajectory.seconds < 5
+
+
+async def test_events_tell_the_search_as_it_goes():
+    seen = []
+    await episode([calls("a"), ANSWER], on_event=lambda kind, payload: seen.append((kind, payload.get("number"))))
+    assert seen == [("turn", 1), ("observations", 1), ("turn", 2), ("end", None)]
+
+
+async def test_cancellation_goes_through_ends_all_calls_and_hands_out_what_there_is():
+    toolbox, ended, searching = TimedToolbox(), [], asyncio.Event()
+
+    def on_event(kind, payload):
+        if kind == "end":
+            ended.append(payload["trajectory"])
+        searching.set()
+
+    task = asyncio.create_task(episode([calls("a", "b", seconds=30)], toolbox, on_event=on_event))
+    await searching.wait()
+    await asyncio.sleep(0.05)
+    assert toolbox.running == 2
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert toolbox.running == 0
+    assert (ended[0].stop, ended[0].error, len(ended[0].turns)) == ("error", "interrupted", 1)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def sleeper(seconds, log=None):
+    async def job():
+        try:
+            await asyncio.sleep(seconds)
+            return seconds
+        finally:
+            if log is not None:
+                log.append(seconds)
+
+    return job
+
+
+async def test_episodes_come_as_they_finish_and_a_slow_one_holds_up_nobody():
+    started = time.perf_counter()
+    results = [seconds async for seconds in run_episodes([sleeper(0.3), *[sleeper(0.01)] * 20], concurrency=2)]
+    assert results == [0.01] * 20 + [0.3]
+    assert time.perf_counter() - started < 0.5
+
+
+async def test_no_more_than_the_limit_run_at_once_and_jobs_are_taken_as_needed():
+    running, most, taken, done = 0, 0, 0, 0
+
+    async def job():
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+
+    def jobs():
+        nonlocal taken
+        while taken < 50:
+            taken += 1
+            yield job
+
+    async for _ in run_episodes(jobs(), concurrency=5):
+        done += 1
+        assert taken <= done + 5
+    assert (most, taken, done) == (5, 50, 50)
+
+
+async def test_stopping_early_cancels_and_awaits_the_rest():
+    ended = []
+    stream = run_episodes([sleeper(0.01), *[sleeper(30, ended)] * 5], concurrency=10)
+    assert await anext(stream) == 0.01
+    await stream.aclose()
+    assert ended == [30] * 5
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_job_that_raises_ends_the_others():
+    ended = []
+
+    async def bad():
+        raise ModelUnavailable("gone")
+
+    async def consume():
+        async for _ in run_episodes([sleeper(30, ended), bad], concurrency=2):
+            pass
+
+    with pytest.raises(ModelUnavailable):
+        await consume()
+    assert ended == [30]
+
+
+async def test_cancelling_the_consumer_leaves_nothing_running():
+    ended = []
+
+    async def consume():
+        async for _ in run_episodes([sleeper(30, ended)] * 3, concurrency=3):
+            pass
+
+    task = asyncio.create_task(consume())
+    await asyncio.sleep(0.05)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [30] * 3
+    assert asyncio.all_tasks() == {asyncio.current_task()}
