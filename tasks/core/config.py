@@ -168,7 +168,8 @@ class Params(Section):
     """All of ``params.yaml``."""
 
     profile: str = "nano"
-    seed: int = 0
+    seed: int = Field(0, ge=0, description="of synthesis, training and evaluation; replicates differ in it")
+    data_seed: int = Field(0, ge=0, description="of mining and splitting; replicates share it")
     tools: Tools = Tools()
     agent: Agent = Agent()
     mine: Mine = Mine()

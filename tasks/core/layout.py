@@ -11,6 +11,7 @@ SNAPSHOTS = STATE / "snapshots"
 
 REPOS = Path("data/repos")
 PAIRS = Path("data/raw/pairs.parquet")
+MINE_TABLE = Path("data/raw/table.json")
 INSTANCES = Path("data/filtered/instances.parquet")
 FILTER_DROPS = Path("data/filtered/drops.json")
 SPLITS = Path("data/splits")

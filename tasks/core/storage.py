@@ -6,10 +6,11 @@ Rows of a long stage go to a :class:`Journal`, one JSON line each, so that a sta
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -65,6 +66,15 @@ def write_jsonl(path: Path, rows: Iterable[BaseModel | dict[str, Any]]) -> int:
             handle.write(_line(row))
             count += 1
     return count
+
+
+def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Rows as CSV, atomically; columns are the keys of all rows in the order they first appear."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
+        writer = csv.DictWriter(handle, columns)
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def read_jsonl(path: Path, model: type[M]) -> Iterator[M]:

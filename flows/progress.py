@@ -1,0 +1,92 @@
+"""Progress of a stage where people look: a bar on the terminal, a progress artifact in the Prefect UI, else log lines."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import cast
+from uuid import UUID
+
+from prefect.artifacts import create_progress_artifact, update_progress_artifact
+from prefect.logging import get_run_logger
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+UPDATE_SECONDS = 2.0
+LOG_SECONDS = 30.0
+
+
+class StageProgress:
+    """Call it with rows done and rows in all; a thread passes the latest figures on.
+
+    The artifact is updated from the thread and not by the caller, because the caller may be inside an event loop, where
+    Prefect 3.7's ``update_progress_artifact`` would only return a coroutine, and because an update costs a request.
+    """
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+        self.done = 0
+        self.total = 0
+        self._artifact: UUID | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name=f"progress-{stage}", daemon=True)
+        self._bar = _bar() if sys.stderr.isatty() else None
+        self._task = self._bar.add_task(stage, total=None) if self._bar else None
+        self._logged = (time.monotonic(), -1)
+
+    def __call__(self, done: int, total: int) -> None:
+        """Note how far the stage is."""
+        self.done, self.total = done, total
+        if self._bar and self._task is not None:
+            self._bar.update(self._task, completed=done, total=total)
+
+    def __enter__(self) -> StageProgress:
+        self._logger = get_run_logger()
+        key = f"{self.stage.replace('_', '-')}-progress"
+        self._artifact = cast(UUID, create_progress_artifact(0.0, key=key, description=self.stage))
+        if self._bar:
+            self._bar.start()
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stopping.set()
+        self._thread.join(timeout=30)
+        if self._bar:
+            self._bar.stop()
+        self._push(100.0 if kind is None else self.percent)
+
+    @property
+    def percent(self) -> float:
+        """How much is done, from 0 to 100."""
+        return 100.0 * min(self.done, self.total) / self.total if self.total else 0.0
+
+    def _follow(self) -> None:
+        pushed = 0.0
+        while not self._stopping.wait(UPDATE_SECONDS):
+            if self.percent != pushed:
+                pushed = self.percent
+                self._push(pushed)
+            self._log()
+
+    def _push(self, percent: float) -> None:
+        if self._artifact is not None:
+            try:
+                update_progress_artifact(self._artifact, percent)
+            except Exception as error:  # a bar that cannot be drawn is no reason to lose the stage's work
+                self._logger.warning("progress could not be shown in Prefect: %s", error)
+                self._artifact = None
+
+    def _log(self) -> None:
+        last, shown = self._logged
+        if self._bar is None and self.done != shown and time.monotonic() - last >= LOG_SECONDS:
+            self._logged = (time.monotonic(), self.done)
+            self._logger.info("%s: %d of %d", self.stage, self.done, self.total)
+
+
+def _bar() -> Bar:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Bar(*columns, console=Console(stderr=True))

@@ -1,0 +1,34 @@
+"""Keep the candidates worth learning from.
+
+The underscore keeps ``python flows/select_.py`` from hiding the standard library's ``select``.
+"""
+
+from typing import Any
+
+from prefect import flow, task
+
+from flows.stage import ONCE, Stage, run_stage, show_drops, stage
+from tasks.core import layout
+from tasks.core.storage import read_json
+from tasks.stages.selection import select_candidates
+
+
+@task(name="judge candidates", **ONCE)
+def judge_candidates(current: Stage) -> dict[str, Any]:
+    """F1 >= rho_F and e >= rho_e."""
+    return select_candidates(current.params, current.scratch, current.progress)
+
+
+@flow(name="select")
+def select_flow() -> dict[str, Any]:
+    """``data/synthesized`` to ``data/selected``."""
+    with stage("select") as current:
+        current.metrics = judge_candidates(current)
+        show_drops("select-drops", read_json(layout.SELECT_DROPS), "Candidates dropped, by reason")
+        current.run.log_file(layout.SELECT_DROPS)
+        current.run.log_file(layout.SELECT_PLANE)
+    return current.metrics
+
+
+if __name__ == "__main__":
+    run_stage(select_flow)

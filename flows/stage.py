@@ -1,0 +1,123 @@
+"""What every stage flow shares: params, the folder for unfinished work, the tracking run, progress, and a clean end."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+from prefect import Task
+from prefect.artifacts import create_link_artifact, create_table_artifact
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
+from prefect.logging.configuration import setup_logging
+
+from flows.progress import StageProgress
+from flows.server import prefect_server
+from tasks.core.config import Params, load_params
+from tasks.core.errors import FusesearchError, InfrastructureError
+from tasks.core.layout import checkpoint_path, metrics_path
+from tasks.core.pipeline import StageSpec, flatten, stage_spec
+from tasks.core.progress import finished, progress_dir
+from tasks.core.storage import write_json
+from tasks.tracking import Run, stage_run
+
+
+@dataclass
+class Stage:
+    """One run of one stage. ``scratch`` is where its unfinished work lies; ``metrics`` is what it reports at the end."""
+
+    name: str
+    params: Params
+    spec: StageSpec
+    scratch: Path
+    run: Run
+    progress: StageProgress
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+
+@contextmanager
+def stage(name: str) -> Iterator[Stage]:
+    """Inside a flow: everything the stage ``name`` needs; on success its metrics are written and its scratch removed."""
+    params = load_params()
+    spec = stage_spec(name)
+    values = spec.values(params)
+    scratch = progress_dir(name, values, *spec.deps)
+    started = time.perf_counter()
+    with stage_run(name, params, values, spec.inputs) as run, StageProgress(name) as progress:
+        current = Stage(name, params, spec, scratch, run, progress)
+        yield current
+        run.log({**flatten(current.metrics), "stage_seconds": time.perf_counter() - started})
+        write_json(metrics_path(name), current.metrics)
+    finished(name)
+
+
+def run_stage(flow: Callable[[], object]) -> NoReturn:
+    """Run a flow as a command: against the local Prefect server, one clear line and exit code 1 when it fails."""
+    _one_line_errors()
+    try:
+        with prefect_server():
+            flow()
+    except FusesearchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("interrupted: run the same command again to go on from here", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(0)
+
+
+def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
+    """Retry condition: only what the world did wrong is worth another try; bad params or data are not."""
+    error = state.result(raise_on_failure=False)
+    return isinstance(error, InfrastructureError | OSError)
+
+
+RETRIED: dict[str, Any] = {
+    "retries": 2,
+    "retry_delay_seconds": [5, 30],
+    "retry_condition_fn": world_failed,
+    "cache_policy": NO_CACHE,
+}
+"""Options of tasks that meet the world: endpoints, subprocesses, disks. They go on from their journals."""
+
+ONCE: dict[str, Any] = {"cache_policy": NO_CACHE}
+"""Options of tasks that only compute."""
+
+
+def show_drops(key: str, drops: Mapping[str, int], description: str) -> None:
+    """A table of how many rows each rule dropped, as a Prefect artifact."""
+    table = [{"rule": rule, "dropped": count} for rule, count in drops.items()]
+    create_table_artifact(table=table, key=key, description=description)
+
+
+def log_curve(current: Stage) -> Callable[[dict[str, Any]], None]:
+    """Takes the rows of a training log to the stage's run in MLflow."""
+    return lambda row: current.run.log({key: value for key, value in row.items() if key != "step"}, step=int(row["step"]))
+
+
+def publish_checkpoint(current: Stage) -> None:
+    """Register the stage's checkpoint in MLflow as ``fusesearch-<profile>-<stage>`` and link it in Prefect."""
+    checkpoint = checkpoint_path(current.name)
+    model = f"fusesearch-{current.params.profile}-{current.name}"
+    version = current.run.register(model, checkpoint)
+    key = f"{current.name.replace('_', '-')}-checkpoint"
+    create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=f"{model} version {version}")
+
+
+def _one_line_errors() -> None:
+    """Keep what Prefect says of errors raised on purpose off the terminal; its server still gets all of it."""
+    setup_logging()
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(_unless_expected)
+
+
+def _unless_expected(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    final = record.levelno >= logging.ERROR and "Finished in state" in record.getMessage()
+    return not (isinstance(error, FusesearchError) or final)

@@ -1,0 +1,26 @@
+"""Let the teacher make candidate trajectories."""
+
+from typing import Any
+
+from prefect import flow, task
+
+from flows.stage import RETRIED, Stage, run_stage, stage
+from tasks.stages.synthesis import synthesize_candidates
+
+
+@task(name="run teacher", **RETRIED)
+def run_teacher(current: Stage) -> dict[str, Any]:
+    """Several guided episodes per instance."""
+    return synthesize_candidates(current.params, current.scratch, current.progress)
+
+
+@flow(name="synthesize")
+def synthesize_flow() -> dict[str, Any]:
+    """The sft split to ``data/synthesized``."""
+    with stage("synthesize") as current:
+        current.metrics = run_teacher(current)
+    return current.metrics
+
+
+if __name__ == "__main__":
+    run_stage(synthesize_flow)

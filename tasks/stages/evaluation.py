@@ -1,0 +1,116 @@
+"""Evaluate: every arm on the same held-out instances."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tasks.core import layout
+from tasks.core.config import Params
+from tasks.core.errors import DataError, InfrastructureError
+from tasks.core.progress import Progress
+from tasks.core.schema import Instance, Score
+from tasks.core.storage import read_instances, write_jsonl
+
+OnArm = Callable[[str, dict[str, Any]], None]
+"""Called with an arm and its figures when the arm is finished."""
+
+LEXICAL = "lexical"
+
+
+def checkpoints(params: Params) -> dict[str, Path]:
+    """Arms that are a model, in the order of the paper's table 2, and where each lies."""
+    trained = {"rl": "grpo_from_base", "sft": "sft", "sft+rl": "grpo"}
+    return {"base": Path(params.model.base), **{arm: layout.checkpoint_path(stage) for arm, stage in trained.items()}}
+
+
+def evaluate_arms(params: Params, scratch: Path, progress: Progress, on_arm: OnArm) -> dict[str, Any]:
+    """Write ``artifacts/evaluate``: scores of all arms, trajectories of each; goes on from the journals in ``scratch``.
+
+    Raises:
+        DataError: nothing is held out.
+        InfrastructureError: an arm has no score at all.
+    """
+    from tasks.evaluation.metrics import aggregate
+    from tasks.evaluation.tables import slug
+    from tasks.tracking import summary
+
+    instances = held_out(params)
+    arms = [*checkpoints(params), LEXICAL]
+    scores: list[Score] = []
+    figures: dict[str, Any] = {}
+    for place, arm in enumerate(arms):
+        found = _evaluate_arm(arm, params, instances, scratch, _share(progress, place, len(arms)))
+        aggregated = summary(aggregate(found.scores))
+        if not aggregated["scores"]:
+            raise InfrastructureError(f"evaluate: every episode of {arm} errored: {found.scores[0].error}")
+        write_jsonl(layout.TRAJECTORIES / f"{slug(arm)}.jsonl", found.trajectories)
+        scores += found.scores
+        figures[slug(arm)] = aggregated
+        on_arm(arm, aggregated)
+    write_jsonl(layout.SCORES, scores)
+    return {"held_out_instances": len(instances), "held_out_repositories": len({row.repo for row in instances}), **figures}
+
+
+def held_out(params: Params) -> list[Instance]:
+    """The validation split, or as many of it as ``evaluate.max_instances`` says, drawn by ``data_seed``."""
+    instances = read_instances(layout.split_path("validation"))
+    if not instances:
+        raise DataError("the validation split is empty: name owners in split.validation_owners that were mined")
+    most = params.evaluate.max_instances
+    if most is None or most >= len(instances):
+        return instances
+    drawn = random.Random(params.data_seed).sample(range(len(instances)), most)
+    return [instances[index] for index in sorted(drawn)]
+
+
+def _evaluate_arm(arm: str, params: Params, instances: list[Instance], scratch: Path, progress: Progress) -> Any:
+    from tasks.evaluation.harness import evaluate
+    from tasks.evaluation.tables import slug
+    from tasks.search.snapshots import SnapshotStore, instance_snapshot
+    from tasks.training.rewards import make_reward
+
+    section = params.grpo
+
+    async def run() -> Any:
+        subject = _subject(arm, params)
+        try:
+            return await evaluate(
+                subject,
+                instances,
+                partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), layout.REPOS),
+                journal=scratch / f"{slug(arm)}.jsonl",
+                runs=1 if arm == LEXICAL else params.evaluate.runs,
+                concurrency=params.evaluate.concurrency,
+                seed=params.seed,
+                arm=arm,
+                reward=make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma),
+                scope=params.agent.history_scope,
+                progress=progress,
+            )
+        finally:
+            await subject.model.close()
+
+    return asyncio.run(run())
+
+
+def _subject(arm: str, params: Params) -> Any:
+    """The lexical localizer, or the arm's model in the loop. Both have a ``model``."""
+    from tasks.evaluation.harness import ModelArm
+    from tasks.localizers.lexical import LexicalLocalizer
+
+    if arm == LEXICAL:
+        return LexicalLocalizer(params.agent, params.tools)
+    from tasks.agents.models.transformers import TransformersModel
+
+    model = TransformersModel.load(checkpoints(params)[arm], dtype=params.model.dtype)
+    return ModelArm(model, params.agent, params.tools, params.evaluate.temperature)
+
+
+def _share(progress: Progress, place: int, arms: int) -> Progress:
+    """Progress of one arm as a part of the whole."""
+    return lambda done, total: progress(place * total + done, arms * total)

@@ -1,0 +1,38 @@
+"""Select: the candidates worth learning from, why the others were dropped, and where all lie in the plane of F1 and e."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from tasks.core import layout
+from tasks.core.config import Params
+from tasks.core.errors import DataError
+from tasks.core.progress import Progress
+from tasks.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
+
+
+def select_candidates(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
+    """Write ``data/selected/``: trajectories, drop table, plane."""
+    from tasks.training.selection import drop_table, kept, plane, select
+
+    truths = {row.instance_id: row.truth for row in read_instances(layout.split_path("sft")) if row.truth is not None}
+    candidates = read_trajectories(layout.CANDIDATES)
+    judged = select(candidates, truths, params.select, params.agent.history_scope)
+    chosen, drops = kept(judged), drop_table(judged)
+    if not chosen:
+        raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
+    write_jsonl(layout.SELECTED, chosen)
+    write_json(layout.SELECT_DROPS, drops)
+    write_csv(layout.SELECT_PLANE, plane(judged))
+    progress(len(candidates), len(candidates))
+    scores = [row.score for row in judged if row.reason is None]
+    return {
+        "candidates": len(candidates),
+        "selected": len(chosen),
+        "instances": len({trajectory.instance_id for trajectory in chosen}),
+        "f1": fmean(score.f1 or 0.0 for score in scores),
+        "efficiency": fmean(score.efficiency or 0.0 for score in scores),
+        "calls_per_turn": fmean(score.calls_per_turn or 0.0 for score in scores),
+    }

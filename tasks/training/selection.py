@@ -1,0 +1,118 @@
+"""Which candidates are worth learning from: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tasks.core.config import Select
+from tasks.core.errors import DataError
+from tasks.core.schema import Score, Trajectory, Truth
+from tasks.evaluation.metrics import Scope, efficiency_of, score_trajectory
+
+REASONS = ("errored", "no_answer", "low_f1", "low_efficiency", "duplicate", "over_limit")
+"""Why a candidate is dropped, in the order of the checks: the first that applies counts."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A candidate, what it scored, and why it was dropped (``None``: kept)."""
+
+    trajectory: Trajectory
+    score: Score
+    reason: str | None
+
+    def with_reason(self, reason: str) -> Judged:
+        """The same candidate, dropped."""
+        return Judged(self.trajectory, self.score, reason)
+
+
+def select(candidates: Iterable[Trajectory], truths: Mapping[str, Truth], rules: Select, scope: Scope = "turn") -> list[Judged]:
+    """Judge every candidate, in order.
+
+    Args:
+        candidates: trajectories of the teacher, those of one instance in any order.
+        truths: truth by instance id.
+        rules: the two thresholds and the limit.
+        scope: history H of e.
+
+    Raises:
+        DataError: a candidate belongs to no known instance.
+    """
+    judged = [_judge(trajectory, truths, rules, scope) for trajectory in candidates]
+    return _limit(_distinct(judged), rules.max_trajectories)
+
+
+def kept(judged: Iterable[Judged]) -> list[Trajectory]:
+    """The selected trajectories."""
+    return [row.trajectory for row in judged if row.reason is None]
+
+
+def drop_table(judged: Iterable[Judged]) -> dict[str, int]:
+    """How many were dropped for each reason; reasons nobody met are there with 0."""
+    counts = Counter(row.reason for row in judged)
+    return {reason: counts[reason] for reason in REASONS}
+
+
+def plane(judged: Iterable[Judged]) -> list[dict[str, Any]]:
+    """One row per candidate in the plane of F1 and e (FuseSearch figure 3), for plots."""
+    return [
+        {
+            "instance_id": row.trajectory.instance_id,
+            "guidance": row.trajectory.guidance,
+            "f1": _rounded(row.score.f1),
+            "efficiency": _rounded(row.score.efficiency),
+            "efficiency_call": _rounded(row.score.efficiency_call),
+            "outcome": row.reason or "kept",
+        }
+        for row in judged
+    ]
+
+
+def _judge(trajectory: Trajectory, truths: Mapping[str, Truth], rules: Select, scope: Scope) -> Judged:
+    if trajectory.instance_id not in truths:
+        raise DataError(f"{trajectory.instance_id}: a candidate of no known instance; run synthesize again")
+    score = score_trajectory(trajectory, truths[trajectory.instance_id], scope=scope)
+    return Judged(trajectory, score, _reason(trajectory, score, rules, scope))
+
+
+def _reason(trajectory: Trajectory, score: Score, rules: Select, scope: Scope) -> str | None:
+    if score.error is not None:
+        return "errored"
+    if trajectory.answer is None or not trajectory.answer.modify:
+        return "no_answer"
+    if (score.f1 or 0.0) < rules.min_f1:
+        return "low_f1"
+    return "low_efficiency" if efficiency_of(score, scope) < rules.min_efficiency else None
+
+
+def _distinct(judged: Sequence[Judged]) -> list[Judged]:
+    """Drop a kept candidate that says word for word what an earlier one of its instance said."""
+    seen: set[tuple[str, ...]] = set()
+    result = []
+    for row in judged:
+        said = (row.trajectory.instance_id, *(turn.text for turn in row.trajectory.turns))
+        result.append(row.with_reason("duplicate") if row.reason is None and said in seen else row)
+        if row.reason is None:
+            seen.add(said)
+    return result
+
+
+def _limit(judged: Sequence[Judged], most: int | None) -> list[Judged]:
+    """Keep at most ``most``: the first of every instance before the second of any."""
+    if most is None:
+        return list(judged)
+    taken: Counter[str] = Counter()
+    rank: dict[int, tuple[int, int]] = {}
+    for index, row in enumerate(judged):
+        if row.reason is None:
+            rank[index] = (taken[row.trajectory.instance_id], index)
+            taken[row.trajectory.instance_id] += 1
+    chosen = set(sorted(rank, key=rank.__getitem__)[:most])
+    return [row.with_reason("over_limit") if row.reason is None and i not in chosen else row for i, row in enumerate(judged)]
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

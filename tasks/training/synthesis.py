@@ -1,0 +1,156 @@
+"""Candidate trajectories from a teacher, several per instance, each guided to a breadth of its own (FuseSearch 3.3).
+
+The guidance is drawn by seed from ``synthesize.calls_per_turn`` and told to the teacher; the student never sees it. The
+default teacher is the lexical policy, which obeys it; any OpenAI-compatible endpoint can stand in (``teacher.model``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tasks.agents.loop import run_episode, run_episodes
+from tasks.agents.models.base import Model, Sampling
+from tasks.core.config import Params, Synthesize, Teacher
+from tasks.core.errors import ConfigError, InfrastructureError
+from tasks.core.progress import Progress, silent
+from tasks.core.schema import Instance, Trajectory
+from tasks.core.storage import Journal
+from tasks.localizers.lexical import LexicalModel
+from tasks.search.repository import Repository
+from tasks.search.tools import Toolbox
+
+PASSES = 2
+"""How often a candidate is tried before it is reported as errored."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One episode to be made: the instance, its number there, the calls per turn asked for, the sampling seed."""
+
+    instance: Instance
+    number: int
+    guidance: int
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Its name in the journal."""
+        return f"{self.instance.instance_id}#{self.number}"
+
+
+def draw(instances: Iterable[Instance], section: Synthesize, seed: int) -> list[Candidate]:
+    """``per_instance`` candidates each, their guidance without repetition as long as the range allows.
+
+    An instance's candidates depend on the seed and its id alone, so that adding instances changes none of the others.
+    """
+    return [candidate for instance in instances for candidate in _draw_one(instance, section, seed)]
+
+
+def _draw_one(instance: Instance, section: Synthesize, seed: int) -> Iterator[Candidate]:
+    low, high = section.calls_per_turn
+    rng = random.Random(f"{seed}/{instance.instance_id}")
+    guidance: list[int] = []
+    while len(guidance) < section.per_instance:
+        guidance += rng.sample(range(low, high + 1), high - low + 1)
+    for number, calls in enumerate(guidance[: section.per_instance]):
+        yield Candidate(instance, number, calls, rng.getrandbits(31))
+
+
+def synthesize(
+    candidates: Sequence[Candidate],
+    params: Params,
+    snapshot: Callable[[Instance], Repository],
+    journal: Journal,
+    progress: Progress = silent,
+) -> list[Trajectory]:
+    """Make the candidates that ``journal`` lacks; all of them in order, those that kept failing with ``error`` set.
+
+    Raises:
+        InfrastructureError: over half of the candidates failed; what was made stays in the journal.
+        ConfigError: the teacher is not described.
+    """
+    failed: dict[str, Trajectory] = {}
+    for _ in range(PASSES):
+        missing = [candidate for candidate in candidates if candidate.key not in journal]
+        failed = asyncio.run(_make(missing, params, snapshot, journal, lambda: progress(len(journal), len(candidates))))
+        if not failed:
+            break
+    if len(failed) * 2 > len(candidates):
+        reason = next(iter(failed.values())).error
+        raise InfrastructureError(f"the teacher failed on {len(failed)} of {len(candidates)} candidates: {reason}")
+    return [failed.get(candidate.key) or _journalled(journal, candidate.key) for candidate in candidates]
+
+
+def _journalled(journal: Journal, key: str) -> Trajectory:
+    return Trajectory.model_validate(journal.rows[key]["trajectory"])
+
+
+async def _make(
+    candidates: Sequence[Candidate],
+    params: Params,
+    snapshot: Callable[[Instance], Repository],
+    journal: Journal,
+    done: Callable[[], None],
+) -> dict[str, Trajectory]:
+    """Run episodes into the journal; returns those the infrastructure broke, by key."""
+    failed: dict[str, Trajectory] = {}
+    teacher = _Teacher(params, _toolboxes(candidates, params, snapshot))
+    jobs = (lambda candidate=candidate: teacher.episode(candidate) for candidate in candidates)
+    try:
+        async for candidate, trajectory in run_episodes(jobs, params.synthesize.concurrency):
+            if trajectory.error:
+                failed[candidate.key] = trajectory
+            else:
+                journal.append({"key": candidate.key, "trajectory": trajectory.model_dump(mode="json")})
+            done()
+    finally:
+        await teacher.close()
+    return failed
+
+
+class _Teacher:
+    """Makes one episode per candidate with the configured teacher."""
+
+    def __init__(self, params: Params, open_toolbox: Callable[[str], Toolbox]) -> None:
+        self.params = params
+        self._toolbox = open_toolbox
+        self._endpoint = None if params.teacher.localizer == "lexical" else endpoint(params.teacher)
+
+    async def episode(self, candidate: Candidate) -> tuple[Candidate, Trajectory]:
+        agent, teacher = self.params.agent, self.params.teacher
+        trajectory = await run_episode(
+            candidate.instance,
+            self._toolbox(candidate.instance.instance_id),
+            self._endpoint or LexicalModel(calls_per_turn=candidate.guidance),
+            agent,
+            Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
+            localizer="lexical" if self._endpoint is None else "fusesearch",
+            guidance=candidate.guidance,
+        )
+        return candidate, trajectory
+
+    async def close(self) -> None:
+        if self._endpoint is not None:
+            await self._endpoint.close()
+
+
+def _toolboxes(
+    candidates: Iterable[Candidate], params: Params, snapshot: Callable[[Instance], Repository]
+) -> Callable[[str], Toolbox]:
+    """Opens the toolbox of an instance; candidates of one instance share it, and with it the results of equal calls."""
+    instances = {candidate.instance.instance_id: candidate.instance for candidate in candidates}
+    return lru_cache(maxsize=params.synthesize.concurrency)(lambda name: Toolbox(snapshot(instances[name]), params.tools))
+
+
+def endpoint(teacher: Teacher) -> Model:
+    """The OpenAI-compatible teacher. Raises :class:`ConfigError` when model or address is missing."""
+    from tasks.agents.models.openai_compatible import OpenAICompatibleModel
+
+    if not (teacher.model and teacher.base_url):
+        raise ConfigError("teacher.localizer is 'model', so teacher.model and teacher.base_url must be set in params.yaml")
+    return OpenAICompatibleModel(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
