@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 from tasks.core.errors import RepositoryError
@@ -44,11 +45,9 @@ class Blobs:
 
     def close(self) -> None:
         """End the process."""
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream:
-                stream.close()
         self._process.terminate()
-        self._process.wait()
+        with suppress(BrokenPipeError):
+            self._process.communicate()
 
     def __enter__(self) -> Blobs:
         return self
