@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tasks.core.config import Grpo
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Score
 from tasks.evaluation.metrics import Reward, Scope, efficiency_of, ndcg_at
@@ -48,7 +47,7 @@ FORMULAS = {"f1": JointReward(1, 0, 0), "f1+e": JointReward(1, 1, 0), "f1+f1*e":
 NAMES = ("fusesearch", *FORMULAS, "ndcg@k")
 
 
-def reward_named(name: str, *, alpha: float = 0.8, beta: float = 0.0, gamma: float = 0.2) -> Reward:
+def make_reward(name: str, *, alpha: float = 0.8, beta: float = 0.0, gamma: float = 0.2) -> Reward:
     """The reward of that name; the weights are those of ``fusesearch``. Raises :class:`ConfigError` listing the names."""
     if name == "fusesearch":
         return JointReward(alpha, beta, gamma)
@@ -57,11 +56,6 @@ def reward_named(name: str, *, alpha: float = 0.8, beta: float = 0.0, gamma: flo
     if ranked := re.fullmatch(r"ndcg@([1-9]\d{0,3})", name):
         return RankedReward(int(ranked[1]))
     raise ConfigError(f"reward {name!r} is unknown: use one of {', '.join(NAMES)} (k a number, such as ndcg@5)")
-
-
-def reward_of(params: Grpo) -> Reward:
-    """The reward a ``grpo`` section of the params asks for."""
-    return reward_named(params.reward, alpha=params.alpha, beta=params.beta, gamma=params.gamma)
 
 
 def _f1(score: Score) -> float:

@@ -1,0 +1,183 @@
+"""Localizers over instances: episodes run side by side, written down as they finish, scored at the end.
+
+A killed evaluation goes on where it was: finished episodes lie in a journal under ``instance_id#run``. An episode the
+infrastructure broke is tried once more after all others, then reported as errored; it never becomes a zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.agents.loop import run_episode, run_episodes
+from tasks.agents.models.base import Model, Sampling
+from tasks.core.config import Agent, Tools
+from tasks.core.errors import DataError, InfrastructureError, RepositoryError
+from tasks.core.progress import Progress, silent
+from tasks.core.schema import Instance, Score, Trajectory, Truth
+from tasks.core.storage import Journal
+from tasks.evaluation.metrics import Reward, Scope, score_trajectory
+from tasks.localizers.base import Localizer
+from tasks.search.repository import Repository
+from tasks.search.tools import Toolbox
+
+Repositories = Callable[[Instance], Repository]
+"""Gives the snapshot of an instance; may take time, and is called in a thread."""
+
+
+@dataclass(frozen=True)
+class ModelArm:
+    """A model in the project's loop, sampled at ``temperature``; what varies between runs is the seed alone."""
+
+    model: Model
+    agent: Agent
+    tools: Tools
+    temperature: float = 0.0
+    name: str = "fusesearch"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Trajectories and their scores in one order: instance by instance, run by run."""
+
+    trajectories: list[Trajectory]
+    scores: list[Score]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One episode to run."""
+
+    instance: Instance
+    run: int
+
+    @property
+    def key(self) -> str:
+        return f"{self.instance.instance_id}#{self.run}"
+
+
+async def evaluate(
+    subject: Localizer | ModelArm,
+    instances: Iterable[Instance],
+    repositories: Repositories,
+    *,
+    journal: Path,
+    runs: int = 1,
+    concurrency: int = 8,
+    seed: int = 0,
+    arm: str = "",
+    reward: Reward | None = None,
+    scope: Scope = "turn",
+    progress: Progress = silent,
+) -> Evaluation:
+    """Run ``subject`` on every instance ``runs`` times and score the episodes.
+
+    ``journal`` is where finished episodes are kept; it stays, closed, until the caller has published the result and
+    removes it. Token ids are not kept. Raises :class:`DataError` for an instance without truth or given twice.
+    """
+    cells = [_Cell(instance, run) for instance in _checked(instances) for run in range(runs)]
+    bench = _Bench(subject, repositories, seed, concurrency)
+    with Journal(journal, key="key") as rows:
+        waiting = [cell for cell in cells if cell.key not in rows]
+        broken = await _pass(bench, waiting, rows, progress, len(cells), keep_errors=False)
+        await _pass(bench, broken, rows, progress, len(cells), keep_errors=True)
+        trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
+    scores = [
+        score_trajectory(trajectory, _truth(cell.instance), reward=reward, scope=scope, arm=arm, run=cell.run)
+        for cell, trajectory in zip(cells, trajectories, strict=True)
+    ]
+    return Evaluation(trajectories, scores)
+
+
+async def _pass(
+    bench: _Bench, cells: Sequence[_Cell], rows: Journal, progress: Progress, total: int, *, keep_errors: bool
+) -> list[_Cell]:
+    """Run ``cells`` and write them down; returns those that errored and, unless ``keep_errors``, were not written."""
+    broken: list[_Cell] = []
+    jobs = (lambda cell=cell: bench.run(cell) for cell in cells)
+    async for cell, trajectory in run_episodes(jobs, bench.concurrency):
+        if trajectory.error is not None and not keep_errors:
+            broken.append(cell)
+            continue
+        rows.append({"key": cell.key, "trajectory": trajectory.model_dump(mode="json")})
+        progress(len(rows), total)
+    return sorted(broken, key=lambda cell: cell.key)
+
+
+class _Bench:
+    """Runs single episodes; episodes on one snapshot share its repository and toolbox."""
+
+    def __init__(self, subject: Localizer | ModelArm, repositories: Repositories, seed: int, concurrency: int) -> None:
+        self.subject = subject
+        self.concurrency = concurrency
+        self.seed = seed
+        self._repositories = repositories
+        self._shared: OrderedDict[tuple[str, str], asyncio.Future[Any]] = OrderedDict()
+
+    async def run(self, cell: _Cell) -> tuple[_Cell, Trajectory]:
+        try:
+            trajectory = await self._episode(cell)
+        except (InfrastructureError, RepositoryError, OSError) as error:
+            trajectory = self._errored(cell.instance, error)
+        bare = [turn.model_copy(update={"tokens": None}) for turn in trajectory.turns]
+        return cell, trajectory.model_copy(update={"turns": bare})
+
+    async def _episode(self, cell: _Cell) -> Trajectory:
+        subject, place = self.subject, await self._place(cell.instance)
+        if not isinstance(subject, ModelArm):
+            return await subject.localize(cell.instance, place)
+        sampling = Sampling(
+            temperature=subject.temperature,
+            max_new_tokens=subject.agent.max_new_tokens,
+            seed=zlib.crc32(f"{self.seed}/{cell.key}".encode()) >> 1,
+        )
+        return await run_episode(cell.instance, place, subject.model, subject.agent, sampling, localizer=subject.name)
+
+    async def _place(self, instance: Instance) -> Any:
+        """Repository (localizer) or toolbox (model) of the instance's snapshot, made once while it is in use."""
+        key = (instance.repo, instance.base_commit)
+        if key not in self._shared:
+            self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._open, instance))
+            while len(self._shared) > 2 * self.concurrency:
+                self._shared.popitem(last=False)
+        self._shared.move_to_end(key)
+        shared = self._shared[key]
+        try:
+            return await asyncio.shield(shared)
+        except (InfrastructureError, RepositoryError, OSError):
+            self._shared.pop(key, None)  # so that the second try opens it anew
+            raise
+
+    def _open(self, instance: Instance) -> Repository | Toolbox:
+        repository = self._repositories(instance)
+        return Toolbox(repository, self.subject.tools) if isinstance(self.subject, ModelArm) else repository
+
+    def _errored(self, instance: Instance, error: Exception) -> Trajectory:
+        return Trajectory(
+            instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit,
+            localizer=self.subject.name, system="", issue=instance.problem_statement, stop="error",
+            error=" ".join(str(error).split()) or type(error).__name__,
+        )  # fmt: skip
+
+
+def _checked(instances: Iterable[Instance]) -> list[Instance]:
+    """The instances, or :class:`DataError` before any work is done."""
+    seen: dict[str, Instance] = {}
+    for instance in instances:
+        if instance.instance_id in seen:
+            raise DataError(f"instance {instance.instance_id} is given twice")
+        if not _truth(instance).files:
+            raise DataError(f"{instance.instance_id}: the truth names no file, so the instance cannot be scored")
+        seen[instance.instance_id] = instance
+    return list(seen.values())
+
+
+def _truth(instance: Instance) -> Truth:
+    if instance.truth is None:
+        raise DataError(f"{instance.instance_id} has no truth: run the filter stage first")
+    return instance.truth

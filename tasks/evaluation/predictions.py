@@ -1,0 +1,101 @@
+"""Predictions of any system in a file, scored against a file of truths (``fusesearch score``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from tasks.core.errors import DataError
+from tasks.evaluation.metrics import Pair, summarize
+
+
+class _Located(BaseModel):
+    """A line of either file: files and functions of one instance; other columns are of no concern."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    instance_id: str
+    files: list[str] = []
+    functions: list[str] = []
+
+
+class _Prediction(_Located):
+    @model_validator(mode="before")
+    @classmethod
+    def _says_something(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not {"files", "functions"} & set(data):
+            raise ValueError("neither `files` nor `functions` is given")
+        return data
+
+
+class _TruthLine(_Located):
+    @model_validator(mode="before")
+    @classmethod
+    def _flatten(cls, data: Any) -> Any:
+        """An instance carries its truth in a field of its own; a truth line is flat."""
+        if isinstance(data, dict) and isinstance(data.get("truth"), dict):
+            data = {**data["truth"], "instance_id": data.get("instance_id")}
+        if isinstance(data, dict) and "files" not in data:
+            raise ValueError("`files` is missing")
+        return data
+
+
+L = TypeVar("L", bound=_Located)
+
+
+def score_files(predictions: Path, truth: Path) -> dict[str, Any]:
+    """Score ranked predictions, both files JSON lines of ``instance_id, files, functions``.
+
+    Truth lines may also be instances with a nested ``truth``. Returns ``file`` and ``function``, each with ``micro`` and
+    ``macro`` precision, recall and F1 and the ranked metrics; ``f1`` combined; ``instances``; ``missing`` (instances
+    without a prediction, scored as empty ones); ``unknown`` (predictions for instances not in the truth, left out).
+    Raises :class:`DataError` with file and line for what cannot be read, and for an instance that appears twice.
+    """
+    wanted = _by_instance(truth, _TruthLine)
+    if not wanted:
+        raise DataError(f"{truth} has no instances to score against")
+    given = _by_instance(predictions, _Prediction)
+    coverage = {
+        "instances": len(wanted),
+        "missing": len(wanted.keys() - given.keys()),
+        "unknown": len(given.keys() - wanted.keys()),
+    }
+    return coverage | summarize(_pairs(given, wanted, "files"), _pairs(given, wanted, "functions"))
+
+
+def _pairs(given: dict[str, _Prediction], wanted: dict[str, _TruthLine], level: str) -> list[Pair]:
+    return [(getattr(given.get(key), level, []), getattr(row, level)) for key, row in wanted.items()]
+
+
+def _by_instance(path: Path, model: type[L]) -> dict[str, L]:
+    rows: dict[str, L] = {}
+    for number, row in _rows(path, model):
+        if row.instance_id in rows:
+            raise DataError(f"{path}:{number}: instance {row.instance_id} appears twice")
+        rows[row.instance_id] = row
+    return rows
+
+
+def _rows(path: Path, model: type[L]) -> Iterator[tuple[int, L]]:
+    for number, line in enumerate(_text(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, model.model_validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            reason = first["msg"].removeprefix("Value error, ")
+            raise DataError(f"{path}:{number}: {where + ': ' if where else ''}{reason}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from None
