@@ -55,7 +55,7 @@ _TOOLS: dict[str, tuple[type[Grep] | type[Glob] | type[ReadFile], str, dict[str,
             "path": {"type": "string", "description": _PATH},
             "glob": {"type": "string", "description": "only files that match, such as *.py or src/**/*.py"},
             "output_mode": {"type": "string", "enum": list(OUTPUT_MODES), "description": f"{OUTPUT_MODES[0]} by default"},
-            "context": {"type": "integer", "description": "content mode: lines shown around each match"},
+            "context": {"type": "integer", "description": "content mode: lines shown around each match, at most 20"},
         },
         ["pattern"],
     ),
@@ -91,7 +91,7 @@ def parse_request(name: str, arguments: object) -> Request:
 
     Numbers written as strings are accepted for integers, and null for an optional argument; nothing else is guessed.
     """
-    if name not in _TOOLS:
+    if not isinstance(name, str) or name not in _TOOLS:
         raise ToolError(f"there is no tool {shown(str(name), 40)}; the tools are {', '.join(_TOOLS)}")
     kind, _, properties, required = _TOOLS[name]
     if not isinstance(arguments, dict):
@@ -101,6 +101,8 @@ def parse_request(name: str, arguments: object) -> Request:
         raise ToolError(f"{name}: unknown argument {shown(str(unknown[0]), 40)}; {_usage(name)}")
     if missing := [key for key in required if key not in given]:
         raise ToolError(f"{name}: {missing[0]} is missing; {_usage(name)}")
+    if empty := [key for key in required if given[key] == ""]:
+        raise ToolError(f"{name}: {empty[0]} is empty; {_usage(name)}")
     return kind(**{key: _checked(name, key, properties[key], value) for key, value in given.items()})
 
 

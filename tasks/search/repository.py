@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cached_property
@@ -21,7 +22,7 @@ from tasks.search import ripgrep
 VIRTUAL_ROOT = "/repo"
 
 _LISTING_BYTES = 256 * 2**20
-_LISTING_SECONDS = 120.0
+_LISTING_SECONDS = 60.0
 _MAX_PATH_CHARS = 1024
 _CLOSE_NAMES = 3
 _CLOSE_CANDIDATES = 5000
@@ -31,7 +32,7 @@ class Repository:
     """The tree below ``root``. Raises :class:`RepositoryError` when that is no folder.
 
     Paths are *virtual* (``/repo/a/b.py``, what a model sees) or *relative* (``a/b.py``, what entities and answers hold).
-    The folder ``.git`` is no part of the tree.
+    The folder ``.git`` is no part of the tree. What :meth:`files` lists is kept: for a tree that has changed, make anew.
     """
 
     def __init__(self, root: Path) -> None:
@@ -52,7 +53,7 @@ class Repository:
         relative = self.relative(virtual)
         real = Path(os.path.realpath(self.root / relative))
         if not real.is_relative_to(self.root):
-            raise OutsideRootError(f"{shown(virtual)} is outside {VIRTUAL_ROOT}; only paths below {VIRTUAL_ROOT} can be read")
+            raise self._outside(virtual)
         if any(part.lower() == ".git" for part in real.relative_to(self.root).parts):
             raise ToolError(f"{shown(virtual)}: the folder .git cannot be searched or read")
         if not os.path.lexists(real) or real.is_symlink():
@@ -66,7 +67,7 @@ class Repository:
         if virtual == VIRTUAL_ROOT or virtual.startswith(VIRTUAL_ROOT + "/"):
             return virtual[len(VIRTUAL_ROOT) :].strip("/")
         if virtual.startswith("/"):
-            raise OutsideRootError(f"{shown(virtual)} is outside {VIRTUAL_ROOT}; paths begin with {VIRTUAL_ROOT}/")
+            raise self._outside(virtual)
         path = str(PurePosixPath(virtual))
         return "" if path == "." else path
 
@@ -87,7 +88,7 @@ class Repository:
     def read_text(self, relative: str) -> str:
         """Text of a file, as UTF-8 with errors replaced. Raises :class:`RepositoryError` when missing or outside."""
         try:
-            return self.read_bytes(self.resolve(relative)).decode("utf-8", "replace")
+            return self.read_bytes(self.resolve(relative)).decode("utf-8-sig", "replace")
         except ToolError as error:
             raise RepositoryError(str(error)) from None
 
@@ -132,7 +133,7 @@ class Repository:
     @cached_property
     def _listed(self) -> tuple[list[str], frozenset[str]]:
         arguments = ["--files", "--null", *self.search_flags(), ripgrep.NO_HIDDEN, "--", "./"]
-        output = ripgrep.Search().run(arguments, self.root, _LISTING_SECONDS, _LISTING_BYTES)
+        output = ripgrep.Search().run(arguments, self.root, time.monotonic() + _LISTING_SECONDS, _LISTING_BYTES)
         names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
         files = sorted(filter(None, map(clean_name, names)), key=path_order)
         return files, frozenset(files)
@@ -143,16 +144,23 @@ class Repository:
 
     def _missing(self, virtual: str, relative: str) -> str:
         close = self._close_names(relative)
-        hint = f"; close: {', '.join(shown(virtual_path(path)) for path in close)}" if close else ""
-        return f"no such file or folder: {shown(virtual)}{hint}"
+        return f"no such file or folder: {shown(virtual)}{f'; close: {close}' if close else ''}"
 
-    def _close_names(self, relative: str) -> list[str]:
-        """Up to three files: those of the same name elsewhere first, then those with a similar path."""
-        name = relative.rpartition("/")[2].partition(":")[0]
-        same = [path for path in self.files() if path.rpartition("/")[2] == name]
-        by_name = {path.rpartition("/")[2]: path for path in self.files()[:_CLOSE_CANDIDATES]}
-        similar = [by_name[close] for close in get_close_matches(name[:100], by_name, _CLOSE_NAMES)]
-        return list(dict.fromkeys([*same, *similar]))[:_CLOSE_NAMES]
+    def _outside(self, virtual: str) -> OutsideRootError:
+        close = self._close_names(virtual, similar=False)
+        hint = f"; close: {close}" if close else ""
+        return OutsideRootError(f"{shown(virtual)} is outside {VIRTUAL_ROOT}, with which every path begins{hint}")
+
+    def _close_names(self, path: str, similar: bool = True) -> str:
+        """Up to three files: those of the same name that share most folders, then those with a similar name."""
+        folders, _, name = path.rpartition("/")
+        name = name.partition(":")[0][:100]
+        wanted = folders.split("/")
+        same = [file for file in self.files() if file == name or file.endswith("/" + name)]
+        same.sort(key=lambda file: -len(set(wanted).intersection(file.split("/"))))
+        by_name = {file.rpartition("/")[2]: file for file in self.files()[:_CLOSE_CANDIDATES]} if similar else {}
+        found = [*same, *(by_name[close] for close in get_close_matches(name, by_name, _CLOSE_NAMES))]
+        return ", ".join(shown(virtual_path(file)) for file in list(dict.fromkeys(found))[:_CLOSE_NAMES])
 
 
 def virtual_path(relative: str) -> str:

@@ -44,6 +44,10 @@ NO_HIDDEN = "--glob=!.*"
 """Must come after any other glob: the last that matches wins, and a glob would otherwise reveal hidden files."""
 
 
+class Unfinished(ToolError):
+    """The search ran out of time or was stopped: the same call may well succeed later."""
+
+
 @dataclass(frozen=True)
 class Output:
     """What ripgrep wrote. ``complete`` is False when reading stopped at the limit."""
@@ -67,29 +71,29 @@ class Search:
         if self._process is not None:
             self._process.kill()
 
-    def run(self, arguments: Sequence[str], root: Path, seconds: float, max_bytes: int) -> Output:
+    def run(self, arguments: Sequence[str], root: Path, deadline: float, max_bytes: int) -> Output:
         """Run in ``root`` until it ends or ``max_bytes`` have come.
 
-        Raises :class:`ToolError` after ``seconds`` of wall time, :class:`InfrastructureError` when it cannot be started.
+        Raises :class:`Unfinished` at ``deadline`` (of ``time.monotonic``), :class:`InfrastructureError` when it cannot be
+        started.
         """
-        deadline = time.monotonic() + seconds
         with self._start(arguments, root) as process:
             try:
                 stdout, complete = self._read(process, deadline, max_bytes)
                 if not complete:
                     process.kill()
                 stderr = process.stderr.read(_CHUNK) if process.stderr else b""
-            except ToolError:
-                raise ToolError(f"the search took more than {seconds:g} s; narrow the pattern, path or glob") from None
+            except TimeoutError:
+                raise Unfinished("the search ran out of time; narrow the pattern, path or glob") from None
             finally:
                 process.kill()
         if self._stopped:
-            raise ToolError("the search was stopped")
+            raise Unfinished("the search was stopped")
         return Output(stdout, stderr.decode("utf-8", "replace"), complete, process.returncode)
 
     def _start(self, arguments: Sequence[str], root: Path) -> subprocess.Popen[bytes]:
         if self._stopped:
-            raise ToolError("the search was stopped")
+            raise Unfinished("the search was stopped")
         command = [binary(), *_FLAGS, *arguments]
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         try:
@@ -115,7 +119,7 @@ class Search:
         left = max_bytes
         while left > 0:
             if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise ToolError("out of time")
+                raise TimeoutError
             chunk = os.read(descriptor, min(_CHUNK, left))
             if not chunk:
                 return b"".join(chunks), True

@@ -23,6 +23,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -116,28 +117,39 @@ class SnapshotStore:
 
     def _link_all(self, entries: Iterable[Entry], work: Path) -> None:
         """Files first and links last, so that no file can be written through a link of the same tree."""
-        made = {work}
+        made = {""}
         for entry in sorted(entries, key=lambda entry: entry.mode == _LINK):
-            target = work / entry.path
-            if target.parent not in made:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                made.add(target.parent)
+            folder = entry.path.rpartition("/")[0]
+            if folder not in made:
+                (work / folder).mkdir(parents=True, exist_ok=True)
+                made.add(folder)
             if entry.mode == _LINK:
-                os.symlink(self._blob(entry.blob).read_bytes() or b".", os.fsencode(target))
+                self._symlink(self._blob(entry.blob), f"{work}/{entry.path}")
             else:
-                self._link(self._blob(entry.blob), target)
+                self._link(self._blob(entry.blob), f"{work}/{entry.path}")
 
-    def _link(self, blob: Path, target: Path) -> None:
+    @staticmethod
+    def _symlink(blob: Path, target: str) -> None:
+        """A link as git has it; one whose text no link can have (too long, NUL) is left out."""
+        with suppress(OSError, ValueError):
+            os.symlink(blob.read_bytes(), os.fsencode(target))
+
+    def _link(self, blob: Path, target: str) -> None:
         try:
             os.link(blob, target)
         except OSError as error:
-            if error.errno != errno.EMLINK:
+            if error.errno not in (errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP):
                 raise
-            # The file system's limit of links to one file (65,000 on ext4) is reached: go on with a fresh copy.
-            fresh = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp")) / blob.name
-            shutil.copy(blob, fresh)
-            os.link(fresh, target)
-            os.replace(fresh, blob)
+            # No links here, or this file has all it may have (65,000 on ext4): the copy takes the next ones.
+            shutil.copy(blob, target)
+            if error.errno == errno.EMLINK:
+                self._renew(blob)
+
+    def _renew(self, blob: Path) -> None:
+        descriptor, fresh = tempfile.mkstemp(dir=self.cache_dir / "tmp")
+        os.close(descriptor)
+        shutil.copy(blob, fresh)
+        os.replace(fresh, blob)
 
     def _blob(self, blob: str) -> Path:
         return self.cache_dir / "blobs" / blob[:2] / blob[2:]
@@ -167,15 +179,16 @@ class Git:
 
     def resolve(self, commit: str) -> tuple[str, str]:
         """Ids of a commit and of its tree. Raises :class:`RepositoryError` when there is none."""
-        if not commit.isprintable() or commit.startswith("-"):
+        if not commit.isprintable() or ".." in commit or commit.startswith("^"):
             raise RepositoryError(f"{commit!r} is not a commit")
-        ids = self._output("rev-parse", "--verify", "--end-of-options", f"{commit}^{{commit}}").split()
-        trees = self._output("rev-parse", "--verify", "--end-of-options", f"{ids[0]}^{{tree}}").split()
-        return ids[0], trees[0]
+        ids = self._read("log", "-1", "--no-show-signature", "--format=%H %T", "--end-of-options", commit, "--").split()
+        if len(ids) != 2:
+            raise RepositoryError(f"{self.git_dir}: {commit} is not a commit")
+        return ids[0].decode("ascii"), ids[1].decode("ascii")
 
     def entries(self, tree_id: str) -> Iterator[Entry]:
         """Files and links of a tree with all its folders; submodules and names that are not UTF-8 are left out."""
-        for record in self._bytes("ls-tree", "-r", "-z", "--full-tree", tree_id).split(b"\0")[:-1]:
+        for record in self._read("ls-tree", "-r", "-z", "--full-tree", tree_id).split(b"\0")[:-1]:
             head, _, name = record.partition(b"\t")
             mode, kind, blob = head.decode("ascii").split()
             try:
@@ -208,10 +221,7 @@ class Git:
             raise RepositoryError(f"{self.git_dir}: the object {blob} is missing or damaged")
         return int(head[2])
 
-    def _output(self, *arguments: str) -> str:
-        return self._bytes(*arguments).decode("utf-8", "replace")
-
-    def _bytes(self, *arguments: str) -> bytes:
+    def _read(self, *arguments: str) -> bytes:
         command = [*self._command(), *arguments]
         try:
             done = subprocess.run(command, env=git_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)

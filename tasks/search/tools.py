@@ -17,16 +17,18 @@ from functools import lru_cache
 from typing import Any
 
 from tasks.core.config import Tools
-from tasks.core.errors import FusesearchError, InfrastructureError
-from tasks.search import lookups
+from tasks.core.errors import RepositoryError, ToolError
+from tasks.search import searches
 from tasks.search.arguments import Glob, Grep, ReadFile, Request, parse_request, schemas
-from tasks.search.lookups import Outcome
+from tasks.search.reading import read_file
 from tasks.search.repository import Repository
-from tasks.search.ripgrep import Search
+from tasks.search.results import Outcome, shorten
+from tasks.search.ripgrep import Search, Unfinished
 
 __all__ = ["ToolResult", "Toolbox", "run_tool", "schemas"]
 
 MEMORY_BYTES = 32 * 2**20
+_ERROR = "Error: "
 
 
 @dataclass(frozen=True)
@@ -54,19 +56,18 @@ class Toolbox:
         self._lock = threading.RLock()
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one call. Raises only :class:`InfrastructureError`, when ripgrep itself is missing or cannot be started."""
+        """Run one call. Raises only :class:`InfrastructureError`, when ripgrep is missing or cannot be started."""
         started = time.perf_counter()
         try:
             request = parse_request(name, arguments)
             outcome = self._memory.get(request)
             if outcome is None:
                 # Reading a file takes less time than handing it to a thread.
-                outcome = self._answer(request, Search()) if isinstance(request, ReadFile) else await self._search(request)
-        except InfrastructureError:
-            raise
-        except FusesearchError as error:
-            return _failed(str(error), started)
-        return ToolResult(outcome.output, list(outcome.entities), None, time.perf_counter() - started)
+                direct = isinstance(request, ReadFile)
+                outcome = self._answer(request, Search()) if direct else await self._search(request)
+        except ToolError as error:
+            outcome = self._failed(str(error))
+        return _result(outcome, started)
 
     def call_now(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """As :meth:`call`, for code without an event loop."""
@@ -74,11 +75,9 @@ class Toolbox:
         try:
             request = parse_request(name, arguments)
             outcome = self._memory.get(request) or self._answer(request, Search())
-        except InfrastructureError:
-            raise
-        except FusesearchError as error:
-            return _failed(str(error), started)
-        return ToolResult(outcome.output, list(outcome.entities), None, time.perf_counter() - started)
+        except ToolError as error:
+            outcome = self._failed(str(error))
+        return _result(outcome, started)
 
     async def _search(self, request: Request) -> Outcome:
         """Share one search among all that ask for it now; end it when the last of them was cancelled."""
@@ -113,15 +112,30 @@ class Toolbox:
                 del self._flights[request]
 
     def _answer(self, request: Request, search: Search) -> Outcome:
-        match request:
-            case Grep():
-                outcome = lookups.grep(request, self.repository, self.limits, search)
-            case Glob():
-                outcome = lookups.glob(request, self.repository, self.limits, search)
-            case ReadFile():
-                outcome = lookups.read_file(request, self.repository, self.limits)
+        """Answer and remember, failures too. Raises :class:`Unfinished`, which must not be remembered."""
+        try:
+            outcome = self._dispatch(request, search)
+        except Unfinished:
+            raise
+        except (ToolError, RepositoryError) as error:
+            outcome = self._failed(str(error))
+        except OSError as error:
+            raise Unfinished(f"reading failed: {error.strerror or type(error).__name__}") from None
         self._memory.put(request, outcome)
         return outcome
+
+    def _dispatch(self, request: Request, search: Search) -> Outcome:
+        match request:
+            case Grep():
+                return searches.grep(request, self.repository, self.limits, search)
+            case Glob():
+                return searches.glob(request, self.repository, self.limits, search)
+            case ReadFile():
+                return read_file(request, self.repository, self.limits)
+
+    def _failed(self, reason: str) -> Outcome:
+        reason = shorten(reason, self.limits.output_chars - len(_ERROR))
+        return Outcome(_ERROR + reason, (), reason)
 
 
 def run_tool(repository: Repository, name: str, arguments: dict[str, Any], limits: Tools | None = None) -> ToolResult:
@@ -176,5 +190,5 @@ def _pool(process: int, concurrency: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="search")
 
 
-def _failed(reason: str, started: float) -> ToolResult:
-    return ToolResult(f"Error: {reason}", [], reason, time.perf_counter() - started)
+def _result(outcome: Outcome, started: float) -> ToolResult:
+    return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
