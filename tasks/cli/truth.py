@@ -1,0 +1,32 @@
+"""``fusesearch truth``: what a patch modifies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tasks.cli.output import print_json, read_input
+
+
+def truth(
+    repo: Annotated[Path, typer.Option(help="Git repository, bare or not.", metavar="GITDIR")],
+    base: Annotated[str, typer.Option(help="Commit the patch applies to.", metavar="SHA")],
+    patch: Annotated[Path, typer.Option(help="Unified diff; `-` reads stdin.", metavar="FILE")],
+) -> None:
+    """Say what a patch modifies at a commit.
+
+    Prints JSON: `files`, `functions`, `lines`, `added_files`, `added_functions`.
+    `functions` are `path::Qualified.name`; `lines` are inclusive ranges of the old side;
+    `added_files` and `added_functions` exist only after the patch.
+
+    ```
+    fusesearch truth --repo sympy.git --base 3f8c2a1 --patch fix.diff
+    git diff | fusesearch truth --repo . --base HEAD --patch -
+    ```
+    """
+    from tasks.data.truth import truth_in_git
+
+    text = read_input(patch, "patch")
+    print_json(truth_in_git(repo, base, text).model_dump(mode="json"))

@@ -1,0 +1,155 @@
+"""`tool`, `truth` and `score`: the shapes scripts rely on, and how they fail."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"pydantic", "yaml", "openai", "torch", "transformers", "trl", "prefect", "mlflow", "dvc", "polars", "numpy", "httpx"}
+
+
+def one_line(result) -> str:
+    """The error of a failed command: exactly one line that begins with the program's name."""
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fusesearch: ")
+    return line
+
+
+def test_grep_prints_output_entities_and_no_error(run, repo):
+    result = run("tool", "grep", "--repo", repo, "--args", '{"pattern": "def ", "output_mode": "content"}')
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {
+        "output": "/repo/pkg/shapes.py:2:    def area(self, side):\n/repo/pkg/shapes.py:6:def perimeter(side):",
+        "entities": ["pkg/shapes.py:2", "pkg/shapes.py:6"],
+        "error": None,
+    }
+
+
+def test_glob_and_read_file(run, repo):
+    found = json.loads(run("tool", "glob", "--repo", repo, "--args", '{"pattern": "*.md"}').stdout)
+    assert found["entities"] == ["README.md"]
+    read = json.loads(run("tool", "read_file", "--repo", repo, "--args", '{"path": "/repo/README.md"}').stdout)
+    assert read == {"output": "1\tA package of shapes.", "entities": ["README.md:1"], "error": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [("grep", "{}"), ("grep", '{"pattern": "("}'), ("read_file", '{"path": "/etc/passwd"}'), ("glob", '{"patern": "*"}')],
+)
+def test_a_failed_call_is_an_answer(run, repo, name, args):
+    result = run("tool", name, "--repo", repo, "--args", args)
+    assert result.exit_code == 0
+    answer = json.loads(result.stdout)
+    assert answer["error"]
+    assert answer["error"] in answer["output"]
+    assert answer["entities"] == []
+
+
+@pytest.mark.parametrize("args", ["{", "[1]", '"x"', "null", "", "[" * 100_000])
+def test_args_that_are_no_json_object_are_a_usage_error(run, repo, args):
+    result = run("tool", "grep", "--repo", repo, "--args", args)
+    assert result.exit_code == 2
+    assert "--args" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_an_unknown_tool_is_a_usage_error_that_names_the_tools(run, repo):
+    result = run("tool", "sed", "--repo", repo, "--args", "{}")
+    assert result.exit_code == 2
+    assert "read_file" in result.stderr
+
+
+def test_a_missing_directory_is_one_line(run, tmp_path):
+    assert "nowhere" in one_line(run("tool", "grep", "--repo", tmp_path / "nowhere", "--args", '{"pattern": "x"}'))
+
+
+def test_control_characters_of_a_file_never_reach_the_terminal(run, repo):
+    (repo / "evil.txt").write_text("needle \x1b]0;title\x07 \x9b31m\n", encoding="utf-8")
+    result = run("tool", "grep", "--repo", repo, "--args", '{"pattern": "needle", "output_mode": "content"}')
+    assert not {"\x1b", "\x07", "\x9b"} & set(result.stdout)
+    json.loads(result.stdout)
+
+
+TRUTH = {
+    "files": ["pkg/shapes.py"],
+    "functions": ["pkg/shapes.py::perimeter"],
+    "lines": {"pkg/shapes.py": [[7, 7]]},
+    "added_files": [],
+    "added_functions": ["pkg/shapes.py::diagonal"],
+}
+
+
+@pytest.mark.parametrize("kind", ["repo", "bare"])
+def test_truth_of_a_patch(run, request, kind, head, patch):
+    result = run("truth", "--repo", request.getfixturevalue(kind), "--base", head, "--patch", patch)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == TRUTH
+
+
+def test_truth_reads_the_patch_from_stdin(run, repo, head, patch):
+    result = run("truth", "--repo", repo, "--base", head, "--patch", "-", stdin=patch.read_text())
+    assert json.loads(result.stdout) == TRUTH
+
+
+def test_truth_names_what_is_wrong(run, repo, head, patch, tmp_path):
+    assert "none.diff" in one_line(run("truth", "--repo", repo, "--base", head, "--patch", tmp_path / "none.diff"))
+    one_line(run("truth", "--repo", repo, "--base", "0" * 40, "--patch", patch))
+    one_line(run("truth", "--repo", tmp_path / "nowhere", "--base", head, "--patch", patch))
+    other = patch.read_text().replace("3 * side", "5 * side")
+    assert "shapes.py" in one_line(run("truth", "--repo", repo, "--base", head, "--patch", "-", stdin=other))
+
+
+def lines(path: Path, *rows: dict) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_score_counts_a_missing_prediction_as_an_empty_one(run, tmp_path):
+    truth = lines(
+        tmp_path / "t.jsonl",
+        {"instance_id": "1", "files": ["a.py"], "functions": ["a.py::f"]},
+        {"instance_id": "2", "files": ["b.py"], "functions": ["b.py::g"]},
+    )
+    guesses = lines(tmp_path / "p.jsonl", {"instance_id": "1", "files": ["a.py", "c.py"], "functions": ["a.py::f"]})
+    scores = json.loads(run("score", "--predictions", guesses, "--truth", truth).stdout)
+    assert scores["missing"] == 1
+    assert scores["file"]["micro"] == {"precision": 0.5, "recall": 0.5, "f1": 0.5}
+    assert scores["function"]["macro"] == {"precision": 0.5, "recall": 0.5, "f1": 0.5}
+    assert {"recall@1", "recall@3", "recall@5", "map", "mrr", "ndcg@5"} <= scores["file"].keys()
+
+
+def test_score_says_which_line_is_bad(run, tmp_path):
+    good = lines(tmp_path / "t.jsonl", {"instance_id": "1", "files": ["a.py"], "functions": []})
+    bad = tmp_path / "p.jsonl"
+    bad.write_text('{"instance_id": "1", "files": ["a.py"]}\n{"instance_id": \n')
+    assert "p.jsonl:2" in one_line(run("score", "--predictions", bad, "--truth", good))
+    assert "none" in one_line(run("score", "--predictions", tmp_path / "none", "--truth", good))
+
+
+def test_help_loads_no_heavy_package():
+    code = f"import sys, tasks.cli; sys.exit(','.join(sorted(set(sys.modules) & {HEAVY})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip() == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["localize", "tool", "truth", "score", "doctor", "profile list", "profile show", "profile use"]
+)
+def test_every_help_teaches_with_an_example(run, command):
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"fusesearch {command}" in result.output.split("Usage:")[1].split("\n", 1)[1]
+
+
+def test_help_tells_the_exit_codes(run):
+    text = run("--help").output
+    assert "Exit codes" in text
+    assert "130" in text
+
+
+def test_version(run):
+    assert run("--version").output.startswith("fusesearch 0.")

@@ -1,0 +1,213 @@
+"""`localize`: from an issue and a directory to ranked locations, with every way it can end."""
+
+import io
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import ClassVar
+
+import pytest
+from rich.console import Console
+
+from tasks.agents.parsing import format_answer
+from tasks.cli.live import View
+from tasks.cli.report import Report
+from tasks.cli.searchers import settings
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
+from tasks.search.repository import Repository
+
+CLOSED = "http://127.0.0.1:9/v1"
+
+
+def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
+    result = run("localize", "--repo", repo, "--issue", issue)
+    assert result.exit_code == 0, result.output
+    assert "1. pkg/shapes.py:6-7  perimeter" in result.stdout
+    assert "turns" in result.stdout.splitlines()[-1]
+    assert result.stderr == ""
+
+
+def test_json_has_the_shape_scripts_rely_on(run, repo, issue):
+    result = run("localize", "--repo", repo, "--issue", "-", "--format", "json", stdin=issue.read_text())
+    found = json.loads(result.stdout)
+    assert found["modify"][0] == {"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]}
+    assert found.keys() == {"modify", "related", "trajectory"}
+    assert {"turns", "calls", "efficiency", "seconds", "tokens_billed", "stop"} <= found["trajectory"].keys()
+
+
+def test_sequential_mode_makes_one_call_per_turn(run, repo, issue):
+    result = run("localize", "--repo", repo, "--issue", issue, "--mode", "sequential", "--format", "json")
+    assert json.loads(result.stdout)["trajectory"]["calls_per_turn"] == 1
+
+
+def test_uncommitted_files_and_folders_without_git_are_searched(run, tmp_path, issue):
+    (tmp_path / "loose").mkdir()
+    (tmp_path / "loose/fresh.py").write_text("def perimeter(side):\n    return 3 * side\n")
+    result = run("localize", "--repo", tmp_path / "loose", "--issue", issue)
+    assert "fresh.py:1-2  perimeter" in result.stdout
+
+
+def test_save_keeps_the_whole_trajectory(run, repo, issue, tmp_path):
+    run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "out/t.json")
+    saved = Trajectory.model_validate_json((tmp_path / "out/t.json").read_text())
+    assert saved.answer is not None
+    assert saved.turns[0].observations
+
+
+def test_no_answer_is_exit_code_3(run, tmp_path, issue):
+    (tmp_path / "empty").mkdir()
+    result = run("localize", "--repo", tmp_path / "empty", "--issue", issue)
+    assert result.exit_code == 3
+    assert result.stdout.startswith("No answer")
+    as_json = run("localize", "--repo", tmp_path / "empty", "--issue", issue, "--format", "json")
+    assert as_json.exit_code == 3
+    assert json.loads(as_json.stdout)["modify"] == []
+
+
+def test_running_out_of_turns_is_told(run, repo, issue):
+    result = run("localize", "--repo", repo, "--issue", issue, "--max-turns", "1")
+    assert result.exit_code == 3
+    assert "turns ran out" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--repo", "nowhere"], "nowhere"),
+        (["--issue", "none.md"], "none.md"),
+        (["--issue", "-"], "empty"),
+        (["--checkpoint", "nowhere"], "nowhere"),
+        (["--save", "issue.md/t.json"], "t.json"),
+    ],
+)
+def test_what_cannot_be_read_or_written_is_one_line(run, repo, issue, monkeypatch, options, told):
+    monkeypatch.chdir(issue.parent)
+    result = run("localize", "--repo", repo, "--issue", issue, *options, stdin="")
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fusesearch: ")
+    assert told in line
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """A chat server without tool parsing: one search as Hermes text, then an answer; tells the key it was given."""
+
+    TURNS = (
+        'Look.\n<tool_call>\n{"name": "grep", "arguments": {"pattern": "perimeter"}}\n</tool_call>',
+        "## Locations to Modify\n- /repo/pkg/shapes.py::perimeter\n\n## Related Context\n- /repo/README.md\n",
+    )
+    keys: ClassVar[list[str | None]] = []
+
+    def do_POST(self):
+        self.keys.append(self.headers["Authorization"])
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        spoken = sum(message["role"] == "assistant" for message in asked["messages"])
+        message = {"role": "assistant", "content": self.TURNS[spoken]}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = json.dumps(
+            {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
+        )
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def endpoint():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_model_behind_an_endpoint_searches_with_the_key_of_the_environment(run, repo, issue, endpoint, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    result = run("localize", "--repo", repo, "--issue", issue, "--model", "m", "--base-url", endpoint, "--format", "json")
+    found = json.loads(result.stdout)
+    assert found["modify"] == [{"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]}]
+    assert found["related"] == [{"path": "README.md", "function": None, "lines": None}]
+    assert found["trajectory"]["tokens_billed"] == 220
+    assert found["trajectory"]["efficiency"] == 1
+    assert set(Endpoint.keys) == {"Bearer secret"}
+
+
+def test_an_endpoint_that_is_down_is_one_line_and_the_trajectory_is_saved(run, repo, issue, tmp_path):
+    result = run(
+        "localize", "--repo", repo, "--issue", issue, "--model", "m", "--base-url", CLOSED, "--save", tmp_path / "t.json"
+    )
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert CLOSED in line
+    assert Trajectory.model_validate_json((tmp_path / "t.json").read_text()).error
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--model", "m", "--checkpoint", "c", "--base-url", CLOSED],
+        ["--model", "m"],
+        ["--model", "m", "--base-url", "localhost:8000"],
+        ["--base-url", CLOSED],
+        ["--localizer", "nobody"],
+        ["--mode", "both"],
+        ["--calls-per-turn", "0"],
+    ],
+)
+def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch, options):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert run("localize", "--repo", repo, "--issue", issue, *options).exit_code == 2
+
+
+def test_a_checkpoint_brings_its_own_limits(tmp_path):
+    (tmp_path / "fusesearch.json").write_text('{"tools": {"grep_lines": 7}, "agent": {"prompt": "nano", "max_turns": 4}}')
+    tools, agent = settings(tmp_path)
+    assert (tools.grep_lines, agent.prompt, agent.max_turns) == (7, "nano", 4)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"tools": {"grep_limes": 7}}'])
+def test_malformed_settings_of_a_checkpoint_are_named(tmp_path, text):
+    (tmp_path / "fusesearch.json").write_text(text)
+    with pytest.raises(ArtifactError, match=r"fusesearch\.json"):
+        settings(tmp_path)
+
+
+def test_a_location_that_is_not_there_has_no_lines(repo):
+    answer = Answer(
+        modify=[Location(path="pkg/shapes.py", function="Square.area"), Location(path="gone.py", function="f")],
+        related=[Location(path="../../etc/passwd", function="root")],
+    )
+    turn = Turn(text=format_answer(answer))
+    episode = Trajectory(instance_id="i", localizer="l", system="s", issue="i", turns=[turn], answer=answer)
+    report = Report.of(episode, Repository(repo))
+    assert [location.lines for location in report.modify + report.related] == [(2, 3), None, None]
+    assert "Related context" in report.as_text()
+
+
+def test_the_live_view_shows_each_call_with_its_gain(repo):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=100, color_system=None)
+    call = ToolCall(id="1", name="grep", arguments={"pattern": "[bold]\x1b[2J"})
+    failed = ToolCall(id="2", name="read_file", arguments={"path": "x" * 300})
+    seen = [
+        Observation(call_id="1", output="", entities=["a", "b"], gain_turn=0.5),
+        Observation(call_id="2", output="", error="e"),
+    ]
+    turn = Turn(text="", calls=[call, failed], observations=seen)
+    with console.status("") as status:
+        view = View(console, status)
+        view("turn", {"number": 1, "turn": turn})
+        view("observations", {"number": 1, "turn": turn})
+    text = out.getvalue()
+    assert "[bold]" in text
+    assert "2 found  gain  50%" in text
+    assert "\x1b[2J" not in text
+    assert "…" in text
