@@ -1,0 +1,71 @@
+"""How a result is shown: rows cut to the limits, and a last line in parentheses that says what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+_NOTICE_CHARS = 80
+_CONTROLS = {code: "\ufffd" for code in (*range(9), *range(10, 32), *range(127, 160), 0x2028, 0x2029)}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The observation and its entities, ``path`` or ``path:line``, only of what is shown; or what was wrong."""
+
+    output: str
+    entities: tuple[str, ...] = ()
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a result and its entity. ``apart``: a line ``--`` comes before it, unless it is the first."""
+
+    text: str
+    entity: str
+    apart: bool = False
+
+
+def listing(rows: Sequence[Row], most: int, chars: int, hint: str, complete: bool) -> Outcome:
+    """The first rows, at most ``most`` and ``chars``; ``hint`` names the rows and says how to get fewer.
+
+    ``complete`` is False when there were more rows than ``rows`` holds.
+    """
+    kept = rows[: min(fitting(rows, chars), most)]
+    lines = list(_lines(kept, chars))
+    if len(kept) < len(rows) or not complete:
+        lines.append(f"({len(kept)} of {'' if complete else 'over '}{len(rows)} {hint})")
+    return Outcome("\n".join(lines), tuple(row.entity for row in kept))
+
+
+def fitting(rows: Sequence[Row], chars: int) -> int:
+    """How many of the first rows fit into ``chars`` with room for a notice; at least one."""
+    left = chars - _NOTICE_CHARS
+    for count, row in enumerate(rows):
+        left -= len(row.text) + 1 + 3 * row.apart
+        if left < 0:
+            return max(count, 1)
+    return len(rows)
+
+
+def cut(line: str, chars: int) -> str:
+    """A line of a file, without control characters and trailing blanks, cut to ``chars`` with a mark."""
+    line = line[: 8 * chars].rstrip() if len(line) > 8 * chars else line.rstrip()
+    if not line.isprintable():
+        line = line.translate(_CONTROLS)
+    return line if len(line) <= chars else line[: chars - 1] + "…"
+
+
+def shorten(text: str, chars: int) -> str:
+    """``text`` cut to ``chars`` with a mark."""
+    return text if len(text) <= chars else text[: chars - 1] + "…"
+
+
+def _lines(rows: Sequence[Row], chars: int) -> Iterator[str]:
+    yield from (shorten(row.text, chars - _NOTICE_CHARS) for row in islice(rows, 1))
+    for row in islice(rows, 1, None):
+        if row.apart:
+            yield "--"
+        yield row.text
