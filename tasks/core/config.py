@@ -7,12 +7,14 @@ errors, so that a misspelt param cannot silently do nothing.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tasks.core.errors import ConfigError
+
+S = TypeVar("S", bound="Section")
 
 
 class Section(BaseModel):
@@ -65,19 +67,21 @@ class Mine(Section):
 
 
 class Filter(Section):
-    """Rules that drop raw pairs; each is counted under its name (FuseSearch 3.3)."""
+    """Rules that drop raw pairs; each is counted under its name (FuseSearch 3.3; rules in ``tasks/data/filtering.py``)."""
 
-    min_issue_chars: int = Field(40, ge=0)
+    min_issue_chars: int = Field(40, ge=0, description="characters an issue needs, white space at its ends left out")
     max_issue_chars: int = Field(20_000, ge=1)
-    max_files: int = Field(15, ge=1)
-    single_file: bool = False
+    max_patch_chars: int = Field(1_000_000, ge=1)
+    max_files: int = Field(15, ge=1, description="files a patch may touch")
+    single_file: bool = Field(False, description="keep only pairs that modify exactly one file of code")
+    skip: list[str] = Field(default_factory=list, description="rules not to apply, by name")
 
 
 class Split(Section):
     """Which repositories are for what. A repository is in exactly one split."""
 
-    sft: float = Field(0.5, ge=0, le=1, description="share of the training repositories' instances")
-    rl: float = Field(0.5, ge=0, le=1)
+    sft: float = Field(0.5, ge=0, le=1, description="share of the training repositories, relative to rl's")
+    rl: float = Field(0.5, ge=0, le=1, description="share of the training repositories, relative to sft's")
     validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) held out")
     benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
 
@@ -199,8 +203,13 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
 
 def parse_params(data: Any, source: str = "params") -> Params:
     """Check a mapping of sections. Raises :class:`ConfigError` with key and reason."""
+    return parse_section(Params, data, source)
+
+
+def parse_section(section: type[S], data: Any, source: str) -> S:
+    """Check the mapping of one section. Raises :class:`ConfigError` with key and reason."""
     try:
-        return Params.model_validate(data)
+        return section.model_validate(data)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(str(part) for part in e['loc']) or 'top level'}: {e['msg']}" for e in error.errors()[:5])
         raise ConfigError(f"{source}: {problems}") from None

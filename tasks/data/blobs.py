@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 from contextlib import suppress
 from pathlib import Path
 
 from tasks.core.errors import RepositoryError
+from tasks.search.snapshots import git_environment
 
 
 class Blobs:
@@ -26,7 +26,11 @@ class Blobs:
         self.git_dir = git_dir
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=_environment()
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**git_environment(), "GIT_NO_LAZY_FETCH": "1"},
             )
         except OSError as error:
             raise RepositoryError(f"git cannot be started ({error.strerror}): install git") from None
@@ -81,10 +85,3 @@ class Blobs:
         stderr = self._process.stderr.read().decode("utf-8", "replace") if self._process.stderr else ""
         reason = " ".join(stderr.split())[:200] or "git ended without a word"
         return RepositoryError(f"{self.git_dir}: cannot be read as a git repository ({reason})")
-
-
-def _environment() -> dict[str, str]:
-    """The environment without git's own variables, which would point it elsewhere."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-    return kept | quiet

@@ -19,6 +19,7 @@ indentation (:mod:`tasks.localizers.structure`). Files in other languages have f
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -39,8 +40,13 @@ def truth_from_patch(patch: str, read: Reader) -> Truth:
     Raises :class:`DataError` when the patch cannot be read, names a file that is not there (or adds one that is), or
     does not apply; the message says which hunk.
     """
+    return truth_from_changes(parse_patch(patch), read)
+
+
+def truth_from_changes(changes: Iterable[FileChange], read: Reader) -> Truth:
+    """As :func:`truth_from_patch`, for a patch that has been parsed already."""
     truth = Truth()
-    for change in parse_patch(patch):
+    for change in changes:
         _add_change(truth, change, read)
     return Truth.model_validate({name: _distinct(value) for name, value in truth})
 
@@ -117,10 +123,9 @@ def _spans(change: FileChange, old: list[str], new: list[str]) -> tuple[list[Fun
 
 
 def _modified(
-    before: list[FunctionSpan], after: list[FunctionSpan], old: list[str], new: list[str], edits: Iterable[Edit]
+    before: list[FunctionSpan], after: list[FunctionSpan], old: list[str], new: list[str], edits: list[Edit]
 ) -> list[str]:
     """Names of the functions the edits modify, in file order, by the rules above."""
-    edits = list(edits)
     surviving = Counter((span.name, _text(span, new)) for span in after)
     named = {span.name for span in after}
     modified = []
@@ -128,8 +133,9 @@ def _modified(
         key = (span.name, _text(span, old))
         survives = surviving[key] > 0
         surviving[key] -= survives
-        rewritten = not survives and (span.name in named or any(_inserts_into(span, edit) for edit in edits))
-        if rewritten or any(_removes_from(span, edit) for edit in edits):
+        touching = _touching(span, edits)
+        rewritten = not survives and (bool(touching) or span.name in named)
+        if rewritten or any(edit.removed for edit in touching):
             modified.append(span.name)
     return modified
 
@@ -138,12 +144,11 @@ def _text(span: FunctionSpan, lines: list[str]) -> str:
     return "\n".join(line.rstrip("\r") for line in lines[span.start - 1 : span.end])
 
 
-def _removes_from(span: FunctionSpan, edit: Edit) -> bool:
-    return bool(edit.removed) and edit.start < span.end and edit.start + len(edit.removed) >= span.start
-
-
-def _inserts_into(span: FunctionSpan, edit: Edit) -> bool:
-    return not edit.removed and span.start <= edit.start < span.end
+def _touching(span: FunctionSpan, edits: list[Edit]) -> list[Edit]:
+    """Edits that remove lines of the function or put lines between its lines; ``edits`` are in order and disjoint."""
+    first = bisect_left(edits, span.start, key=lambda edit: edit.start + len(edit.removed))
+    behind = bisect_left(edits, span.end, key=lambda edit: edit.start)
+    return edits[first:behind]
 
 
 def _ranges(edits: Iterable[Edit]) -> list[tuple[int, int]]:

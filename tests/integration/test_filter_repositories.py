@@ -1,0 +1,45 @@
+"""The filter over bare repositories on disk, as the stage runs it."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.core.config import Filter
+from tasks.core.schema import Instance
+from tasks.data.filtering import RULES, apply
+
+ISSUE = "The result of the whole computation is off by one whenever the input is number "
+PATCH = "--- a/m.py\n+++ b/m.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n"
+
+
+@pytest.fixture
+def repos(tmp_path: Path) -> Path:
+    for number in range(4):
+        work = tmp_path / f"work{number}"
+        work.mkdir()
+        (work / "m.py").write_text(f"def f{number}():\n    return 1\n")
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+        for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
+            subprocess.run(["git", *command], cwd=work, check=True)
+        subprocess.run(["git", "clone", "-q", "--bare", work, tmp_path / f"repos/o__r{number}.git"], check=True)
+    return tmp_path / "repos"
+
+
+def head(repos: Path, number: int) -> str:
+    command = ["git", f"--git-dir={repos}/o__r{number}.git", "rev-parse", "HEAD"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_each_pair_is_read_at_its_commit_and_unreadable_ones_are_counted(repos):
+    commits = [head(repos, number) for number in range(4)]
+    rows = [(f"o/r{number % 4}", commits[number % 4]) for number in range(12)]
+    rows += [("o/r0", "f" * 40), ("o/none", commits[0]), ("../o/r0", commits[0]), ("o/r1", commits[1])]
+    pairs = [
+        Instance(instance_id=str(number), repo=repo, base_commit=commit, problem_statement=f"{ISSUE}{number}", patch=PATCH)
+        for number, (repo, commit) in enumerate(rows)
+    ]
+    kept, drops = apply(pairs, Filter(), repos)
+    assert [instance.truth.functions for instance in kept] == [[f"m.py::f{n % 4}"] for n in range(12)] + [["m.py::f1"]]
+    assert list(drops) == list(RULES)
+    assert {rule: count for rule, count in drops.items() if count} == {"no_snapshot": 3}

@@ -1,0 +1,170 @@
+"""Filter rules: each drops what it says, under its own name, and nothing a row holds makes it stumble."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.config import Filter
+from tasks.core.errors import ConfigError, RepositoryError
+from tasks.core.schema import Instance, Truth
+from tasks.data.file_kinds import file_kind
+from tasks.data.filtering import RULES, check_skip, drop_table, filter_pairs, leaks
+
+FILES = {
+    "pkg/a.py": "def f(x):\n    return x\n",
+    "pkg/b.py": "def g(x):\n    return x\n",
+    "tests/test_a.py": "def test():\n    assert f(1)\n",
+    "README.md": "one\ntwo\n",
+    "setup.cfg": "one\ntwo\n",
+}
+ISSUE = "Calling it with a number gives back the number itself, which is not what the manual says."
+
+
+def edit(path: str, old: str = "    return x", new: str = "    return -x") -> str:
+    lines = new.split("\n")
+    return f"--- a/{path}\n+++ b/{path}\n@@ -2 +2,{len(lines)} @@\n-{old}\n" + "".join(f"+{line}\n" for line in lines)
+
+
+def added(path: str) -> str:
+    return f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x = 1\n"
+
+
+CODE = edit("pkg/a.py")
+TEST = edit("tests/test_a.py", "    assert f(1)", "    assert f(2)")
+DOCS = edit("README.md", "two", "three")
+CONFIG = edit("setup.cfg", "two", "three")
+
+
+def pair(**changes: object) -> Instance:
+    row = {"instance_id": "i", "repo": "o/n", "base_commit": "c", "problem_statement": ISSUE, "patch": CODE}
+    return Instance.model_validate(row | changes)
+
+
+def run(pairs: list[Instance], **rules: object) -> tuple[list[Instance], dict[str, int]]:
+    drops: Counter[str] = Counter()
+    kept = list(filter_pairs(pairs, Filter.model_validate(rules), lambda _: FILES.get, drops))
+    assert len(kept) + drops.total() == len(pairs)
+    assert sum(drop_table(drops).values()) == drops.total()
+    return kept, {rule: count for rule, count in drop_table(drops).items() if count}
+
+
+def test_a_kept_pair_has_its_truth_and_keeps_the_rest():
+    kept, drops = run([pair(provenance={"source": "git"}, hints="kept")])
+    assert drops == {}
+    assert kept[0].truth == Truth(files=["pkg/a.py"], functions=["pkg/a.py::f"], lines={"pkg/a.py": [(2, 2)]})
+    assert kept[0].provenance == {"source": "git", "leaks": []}
+    assert kept[0].model_extra == {"hints": "kept"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule"),
+    [
+        ({"problem_statement": ISSUE + "\0"}, "binary_text"),
+        ({"patch": CODE + "\0"}, "binary_text"),
+        ({"problem_statement": ""}, "short_issue"),
+        ({"problem_statement": "   bad \n" + " " * 100}, "short_issue"),
+        ({"problem_statement": "x" * 1_000_000}, "long_issue"),
+        ({"patch": CODE + "+" * 1_000_001}, "large_patch"),
+        ({"patch": ""}, "malformed_patch"),
+        ({"patch": "I fixed it, see the other branch."}, "malformed_patch"),
+        ({"patch": CODE.replace("@@ -2 +2,1", "@@ -2,9 +2,9")}, "malformed_patch"),
+        ({"patch": CODE.replace("b/pkg/a.py", "b/../../etc/passwd")}, "malformed_patch"),
+        ({"patch": "".join(added(f"docs/{number}.md") for number in range(16)) + CODE}, "too_many_files"),
+        ({"patch": TEST}, "only_tests"),
+        ({"patch": DOCS}, "only_docs"),
+        ({"patch": CONFIG}, "only_config"),
+        ({"patch": TEST + DOCS + CONFIG}, "no_code_change"),
+        ({"patch": CODE.replace("-    return x", "-    return y")}, "does_not_apply"),
+        ({"patch": CODE.replace("pkg/a.py", "pkg/none.py")}, "does_not_apply"),
+        ({"patch": CODE + added("pkg/new.py")}, "adds_file"),
+        ({"patch": edit("pkg/a.py", new="    return -x\ndef h(): pass")}, "adds_function"),
+        ({"patch": "--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -0,0 +1 @@\n+import os\n" + TEST}, "no_existing_function"),
+    ],
+)  # fmt: skip
+def test_each_rule_drops_under_its_name(changes, rule):
+    assert run([pair(**changes)]) == ([], {rule: 1})
+
+
+def test_new_tests_documents_and_their_functions_are_no_reason_to_drop():
+    more = edit("tests/test_a.py", "    assert f(1)", "    assert f(2)\ndef test_more(): pass")
+    kept, drops = run([pair(patch=CODE + added("tests/test_new.py") + added("changelog/12.fix.rst") + more)])
+    assert drops == {}
+    assert kept[0].truth.added_files == ["tests/test_new.py", "changelog/12.fix.rst"]
+
+
+def test_single_file_counts_files_of_code_alone():
+    both = [pair(patch=CODE + edit("pkg/b.py"))]
+    assert run(both, single_file=True)[1] == {"several_files": 1}
+    assert run(both)[1] == {}
+    assert run([pair(patch=CODE + TEST + DOCS)], single_file=True)[1] == {}
+
+
+def test_duplicates_are_those_of_kept_pairs():
+    again = "CALLING it, with a number: gives back `the number` itself,\n\nwhich is not what the manual says!"
+    pairs = [pair(patch=DOCS), pair(), pair(), pair(instance_id="j", problem_statement=again), pair(instance_id="k", patch="")]
+    kept, drops = run(pairs)
+    assert [instance.instance_id for instance in kept] == ["i"]
+    assert drops == {"malformed_patch": 1, "only_docs": 1, "duplicate_id": 1, "duplicate_issue": 1}
+
+
+def test_an_unreadable_repository_is_a_drop():
+    def read(_: Instance):
+        raise RepositoryError("gone")
+
+    drops: Counter[str] = Counter()
+    assert list(filter_pairs([pair()], Filter(), read, drops)) == []
+    assert drops == {"no_snapshot": 1}
+
+
+def test_rules_can_be_skipped_by_name_but_not_those_truth_needs():
+    assert run([pair(patch=TEST)], skip=["only_tests", "no_code_change", "no_existing_function"])[1] == {}
+    with pytest.raises(ConfigError, match="no rule 'tests_only'"):
+        check_skip(Filter(skip=["tests_only"]))
+    with pytest.raises(ConfigError, match="does_not_apply cannot be skipped"):
+        check_skip(Filter(skip=["does_not_apply"]))
+
+
+def test_leaks_say_what_the_issue_names():
+    truth = Truth(files=["pkg/a.py"], functions=["pkg/a.py::C.compute"])
+    assert leaks("compute(1) in pkg/a.py fails", truth) == ["file", "function"]
+    assert leaks("recompute fails in a.py", truth) == []
+
+
+def test_pairs_stream_one_by_one():
+    def endless():
+        number = 0
+        while True:
+            number += 1
+            yield pair(instance_id=str(number), problem_statement=f"{ISSUE} {number}")
+
+    stream = filter_pairs(endless(), Filter(), lambda _: FILES.get, Counter())
+    assert [next(stream).instance_id for _ in range(3)] == ["1", "2", "3"]
+
+
+@given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=60), st.booleans()), max_size=5))
+def test_no_row_makes_it_stumble(rows):
+    pairs = [
+        pair(instance_id=issue, problem_statement=issue * 3, patch=CODE + text if glued else text) for issue, text, glued in rows
+    ]
+    kept, drops = run(pairs)
+    assert set(drops) <= set(RULES)
+    assert all(instance.truth and instance.truth.functions for instance in kept)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("pkg/mod.py", "code"), ("src/a.tsx", "code"), ("django/test/client.py", "code"), ("pkg/testing.py", "code"),
+        ("tests/x.py", "test"), ("pkg/tests/data.json", "test"), ("testing/a.py", "test"), ("src/test/java/A.java", "test"),
+        ("pkg/test_x.py", "test"), ("x_test.go", "test"), ("a.spec.ts", "test"), ("FooTest.java", "test"),
+        ("conftest.py", "test"),
+        ("docs/conf.py", "docs"), ("a.rst", "docs"), ("LICENSE", "docs"), ("changelog/1.bugfix", "docs"),
+        ("news/feed.py", "code"),
+        ("setup.cfg", "config"), ("setup.py", "config"), (".github/x.yml", "config"), ("Makefile", "config"),
+        ("requirements-dev.txt", "config"), (".gitignore", "config"), ("logo.png", "other"), ("", "other"),
+    ],
+)  # fmt: skip
+def test_files_are_of_one_kind(path, kind):
+    assert file_kind(path) == kind

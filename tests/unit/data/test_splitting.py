@@ -1,0 +1,132 @@
+"""Splits: by repository, stable, near their shares, and free of what is held out."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.config import Split
+from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.schema import Instance
+from tasks.core.storage import write_instances
+from tasks.data.fingerprints import issue_digest, patch_digest
+from tasks.data.splitting import SPLITS, assign, read_benchmark, split, split_and_count
+
+PATCH = "--- a/{0}.py\n+++ b/{0}.py\n@@ -1 +1 @@\n-x = {0}\n+y = {0}\n"
+
+
+def instance(repo: str, number: int = 0, **changes: object) -> Instance:
+    name = f"{repo}-{number}"
+    row = {
+        "instance_id": name,
+        "repo": repo,
+        "base_commit": "c",
+        "problem_statement": f"issue {name}",
+        "patch": PATCH.format(name),
+    }
+    return Instance.model_validate(row | changes)
+
+
+def many(count: int = 40) -> list[Instance]:
+    return [instance(f"owner{repo}/name", number) for repo in range(count) for number in range(3)]
+
+
+RULES = Split(validation_owners=["owner1", "OWNER2"])
+
+
+def test_every_repository_is_in_exactly_one_split_and_owners_are_held_out():
+    parts = split(many(), RULES, 0)
+    assert list(parts) == list(SPLITS)
+    assert sorted(i.instance_id for part in parts.values() for i in part) == sorted(i.instance_id for i in many())
+    repos = [{i.repo for i in part} for part in parts.values()]
+    assert not repos[0] & repos[1]
+    assert repos[2] == {"owner1/name", "owner2/name"}
+
+
+@given(st.sets(st.integers(0, 300), min_size=1), st.integers(0, 5))
+def test_a_repository_never_moves_when_others_are_added(added, seed):
+    before = {repo: assign(repo, RULES, seed) for repo in ("a/b", "c/d", "owner1/x")}
+    rest = [assign(f"more/{number}", RULES, seed) for number in added]
+    assert set(rest) <= {"sft", "rl"}
+    assert {repo: assign(repo, RULES, seed) for repo in before} == before
+
+
+def test_shares_are_met_roughly_and_seeds_differ():
+    for sft, rl in ((0.5, 0.5), (0.8, 0.2), (1.0, 0.25), (0.0, 1.0)):
+        counts = Counter(assign(f"o/{number}", Split(sft=sft, rl=rl), 3) for number in range(4000))
+        assert counts["sft"] / 4000 == pytest.approx(sft / (sft + rl), abs=0.03)
+    assert [assign(f"o/{n}", RULES, 0) for n in range(64)] != [assign(f"o/{n}", RULES, 1) for n in range(64)]
+
+
+def test_growing_a_share_moves_repositories_into_it_only():
+    small, large = Split(sft=0.3, rl=0.7), Split(sft=0.6, rl=0.7)
+    moved = [(assign(f"o/{n}", small, 0), assign(f"o/{n}", large, 0)) for n in range(300)]
+    assert ("sft", "rl") not in moved
+    assert ("rl", "sft") in moved
+
+
+def test_training_is_cleared_of_benchmarks_and_validation(tmp_path: Path):
+    bench = [
+        instance("Bench/Project", 1),
+        instance("other/thing", 2, problem_statement="The  same: ISSUE", patch=PATCH.format("p")),
+    ]
+    (tmp_path / "bench.jsonl").write_text("".join(i.model_dump_json() + "\n" for i in bench))
+    synthetic = {"source": "synthetic"}
+    dirty = [
+        instance("bench/project", 7),
+        instance("project/part", 7, provenance=synthetic),
+        instance("owner5/name", 70, problem_statement="the same issue!"),
+        instance("owner6/name", 71, patch="diff --git a/p.py b/p.py\n" + PATCH.format("p").replace("-1 +1", "-9 +9")),
+        instance("owner7/name", 72, problem_statement="issue owner1/name-0"),
+    ]
+    innocent = instance("project/part2", 8)
+    rules = Split(validation_owners=["owner1"], benchmarks=[tmp_path / "bench.jsonl"])
+    parts, drops = split_and_count([*many(), *dirty, innocent], rules, 0)
+    assert drops == {"benchmark_repository": 2, "same_issue": 2, "same_patch": 1}
+    training = {i.instance_id for i in parts["sft"] + parts["rl"]}
+    assert not training & {i.instance_id for i in dirty}
+    assert innocent.instance_id in training
+    assert len(training) == 39 * 3 + 1
+
+
+def test_an_empty_split_is_a_clear_error():
+    with pytest.raises(ConfigError, match=r"validation would be empty .*validation_owners"):
+        split(many(), Split(validation_owners=["nobody"]), 0)
+    with pytest.raises(ConfigError, match=r"rl would be empty .*data_seed"):
+        split(many(), Split(sft=1, rl=1e-9, validation_owners=["owner1"]), 0)
+    with pytest.raises(ConfigError, match="both 0"):
+        split(many(), Split(sft=0, rl=0, validation_owners=["owner1"]), 0)
+    assert split(many(), Split(sft=1, rl=0, validation_owners=["owner1"]), 0)["rl"] == []
+
+
+def test_benchmarks_are_read_from_every_format(tmp_path: Path):
+    rows = many(2)
+    (tmp_path / "b.json").write_text(json.dumps([i.model_dump() for i in rows]))
+    (tmp_path / "b.jsonl").write_text("\n".join(i.model_dump_json() for i in rows))
+    write_instances(tmp_path / "b.parquet", rows)
+    for name in ("b.json", "b.jsonl", "b.parquet"):
+        assert [i.instance_id for i in read_benchmark(tmp_path / name)] == [i.instance_id for i in rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("a.jsonl", "{"), ("a.json", "3"), ("a.parquet", "x"), ("a.jsonl", '{"repo": 1}'), ("b.jsonl", "\udcff")],
+)
+def test_a_benchmark_that_cannot_be_read_is_named(tmp_path: Path, name, content):
+    (tmp_path / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ArtifactError, match=name):
+        list(read_benchmark(tmp_path / name))
+    with pytest.raises(ArtifactError, match=r"none\.jsonl is missing"):
+        list(read_benchmark(tmp_path / "none.jsonl"))
+
+
+def test_digests_see_through_wording_of_the_same_thing():
+    assert issue_digest("It *fails*!\n") == issue_digest("it fails")
+    assert issue_digest("it fails 2") != issue_digest("it fails 3")
+    assert issue_digest("!!") != issue_digest("??")
+    assert patch_digest(PATCH.format("a")) == patch_digest("junk\n" + PATCH.format("a").replace("y =", "  y  ="))
+    assert patch_digest(PATCH.format("a")) != patch_digest(PATCH.format("b"))
+    assert patch_digest("") != patch_digest("Binary files differ")
