@@ -161,17 +161,20 @@ def _figure(table: Array, rows: NDArray[np.int64], axis: int, figure: Callable[[
 
 
 def _paired(first: Iterable[Score], second: Iterable[Score], statistic: Statistic) -> tuple[Array, Array]:
-    """Component sums (instances, components) of both arms over the instances both have, in one order."""
-    left, right = _by_instance(first, statistic), _by_instance(second, statistic)
+    """Components (instances, components) of both arms over the instances both have, in one order.
+
+    They are means over the runs, so that an arm with one run and an arm with three weigh alike when swapped.
+    """
+    left, right = _by_instance(first, statistic, np.mean), _by_instance(second, statistic, np.mean)
     shared = [key for key in left if key in right]
     return np.array([left[key] for key in shared]), np.array([right[key] for key in shared])
 
 
-def _by_instance(scores: Iterable[Score], statistic: Statistic) -> dict[str, Array]:
-    """Component sums over the runs of each instance, in order of instance id; errored scores are absent."""
+def _by_instance(scores: Iterable[Score], statistic: Statistic, combine: Callable[..., Array] = np.sum) -> dict[str, Array]:
+    """Components over the runs of each instance, combined, in order of instance id; errored scores are absent."""
     rows = [(score.instance_id, statistic.components(score)) for score in scores if score.error is None]
     known = sorted((key, row) for key, row in rows if row is not None)
-    return {key: np.sum([row for _, row in group], axis=0) for key, group in groupby(known, key=lambda item: item[0])}
+    return {key: combine([row for _, row in group], axis=0) for key, group in groupby(known, key=lambda item: item[0])}
 
 
 def _f1_counts(score: Score, level: str) -> tuple[float, ...] | None:

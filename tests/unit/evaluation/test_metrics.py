@@ -1,0 +1,243 @@
+"""Quality, ranked metrics, aggregates and scores of trajectories."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score, precision_recall_fscore_support
+
+from tasks.core.errors import DataError
+from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
+from tasks.evaluation import metrics
+from tasks.training.rewards import make_reward
+
+NAMES = [f"f{index}.py" for index in range(12)]
+TRUE = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True)
+PREDICTED = st.lists(st.sampled_from(NAMES), max_size=10)
+PAIRS = st.lists(st.tuples(PREDICTED, TRUE), min_size=1, max_size=8)
+
+
+def indicators(items):
+    return np.array([name in items for name in NAMES], dtype=int)
+
+
+@given(PREDICTED, TRUE)
+def test_precision_recall_f1_agree_with_scikit_learn(predicted, true):
+    expected = precision_recall_fscore_support(indicators(true), indicators(predicted), average="binary", zero_division=0)[:3]
+    assert metrics.quality(metrics.count(predicted, true)) == pytest.approx(expected, abs=1e-9)
+
+
+@given(PAIRS)
+def test_both_averages_agree_with_scikit_learn(pairs):
+    true, predicted = (np.array([indicators(pair[side]) for pair in pairs]) for side in (1, 0))
+    summary = metrics.summarize_level(pairs)
+    for ours, theirs in (("micro", "micro"), ("macro", "samples")):
+        expected = precision_recall_fscore_support(true, predicted, average=theirs, zero_division=0)[:3]
+        assert tuple(summary[ours].values()) == pytest.approx(expected, abs=1e-9)
+
+
+@given(st.permutations(NAMES), st.integers(0, 12), TRUE, st.integers(1, 7))
+def test_ndcg_agrees_with_scikit_learn(order, length, true, k):
+    predicted = order[:length]
+    scores = [len(NAMES) - predicted.index(name) if name in predicted else 0 for name in NAMES]
+    # scikit-learn ranks everything; what was not predicted must bring nothing, so only relevance of predictions is given
+    relevance = [int(name in true and name in predicted) for name in NAMES]
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(k, len(true))))
+    found = sum(1 / math.log2(rank + 2) for rank in range(min(k, sum(relevance))))
+    expected = ndcg_score([relevance], [scores], k=k) * found / ideal if any(relevance) else 0
+    assert metrics.ndcg_at(predicted, true, k) == pytest.approx(expected, abs=1e-9)
+
+
+def naive_ranked(predicted, true):
+    """Written from the definitions of ToolTrain section 4.2, by loops."""
+    seen = []
+    for item in predicted:
+        if item not in seen:
+            seen.append(item)
+    ranks = [rank for rank in range(1, len(seen) + 1) if seen[rank - 1] in true]
+    precision_at = {rank: sum(seen[place] in true for place in range(rank)) / rank for rank in ranks}
+    return {
+        **{f"recall@{k}": sum(rank <= k for rank in ranks) / len(true) for k in (1, 3, 5)},
+        "map": sum(precision_at.values()) / len(true),
+        "mrr": 1 / ranks[0] if ranks else 0,
+    }
+
+
+@given(PAIRS)
+def test_ranked_metrics_agree_with_a_naive_implementation(pairs):
+    summary = metrics.summarize_level(pairs)
+    each = [naive_ranked(*pair) for pair in pairs]
+    for name in each[0]:
+        assert summary[name] == pytest.approx(sum(row[name] for row in each) / len(each), abs=1e-9)
+
+
+@given(PAIRS)
+def test_every_metric_lies_between_zero_and_one(pairs):
+    summary = metrics.summarize_level(pairs)
+    averages = [*summary.pop("micro").values(), *summary.pop("macro").values()]
+    summary.pop("instances")
+    assert all(0 <= value <= 1 for value in (*averages, *summary.values()))
+
+
+@given(PAIRS, st.randoms(use_true_random=False))
+def test_the_order_of_instances_does_not_matter(pairs, random):
+    shuffled = random.sample(pairs, len(pairs))
+    assert metrics.summarize(pairs, pairs)["f1"] == pytest.approx(metrics.summarize(shuffled, shuffled)["f1"], abs=1e-12)
+
+
+@given(PREDICTED, TRUE, st.randoms(use_true_random=False))
+def test_f1_depends_on_the_set_alone(predicted, true, random):
+    once = metrics.count(predicted, true)
+    assert metrics.count(random.sample(predicted, len(predicted)) + predicted, true) == once
+
+
+@given(PREDICTED, TRUE)
+def test_one_instance_has_the_same_micro_and_macro(predicted, true):
+    summary = metrics.summarize([(predicted, true)], [(predicted, true)])
+    assert summary["file"]["micro"] == pytest.approx(summary["file"]["macro"])
+    assert summary["f1"]["micro"] == pytest.approx(summary["f1"]["macro"])
+
+
+@given(PAIRS)
+def test_an_oracle_scores_exactly_one_also_where_the_truth_names_no_function(pairs):
+    files = [(true, true) for _, true in pairs]
+    functions = [([], [])] + [(true, true) for _, true in pairs[1:]]
+    summary = metrics.summarize(files, functions)
+    assert summary["f1"] == {"micro": 1, "macro": 1}
+
+
+def test_ranked_metrics_of_a_small_example():
+    # right at ranks 2 and 4 of five, one of three never found; the repeated name counts once
+    predicted, true = ["x", "a", "x", "y", "b", "z"], ["a", "b", "c"]
+    assert metrics.recall_at(predicted, true, 1) == 0
+    assert metrics.recall_at(predicted, true, 3) == pytest.approx(1 / 3)
+    assert metrics.recall_at(predicted, true, 5) == pytest.approx(2 / 3)
+    assert metrics.average_precision(predicted, true) == pytest.approx((1 / 2 + 2 / 4) / 3)
+    assert metrics.reciprocal_rank(predicted, true) == 1 / 2
+    ideal = 1 + 1 / math.log2(3) + 1 / 2
+    assert metrics.ndcg_at(predicted, true, 5) == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / ideal)
+
+
+def test_pooled_and_mean_figures_of_a_small_example():
+    summary = metrics.summarize_level([(["a"], ["a"]), (["b", "c", "d"], ["b", "e"])])
+    assert summary["micro"] == pytest.approx({"precision": 2 / 4, "recall": 2 / 3, "f1": 4 / 7})
+    assert summary["macro"] == pytest.approx({"precision": (1 + 1 / 3) / 2, "recall": (1 + 1 / 2) / 2, "f1": (1 + 0.4) / 2})
+
+
+def test_instances_without_a_true_function_leave_the_means_but_their_guesses_stay_in_the_pool():
+    summary = metrics.summarize_level([(["a"], ["a"]), (["b"], [])])
+    assert summary["instances"] == 1
+    assert summary["macro"]["f1"] == 1
+    assert summary["micro"]["precision"] == 1 / 2
+
+
+def test_a_level_that_no_truth_names_has_no_figures():
+    summary = metrics.summarize([(["a"], ["a"])], [(["f"], [])])
+    assert summary["function"]["micro"]["f1"] is None
+    assert summary["function"]["map"] is None
+    assert summary["f1"] == {"micro": 1, "macro": 1}
+
+
+def test_combined_f1_weighs_files_seven_to_three():
+    assert metrics.combined_f1(1, 0) == pytest.approx(0.7)
+    assert metrics.combined_f1(0.5, 1) == pytest.approx(0.65)
+    assert metrics.combined_f1(0.5, None) == 0.5
+
+
+TRUTH = Truth(files=["a.py", "b.py"], functions=["a.py::f"])
+
+
+def call_turn(gains, prompt, completion=10, errors=0):
+    calls = [ToolCall(id=str(index), name="grep") for index in range(len(gains))]
+    observations = [
+        Observation(call_id=str(index), output="", gain_turn=gain, gain_call=gain / 2, error="bad" if index < errors else None)
+        for index, gain in enumerate(gains)
+    ]
+    usage = Usage(prompt_tokens=prompt, completion_tokens=completion, seconds=0.5)
+    return Turn(text="", calls=calls, observations=observations, usage=usage, seconds_tools=0.25)
+
+
+@pytest.fixture
+def episode():
+    answer = Answer(modify=[Location(path="a.py", function="f"), Location(path="a.py", function="g"), Location(path="c.py")],
+                    related=[Location(path="b.py")])  # fmt: skip
+    turns = [call_turn([1, 0, 1, 1], 100, errors=1), call_turn([0.5], 160), call_turn([], 200, 30)]
+    return Trajectory(
+        instance_id="i", repo="o/r", localizer="fusesearch", system="", issue="", turns=turns, answer=answer, seconds=4
+    )
+
+
+def test_a_score_holds_quality_efficiency_and_cost(episode):
+    score = metrics.score_trajectory(episode, TRUTH, reward=make_reward("fusesearch"), arm="sft", run=2)
+    assert (score.file_precision, score.file_recall, score.file_f1) == (0.5, 0.5, 0.5)
+    assert (score.function_precision, score.function_recall) == (0.5, 1)
+    assert score.f1 == pytest.approx(0.7 * 0.5 + 0.3 * 2 / 3)
+    assert (score.efficiency, score.efficiency_call) == pytest.approx((0.7, 0.35))
+    assert score.reward == pytest.approx(0.8 * score.f1 + 0.2 * score.f1 * 0.7)
+    assert (score.turns, score.calls, score.calls_per_turn, score.failed_calls) == (3, 5, 2.5, 1)
+    assert (score.seconds, score.seconds_model, score.seconds_tools) == (4, 1.5, 0.75)
+    assert (score.tokens_context, score.tokens_billed) == (230, 110 + 170 + 230)
+    assert (score.arm, score.run, score.repo, score.localizer) == ("sft", 2, "o/r", "fusesearch")
+    assert score.predicted_files == ["a.py", "c.py"]
+
+
+def test_related_context_is_not_scored(episode):
+    assert "b.py" not in metrics.score_trajectory(episode, TRUTH).predicted_files
+
+
+def test_history_scope_decides_which_e_the_reward_uses(episode):
+    reward = make_reward("f1+e")
+    by_turn, by_call = (metrics.score_trajectory(episode, TRUTH, reward=reward, scope=scope) for scope in ("turn", "call"))
+    assert by_turn.reward - by_call.reward == pytest.approx(0.35)
+
+
+def test_an_errored_episode_has_no_figures_and_no_reward(episode):
+    broken = episode.model_copy(update={"error": "server gone", "stop": "error"})
+    score = metrics.score_trajectory(broken, TRUTH, reward=make_reward("fusesearch"))
+    assert score.error == "server gone"
+    assert (score.f1, score.efficiency, score.reward, score.turns, score.seconds) == (None,) * 5
+
+
+def test_a_model_that_gave_no_answer_scores_zero(episode):
+    silent = episode.model_copy(update={"answer": None, "stop": "max_turns"})
+    score = metrics.score_trajectory(silent, TRUTH, reward=make_reward("fusesearch"))
+    assert (score.f1, score.reward, score.error) == (0, 0, None)
+
+
+def test_an_episode_without_calls_has_zero_efficiency(episode):
+    score = metrics.score_trajectory(episode.model_copy(update={"turns": episode.turns[-1:]}), TRUTH)
+    assert (score.efficiency, score.calls_per_turn, score.calls, score.turns) == (0, 0, 0, 1)
+
+
+def test_a_truth_without_functions_is_scored_by_files_alone(episode):
+    score = metrics.score_trajectory(episode, Truth(files=["a.py"]))
+    assert score.function_f1 is None
+    assert score.f1 == score.file_f1 == pytest.approx(2 / 3)
+
+
+def test_a_truth_without_files_is_refused(episode):
+    with pytest.raises(DataError, match="i: the truth names no file"):
+        metrics.score_trajectory(episode, Truth())
+
+
+def test_aggregates_count_errored_scores_and_leave_them_out():
+    good = Score(instance_id="1", f1=1, reward=0.9, turns=3, predicted_files=["a"], true_files=["a"])
+    bad = Score(instance_id="2", error="down", true_files=["b"])
+    summary = metrics.aggregate([good, bad])
+    assert (summary["instances"], summary["scores"], summary["errored"]) == (1, 1, 1)
+    assert (summary["f1"]["micro"], summary["reward"], summary["turns"], summary["seconds"]) == (1, 0.9, 3, None)
+
+
+@given(PAIRS, PAIRS)
+def test_the_aggregate_mean_is_the_mean_of_single_scores(files, functions):
+    scores = []
+    for index, ((guessed, true), (named, wanted)) in enumerate(zip(files, functions, strict=False)):
+        answer = [Location(path=path) for path in guessed] + [Location(path=path, function="f") for path in named]
+        trajectory = Trajectory(instance_id=str(index), localizer="x", system="", issue="", answer=Answer(modify=answer))
+        scores.append(metrics.score_trajectory(trajectory, Truth(files=true, functions=[f"{path}::f" for path in wanted])))
+    summary = metrics.aggregate(scores)
+    assert summary["f1"]["macro"] == pytest.approx(sum(score.f1 for score in scores) / len(scores), abs=1e-12)
+    assert summary["file"]["macro"]["recall"] == pytest.approx(metrics.mean_of(scores, "file_recall"), abs=1e-12)
+    assert summary["function"]["macro"]["f1"] == pytest.approx(metrics.mean_of(scores, "function_f1"), abs=1e-12)

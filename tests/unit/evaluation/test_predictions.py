@@ -1,0 +1,102 @@
+"""Files of predictions scored against files of truth."""
+
+import json
+
+import pytest
+
+from tasks.core.errors import DataError
+from tasks.core.schema import Instance, Truth
+from tasks.evaluation.predictions import score_files
+
+TRUTH = [
+    {"instance_id": "1", "files": ["a.py"], "functions": ["a.py::f"]},
+    {"instance_id": "2", "files": ["b.py", "c.py"], "functions": ["b.py::g"]},
+]
+
+
+@pytest.fixture
+def score(tmp_path):
+    def run(predictions, truth=TRUTH):
+        paths = tmp_path / "predictions.jsonl", tmp_path / "truth.jsonl"
+        for path, rows in zip(paths, (predictions, truth), strict=True):
+            lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return score_files(*paths)
+
+    return run
+
+
+def test_figures_of_both_levels_under_the_promised_names(score):
+    found = score([
+        {"instance_id": "1", "files": ["x.py", "a.py"], "functions": ["a.py::f"]},
+        {"instance_id": "2", "files": ["b.py"], "functions": ["b.py::h"]},
+    ])  # fmt: skip
+    assert set(found["file"]) == {"instances", "micro", "macro", "recall@1", "recall@3", "recall@5", "map", "mrr", "ndcg@5"}
+    assert found["file"]["micro"] == pytest.approx({"precision": 2 / 3, "recall": 2 / 3, "f1": 2 / 3})
+    assert found["file"]["macro"] == pytest.approx({"precision": 0.75, "recall": 0.75, "f1": 2 / 3})
+    assert found["file"]["mrr"] == 0.75
+    assert found["function"]["micro"]["f1"] == 0.5
+    assert found["f1"]["micro"] == pytest.approx(0.7 * 2 / 3 + 0.3 * 0.5)
+    assert (found["instances"], found["missing"], found["unknown"]) == (2, 0, 0)
+
+
+def test_a_missing_prediction_counts_as_an_empty_one(score):
+    right = {"instance_id": "1", "files": ["a.py"], "functions": ["a.py::f"]}
+    absent, empty = score([right]), score([right, {"instance_id": "2", "files": [], "functions": []}])
+    assert absent["missing"] == 1
+    assert absent | {"missing": 0} == empty
+    assert absent["file"]["macro"]["recall"] == 0.5
+    assert absent["file"]["micro"] == pytest.approx({"precision": 1, "recall": 1 / 3, "f1": 0.5})
+
+
+def test_predictions_for_unknown_instances_are_counted_and_left_out(score):
+    found = score([{"instance_id": "9", "files": ["z.py"]}])
+    assert (found["unknown"], found["missing"]) == (1, 2)
+    assert found["file"]["micro"]["precision"] == 0
+
+
+def test_instances_with_a_nested_truth_serve_as_truth(score):
+    rows = [
+        Instance(instance_id=row["instance_id"], repo="o/r", base_commit="c", problem_statement="p",
+                 truth=Truth(files=row["files"], functions=row["functions"])).model_dump_json()
+        for row in TRUTH
+    ]  # fmt: skip
+    predictions = [{"instance_id": "2", "files": ["c.py"]}]
+    assert score(predictions, rows) == score(predictions)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "message"),
+    [
+        ([TRUTH[0], TRUTH[0]], r"predictions.jsonl:2: instance 1 appears twice"),
+        (["{"], r"predictions.jsonl:1: Invalid JSON"),
+        (["[]"], r"predictions.jsonl:1: "),
+        ([{"instance_id": "1"}], r"predictions.jsonl:1: neither `files` nor `functions` is given"),
+        ([{"instance_id": "1", "files": "a.py"}], r"predictions.jsonl:1: files: Input should be a valid (list|array)"),
+        ([{"instance_id": "1", "files": [1]}], r"predictions.jsonl:1: files.0: Input should be a valid string"),
+        ([{"files": []}], r"predictions.jsonl:1: instance_id: Field required"),
+    ],
+)
+def test_bad_predictions_are_one_clear_line(score, predictions, message):
+    with pytest.raises(DataError, match=message) as caught:
+        score(predictions)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("truth", "message"),
+    [([], "has no instances"), ([{"instance_id": "1"}], "`files` is missing"), ([TRUTH[0], TRUTH[0]], "truth.jsonl:2: .* twice")],
+)
+def test_bad_truth_is_one_clear_line(score, truth, message):
+    with pytest.raises(DataError, match=message):
+        score([TRUTH[0]], truth)
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path, score):
+    with pytest.raises(DataError, match=r"absent.jsonl cannot be read: No such file"):
+        score_files(tmp_path / "absent.jsonl", tmp_path / "absent.jsonl")
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DataError, match="is not UTF-8 text"):
+        score_files(tmp_path / "binary", tmp_path / "binary")
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        score_files(tmp_path, tmp_path)
