@@ -1,0 +1,331 @@
+"""The three tools over real trees with the real ripgrep."""
+
+import asyncio
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+
+from tasks.core.config import Tools
+from tasks.core.errors import InfrastructureError
+from tasks.search import ripgrep, tools
+from tasks.search.repository import Repository
+from tasks.search.tools import Toolbox, run_tool
+
+NANO = Tools(grep_lines=6, line_chars=80, read_lines=40, output_chars=1200)
+
+
+@pytest.fixture
+def root(tmp_path):
+    files = {
+        "a.py": "import os\n\ndef alpha():\n    return beta()\n",
+        "pkg/b.py": "def beta():\n    return 1\n\n\n\n\ndef beta2():\n    return beta()\n",
+        "pkg/sub/c.txt": "beta notes\n",
+        "build/out.py": "def beta(): generated\n",
+        ".hidden/d.py": "def beta(): hidden\n",
+        ".gitignore": "build/\n",
+        "pkg/many.py": "".join(f"value_{number} = {number}\n" for number in range(41)),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def toolbox(root):
+    return Toolbox(Repository(root), NANO)
+
+
+def ask(toolbox, name, **arguments):
+    return asyncio.run(toolbox.call(name, arguments))
+
+
+def test_grep_lists_files_by_default(toolbox):
+    result = ask(toolbox, "grep", pattern="beta")
+    assert result.output == "/repo/a.py\n/repo/pkg/b.py\n/repo/pkg/sub/c.txt"
+    assert result.entities == ["a.py", "pkg/b.py", "pkg/sub/c.txt"]
+    assert result.error is None
+    assert result.seconds > 0
+
+
+def test_grep_shows_content(toolbox):
+    result = ask(toolbox, "grep", pattern=r"def beta\b", output_mode="content")
+    assert (result.output, result.entities) == ("/repo/pkg/b.py:1:def beta():", ["pkg/b.py:1"])
+
+
+def test_grep_counts(toolbox):
+    result = ask(toolbox, "grep", pattern="beta", output_mode="count")
+    assert result.output == "/repo/a.py:1\n/repo/pkg/b.py:3\n/repo/pkg/sub/c.txt:1"
+    assert result.entities == ["a.py", "pkg/b.py", "pkg/sub/c.txt"]
+
+
+def test_grep_shows_context_with_groups_apart(toolbox):
+    result = ask(toolbox, "grep", pattern="def beta", path="/repo/pkg/b.py", output_mode="content", context=1)
+    assert result.output.splitlines() == [
+        "/repo/pkg/b.py:1:def beta():",
+        "/repo/pkg/b.py-2-    return 1",
+        "--",
+        "/repo/pkg/b.py-6-",
+        "/repo/pkg/b.py:7:def beta2():",
+        "/repo/pkg/b.py-8-    return beta()",
+    ]
+    assert result.entities == [f"pkg/b.py:{line}" for line in (1, 2, 6, 7, 8)]
+
+
+def test_grep_is_cut_with_a_short_notice(toolbox):
+    result = ask(toolbox, "grep", pattern="value_", output_mode="content")
+    assert result.output.splitlines()[-1] == "(6 of 41 lines; narrow the pattern, path or glob)"
+    assert result.entities == [f"pkg/many.py:{line}" for line in range(1, 7)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "paths"),
+    [
+        ({"glob": "*.txt"}, ["pkg/sub/c.txt"]),
+        ({"glob": "pkg/*.py"}, ["pkg/b.py"]),
+        ({"glob": "/repo/pkg/*.py"}, ["pkg/b.py"]),
+        ({"glob": "**/*.{py,txt}"}, ["a.py", "pkg/b.py", "pkg/sub/c.txt"]),
+        ({"glob": "!*.py"}, ["pkg/sub/c.txt"]),
+        ({"path": "/repo/pkg"}, ["pkg/b.py", "pkg/sub/c.txt"]),
+        ({"path": "pkg", "glob": "sub/*"}, ["pkg/sub/c.txt"]),
+        ({"path": "pkg", "glob": "pkg/sub/*"}, ["pkg/sub/c.txt"]),
+        ({"path": "/repo/a.py"}, ["a.py"]),
+    ],
+)
+def test_grep_looks_where_it_is_told(toolbox, arguments, paths):
+    assert ask(toolbox, "grep", pattern="beta", **arguments).entities == paths
+
+
+@pytest.mark.parametrize("glob", ["*", "*.py", "build/*", "{build,build/**}", ".*", "{.hidden,.hidden/**,**/d.py}", "**"])
+@pytest.mark.parametrize("path", [None, "/repo/build", "/repo/.hidden"])
+def test_no_glob_and_no_path_reveals_ignored_or_hidden_files(toolbox, glob, path):
+    for result in (ask(toolbox, "grep", pattern="beta", glob=glob, path=path), ask(toolbox, "glob", pattern=glob, path=path)):
+        assert not [entity for entity in result.entities if entity.startswith(("build", "."))]
+
+
+def test_a_file_asked_for_by_name_is_searched_even_if_ignored(toolbox):
+    assert ask(toolbox, "grep", pattern="beta", path="/repo/build/out.py").entities == ["build/out.py"]
+
+
+def test_no_match_is_an_answer_without_entities(toolbox):
+    result = ask(toolbox, "grep", pattern="nowhere", path="/repo/pkg", glob="*.py")
+    assert (result.output, result.entities, result.error) == ("No matches for nowhere in /repo/pkg (*.py)", [], None)
+    assert ask(toolbox, "glob", pattern="*.rs").output == "No files match /repo (*.rs)"
+    assert ask(toolbox, "glob", pattern=".github/*").output.endswith("(hidden files are left out)")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "paths"),
+    [
+        ("*.py", None, ["a.py", "pkg/b.py", "pkg/many.py"]),
+        ("b.py", None, ["pkg/b.py"]),
+        ("**/*.py", "/repo/pkg", ["pkg/b.py", "pkg/many.py"]),
+        ("sub/*", "/repo/pkg", ["pkg/sub/c.txt"]),
+        ("/repo/pkg/**", None, ["pkg/b.py", "pkg/many.py", "pkg/sub/c.txt"]),
+        ("./pkg/?.py", None, ["pkg/b.py"]),
+        ("[ab].py", None, ["a.py", "pkg/b.py"]),
+    ],
+)
+def test_glob_finds_paths(toolbox, pattern, path, paths):
+    result = ask(toolbox, "glob", pattern=pattern, path=path)
+    assert result.entities == paths
+    assert result.output == "\n".join(f"/repo/{path}" for path in paths)
+
+
+def test_glob_returns_a_hundred_paths_at_most(tmp_path):
+    for number in range(150):
+        (tmp_path / f"{number:03}.py").touch()
+    result = ask(Toolbox(Repository(tmp_path)), "glob", pattern="*.py")
+    assert result.entities == [f"{number:03}.py" for number in range(100)]
+    assert result.output.endswith("(100 of 150 paths; narrow the pattern or path)")
+
+
+def test_folders_with_glob_characters_in_their_names(tmp_path):
+    folder = tmp_path / "a[b]{c}*!"
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "x.py").write_text("beta\n")
+    toolbox = Toolbox(Repository(tmp_path))
+    assert ask(toolbox, "grep", pattern="beta", path="/repo/a[b]{c}*!", glob="in/*.py").entities == ["a[b]{c}*!/in/x.py"]
+    assert ask(toolbox, "glob", pattern="in/*.py", path="/repo/a[b]{c}*!").entities == ["a[b]{c}*!/in/x.py"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("bash", {"command": "ls"}, "the tools are grep, glob, read_file"),
+        ("grep", {"pattern": "a(b"}, "ripgrep: unclosed group"),
+        ("grep", {"pattern": "x", "glob": "["}, "ripgrep: error parsing glob '['"),
+        ("glob", {"pattern": "["}, "ripgrep: error parsing glob '['"),
+        ("grep", {"pattern": "x", "path": "/repo/pkg/bb.py"}, "no such file or folder: /repo/pkg/bb.py; close: /repo/pkg/b.py"),
+        ("grep", {"pattern": "x", "path": "/etc"}, "/etc is outside /repo"),
+        ("glob", {"pattern": "*", "path": "a.py"}, "/repo/a.py is no folder"),
+        ("read_file", {"path": "/repo/pkg"}, "is a folder"),
+        ("read_file", {"path": "../../etc/passwd"}, "is outside /repo"),
+    ],
+)
+def test_failures_teach_in_one_line(toolbox, name, arguments, words):
+    result = ask(toolbox, name, **arguments)
+    assert words in result.error
+    assert result.output == f"Error: {result.error}"
+    assert result.entities == []
+    assert result.output.isprintable()
+
+
+def test_binary_and_large_files_are_refused_by_name_and_passed_over_in_a_search(toolbox, root):
+    (root / "pkg" / "data.bin").write_bytes(b"beta\0beta\n")
+    (root / "pkg" / "large.txt").write_text("beta\n" * (4 << 20))
+    assert "binary" in ask(toolbox, "grep", pattern="beta", path="/repo/pkg/data.bin").error
+    assert "too large" in ask(toolbox, "grep", pattern="beta", path="/repo/pkg/large.txt").error
+    assert ask(toolbox, "grep", pattern="beta", path="/repo/pkg").entities == ["pkg/b.py", "pkg/sub/c.txt"]
+
+
+def test_results_too_large_to_read_are_the_first_in_path_order(tmp_path):
+    for name in ("z.txt", "a/b.txt", "m.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{name} same old line\n" * 60_000)
+    toolbox = Toolbox(Repository(tmp_path), NANO, memory_bytes=0)
+    results = {ask(toolbox, "grep", pattern="same", output_mode="content").output for _ in range(5)}
+    assert len(results) == 1
+    assert results.pop().startswith("/repo/a/b.txt:1:a/b.txt same old line\n")
+
+
+def test_order_does_not_depend_on_threads(tmp_path):
+    names = [f"{folder}/{name}" for folder in ("b", "a", "a.d", "B") for name in ("x.py", "x", "x-y.py")]
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("beta\n")
+    command = [ripgrep.binary(), "--no-config", "--sort=path", "-l", "beta", "./"]
+    expected = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout.replace("./", "").splitlines()
+    toolbox = Toolbox(Repository(tmp_path), memory_bytes=0)
+    assert all(ask(toolbox, "grep", pattern="beta").entities == expected for _ in range(10))
+
+
+def test_entities_are_exactly_what_is_shown(toolbox):
+    for name, arguments in [("grep", {"pattern": "e", "output_mode": "content"}), ("read_file", {"path": "pkg/many.py"})]:
+        result = ask(toolbox, name, **arguments)
+        shown = [line for line in result.output.splitlines() if not line.startswith("(")]
+        assert len(shown) == len(result.entities)
+        for line, entity in zip(shown, result.entities, strict=True):
+            assert line.split("\t")[0].endswith(entity.rpartition(":")[2]) or entity in line
+
+
+def test_calls_of_a_turn_run_at_once_and_one_bad_call_spoils_nothing(toolbox):
+    async def turn():
+        calls = [("grep", {"pattern": "beta"}), ("grep", {"pattern": "("}), ("nothing", {}), ("read_file", {"path": "a.py"})]
+        return await asyncio.gather(*(toolbox.call(name, arguments) for name, arguments in calls))
+
+    results = asyncio.run(turn())
+    assert [result.error is None for result in results] == [True, False, False, True]
+
+
+def test_equal_calls_at_the_same_time_are_one_search(toolbox, monkeypatch):
+    runs = count_runs(monkeypatch)
+
+    async def same():
+        return await asyncio.gather(*(toolbox.call("grep", {"pattern": "beta", "context": n}) for n in ("1", 1, 1.0)))
+
+    results = asyncio.run(same())
+    assert len({result.output for result in results}) == 1
+    assert len(runs) == 1
+
+
+def test_results_and_failures_are_remembered_across_event_loops(toolbox, monkeypatch):
+    first = [ask(toolbox, "grep", pattern="beta"), ask(toolbox, "grep", pattern="(")]
+    runs = count_runs(monkeypatch)
+    again = [ask(toolbox, "grep", pattern="beta"), toolbox.call_now("grep", {"pattern": "("})]
+    assert [result.output for result in again] == [result.output for result in first]
+    assert runs == []
+
+
+def test_what_is_remembered_is_bounded(root, monkeypatch):
+    toolbox = Toolbox(Repository(root), memory_bytes=3000)
+    for number in range(20):
+        ask(toolbox, "grep", pattern=f"beta|{number}x")
+    runs = count_runs(monkeypatch)
+    ask(toolbox, "grep", pattern="beta|19x")
+    assert runs == []
+    ask(toolbox, "grep", pattern="beta|0x")
+    assert len(runs) == 1
+
+
+def test_a_caller_cannot_change_what_is_remembered(toolbox):
+    ask(toolbox, "grep", pattern="beta").entities.clear()
+    assert ask(toolbox, "grep", pattern="beta").entities
+
+
+def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
+    toolbox = Toolbox(Repository(root), Tools(concurrency=3), memory_bytes=0)
+    now, most, lock = 0, 0, threading.Lock()
+    real = ripgrep.Search.run
+
+    def counted(*arguments):
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        time.sleep(0.01)
+        try:
+            return real(*arguments)
+        finally:
+            with lock:
+                now -= 1
+
+    monkeypatch.setattr(ripgrep.Search, "run", counted)
+
+    async def many():
+        return await asyncio.gather(*(toolbox.call("grep", {"pattern": f"beta|x{n}"}) for n in range(20)))
+
+    assert all(result.error is None for result in asyncio.run(many()))
+    assert most <= 3
+
+
+def test_a_call_ends_at_its_time_limit_and_is_not_remembered(root, monkeypatch):
+    toolbox = Toolbox(Repository(root), Tools(timeout_seconds=0.2))
+    os.mkfifo(root / "pipe")
+    monkeypatch.setattr(tools.searches, "_where", lambda *_: ["--", "./pipe"])
+    assert "ran out of time" in ask(toolbox, "grep", pattern="beta").error
+    monkeypatch.undo()
+    assert ask(toolbox, "grep", pattern="beta").error is None
+
+
+def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeypatch):
+    os.mkfifo(root / "pipe")
+    monkeypatch.setattr(tools.searches, "_where", lambda *_: ["--", "./pipe"])
+    toolbox = Toolbox(Repository(root), Tools(timeout_seconds=30))
+
+    async def scenario():
+        waiting = [asyncio.create_task(toolbox.call("grep", {"pattern": "beta"})) for _ in range(2)]
+        await asyncio.sleep(0.2)
+        (flight,) = toolbox._flights.values()
+        waiting[0].cancel()
+        await asyncio.sleep(0.1)
+        alive = flight.search._process.poll() is None
+        waiting[1].cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return alive, flight
+
+    alive, flight = asyncio.run(scenario())
+    assert alive
+    assert flight.search._process.wait(timeout=5) != 0
+    assert toolbox._flights == {}
+
+
+def test_a_missing_ripgrep_is_raised_and_never_shown_to_the_model(root, monkeypatch):
+    monkeypatch.setattr(ripgrep, "binary", lambda: "/nowhere/rg")
+    toolbox = Toolbox(Repository(root))
+    with pytest.raises(InfrastructureError):
+        ask(toolbox, "grep", pattern="beta")
+
+
+def test_running_one_tool_without_an_event_loop(root):
+    result = run_tool(Repository(root), "read_file", {"path": "/repo/a.py", "end_line": "1"})
+    assert (result.output, result.entities) == ("1\timport os", ["a.py:1"])
+
+
+def count_runs(monkeypatch):
+    runs, real = [], ripgrep.Search.run
+    monkeypatch.setattr(ripgrep.Search, "run", lambda *arguments: (runs.append(arguments), real(*arguments))[1])
+    return runs

@@ -1,0 +1,72 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.errors import ToolError
+from tasks.search.arguments import Glob, Grep, ReadFile, parse_request, schemas
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def test_schemas_name_the_three_tools_and_their_arguments():
+    functions = {schema["function"]["name"]: schema["function"]["parameters"] for schema in schemas()}
+    assert {name: list(parameters["properties"]) for name, parameters in functions.items()} == {
+        "grep": ["pattern", "path", "glob", "output_mode", "context"],
+        "glob": ["pattern", "path"],
+        "read_file": ["path", "start_line", "end_line"],
+    }
+    assert {name: parameters["required"] for name, parameters in functions.items()} == {
+        "grep": ["pattern"],
+        "glob": ["pattern"],
+        "read_file": ["path"],
+    }
+
+
+def test_numbers_as_text_and_nulls_are_understood():
+    assert parse_request("read_file", {"path": "a.py", "start_line": " 3", "end_line": 5.0}) == ReadFile("a.py", 3, 5)
+    assert parse_request("grep", {"pattern": "x", "path": None, "glob": None}) == Grep("x")
+    assert parse_request("glob", {"pattern": "*.py"}) == Glob("*.py")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("bash", {"command": "ls"}, "there is no tool bash; the tools are grep, glob, read_file"),
+        ("grep", {}, "grep: pattern is missing; use grep(pattern, path?, glob?, output_mode?, context?)"),
+        ("grep", {"pattern": None}, "grep: pattern is missing"),
+        ("grep", {"pattern": ""}, "grep: pattern is empty"),
+        ("grep", {"query": "x"}, "grep: unknown argument query; use grep(pattern,"),
+        ("grep", {"pattern": 3}, "grep: pattern must be a string, not 3"),
+        ("grep", {"pattern": "x", "output_mode": "lines"}, "must be one of files_with_matches, content, count, not lines"),
+        ("grep", {"pattern": "a\nb"}, "grep: pattern must be one line"),
+        ("grep", {"pattern": "a\0b"}, "grep: pattern must be one line"),
+        ("grep", {"pattern": "\ud800"}, "no valid Unicode"),
+        ("grep", {"pattern": "x" * 4000}, "grep: pattern has 4000 characters"),
+        ("grep", ["x"], "grep: arguments must be a JSON object"),
+        ("read_file", {"path": "a.py", "start_line": "three"}, "read_file: start_line must be an integer, not 'three'"),
+        ("read_file", {"path": "a.py", "start_line": True}, "read_file: start_line must be an integer"),
+        ("read_file", {"path": "a.py", "start_line": 1.5}, "read_file: start_line must be an integer"),
+        ("read_file", {"path": ["a.py"]}, "read_file: path must be a string"),
+    ],
+)
+def test_a_wrong_call_says_what_would_be_right(name, arguments, words):
+    with pytest.raises(ToolError) as caught:
+        parse_request(name, arguments)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.sampled_from(["grep", "glob", "read_file"]) | st.text(max_size=10), JSON)
+def test_any_json_is_a_request_or_one_line_of_advice(name, arguments):
+    request, advice = None, "none"
+    try:
+        request = parse_request(name, arguments)
+    except ToolError as error:
+        advice = str(error)
+    assert request is None or hash(request) == hash(parse_request(name, arguments))
+    assert advice.isprintable()
+    assert len(advice) < 300

@@ -1,0 +1,81 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.search.gain import History, file_of, tool_efficiency
+
+ENTITY = st.one_of(
+    st.sampled_from(["a.py", "b/c.py", "d.txt"]),
+    st.builds("{}:{}".format, st.sampled_from(["a.py", "b/c.py"]), st.integers(1, 5)),
+)
+TURNS = st.lists(st.lists(st.lists(ENTITY, max_size=6), max_size=4), max_size=5)
+
+
+def test_first_call_is_all_new_and_its_repeat_in_a_later_turn_is_not():
+    history = History()
+    assert history.gain([["a.py", "b.py"]]) == [(1.0, 1.0)]
+    assert history.gain([["a.py", "b.py"]]) == [(0.0, 0.0)]
+
+
+def test_repeat_within_a_turn_is_new_by_the_papers_rule_but_not_by_call():
+    assert History().gain([["a.py"], ["a.py"]]) == [(1.0, 1.0), (1.0, 0.0)]
+
+
+def test_gain_is_the_share_of_entities_not_seen_before():
+    history = History()
+    history.gain([["a.py"]])
+    assert history.gain([["a.py", "b.py", "c.py", "d.py"]]) == [(0.75, 0.75)]
+
+
+def test_empty_result_gains_nothing():
+    assert History().gain([[], ["a.py"], []]) == [(0.0, 0.0), (1.0, 1.0), (0.0, 0.0)]
+
+
+def test_a_line_brings_its_file_but_a_file_does_not_bring_its_lines():
+    history = History()
+    history.gain([["a.py:1"]])
+    assert history.gain([["a.py"], ["a.py:2"]]) == [(0.0, 0.0), (1.0, 1.0)]
+    assert "a.py" in history
+    assert "a.py:3" not in history
+
+
+def test_an_entity_returned_twice_by_one_call_counts_once():
+    history = History()
+    history.gain([["a.py:1"]])
+    assert history.gain([["a.py:1", "a.py:1", "a.py:2"]]) == [(0.5, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("entity", "file"),
+    [("a.py:12", "a.py"), ("a.py", "a.py"), ("b/c:d", "b/c:d"), (":3", ":3"), ("x:y:7", "x:y"), ("a:٣", "a:٣")],
+)
+def test_file_of_an_entity(entity, file):
+    assert file_of(entity) == file
+
+
+def test_efficiency_is_the_mean_and_zero_without_calls():
+    assert tool_efficiency([1.0, 0.5, 0.0]) == pytest.approx(0.5)
+    assert tool_efficiency([]) == 0.0
+
+
+@given(TURNS)
+def test_gains_follow_the_definition(turns):
+    history, seen = History(), set()
+    for turn in turns:
+        within: set[str] = set()
+        for (gain_turn, gain_call), returned in zip(history.gain(turn), turn, strict=True):
+            entities = set(returned)
+            assert gain_turn == (len(entities - seen) / len(entities) if entities else 0.0)
+            assert gain_call == (len(entities - seen - within) / len(entities) if entities else 0.0)
+            assert 0.0 <= gain_call <= gain_turn <= 1.0
+            within |= entities | {file_of(entity) for entity in entities}
+        seen |= within
+    assert len(history) == len(seen)
+
+
+@given(TURNS)
+def test_a_turn_repeated_gains_nothing(turns):
+    history = History()
+    for turn in turns:
+        history.gain(turn)
+        assert all(gains == (0.0, 0.0) for gains in history.gain(turn))

@@ -1,0 +1,200 @@
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.core.errors import OutsideRootError, RepositoryError, ToolError
+from tasks.search.repository import Repository, path_order, shown
+
+
+@pytest.fixture
+def outside(tmp_path):
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "secret.py").write_text("CANARY")
+    return folder
+
+
+@pytest.fixture
+def tree(tmp_path, outside):
+    root = tmp_path / "repo with spaces & dots.v1"
+    (root / "pkg" / "inner").mkdir(parents=True)
+    (root / "pkg" / "core.py").write_text("def f():\n    pass\n")
+    (root / "pkg" / "inner" / "deep.py").write_text("x = 1\n")
+    (root / "setup.py").write_text("\ufeffname = 'é'\n", encoding="utf-8")
+    return Repository(root)
+
+
+def test_a_root_that_is_no_folder_is_refused(tmp_path):
+    (tmp_path / "file").touch()
+    for root in (tmp_path / "missing", tmp_path / "file"):
+        with pytest.raises(RepositoryError, match="is not a folder"):
+            Repository(root)
+
+
+@pytest.mark.parametrize(
+    "path", ["/repo/pkg/core.py", "pkg/core.py", "./pkg/core.py", "/repo//pkg/../pkg/core.py", "/repo/pkg/core.py/"]
+)
+def test_one_file_has_many_spellings(tree, path):
+    real = tree.resolve(path)
+    assert real == tree.root / "pkg" / "core.py"
+    assert tree.virtual(real) == "/repo/pkg/core.py"
+
+
+@pytest.mark.parametrize("path", ["/repo", "/repo/", "", ".", "/repo/."])
+def test_the_root_itself(tree, path):
+    assert tree.resolve(path) == tree.root
+    assert tree.virtual(tree.root) == "/repo"
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "..", "/repo/..", "../outside/secret.py", "/repo/pkg/../../outside", "/repository/x", "//etc"]
+)
+def test_paths_that_lead_out_are_refused(tree, path):
+    with pytest.raises(OutsideRootError, match="is outside /repo"):
+        tree.resolve(path)
+
+
+def test_a_sibling_whose_name_begins_alike_is_outside(tree):
+    sibling = Path(f"{tree.root}-2")
+    sibling.mkdir()
+    (sibling / "a.py").touch()
+    with pytest.raises(OutsideRootError):
+        tree.resolve(f"../{sibling.name}/a.py")
+
+
+def test_links_that_lead_out_are_refused_whatever_they_look_like(tree, outside):
+    (tree.root / "file.py").symlink_to(outside / "secret.py")
+    (tree.root / "folder").symlink_to(outside)
+    (tree.root / "chain").symlink_to("folder")
+    (tree.root / "relative.py").symlink_to("../outside/secret.py")
+    (tree.root / "dangling").symlink_to(outside / "nothing")
+    for path in (
+        "file.py",
+        "folder",
+        "folder/secret.py",
+        "chain/secret.py",
+        "relative.py",
+        "dangling",
+        "folder/../outside/secret.py",
+    ):
+        with pytest.raises(OutsideRootError):
+            tree.resolve(path)
+
+
+def test_links_inside_are_followed_and_loops_are_missing_files(tree):
+    (tree.root / "alias.py").symlink_to("pkg/core.py")
+    (tree.root / "loop").symlink_to("loop")
+    assert tree.resolve("alias.py") == tree.root / "pkg" / "core.py"
+    with pytest.raises(ToolError, match="no such file"):
+        tree.resolve("loop")
+
+
+def test_opening_follows_no_link_put_there_after_resolving(tree, outside):
+    real = tree.resolve("pkg/core.py")
+    (tree.root / "pkg").rename(tree.root / "old")
+    (outside / "core.py").write_text("CANARY")
+    (tree.root / "pkg").symlink_to(outside)
+    with pytest.raises(ToolError, match="cannot be read"):
+        tree.read_bytes(real)
+
+
+def test_only_regular_files_are_read(tree):
+    os.mkfifo(tree.root / "pipe")
+    with pytest.raises(ToolError, match="not a regular file"):
+        tree.read_bytes(tree.resolve("pipe"))
+    with pytest.raises(ToolError, match="is a folder"):
+        tree.read_bytes(tree.resolve("pkg"))
+
+
+def test_the_git_folder_is_no_part_of_the_tree(tree):
+    (tree.root / ".git").mkdir()
+    (tree.root / ".git" / "config").write_text("token")
+    for path in (".git", ".git/config", "/repo/pkg/../.git/config"):
+        with pytest.raises(ToolError, match=r"\.git"):
+            tree.resolve(path)
+
+
+def test_a_missing_file_gets_close_names_same_name_first(tree):
+    with pytest.raises(ToolError) as caught:
+        tree.resolve("/repo/inner/core.py")
+    assert str(caught.value) == "no such file or folder: /repo/inner/core.py; close: /repo/pkg/core.py"
+    with pytest.raises(ToolError, match=r"close: /repo/pkg/inner/deep\.py"):
+        tree.resolve("/repo/pkg/inner/deeep.py")
+    with pytest.raises(ToolError, match=r"close: /repo/pkg/core\.py"):
+        tree.resolve("/repo/pkg/core.py:12")
+
+
+def test_a_path_of_another_machine_gets_the_file_it_means(tree):
+    with pytest.raises(OutsideRootError, match=r"close: /repo/pkg/core\.py"):
+        tree.resolve("/usr/lib/python3/site-packages/pkg/core.py")
+
+
+@pytest.mark.parametrize("path", ["a\0b", "a\nb", "x" * 4000, "\x1b[31m", "\ud800"])
+def test_malformed_paths_are_one_line_errors(tree, path):
+    with pytest.raises(ToolError) as caught:
+        tree.resolve(path)
+    assert str(caught.value).isprintable()
+
+
+def test_files_are_those_a_search_finds_in_path_order(tree, outside):
+    root = tree.root
+    (root / ".gitignore").write_text("build/\n*.log\n!.shown\n")
+    for name in ("build/out.py", "trace.log", ".hidden.py", ".shown", ".venv/a.py", "pkg/.x/y.py", "-e.py", "pkg/odd\nname.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    (root / "link.py").symlink_to(outside / "secret.py")
+    os.mkfifo(root / "pipe.py")
+    (root / ".ignore").write_text("setup.py\n!build/\n")
+    (root.parent / ".gitignore").write_text("*.py\n")
+    assert Repository(root).files() == ["-e.py", "pkg/core.py", "pkg/inner/deep.py", "setup.py"]
+
+
+def test_names_that_are_no_text_are_left_out(tree):
+    with open(os.fsencode(tree.root) + b"/bad\xff.py", "wb"):
+        pass
+    assert all(name.isprintable() for name in tree.files())
+    assert len(tree.files()) == 3
+
+
+def test_files_agree_with_git(tmp_path):
+    for name in ("a/z.py", "a.py", "a/b/c.py", "B.py", "é.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(["git", "add", "."], cwd=tmp_path, check=True)
+    listed = (
+        subprocess.run(["git", "ls-files", "-z"], cwd=tmp_path, check=True, capture_output=True).stdout.decode().split("\0")[:-1]
+    )
+    assert Repository(tmp_path).files() == sorted(listed, key=path_order)
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "zero"])
+def test_an_ignore_file_that_is_no_regular_file_is_never_opened(tree, outside, kind):
+    (outside / "rules").write_text("*.py\n")
+    ignore = tree.root / "pkg" / ".gitignore"
+    if kind == "fifo":
+        os.mkfifo(ignore)
+    else:
+        ignore.symlink_to(outside / "rules" if kind == "link" else "/dev/zero")
+    assert Repository(tree.root).files() == ["pkg/core.py", "pkg/inner/deep.py", "setup.py"]
+
+
+def test_text_of_a_file(tree):
+    assert tree.read_text("setup.py") == "name = 'é'\n"
+    (tree.root / "latin.py").write_bytes(b"# \xe9\n")
+    assert tree.read_text("latin.py") == "# \ufffd\n"
+    for path in ("missing.py", "pkg", "../outside/secret.py"):
+        with pytest.raises(RepositoryError):
+            tree.read_text(path)
+
+
+def test_reading_is_bounded_on_sparse_files(tree):
+    with open(tree.root / "huge.bin", "wb") as handle:
+        handle.truncate(1 << 40)
+    assert len(tree.read_bytes(tree.resolve("huge.bin"), 1000)) == 1000
+
+
+def test_shown_text_is_one_printable_line():
+    assert shown("a\nb\x00" + "c" * 200, 10) == "a\ufffdb\ufffdccccc…"

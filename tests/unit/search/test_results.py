@@ -1,0 +1,46 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.search.results import Row, cut, listing
+
+ROWS = st.lists(st.builds(Row, st.text("ab é", max_size=300), st.text("xyz", min_size=1), st.booleans()), max_size=30)
+
+
+def test_everything_that_fits_is_shown_without_a_notice():
+    outcome = listing([Row("one", "a"), Row("two", "b")], most=5, chars=200, hint="lines", complete=True)
+    assert (outcome.output, outcome.entities) == ("one\ntwo", ("a", "b"))
+
+
+def test_the_notice_tells_how_many_there_were():
+    rows = [Row(f"line {number}", f"a:{number}") for number in range(41)]
+    outcome = listing(rows, most=2, chars=1000, hint="lines; narrow the pattern", complete=True)
+    assert outcome.output == "line 0\nline 1\n(2 of 41 lines; narrow the pattern)"
+    assert outcome.entities == ("a:0", "a:1")
+    assert "(2 of over 41 lines" in listing(rows, most=2, chars=1000, hint="lines", complete=False).output
+
+
+def test_groups_are_set_apart_but_not_before_the_first():
+    rows = [Row("one", "a", True), Row("two", "b"), Row("three", "c", True)]
+    assert listing(rows, most=5, chars=200, hint="lines", complete=True).output == "one\ntwo\n--\nthree"
+
+
+def test_lines_lose_control_characters_and_are_cut_with_a_mark():
+    assert cut("\tif x:\x1b[31m\x00 \r", 40) == "\tif x:\ufffd[31m\ufffd"
+    assert cut("a" * 30, 20) == "a" * 19 + "…"
+    assert cut("a" * 20 + " " * 100, 20) == "a" * 20
+
+
+@given(ROWS, st.integers(1, 20), st.integers(200, 2000), st.booleans())
+def test_output_keeps_to_its_limits_and_shows_a_prefix(rows, most, chars, complete):
+    outcome = listing(rows, most, chars, "lines; narrow the pattern, path or glob", complete)
+    assert len(outcome.output) <= chars
+    assert len(outcome.entities) <= most
+    assert list(outcome.entities) == [row.entity for row in rows[: len(outcome.entities)]]
+    assert not rows or outcome.entities
+
+
+@given(st.text(max_size=400), st.integers(20, 100))
+def test_a_cut_line_is_one_line_within_its_limit(line, chars):
+    shown = cut(line, chars)
+    assert len(shown) <= chars
+    assert len(shown.splitlines()) <= 1

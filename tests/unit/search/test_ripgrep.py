@@ -1,0 +1,93 @@
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+
+from tasks.core.errors import InfrastructureError
+from tasks.search import ripgrep
+from tasks.search.ripgrep import Search, Unfinished, message
+
+
+def soon(seconds=5.0):
+    return time.monotonic() + seconds
+
+
+@pytest.fixture
+def slow_tree(tmp_path):
+    """A pipe given by name keeps ripgrep waiting for ever."""
+    os.mkfifo(tmp_path / "pipe")
+    return tmp_path
+
+
+def running(pid):
+    return subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip() not in ("", "Z")
+
+
+def test_the_binary_is_the_environments_own():
+    version = subprocess.run([ripgrep.binary(), "--version"], capture_output=True, text=True, check=True).stdout
+    assert version.startswith("ripgrep ")
+    assert os.path.isabs(ripgrep.binary())
+
+
+def test_output_is_read_up_to_the_limit(tmp_path):
+    (tmp_path / "a.txt").write_text("x\n" * 100_000)
+    whole = Search().run(["--regexp=x", "./"], tmp_path, soon(), 10_000_000)
+    part = Search().run(["--regexp=x", "./"], tmp_path, soon(), 5000)
+    assert (whole.complete, whole.returncode) == (True, 0)
+    assert (part.complete, len(part.stdout)) == (False, 5000)
+
+
+def test_a_search_ends_at_its_deadline(slow_tree):
+    search = Search()
+    started = time.monotonic()
+    with pytest.raises(Unfinished, match="ran out of time"):
+        search.run(["--regexp=x", "./pipe"], slow_tree, soon(0.2), 1000)
+    assert time.monotonic() - started < 3
+    assert not running(search._process.pid)
+
+
+def test_a_search_can_be_stopped_from_another_thread(slow_tree):
+    search = Search()
+    threading.Timer(0.2, search.stop).start()
+    with pytest.raises(Unfinished, match="was stopped"):
+        search.run(["--regexp=x", "./pipe"], slow_tree, soon(30), 1000)
+    assert not running(search._process.pid)
+
+
+def test_a_search_stopped_before_it_starts_does_not_start(tmp_path):
+    search = Search()
+    search.stop()
+    with pytest.raises(Unfinished):
+        search.run(["--regexp=x", "./"], tmp_path, soon(), 1000)
+    assert search._process is None
+
+
+def test_configuration_of_the_user_has_no_say(tmp_path, monkeypatch):
+    config = tmp_path / "ripgreprc"
+    config.write_text("--hidden\n--no-ignore\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
+    (tmp_path / ".secret").write_text("x\n")
+    assert Search().run(["--regexp=x", "./"], tmp_path, soon(), 1000).stdout == b""
+
+
+def test_a_root_that_is_gone_is_a_failure_of_the_infrastructure(tmp_path):
+    with pytest.raises(InfrastructureError, match="ripgrep cannot be started"):
+        Search().run(["--files"], tmp_path / "gone", soon(), 1000)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "line"),
+    [
+        ("rg: regex parse error:\n    (?:a(b)\n    ^\nerror: unclosed group\n", "unclosed group"),
+        (
+            'rg: the literal "\\n" is not allowed in a regex\n\nConsider enabling multiline mode\n',
+            'the literal "\\n" is not allowed in a regex',
+        ),
+        ("rg: error parsing glob '[': unclosed character class\n", "error parsing glob '[': unclosed character class"),
+        ("", ""),
+    ],
+)
+def test_its_own_message_on_one_line(stderr, line):
+    assert message(stderr) == line
