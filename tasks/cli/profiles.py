@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,14 @@ def use(name: str, root: Path) -> None:
     parse_params(data, source=name)
     nano = _nano_file(root).read_text(encoding="utf-8")
     header = f"# Profile {name}: experiments/profiles/{name}.yaml over nano. Back with `fusesearch profile use nano`.\n"
-    text = nano if name == BASE else header + yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    text = nano if name == BASE else header + _dump(data)
     write_text(root / KEPT, nano)
     write_text(root / PARAMS, text)
+
+
+def _dump(data: dict[str, Any]) -> str:
+    """YAML without anchors: the values are copied through JSON, so that none is the same object as another."""
+    return yaml.safe_dump(json.loads(json.dumps(data)), sort_keys=False, allow_unicode=True)
 
 
 def current(root: Path) -> str:

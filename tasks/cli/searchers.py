@@ -72,8 +72,12 @@ def _from_checkpoint(checkpoint: Path, changes: dict[str, Any]) -> Searcher:
         raise ArtifactError(
             f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
         )
+    from transformers.utils import logging
+
     from tasks.agents.models.transformers import TransformersModel
 
+    logging.disable_progress_bar()  # loading takes a second; its bar would stand between stderr and who reads errors there
+    logging.set_verbosity_error()
     tools, agent = settings(checkpoint)
     agent = Agent.model_validate(agent.model_dump() | changes)
     return Searcher("fusesearch", TransformersModel.load(checkpoint), agent, tools)

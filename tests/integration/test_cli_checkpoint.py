@@ -1,0 +1,56 @@
+"""`fusesearch localize --checkpoint` on a real, tiny, random checkpoint: loads, searches, ends cleanly under its own limits."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.core.schema import Trajectory
+from tasks.training import nano
+
+pytestmark = pytest.mark.slow
+
+AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 512}
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("checkpoint")
+    tokenizer = nano.train_tokenizer(["def prime(n):\n    return n + 1\n" * 20], 400)
+    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer, path)
+    (path / "fusesearch.json").write_text(json.dumps({"tools": {"grep_lines": 5}, "agent": AGENT}))
+    return path
+
+
+def localize(checkpoint: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    (folder / "issue.md").write_text("prime(2) gives 3\n")
+    (folder / "code.py").write_text("def prime(n):\n    return n + 1\n")
+    command = [sys.executable, "-c", "from tasks.cli import main; main()", "localize", "--repo", str(folder)]
+    command += ["--issue", str(folder / "issue.md"), "--checkpoint", str(checkpoint), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=240)
+
+
+def test_a_checkpoint_searches_under_the_limits_saved_beside_it(checkpoint: Path, tmp_path: Path) -> None:
+    done = localize(checkpoint, tmp_path, "--format", "json", "--save", str(tmp_path / "t.json"))
+    assert done.returncode in (0, 3), done.stderr
+    assert done.stderr == ""
+    cost = json.loads(done.stdout)["trajectory"]
+    saved = Trajectory.model_validate_json((tmp_path / "t.json").read_text())
+    assert 1 <= cost["turns"] <= AGENT["max_turns"]
+    assert all(turn.usage.completion_tokens <= AGENT["max_new_tokens"] for turn in saved.turns)
+    assert all(turn.tokens is not None for turn in saved.turns)
+
+
+def test_a_damaged_checkpoint_is_one_line(checkpoint: Path, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    for file in checkpoint.iterdir():
+        (damaged / file.name).write_bytes(file.read_bytes()[:100] if file.suffix == ".safetensors" else file.read_bytes())
+    done = localize(damaged, tmp_path)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("fusesearch: ")
+    assert "damaged" in line
