@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,23 +48,19 @@ def read_inputs(root: Path) -> Inputs:
     drops = {"Filter": layout.FILTER_DROPS, "Select": layout.SELECT_DROPS}
     return Inputs(
         scores=scores,
-        paper=tables.read_reference(root / PAPER_STAGES) if (root / PAPER_STAGES).exists() else [],
+        paper=tables.read_table(root / PAPER_STAGES) if (root / PAPER_STAGES).exists() else [],
         calls_by_turn={arm: _profile(root, arm) for arm in tables.by_arm(scores)},
-        grpo={arm: rows for arm, stage in GRPO_ARMS.items() if (rows := read_curve(root / layout.ARTIFACTS / stage))},
-        sft=read_curve(root / layout.ARTIFACTS / "sft"),
+        grpo={arm: rows for arm, stage in GRPO_ARMS.items() if (rows := read_curve(root / layout.curve_path(stage)))},
+        sft=read_curve(root / layout.curve_path("sft")),
         mined=read_json(root / layout.MINE_TABLE) if (root / layout.MINE_TABLE).exists() else {},
         drops={name: read_json(root / path) for name, path in drops.items() if (root / path).exists()},
         plane=_plane(root / layout.SELECT_PLANE),
     )
 
 
-def read_curve(folder: Path) -> list[dict[str, float]]:
-    """Logged rows of a training stage (``log.jsonl``, or ``curve.csv``), numbers only; empty where there is none."""
-    log, table = folder / "log.jsonl", folder / "curve.csv"
-    if log.exists():
-        rows = [_json_row(log, number, line) for number, line in enumerate(_lines(log), 1) if line.strip()]
-    else:
-        rows = tables.read_reference(table) if table.exists() else []
+def read_curve(path: Path) -> list[dict[str, float]]:
+    """Logged steps of a training stage, numbers only; empty where there is no such file."""
+    rows = tables.read_table(path) if path.exists() else []
     return [row for row in map(_numbers, rows) if "step" in row]
 
 
@@ -76,7 +71,7 @@ def _profile(root: Path, arm: str) -> list[dict[str, float]]:
 
 def _plane(path: Path) -> list[Candidate]:
     """The candidates from the table selection wrote; errored ones have no place in the plane."""
-    rows = tables.read_reference(path) if path.exists() else []
+    rows = tables.read_table(path) if path.exists() else []
     try:
         return [
             Candidate(float(row["f1"]), float(row["efficiency"]), row["outcome"] == "kept")
@@ -87,22 +82,8 @@ def _plane(path: Path) -> list[Candidate]:
         raise ArtifactError(f"{path} lacks f1, efficiency or outcome in a row: run the select stage again") from None
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{path} cannot be read ({error})") from None
-
-
-def _json_row(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        return dict(json.loads(line))
-    except (ValueError, TypeError):
-        raise ArtifactError(f"{path}:{number} is no JSON object: the log is corrupt, run its stage again") from None
-
-
 def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
-    """The numeric fields of a row; CSV cells are text."""
+    """The cells of a row that are numbers."""
     found: dict[str, float] = {}
     for key, value in row.items():
         try:

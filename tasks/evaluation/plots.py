@@ -143,12 +143,12 @@ def _whisker(axes: Axes, height: int, row: Difference) -> None:
 
 
 def _smoothed(axes: Axes, points: Sequence[tuple[float, float]], arm: str) -> None:
-    """The raw points thin, their moving mean over a tenth of the run bold."""
+    """The raw points thin, their centred mean over a tenth of the run bold."""
     if not points:
         return
     steps, values = [step for step, _ in points], [value for _, value in points]
-    width = max(1, len(values) // 10)
-    windows = [values[max(0, end - width) : end] for end in range(1, len(values) + 1)]
+    half = len(values) // 20
+    windows = [values[max(0, place - half) : place + half + 1] for place in range(len(values))]
     style = _line(arm)
     axes.plot(steps, values, color=style["color"], linewidth=0.7, alpha=0.35)
     axes.plot(steps, [sum(window) / len(window) for window in windows], label=label(arm), linewidth=2, **style)

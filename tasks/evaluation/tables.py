@@ -263,13 +263,13 @@ def difference_records(differences: Sequence[Difference]) -> list[dict[str, Any]
     ]  # fmt: skip
 
 
-def read_reference(path: Path) -> list[dict[str, str]]:
-    """A table of a paper under ``experiments/reference``. Raises :class:`ArtifactError` when it is missing."""
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file. Raises :class:`ArtifactError` when it cannot be read."""
     try:
         with path.open(encoding="utf-8", newline="") as handle:
             return list(csv.DictReader(handle))
-    except OSError as error:
-        raise ArtifactError(f"{path} cannot be read ({error.strerror}): it is part of the repository") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ArtifactError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def label(arm: str) -> str:

@@ -57,9 +57,9 @@ def project(tmp_path):
     ]
     write_jsonl(tmp_path / layout.TRAJECTORIES / "sft+rl.jsonl", episodes)
     for stage in ("grpo", "grpo_from_base"):
-        rows = [{"step": step, "reward": step / 20, "calls_per_turn": 3 - step / 10, "note": "x"} for step in range(20)]
-        write_jsonl(tmp_path / "artifacts" / stage / "log.jsonl", rows)
-    write_text(tmp_path / "artifacts/sft/curve.csv", "step,loss\n1,4.5\n2,3.5\n")
+        rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
+        write_text(tmp_path / layout.curve_path(stage), "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
+    write_text(tmp_path / layout.curve_path("sft"), "step,loss\n1,4.5\n2,3.5\n")
     write_json(tmp_path / layout.FILTER_DROPS, {"no_function": 7, "a|b <i>*": 1})
     write_json(tmp_path / layout.SELECT_DROPS, {"low_f1": 12})
     write_json(tmp_path / layout.MINE_TABLE, MINED)
@@ -170,18 +170,18 @@ def test_an_arm_without_any_score_shows_dashes(project):
         (layout.SCORES, "{}\n", "scores.jsonl:1: instance_id: Field required"),
         (layout.SELECT_PLANE, "f1,e\n1,1\n", "plane.csv lacks f1, efficiency or outcome"),
         (layout.FILTER_DROPS, "{", "drops.json is not valid JSON"),
-        ("artifacts/grpo/log.jsonl", '{"step": 1}\n{"st', "log.jsonl:2 is no JSON object"),
+        (layout.curve_path("grpo"), b"step\xff", "curve.csv cannot be read"),
     ],
 )
 def test_corrupt_artifacts_are_named(project, path, text, message):
-    (project / path).write_text(text)
+    (project / path).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ArtifactError, match=message):
         read_inputs(project)
 
 
 def test_a_curve_has_numbers_only(project):
-    assert read_curve(project / "artifacts/grpo")[2] == {"step": 2, "reward": 0.1, "calls_per_turn": 2.8}
-    assert read_curve(project / "artifacts/sft") == [{"step": 1, "loss": 4.5}, {"step": 2, "loss": 3.5}]
+    assert read_curve(project / layout.curve_path("grpo"))[2] == {"step": 2, "reward": 0.1, "calls_per_turn": 2.8}
+    assert read_curve(project / layout.curve_path("sft")) == [{"step": 1, "loss": 4.5}, {"step": 2, "loss": 3.5}]
 
 
 def test_errored_episodes_have_no_part_in_the_calls_by_turn():
@@ -218,6 +218,6 @@ def test_nothing_to_plot_is_no_plot():
 
 
 def test_the_reference_tables_of_the_repository_name_the_columns_we_print(request):
-    rows = tables.read_reference(request.config.rootpath / "experiments/reference/fusesearch_table2_stages.csv")
+    rows = tables.read_table(request.config.rootpath / "experiments/reference/fusesearch_table2_stages.csv")
     assert {column.paper for column in tables.COLUMNS if column.paper} <= set(rows[0])
     assert {row["stage"] for row in rows} <= set(tables.ARMS)
