@@ -1,0 +1,177 @@
+"""SFT and GRPO on a tiny random model: real TRL trainers, real tools, a real git repository."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tasks.agents.loop import run_episode
+from tasks.agents.models.base import Sampling
+from tasks.agents.models.transformers import TransformersModel
+from tasks.agents.parsing import format_answer, format_calls
+from tasks.core.config import Params, parse_params
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
+from tasks.core.storage import write_instances, write_jsonl
+from tasks.search.repository import Repository
+from tasks.search.tools import Toolbox
+from tasks.training import nano
+from tasks.training.grpo import sequence_of, train_grpo
+from tasks.training.sft import fit, tokenize, train_sft
+from tasks.training.trainer import load_student
+
+CALLS = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
+ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
+
+
+def trajectory() -> Trajectory:
+    seen = Observation(call_id="c", output="/repo/a.py:1:def prime(n):", entities=["a.py:1"], gain_turn=1.0, gain_call=1.0)
+    call = ToolCall(id="c", name="grep", arguments={"pattern": "def prime", "output_mode": "content"})
+    turns = [Turn(text=CALLS, calls=[call], observations=[seen]), Turn(text=ANSWER)]
+    return Trajectory(instance_id="i", localizer="lexical", system="guided", issue="prime(4) is wrong", turns=turns, guidance=3)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("base")
+    tokenizer = nano.train_tokenizer([CALLS, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5, 380)
+    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer, path)
+    return path
+
+
+@pytest.fixture
+def params(base: Path) -> Params:
+    return parse_params(
+        {
+            "tools": {"grep_lines": 3, "read_lines": 5, "output_chars": 300},
+            "agent": {"prompt": "nano", "max_turns": 2, "max_new_tokens": 12, "max_context_tokens": 400},
+            "model": {"base": str(base)},
+            "sft": {
+                "epochs": 4,
+                "batch_size": 2,
+                "micro_batch": 2,
+                "learning_rate": 1e-2,
+                "max_length": 512,
+                "optimizer": "muon",
+            },
+            "grpo": {
+                "steps": 2,
+                "prompts_per_step": 2,
+                "group": 2,
+                "micro_batch": 2,
+                "learning_rate": 1e-3,
+                "kl": 0.01,
+                "save_steps": 1,
+            },
+        }
+    )
+
+
+@pytest.fixture
+def instances(tmp_path: Path) -> Path:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "a.py").write_text("def prime(n):\n    return n % 2\n")
+    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "x"]):
+        subprocess.run(["git", "-C", str(tree), *command], check=True)
+    (tmp_path / "repos").mkdir()
+    subprocess.run(["git", "clone", "-q", "--bare", str(tree), str(tmp_path / "repos" / "o__r.git")], check=True)
+    commit = subprocess.run(
+        ["git", "-C", str(tree), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    truth = Truth(files=["a.py"], functions=["a.py::prime"])
+    rows = [
+        Instance(instance_id=f"i{n}", repo="o/r", base_commit=commit, problem_statement=f"prime({n}) fails", truth=truth)
+        for n in range(3)
+    ]
+    write_instances(tmp_path / "rl.parquet", rows)
+    return tmp_path / "rl.parquet"
+
+
+def test_only_assistant_tokens_are_trained(base: Path, params: Params) -> None:
+    _, tokenizer = load_student(base, params.model)
+    rows, dropped = tokenize([trajectory()], tokenizer, params)
+    trained = tokenizer.decode([label for label in rows[0]["labels"] if label != -100])
+    assert trained == CALLS + "<|im_end|>" + ANSWER + "<|im_end|>"
+    assert "guided" not in tokenizer.decode(rows[0]["input_ids"])
+    assert dropped == 0
+
+
+def test_sft_learns_the_trajectory_and_says_what_it_was_trained_with(tmp_path: Path, params: Params) -> None:
+    write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
+    logged: list[dict[str, float]] = []
+    figures = train_sft(params, tmp_path / "t.jsonl", tmp_path / "out", on_log=logged.append)
+    assert figures["steps"] == 16
+    losses = [row["loss"] for row in logged if "loss" in row]
+    assert losses == sorted(losses, reverse=True)
+    assert TransformersModel.load(tmp_path / "out" / "checkpoint").name == "checkpoint"
+    assert (tmp_path / "out" / "checkpoint" / "fusesearch.json").is_file()
+
+
+def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Params, base: Path) -> None:
+    class Killed(Exception):
+        pass
+
+    def stop_at_ten(row: dict[str, float]) -> None:
+        if row["step"] == 10:
+            raise Killed
+
+    def run(out: Path, on_log) -> dict[str, float]:  # type: ignore[no-untyped-def]
+        model, tokenizer = load_student(base, params.model)
+        rows, _ = tokenize([trajectory()] * 8, tokenizer, params)
+        section = params.sft.model_copy(update={"save_steps": 4, "epochs": 5})
+        return fit(model, tokenizer, rows, section, params, out, on_log)
+
+    whole = run(tmp_path / "whole", lambda row: None)
+    with pytest.raises(Killed):
+        run(tmp_path / "cut", stop_at_ten)
+    assert run(tmp_path / "cut", lambda row: None)["steps"] == whole["steps"] == 20
+    weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
+    assert weights[0] == weights[1]
+
+
+def test_grpo_makes_steps_with_the_projects_rollouts(
+    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch
+) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    logged: list[dict[str, float]] = []
+    repos = tmp_path / "repos"
+    figures = train_grpo(params, params.grpo, instances, base, repos, tmp_path / "out", on_log=logged.append)
+    assert figures["steps"] == 2
+    assert [row["step"] for row in logged] == [1, 2]
+    assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
+    assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
+
+
+def test_sequence_is_what_was_generated(tmp_path: Path, params: Params, base: Path) -> None:
+    (tmp_path / "a.py").write_text("def prime(n): ...\n")
+    model = TransformersModel.load(base)
+    instance = Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="prime")
+    box = Toolbox(Repository(tmp_path), params.tools)
+    done = asyncio.run(
+        run_episode(instance, box, model, params.agent, Sampling(temperature=1.0, max_new_tokens=9, seed=1), localizer="x")
+    )
+    sequence = sequence_of(done, model.tokenizer.eos_token_id)
+    sampled = [token for turn in done.turns if turn.tokens for token in turn.tokens.completion_ids]
+    assert [t for t, m in zip(sequence["completion_ids"], sequence["env_mask"], strict=True) if m] == sampled
+    assert len(sequence["completion_ids"]) == len(sequence["logprobs"]) == len(sequence["env_mask"])
+
+
+def test_observations_between_turns_are_masked() -> None:
+    first = Tokens(prompt_ids=[1, 2], completion_ids=[3, 9], logprobs=[-0.1, -0.2])
+    second = Tokens(prompt_ids=[1, 2, 3, 9, 5, 6], completion_ids=[7, 9], logprobs=[-0.3, -0.4])
+    episode = trajectory().model_copy(update={"turns": [Turn(text="a", tokens=first), Turn(text="b", tokens=second)]})
+    assert sequence_of(episode, 9) == {
+        "prompt_ids": [1, 2],
+        "completion_ids": [3, 9, 5, 6, 7, 9],
+        "logprobs": [-0.1, -0.2, 0.0, 0.0, -0.3, -0.4],
+        "env_mask": [1, 1, 0, 0, 1, 1],
+    }
+
+
+def test_missing_base_checkpoint_is_one_clear_line(tmp_path: Path, params: Params) -> None:
+    with pytest.raises(ArtifactError, match="holds no checkpoint"):
+        load_student(tmp_path / "nothing", params.model)
