@@ -2,14 +2,16 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 import yaml
 
-from tasks.cli import checks
-from tasks.cli.needs import profile_checks
+from tasks.cli import checks, profiles
+from tasks.cli.needs import NEEDS, profile_checks
 from tasks.core.config import load_params, parse_params
 
+ROOT = Path(__file__).parents[3]
 NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: no/base}\n"
 BIG = "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\nteacher: {localizer: model}\n"
 
@@ -86,6 +88,14 @@ def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
     (checkout / "no/base").mkdir(parents=True)
     (checkout / "no/base/config.json").write_text("{}")
     assert run("doctor", "--profile", "nano").exit_code == 0
+
+
+@pytest.mark.parametrize("name", profiles.names(ROOT))
+def test_every_committed_profile_loads_and_says_what_it_needs(name):
+    params = profiles.load_profile(name, ROOT)
+    assert params.profile == name
+    assert name in NEEDS
+    assert {"gpu", "disk", "base checkpoint"} <= {check.name for check in profile_checks(params, ROOT)}
 
 
 def test_the_paper_profile_wants_the_papers_gpus(checkout):

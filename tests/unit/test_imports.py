@@ -1,0 +1,79 @@
+"""Imports run one way (DESIGN.md section 6), and heavy packages stay out of where people wait for them."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAYERS = [
+    {"core"},
+    {"search"},
+    {"agents"},
+    {"localizers"},
+    {"data", "evaluation"},
+    {"training"},
+    {"tracking"},
+    {"stages"},
+    {"flows", "cli", "dashboards"},
+]
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+HEAVY = {"torch", "trl", "vllm", "prefect", "mlflow", "transformers", "datasets", "dvc"}
+SUBCLASSES = {"optimizer.py", "trl_trimmed.py"}  # of classes of torch and TRL, in tasks/training
+FILES = sorted([*(ROOT / "tasks").rglob("*.py"), *(ROOT / "flows").rglob("*.py")])
+
+
+def layer(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return parts[1] if parts[0] == "tasks" and len(parts) > 1 else parts[0]
+
+
+def imported(nodes: Iterator[ast.AST]) -> set[str]:
+    """Dotted names of all modules that the nodes import."""
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def at_import_time(tree: ast.Module) -> Iterator[ast.AST]:
+    """Statements that run when the module is imported: not those inside functions or under TYPE_CHECKING."""
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        yield node
+        pending.extend(ast.iter_child_nodes(node))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_imports_only_from_its_own_layer_or_below(path):
+    here = layer(path)
+    names = imported(ast.walk(ast.parse(path.read_text())))
+    used = {name.split(".")[1] for name in names if name.startswith("tasks.")}
+    used |= {"flows"} & {name.split(".")[0] for name in names}
+    allowed = {name for name, rank in RANK.items() if rank < RANK.get(here, 0)} | {here}
+    if here == "cli":
+        allowed |= {"flows"}  # the doctor asks flows/server.py whether a server runs
+    assert used <= allowed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in FILES if layer(path) != "flows" and path.name not in SUBCLASSES],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_heavy_packages_are_imported_inside_functions(path):
+    tree = ast.parse(path.read_text())
+    eager = {name.split(".")[0] for name in imported(at_import_time(tree))} & HEAVY
+    anywhere = {name.split(".")[0] for name in imported(ast.walk(tree))} & HEAVY
+    assert eager == set()
+    if layer(path) in ("core", "search"):
+        assert anywhere == set()
