@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
@@ -95,10 +96,11 @@ class SnapshotStore:
         entries = [entry for entry in git.entries(tree_id) if _is_safe(entry)]
         self._fetch_blobs(git, {entry.blob for entry in entries})
         work = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp"))
+        tree = work / "tree"
         try:
-            self._link_all(entries, work)
-            os.chmod(work, _folder_mode())
-            os.rename(work, final)
+            tree.mkdir()
+            self._link_all(entries, tree)
+            os.rename(tree, final)
         except OSError as error:
             if not final.is_dir():
                 raise RepositoryError(f"the snapshot {final} cannot be made: {error.strerror or error}") from None
@@ -106,13 +108,13 @@ class SnapshotStore:
             shutil.rmtree(work, ignore_errors=True)
 
     def _fetch_blobs(self, git: Git, blobs: set[str]) -> None:
-        missing = [blob for blob in sorted(blobs) if not self._blob(blob).exists()]
+        missing = [blob for blob in sorted(blobs) if not os.path.exists(self._blob(blob))]
         for blob, size, stream in git.contents(missing):
             descriptor, temporary = tempfile.mkstemp(dir=self.cache_dir / "tmp")
             with os.fdopen(descriptor, "wb") as handle:
                 _copy(stream, handle, size)
             os.chmod(temporary, 0o444)
-            self._blob(blob).parent.mkdir(exist_ok=True)
+            os.makedirs(os.path.dirname(self._blob(blob)), exist_ok=True)
             os.replace(temporary, self._blob(blob))
 
     def _link_all(self, entries: Iterable[Entry], work: Path) -> None:
@@ -129,12 +131,12 @@ class SnapshotStore:
                 self._link(self._blob(entry.blob), f"{work}/{entry.path}")
 
     @staticmethod
-    def _symlink(blob: Path, target: str) -> None:
+    def _symlink(blob: str, target: str) -> None:
         """A link as git has it; one whose text no link can have (too long, NUL) is left out."""
         with suppress(OSError, ValueError):
-            os.symlink(blob.read_bytes(), os.fsencode(target))
+            os.symlink(Path(blob).read_bytes(), os.fsencode(target))
 
-    def _link(self, blob: Path, target: str) -> None:
+    def _link(self, blob: str, target: str) -> None:
         try:
             os.link(blob, target)
         except OSError as error:
@@ -145,14 +147,14 @@ class SnapshotStore:
             if error.errno == errno.EMLINK:
                 self._renew(blob)
 
-    def _renew(self, blob: Path) -> None:
+    def _renew(self, blob: str) -> None:
         descriptor, fresh = tempfile.mkstemp(dir=self.cache_dir / "tmp")
         os.close(descriptor)
         shutil.copy(blob, fresh)
         os.replace(fresh, blob)
 
-    def _blob(self, blob: str) -> Path:
-        return self.cache_dir / "blobs" / blob[:2] / blob[2:]
+    def _blob(self, blob: str) -> str:
+        return f"{self.cache_dir}/blobs/{blob[:2]}/{blob[2:]}"
 
     def _sweep(self) -> None:
         """Remove what killed processes left in ``tmp`` long ago."""
@@ -240,7 +242,13 @@ class Git:
 def instance_snapshot(store: SnapshotStore, repos_dir: Path, instance: Instance) -> Repository:
     """The tree an instance is about: ``base_commit`` of ``repos_dir/<owner>__<name>.git``."""
     git_dir = Path(repos_dir) / (instance.repo.replace("/", "__") + ".git")
-    return Repository(store.materialize(git_dir, instance.base_commit))
+    return _repository(store.materialize(git_dir, instance.base_commit))
+
+
+@lru_cache(maxsize=64)
+def _repository(folder: Path) -> Repository:
+    """One object per snapshot, so that all episodes on it share its listing and what its tools remember."""
+    return Repository(folder)
 
 
 def git_environment() -> dict[str, str]:
@@ -256,13 +264,6 @@ def _is_safe(entry: Entry) -> bool:
     if entry.mode == _LINK and parts[-1] == ".gitignore":
         return False
     return all(part not in ("", ".", "..") and part.lower() != ".git" for part in parts)
-
-
-def _folder_mode() -> int:
-    """Mode of a new folder under this process's umask; ``mkdtemp`` makes private ones."""
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o777 & ~umask
 
 
 def _copy(source: IO[bytes], target: IO[bytes], size: int) -> None:

@@ -15,6 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tasks.core.config import Tools
 from tasks.core.errors import RepositoryError, ToolError
@@ -27,7 +28,7 @@ from tasks.search.ripgrep import Search, Unfinished
 
 __all__ = ["ToolResult", "Toolbox", "run_tool", "schemas"]
 
-MEMORY_BYTES = 32 * 2**20
+MEMORY_BYTES = 16 * 2**20
 _ERROR = "Error: "
 
 
@@ -45,15 +46,14 @@ class Toolbox:
     """The three tools over ``repository``, for any number of episodes, threads and event loops.
 
     ``limits.concurrency`` searches run at once per process. ``memory_bytes`` bounds what is remembered of earlier calls,
-    0 remembers nothing (for a tree that changes).
+    0 remembers nothing. Toolboxes over one :class:`Repository` object with equal limits share their memory, which lasts
+    as long as that object.
     """
 
     def __init__(self, repository: Repository, limits: Tools | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
         self.repository = repository
         self.limits = limits or Tools()
-        self._memory = _Memory(memory_bytes)
-        self._flights: dict[Request, _Flight] = {}
-        self._lock = threading.RLock()
+        self._memory = _memory_of(repository, self.limits, memory_bytes)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run one call. Raises only :class:`InfrastructureError`, when ripgrep is missing or cannot be started."""
@@ -81,35 +81,31 @@ class Toolbox:
 
     async def _search(self, request: Request) -> Outcome:
         """Share one search among all that ask for it now; end it when the last of them was cancelled."""
-        with self._lock:
-            flight = self._flights.get(request)
+        memory = self._memory
+        with memory.lock:
+            flight = memory.flights.get(request)
             if flight is None:
-                flight = self._flights[request] = _Flight()
+                flight = memory.flights[request] = _Flight()
                 _pool(os.getpid(), self.limits.concurrency).submit(self._fly, request, flight)
             flight.waiting += 1
         try:
             return await asyncio.wrap_future(flight.future)
         finally:
-            with self._lock:
+            with memory.lock:
                 flight.waiting -= 1
                 if flight.waiting == 0 and not flight.future.done():
-                    self._land(request, flight)
+                    memory.land(request, flight)
                     flight.search.stop()
 
     def _fly(self, request: Request, flight: _Flight) -> None:
         try:
             outcome = self._answer(request, flight.search)
         except BaseException as error:
-            self._land(request, flight)
+            self._memory.land(request, flight)
             flight.future.set_exception(error)
         else:
-            self._land(request, flight)
+            self._memory.land(request, flight)
             flight.future.set_result(outcome)
-
-    def _land(self, request: Request, flight: _Flight) -> None:
-        with self._lock:
-            if self._flights.get(request) is flight:
-                del self._flights[request]
 
     def _answer(self, request: Request, search: Search) -> Outcome:
         """Answer and remember, failures too. Raises :class:`Unfinished`, which must not be remembered."""
@@ -154,29 +150,45 @@ class _Flight:
 
 
 class _Memory:
-    """Outcomes of earlier requests, the least recently used forgotten first."""
+    """Outcomes of earlier requests, the least recently used forgotten first; and searches under way."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._bytes = 0
         self._outcomes: OrderedDict[Request, Outcome] = OrderedDict()
-        self._lock = threading.Lock()
+        self.flights: dict[Request, _Flight] = {}
+        self.lock = threading.RLock()
 
     def get(self, request: Request) -> Outcome | None:
-        with self._lock:
+        with self.lock:
             if request in self._outcomes:
                 self._outcomes.move_to_end(request)
             return self._outcomes.get(request)
 
     def put(self, request: Request, outcome: Outcome) -> None:
         size = _size(outcome)
-        with self._lock:
+        with self.lock:
             if request in self._outcomes or size > self._limit:
                 return
             self._outcomes[request] = outcome
             self._bytes += size
             while self._bytes > self._limit:
                 self._bytes -= _size(self._outcomes.popitem(last=False)[1])
+
+    def land(self, request: Request, flight: _Flight) -> None:
+        """A search has ended: the next one to ask finds its outcome remembered, or begins anew."""
+        with self.lock:
+            if self.flights.get(request) is flight:
+                del self.flights[request]
+
+
+_MEMORIES: WeakKeyDictionary[Repository, dict[tuple[Tools, int], _Memory]] = WeakKeyDictionary()
+_MEMORIES_LOCK = threading.Lock()
+
+
+def _memory_of(repository: Repository, limits: Tools, size: int) -> _Memory:
+    with _MEMORIES_LOCK:
+        return _MEMORIES.setdefault(repository, {}).setdefault((limits, size), _Memory(size))
 
 
 def _size(outcome: Outcome) -> int:

@@ -194,5 +194,6 @@ def test_the_tree_of_an_instance(store, work, tmp_path):
     instance = Instance(instance_id="i", repo="sympy/ntheory", base_commit=commit, problem_statement="")
     repository = instance_snapshot(store, repos, instance)
     assert repository.files() == ["a.py", "pkg/b.py", "pkg/tool.sh"]
+    assert instance_snapshot(store, repos, instance) is repository
     shutil.rmtree(repos)
     assert instance_snapshot(store, repos, instance).read_text("a.py") == "one\n"

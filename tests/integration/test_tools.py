@@ -240,6 +240,17 @@ def test_results_and_failures_are_remembered_across_event_loops(toolbox, monkeyp
     assert runs == []
 
 
+def test_what_is_remembered_is_shared_by_all_toolboxes_over_a_repository(root, monkeypatch):
+    repository = Repository(root)
+    ask(Toolbox(repository, NANO), "grep", pattern="beta")
+    runs = count_runs(monkeypatch)
+    ask(Toolbox(repository, NANO), "grep", pattern="beta")
+    assert runs == []
+    ask(Toolbox(repository, Tools()), "grep", pattern="beta")
+    ask(Toolbox(Repository(root), NANO), "grep", pattern="beta")
+    assert len(runs) == 2
+
+
 def test_what_is_remembered_is_bounded(root, monkeypatch):
     toolbox = Toolbox(Repository(root), memory_bytes=3000)
     for number in range(20):
@@ -299,7 +310,7 @@ def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeyp
     async def scenario():
         waiting = [asyncio.create_task(toolbox.call("grep", {"pattern": "beta"})) for _ in range(2)]
         await asyncio.sleep(0.2)
-        (flight,) = toolbox._flights.values()
+        (flight,) = toolbox._memory.flights.values()
         waiting[0].cancel()
         await asyncio.sleep(0.1)
         alive = flight.search._process.poll() is None
@@ -310,7 +321,7 @@ def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeyp
     alive, flight = asyncio.run(scenario())
     assert alive
     assert flight.search._process.wait(timeout=5) != 0
-    assert toolbox._flights == {}
+    assert toolbox._memory.flights == {}
 
 
 def test_a_missing_ripgrep_is_raised_and_never_shown_to_the_model(root, monkeypatch):
