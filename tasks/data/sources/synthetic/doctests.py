@@ -5,7 +5,6 @@ earlier examples of its docstring that set up the names it uses.
 """
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -14,7 +13,7 @@ import io
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +22,7 @@ MAX_REPRODUCER_LINES = 8
 MAX_REPRODUCER_CHARS = 420
 MAX_WANT_CHARS = 260
 _CHECKER = doctest.OutputChecker()
-_DIRECTIVE = re.compile(r"\s*#\s*doctest:.*$", re.MULTILINE)
+_DIRECTIVE = re.compile(r"\s*#.*doctest.*$", re.MULTILINE)
 _UNSUITABLE_SOURCE = re.compile(
     r"\b(help|input|open|time|timeit|plot|show|getsize|id|dir|vars|globals|locals|urlopen|system|exit|quit|breakpoint|warn)\(|__doc__|%timeit"
 )
@@ -111,6 +110,31 @@ def _options(options: dict[int, bool]) -> int:
     return value
 
 
+def imported_modules(docstrings: Iterable[Docstring]) -> list[str]:
+    """Modules the examples import, in order of appearance."""
+    found: dict[str, None] = {}
+    for docstring in docstrings:
+        for example in docstring.examples:
+            for node in _import_nodes(example.source):
+                names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+                found.update(dict.fromkeys(name for name in names if name))
+    return list(found)
+
+
+def _import_nodes(source: str) -> list[ast.Import | ast.ImportFrom]:
+    if "import" not in source:
+        return []
+    try:
+        return [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    except (SyntaxError, ValueError):
+        return []
+
+
+def needs_display(docstring: Docstring) -> bool:
+    """Whether the docstring draws: slow, and nothing of it is printed."""
+    return any("matplotlib" in example.source or "plt." in example.source for example in docstring.examples)
+
+
 def is_reportable(example: Example) -> bool:
     """Whether a failure of this example would make a readable report."""
     if not example.want or len(example.want) > MAX_WANT_CHARS or example.options & doctest.SKIP:
@@ -141,7 +165,13 @@ def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
 
 
 def _provides(tree: ast.Module, needed: set[str], prints: bool) -> bool:
-    return bool(bound_names(tree) & needed) or "*" in bound_names(tree) or (not prints and bool(_touched(tree) & needed))
+    bound = bound_names(tree)
+    return bool(bound & needed) or "*" in bound or _sets_attribute(tree) or (not prints and bool(_touched(tree) & needed))
+
+
+def _sets_attribute(tree: ast.Module) -> bool:
+    """Whether a statement changes a setting, as in ``mp.dps = 15``."""
+    return any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in ast.walk(tree))
 
 
 def bound_names(tree: ast.AST) -> set[str]:
@@ -159,8 +189,10 @@ def _touched(tree: ast.Module) -> set[str]:
     """Names whose object a statement may change: ``G.add_edge(1, 2)``, ``d["k"] = 1``, ``del d["k"]``, ``random.seed(3)``."""
     roots: set[str] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            roots |= {_root(node.func)} | {_root(argument) for argument in node.args}
+        if isinstance(node, ast.Call) and isinstance(tree.body[0], ast.Expr | ast.For | ast.With):
+            roots |= {_root(argument) for argument in node.args}
+            if isinstance(node.func, ast.Attribute):
+                roots.add(_root(node.func))
         elif isinstance(node, ast.Subscript | ast.Attribute) and not isinstance(node.ctx, ast.Load):
             roots.add(_root(node))
     return roots - {""}
@@ -197,8 +229,8 @@ def run_example(example: Example, names: dict[str, Any]) -> Outcome:
     saved, sys.stdout = sys.stdout, output
     sys.displayhook = sys.__displayhook__
     try:
-        exec(compile(example.source, "<example>", "single", _future_flags(names), dont_inherit=True), names)
-    except BaseException as error:  # noqa: BLE001  whatever an example raises is its outcome
+        exec(compile(example.source, "<example>", "single", _future_flags(names), dont_inherit=True), names)  # noqa: S102  that is what a doctest is
+    except BaseException as error:
         return _raised(example, error)
     finally:
         sys.stdout = saved
@@ -209,7 +241,7 @@ def run_example(example: Example, names: dict[str, Any]) -> Outcome:
 def _future_flags(names: dict[str, Any]) -> int:
     flags = 0
     for name in __future__.all_feature_names:
-        feature = getattr(__future__, name)
+        feature: Any = getattr(__future__, name)
         if names.get(name) is feature:
             flags |= feature.compiler_flag
     return flags
@@ -237,5 +269,5 @@ def _raised(example: Example, error: BaseException) -> Outcome:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # noqa: BLE001  a broken __str__ is part of the breakage
+    except Exception:
         return ""

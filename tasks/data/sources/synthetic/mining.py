@@ -92,10 +92,11 @@ def _run_worker(package: Package, config: Mine, seed: int, repos_dir: Path, on_p
             [sys.executable, "-m", "tasks.data.sources.synthetic.worker"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=folder, env=_environment(folder),
         )  # fmt: skip
-        watchdog = threading.Timer(3 * config.seconds_per_repository + 60, process.kill)
+        watchdog = threading.Timer(20 * config.seconds_per_repository + 60, process.kill)
         watchdog.start()
         try:
-            assert process.stdin is not None and process.stdout is not None  # noqa: S101  pipes were asked for
+            assert process.stdin  # noqa: S101  a pipe was asked for
+            assert process.stdout  # noqa: S101
             process.stdin.write(json.dumps(_job(package, config, seed, repos_dir)))
             process.stdin.close()
             result = {"skipped": f"{package.repo}: its process died while mining"}
@@ -122,13 +123,11 @@ def _job(package: Package, config: Mine, seed: int, repos_dir: Path) -> dict[str
         "without": package.without,
         "seed": seed,
         "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-        "options": {
-            "keep": config.per_repository,
-            "attempts": config.attempts_per_repository,
-            "seconds": config.seconds_per_repository,
-            "timeout": config.example_timeout_seconds,
-            "memory_mb": config.memory_mb,
-        },
+        "keep": config.per_repository,
+        "attempts": config.attempts_per_repository,
+        "seconds": config.seconds_per_repository,
+        "timeout": config.example_timeout_seconds,
+        "memory_mb": config.memory_mb,
     }
 
 
@@ -148,7 +147,7 @@ def _environment(folder: str) -> dict[str, str]:
         "MPLBACKEND": "Agg",
     }
     home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
-    return {**single, **fixed, **home, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+    return {**single, **terminal, **fixed, **home}
 
 
 def _summary(tables: list[dict[str, Any]], skipped: dict[str, str]) -> dict[str, Any]:

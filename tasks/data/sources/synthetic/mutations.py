@@ -10,19 +10,24 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tasks.data.sources.synthetic.tracing import FunctionNode
 
-_COMPARE_FLIPPED = {"==": "!=", "!=": "==", "is": "is not", "is not": "is", "in": "not in", "not in": "in", "<": ">", ">": "<",
-                    "<=": ">=", ">=": "<="}  # fmt: skip
+_COMPARE_FLIPPED = {
+    **{"==": "!=", "!=": "==", "is": "is not", "is not": "is", "in": "not in", "not in": "in"},
+    **{"<": ">", ">": "<", "<=": ">=", ">=": "<="},
+}
 _COMPARE_BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-_COMPARE_TEXT: dict[type[ast.cmpop], str] = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
-                                             ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"}  # fmt: skip
+_COMPARE_TEXT: dict[type[ast.cmpop], str] = {
+    **{ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"},
+    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
+}
 _OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
-    ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.Div: ("/", "*"), ast.FloorDiv: ("//", "%"), ast.Mod: ("%", "//"),
-    ast.Pow: ("**", "*"), ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"),
-    ast.BitXor: ("^", "|"),
-}  # fmt: skip
+    **{ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.Div: ("/", "*"), ast.Pow: ("**", "*")},
+    **{ast.FloorDiv: ("//", "%"), ast.Mod: ("%", "//"), ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<")},
+    **{ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.BitXor: ("^", "|")},
+}
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
@@ -203,8 +208,8 @@ def _comparison(node: ast.AST, scope: Scope, table: dict[str, str]) -> Iterator[
 
 
 def _guard_dropped(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    if isinstance(node, ast.If) and not node.orelse and isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
-        if not _is_elif(node, scope) and len(node.body) <= 3:
+    if isinstance(node, ast.If) and not node.orelse and len(node.body) <= 3 and not _is_elif(node, scope):
+        if isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
             yield scope.drop(node)
 
 
@@ -270,7 +275,7 @@ def _swapped_arguments(node: ast.AST, scope: Scope) -> Iterator[Edit]:
 
 
 def _swapped(nodes: list[ast.expr], scope: Scope) -> Iterator[Edit]:
-    for left, right in zip(nodes, nodes[1:], strict=False):
+    for left, right in pairwise(nodes):
         first, second = scope.source.span(left), scope.source.span(right)
         text = scope.source.text
         if text[slice(*first)] != text[slice(*second)] and "(" not in text[first[1] : second[0]]:
@@ -296,7 +301,7 @@ def _wrong_boolean(node: ast.AST, scope: Scope) -> Iterator[Edit]:
 
 def _missing_condition(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     if isinstance(node, ast.BoolOp):
-        for left, right in zip(node.values, node.values[1:], strict=False):
+        for left, right in pairwise(node.values):
             start, end = scope.source.span(left)[1], scope.source.span(right)[1]
             if scope.source.text[start:end].count("(") == scope.source.text[start:end].count(")"):
                 yield start, end, ""

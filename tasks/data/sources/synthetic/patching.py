@@ -1,7 +1,6 @@
 """Put a mutated function into the running process."""
 
 from __future__ import annotations
-
 import __future__
 
 import ast
@@ -61,7 +60,7 @@ def compiled(node: FunctionNode, function: Function, filename: str, flags: int) 
     """Code of the function alone, as if compiled inside its classes. Raises :class:`NotPatchable`."""
     statement: ast.stmt = node
     for name in reversed(function.name.split(".")[:-1]):
-        statement = ast.ClassDef(name=name, bases=[], keywords=[], body=[statement], decorator_list=[], type_params=[])
+        statement = _class_around(statement, name)
     module = ast.fix_missing_locations(ast.Module(body=[statement], type_ignores=[]))
     code: CodeType | None = compile(module, filename, "exec", flags=flags, dont_inherit=True)
     for name in function.name.split("."):
@@ -69,6 +68,12 @@ def compiled(node: FunctionNode, function: Function, filename: str, flags: int) 
     if code is None:
         raise NotPatchable(function.entity)
     return code
+
+
+def _class_around(statement: ast.stmt, name: str) -> ast.ClassDef:
+    node = ast.ClassDef(name=name, bases=[], keywords=[], body=[statement], decorator_list=[])
+    setattr(node, "type_params", [])  # noqa: B010  Python 3.12 requires it, the stubs for 3.11 do not know it
+    return node
 
 
 def replace_function(functions: list[FunctionType], code: CodeType, node: FunctionNode) -> None:
@@ -89,7 +94,7 @@ def _positional(old: tuple[object, ...] | None, nodes: list[ast.expr]) -> tuple[
 
 def _keywords(old: dict[str, object] | None, arguments: ast.arguments) -> dict[str, object] | None:
     if not old:
-        return old  # type: ignore[return-value]
+        return old
     new = {
         a.arg: d.value for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if isinstance(d, ast.Constant)
     }

@@ -15,64 +15,71 @@ import signal
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 MAX_RESULT_BYTES = 16_000_000
-_FORBIDDEN = ("socket.connect", "socket.getaddrinfo", "socket.bind", "subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty",
-              "os.posix_spawn", "os.spawn", "os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate",
-              "os.chmod", "os.chown", "os.kill", "os.putenv", "shutil.", "tempfile.", "pty.spawn", "webbrowser.open", "ctypes.")  # fmt: skip
+_FORBIDDEN = (
+    *("socket.connect", "socket.getaddrinfo", "socket.bind", "subprocess.Popen", "pty.spawn", "webbrowser.open"),
+    *("os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.kill"),
+    *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
+    *("shutil.", "tempfile."),
+)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Limits of one child: seconds of processor and wall time, bytes of address space."""
-
-    cpu_seconds: float
-    wall_seconds: float
-    memory_bytes: int
+violations: list[str] = []
+"""What this child tried to do to the world and was refused."""
 
 
-@dataclass
-class Violations:
-    """What a child tried to do to the world and was refused."""
+class Sandbox:
+    """Forks children of this process; ``cpu_budget`` is what all of them and this process may use together.
 
-    events: list[str]
+    Budgets count processor time, not wall time, so that a busy machine makes mining slower but not different.
+    """
+
+    def __init__(self, cpu_budget: float, wall_seconds: float, memory_mb: int) -> None:
+        self._cpu_budget = cpu_budget
+        self._wall_seconds = wall_seconds
+        self._memory = address_space() + memory_mb * 1_000_000
+
+    def used(self) -> float:
+        """Processor seconds of this process and its children so far."""
+        return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        return self.used() > self._cpu_budget
+
+    def run(self, function: Callable[[], T], cpu_seconds: float) -> T | None:
+        """The function's (picklable) result from a child; None when it hung, crashed, ran out of memory or said too much."""
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(reader)
+            _child(function, writer, cpu_seconds, self._memory)
+        os.close(writer)
+        try:
+            data = _read_all(reader, time.monotonic() + self._wall_seconds)
+        finally:
+            os.close(reader)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        try:
+            return pickle.loads(data) if data else None  # noqa: S301  our own child wrote it
+        except (EOFError, pickle.UnpicklingError, MemoryError):
+            return None
 
 
-violations = Violations([])
-
-
-def run_forked(function: Callable[[], Any], limits: Limits) -> Any | None:
-    """The function's (picklable) result from a child; None when it hung, crashed, ran out of memory or said too much."""
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reader)
-        _child(function, writer, limits)
-    os.close(writer)
-    try:
-        data = _read_all(reader, time.monotonic() + limits.wall_seconds)
-    finally:
-        os.close(reader)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    try:
-        return pickle.loads(data) if data else None  # noqa: S301  our own child wrote it
-    except (EOFError, pickle.UnpicklingError, MemoryError):
-        return None
-
-
-def _child(function: Callable[[], Any], writer: int, limits: Limits) -> None:
+def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory: int) -> None:
     try:
         gc.disable()
         _silence()
-        _limit(limits)
+        _limit(cpu_seconds, memory)
         sys.addaudithook(_refuse)
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(pickle.dumps(function()))
-    except BaseException:  # noqa: BLE001, S110  the parent sees an empty result
+    except BaseException:  # noqa: S110  the parent sees an empty result
         pass
     finally:
         os._exit(0)
@@ -84,13 +91,13 @@ def _silence() -> None:
         os.dup2(null, stream)
 
 
-def _limit(limits: Limits) -> None:
+def _limit(cpu_seconds: float, memory: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_PROF, limits.cpu_seconds)
-    whole = int(limits.cpu_seconds) + 2
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+    whole = int(cpu_seconds) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))
-    resource.setrlimit(resource.RLIMIT_AS, (limits.memory_bytes, limits.memory_bytes))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -105,7 +112,7 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
             return
     elif not event.startswith(_FORBIDDEN):
         return
-    violations.events.append(event)
+    violations.append(event)
     raise PermissionError(f"{event} is not allowed here")
 
 

@@ -56,10 +56,11 @@ class BudgetSpent(BaseException):
 
 @dataclass
 class Coverage:
-    """Of one example: smallest number of functions passed through before each entity, and lines run per path."""
+    """Of one example: smallest number of functions passed through before each entity, lines run per path, processor seconds."""
 
     hops: dict[str, int] = field(default_factory=dict)
     lines: dict[str, set[int]] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 class Recorder:

@@ -1,0 +1,70 @@
+"""Reproducers of a package: examples that pass, and what each of them reaches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tasks.data.sources.synthetic import doctests
+from tasks.data.sources.synthetic.corpus import Corpus, digest
+from tasks.data.sources.synthetic.sandbox import Sandbox, violations
+from tasks.data.sources.synthetic.tracing import BudgetSpent, Coverage, Recorder
+
+MAX_DOCSTRINGS = 200
+MAX_EXAMPLES = 30
+MAX_LINES_RUN = 60_000
+DOCSTRING_SECONDS = 0.6
+EXAMPLE_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A reproducer: the examples to run in order, the last being the one checked, and what that one reaches."""
+
+    identity: str
+    module: str
+    examples: tuple[doctests.Example, ...]
+    coverage: Coverage
+
+
+def record(corpus: Corpus, seed: int, sandbox: Sandbox) -> Iterator[Unit]:
+    """Run docstrings once, each in a child of its own, and yield what can serve as a reproducer."""
+    chosen = sorted(corpus.docstrings, key=lambda docstring: digest(seed, "docstring", docstring.owner))[:MAX_DOCSTRINGS]
+    for docstring in chosen:
+        if sandbox.spent():
+            corpus.dropped["docstring not recorded in time"] += 1
+            continue
+        for index, coverage in _recorded(corpus, docstring, sandbox).items():
+            examples = doctests.reproducer(docstring, index)
+            if examples is not None and coverage.hops:
+                yield Unit(f"{docstring.owner}#{index}", docstring.module, examples, coverage)
+
+
+def _recorded(corpus: Corpus, docstring: doctests.Docstring, sandbox: Sandbox) -> dict[int, Coverage]:
+    def run() -> dict[int, Coverage]:
+        recorder = Recorder(corpus.paths, [function for function, _ in corpus.functions.values()], MAX_LINES_RUN)
+        return _run(docstring, corpus, recorder)
+
+    return sandbox.run(run, cpu_seconds=4 * DOCSTRING_SECONDS) or {}
+
+
+def _run(docstring: doctests.Docstring, corpus: Corpus, recorder: Recorder) -> dict[int, Coverage]:
+    """Coverage of the examples that pass and can be reported, by index; in the child."""
+    names = corpus.namespace(docstring.module)
+    begun = time.process_time()
+    found: dict[int, Coverage] = {}
+    for index, example in enumerate(docstring.examples[:MAX_EXAMPLES]):
+        started = time.process_time()
+        try:
+            with recorder.recording() as coverage:
+                outcome = doctests.run_example(example, names)
+        except BudgetSpent:
+            break
+        coverage.seconds = time.process_time() - started
+        if recorder.spent or time.process_time() - begun > DOCSTRING_SECONDS:
+            break
+        if outcome.passed and doctests.is_reportable(example) and coverage.seconds < EXAMPLE_SECONDS and not violations:
+            found[index] = coverage
+        violations.clear()
+    return found

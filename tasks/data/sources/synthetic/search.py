@@ -1,0 +1,220 @@
+"""The search for mutants that an example observes, spread over functions, kinds of fault and distances."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tasks.data.sources.synthetic import doctests, issues, patching
+from tasks.data.sources.synthetic.corpus import Corpus, digest
+from tasks.data.sources.synthetic.mutations import Mutant, Source, mutants
+from tasks.data.sources.synthetic.recording import Unit
+from tasks.data.sources.synthetic.sandbox import Sandbox, violations
+from tasks.data.sources.synthetic.symptoms import Mutated, is_trivial, symptom_of
+from tasks.data.sources.synthetic.tracing import Function, FunctionNode
+
+KEPT_PER_FUNCTION = 2
+KEPT_PER_EXAMPLE = 2
+ATTEMPTS_PER_FUNCTION = 7
+EXAMPLES_PER_MUTANT = 3
+SHARE_WITH_HOPS = 0.6
+CPU_SECONDS = 0.4
+
+
+@dataclass
+class Target:
+    """A function that some reproducer reaches, and what was tried on it so far.
+
+    ``direct`` are reproducers that call it themselves, ``indirect`` those that reach it through other functions of the
+    repository.
+    """
+
+    function: Function
+    node: FunctionNode
+    source: Source
+    direct: list[Unit] = field(default_factory=list)
+    indirect: list[Unit] = field(default_factory=list)
+    pending: list[Mutant] = field(default_factory=list)
+    attempts: int = 0
+    kept: int = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether more should be tried."""
+        return bool(self.pending) and self.kept < KEPT_PER_FUNCTION and self.attempts < ATTEMPTS_PER_FUNCTION
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A mutant that a reproducer observed, and what a user would write about it."""
+
+    function: Function
+    mutant: Mutant
+    text: str
+    unit: Unit
+    issue: str
+    symptom: issues.Symptom
+
+    @property
+    def hops(self) -> int:
+        """Functions of the repository between the example and the mutated one."""
+        return self.unit.coverage.hops[self.function.entity]
+
+
+class Dropped(Exception):
+    """The mutant cannot be used; the message is the reason that is counted."""
+
+
+class Search:
+    """Tries mutants one after another; the order depends on the seed and on earlier results alone."""
+
+    def __init__(self, corpus: Corpus, units: Iterable[Unit], seed: int, sandbox: Sandbox, timeout: float) -> None:
+        self.corpus = corpus
+        self.seed = seed
+        self.sandbox = sandbox
+        self.timeout = timeout
+        self.findings: list[Finding] = []
+        self.attempted: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
+        self._used: Counter[str] = Counter()
+        self._passes: dict[str, bool] = {}
+        self._queue = self._targets(units)
+
+    def _targets(self, units: Iterable[Unit]) -> list[Target]:
+        targets: dict[str, Target] = {}
+        for unit in units:
+            for entity, hops in unit.coverage.hops.items():
+                function, node = self.corpus.functions[entity]
+                target = targets.setdefault(entity, Target(function, node, self.corpus.sources[function.path]))
+                (target.indirect if hops else target.direct).append(unit)
+        for target in targets.values():
+            target.pending = self._mutants(target)
+        return sorted(targets.values(), key=lambda target: digest(self.seed, "function", target.function.entity))
+
+    def _mutants(self, target: Target) -> list[Mutant]:
+        lines: set[int] = set()
+        for unit in (*target.direct, *target.indirect):
+            lines |= unit.coverage.lines.get(target.function.path, set())
+        found = mutants(target.source, target.node, lines)
+        return sorted(found, key=lambda m: digest(self.seed, target.function.entity, m.kind, m.start, m.replacement))
+
+    def run(self, keep: int, attempts: int, report: Callable[[int, int], None]) -> None:
+        """Search until ``keep`` mutants are found, ``attempts`` are spent, or nothing is left to try."""
+        tried = 0
+        while self._queue and len(self.findings) < keep and tried < attempts and not self.sandbox.spent():
+            target = self._next()
+            if target.open:
+                tried += 1
+                self._attempt(target)
+                self._queue.append(target)
+                report(len(self.findings), tried)
+            if os.getppid() == 1:
+                break
+
+    @property
+    def _wants_hops(self) -> bool:
+        return sum(finding.hops > 0 for finding in self.findings) < SHARE_WITH_HOPS * (len(self.findings) + 1)
+
+    def _next(self) -> Target:
+        """The next function in the queue that suits the wanted share of hops; the first one, when none does."""
+        suits = (i for i, target in enumerate(self._queue) if (target.indirect if self._wants_hops else target.direct))
+        return self._queue.pop(next(suits, 0))
+
+    def _attempt(self, target: Target) -> None:
+        mutant = min(target.pending, key=lambda m: self.kept[m.kind])
+        target.pending.remove(mutant)
+        target.attempts += 1
+        self.attempted[mutant.kind] += 1
+        try:
+            finding = self._observe(target, mutant)
+        except Dropped as reason:
+            self.corpus.dropped[str(reason)] += 1
+            return
+        self.findings.append(finding)
+        target.kept += 1
+        self.kept[mutant.kind] += 1
+        self._used[finding.unit.identity] += 1
+
+    def _observe(self, target: Target, mutant: Mutant) -> Finding:
+        units = self._units(target, mutant)
+        if not units:
+            raise Dropped("no example left for the line")
+        text = mutant.apply(target.source.text)
+        mutated = Mutated(target.function, text, text.count("\n") - target.source.text.count("\n"))
+        unit, outcomes = self._first_failure(units, self._patch(target, mutated))
+        if not self._passes_untouched(unit):
+            raise Dropped("example fails without the fault")
+        if is_trivial(unit.examples[len(outcomes) - 1], outcomes[-1]):
+            raise Dropped("difference too small to report")
+        symptom = symptom_of(unit, outcomes, mutated, self.corpus)
+        issue = self._issue(symptom, digest(self.seed, target.function.entity, mutant.start, mutant.replacement))
+        return Finding(target.function, mutant, text, unit, issue, symptom)
+
+    def _units(self, target: Target, mutant: Mutant) -> list[Unit]:
+        """Reproducers that run the mutated line, first those at the distance that is wanted now."""
+        header = range(target.function.start, target.node.body[0].lineno)
+        path = target.function.path
+
+        def fits(unit: Unit) -> bool:
+            fresh = self._used[unit.identity] < KEPT_PER_EXAMPLE and self._passes.get(unit.identity, True)
+            return fresh and (mutant.line in header or mutant.line in unit.coverage.lines[path])
+
+        def chance(unit: Unit) -> str:
+            return digest(self.seed, unit.identity, target.function.entity, mutant.start)
+
+        groups = (target.indirect, target.direct) if self._wants_hops else (target.direct, target.indirect)
+        return [unit for group in groups for unit in sorted(filter(fits, group), key=chance)][:EXAMPLES_PER_MUTANT]
+
+    def _patch(self, target: Target, mutated: Mutated) -> Callable[[], None]:
+        """A function that, called in the child, puts the fault in place."""
+        try:
+            node = patching.mutated_node(mutated.text, target.function, mutated.lines_added)
+            if ast.dump(node) == ast.dump(target.node):
+                raise Dropped("same program")
+            filename = self.corpus.filenames[target.function.path]
+            code = patching.compiled(node, target.function, filename, patching.future_flags(target.source.tree))
+        except (SyntaxError, ValueError, RecursionError, patching.NotPatchable):
+            raise Dropped("not compiled") from None
+        live = self.corpus.live(target.function)
+        return lambda: patching.replace_function(live, code, node)
+
+    def _first_failure(self, units: list[Unit], patch: Callable[[], None]) -> tuple[Unit, list[doctests.Outcome]]:
+        def run() -> tuple[int, list[doctests.Outcome]] | str:
+            try:
+                patch()
+            except (patching.NotPatchable, ValueError):
+                return "function cannot be replaced"
+            for position, unit in enumerate(units):
+                outcomes = doctests.run_examples(unit.examples, self.corpus.namespace(unit.module))
+                if violations:
+                    return "touched the outside"
+                if not outcomes[-1].passed:
+                    return position, outcomes
+            return "not observed"
+
+        seconds = min(self.timeout, CPU_SECONDS + 2 * sum(unit.coverage.seconds for unit in units))
+        result = self.sandbox.run(run, seconds) or "hung or crashed"
+        if isinstance(result, str):
+            raise Dropped(result)
+        return units[result[0]], result[1]
+
+    def _passes_untouched(self, unit: Unit) -> bool:
+        """Whether the reproducer passes on the untouched package, twice, in a child like the mutant's."""
+
+        def run() -> bool:
+            done = [doctests.run_examples(unit.examples, self.corpus.namespace(unit.module)) for _ in range(2)]
+            return all(len(outcomes) == len(unit.examples) and outcomes[-1].passed for outcomes in done) and not violations
+
+        if unit.identity not in self._passes:
+            self._passes[unit.identity] = bool(self.sandbox.run(run, self.timeout))
+        return self._passes[unit.identity]
+
+    def _issue(self, symptom: issues.Symptom, key: str) -> str:
+        package = self.corpus.package
+        issue = issues.write_issue(symptom, package.repo.split("/")[0], package.version, key)
+        if issue is None:
+            raise Dropped("issue too long")
+        return issue
