@@ -136,16 +136,8 @@ def _environment(folder: str) -> dict[str, str]:
     project = str(Path(next(iter(tasks.__path__))).parent)
     paths = [project, *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
     single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
-    fixed = {
-        "PYTHONHASHSEED": "0",
-        "COLUMNS": "80",
-        "LINES": "24",
-        "TERM": "dumb",
-        "NO_COLOR": "1",
-        "TZ": "UTC",
-        "LC_ALL": "C.UTF-8",
-        "MPLBACKEND": "Agg",
-    }
+    terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
+    fixed = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
     home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
     return {**single, **terminal, **fixed, **home}
 

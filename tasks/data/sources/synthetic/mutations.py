@@ -208,9 +208,10 @@ def _comparison(node: ast.AST, scope: Scope, table: dict[str, str]) -> Iterator[
 
 
 def _guard_dropped(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    if isinstance(node, ast.If) and not node.orelse and len(node.body) <= 3 and not _is_elif(node, scope):
-        if isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
-            yield scope.drop(node)
+    if not isinstance(node, ast.If) or node.orelse or len(node.body) > 3 or _is_elif(node, scope):
+        return
+    if isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
+        yield scope.drop(node)
 
 
 def _is_elif(node: ast.If, scope: Scope) -> bool:
