@@ -1,8 +1,10 @@
 """Prefect flows: one short file per stage, ``pipeline.py`` for all of them; what they do lives in ``tasks``.
 
-Usage statistics of the libraries are off unless the environment says otherwise; set before any of them is imported.
+Set before any library is imported, unless the environment says otherwise: usage statistics are off, and Prefect never
+starts a temporary server of its own, because :mod:`flows.server` keeps one for all stages.
 """
 
 import os
 
 os.environ.setdefault("DO_NOT_TRACK", "true")
+os.environ.setdefault("PREFECT_SERVER_ALLOW_EPHEMERAL_MODE", "false")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from contextvars import copy_context
 from types import TracebackType
 from typing import cast
 from uuid import UUID
@@ -32,7 +33,8 @@ class StageProgress:
         self.total = 0
         self._artifact: UUID | None = None
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name=f"progress-{stage}", daemon=True)
+        # in the caller's context, which holds the address of the server
+        self._thread = threading.Thread(target=copy_context().run, args=(self._follow,), name=f"progress-{stage}", daemon=True)
         self._bar = _bar() if sys.stderr.isatty() else None
         self._task = self._bar.add_task(stage, total=None) if self._bar else None
         self._logged = (time.monotonic(), -1)

@@ -119,5 +119,4 @@ def _one_line_errors() -> None:
 
 def _unless_expected(record: logging.LogRecord) -> bool:
     error = record.exc_info[1] if record.exc_info else None
-    final = record.levelno >= logging.ERROR and "Finished in state" in record.getMessage()
-    return not (isinstance(error, FusesearchError) or final)
+    return not isinstance(error, FusesearchError) and "Finished in state Failed" not in record.getMessage()

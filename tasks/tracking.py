@@ -75,7 +75,7 @@ METRICS: dict[str, str] = {
     "scores": "episodes with a score",
     "errored": "episodes without a score because the infrastructure failed",
 }
-"""Names of the figures of an evaluated arm in MLflow and in ``metrics.json``; each is a share or a mean unless it says otherwise."""
+"""Figures of an evaluated arm, in MLflow and in ``metrics.json``; shares or means unless they say otherwise."""
 
 
 def tracking_uri() -> str:
@@ -144,6 +144,10 @@ class Run:
             return checkpoint.resolve().as_uri()
         self.client.log_artifacts(self.run_id, str(checkpoint), "checkpoint")
         return f"{self.client.get_run(self.run_id).info.artifact_uri}/checkpoint"
+
+    def log_on_reproduction(self, metrics: Mapping[str, Any]) -> None:
+        """Log figures on the parent run, where they stand beside all params and can be compared across reproductions."""
+        (self.parent or self).log(metrics)
 
     @contextmanager
     def arm(self, name: str) -> Iterator[Run]:

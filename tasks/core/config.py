@@ -61,7 +61,9 @@ class Mine(Section):
     per_repository: int = Field(60, ge=1, description="synthetic: pairs kept per repository at most")
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: mutants tried per repository at most")
     seconds_per_repository: float = Field(60.0, gt=0, description="synthetic: processor seconds per repository at most")
-    example_timeout_seconds: float = Field(3.0, gt=0, description="synthetic: processor seconds for the doctests of one mutant at most")
+    example_timeout_seconds: float = Field(
+        3.0, gt=0, description="synthetic: processor seconds for the doctests of one mutant at most"
+    )
     memory_mb: int = Field(2048, ge=64, description="synthetic: address-space limit of a doctest process beyond its start")
     workers: int = Field(2, ge=1, description="processes")
 

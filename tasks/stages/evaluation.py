@@ -48,7 +48,7 @@ def evaluate_arms(params: Params, scratch: Path, progress: Progress, on_arm: OnA
         aggregated = summary(aggregate(found.scores))
         if not aggregated["scores"]:
             raise InfrastructureError(f"evaluate: every episode of {arm} errored: {found.scores[0].error}")
-        write_jsonl(layout.TRAJECTORIES / f"{slug(arm)}.jsonl", found.trajectories)
+        write_jsonl(layout.TRAJECTORIES / f"{arm}.jsonl", found.trajectories)
         scores += found.scores
         figures[slug(arm)] = aggregated
         on_arm(arm, aggregated)

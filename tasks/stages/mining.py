@@ -29,7 +29,7 @@ def mine(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
         "pairs": len(mined.instances),
         "repositories": len({instance.repo for instance in mined.instances}),
         "skipped_packages": len(mined.table["skipped"]),
-        "multi_hop": sum(int(instance.provenance.get("hops", 0)) > 1 for instance in mined.instances),
+        "multi_hop": sum(int(instance.provenance.get("hops", 0)) > 0 for instance in mined.instances),
     }
 
 

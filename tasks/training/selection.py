@@ -57,7 +57,7 @@ def drop_table(judged: Iterable[Judged]) -> dict[str, int]:
 
 
 def plane(judged: Iterable[Judged]) -> list[dict[str, Any]]:
-    """One row per candidate in the plane of F1 and e (FuseSearch figure 3), for plots."""
+    """One row per scored candidate in the plane of F1 and e, for plots."""
     return [
         {
             "instance_id": row.trajectory.instance_id,
@@ -68,6 +68,7 @@ def plane(judged: Iterable[Judged]) -> list[dict[str, Any]]:
             "outcome": row.reason or "kept",
         }
         for row in judged
+        if row.score.error is None
     ]
 
 

@@ -20,7 +20,7 @@ from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.progress import Progress, silent
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import Journal
-from tasks.localizers.lexical import LexicalModel
+from tasks.localizers.lexical import LexicalModel, plan_for
 from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
 
@@ -126,7 +126,7 @@ class _Teacher:
         trajectory = await run_episode(
             candidate.instance,
             self._toolbox(candidate.instance.instance_id),
-            self._endpoint or LexicalModel(calls_per_turn=candidate.guidance),
+            self._endpoint or LexicalModel(candidate.guidance, plan_for(self.params.tools, agent)),
             agent,
             Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
             localizer="lexical" if self._endpoint is None else "fusesearch",

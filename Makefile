@@ -1,0 +1,62 @@
+# Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock.
+SHELL := /bin/bash
+PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+BIN := $(CURDIR)/.venv/bin
+STAMP := .venv/.complete
+SEEDS ?= 0 1 2
+export PATH := $(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help env test fast lint types format reproduce seeds base serve stop clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+env: $(STAMP) ## make .venv from the lock (nothing to do the second time)
+
+# torch comes first and through pip, so that a wheel for this machine that the user's pip settings point to is taken.
+$(STAMP): pyproject.toml requirements.lock
+	"$(PYTHON)" -c 'import sys; sys.exit(0 if sys.version_info[:2] in ((3, 11), (3, 12)) else "Python 3.11 or 3.12 is needed: make env PYTHON=/path/to/python3.12")'
+	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock torch uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev]'
+	touch $@
+
+test: env ## all tests that need no GPU
+	$(BIN)/pytest -n auto
+
+fast: env ## tests of seconds only: while working
+	$(BIN)/pytest -n auto -m "not slow and not gpu" tests/unit
+
+lint: env ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: env ## let ruff mend what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: env ## mypy
+	$(BIN)/mypy
+
+reproduce: env ## the whole pipeline: dvc repro, from mining to the report
+	$(BIN)/dvc repro
+	@echo "Report: artifacts/report/report.html. Runs: make serve"
+
+seeds: env ## the main comparison for three seeds (SEEDS="0 1 2"); data shared, training and evaluation repeated
+	$(BIN)/python -m flows.seeds $(SEEDS)
+
+base: env ## train the nano base checkpoint from scratch (its result is committed)
+	$(BIN)/dvc repro split
+	$(BIN)/python -m flows.base
+
+serve: env ## open the pages of Prefect and MLflow in the background
+	$(BIN)/python -m flows.server start
+
+stop: env ## stop both
+	$(BIN)/python -m flows.server stop
+
+clean: ## remove what reproductions made, but not the environment nor DVC's cache and remote
+	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop
+	-find .fusesearch -mindepth 1 -maxdepth 1 ! -name dvc-remote -exec rm -rf {} +
+	rm -rf data artifacts mlruns mlflow.db*

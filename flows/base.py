@@ -1,0 +1,46 @@
+"""Train the nano base checkpoint from scratch; ``make base``. Not a stage: its result is committed."""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from prefect import flow, task
+
+from flows.progress import StageProgress
+from flows.stage import ONCE, run_stage
+from tasks.core import layout
+from tasks.core.config import Params, Sft, load_params, parse_section
+from tasks.core.progress import finished, progress_dir, publish
+from tasks.core.storage import read_instances
+
+RECIPE = Path("experiments/nano/base.yaml")
+
+
+@task(name="train from random weights", **ONCE)
+def train(params: Params, recipe: dict[str, Any], progress: StageProgress) -> dict[str, Any]:
+    """Aimless episodes on the training repositories, never on held-out ones."""
+    from tasks.training.base import train_base
+
+    instances = [row for split in ("sft", "rl") for row in read_instances(layout.split_path(split))]
+    scratch = progress_dir("base", params, recipe, *(layout.split_path(split) for split in ("sft", "rl")))
+    section = parse_section(Sft, recipe["train"], source=f"{RECIPE}: train")
+
+    def log(row: dict[str, float]) -> None:
+        progress(int(row["step"]), int(row["steps"]))
+
+    figures = train_base(params, section, instances, layout.REPOS, scratch, recipe["per_instance"], log)
+    publish(scratch / "checkpoint", Path(params.model.base))
+    return figures
+
+
+@flow(name="base")
+def base_flow() -> dict[str, Any]:
+    """The sft and rl splits to ``experiments/nano/base``."""
+    with StageProgress("base") as progress:
+        figures = train(load_params(), yaml.safe_load(RECIPE.read_text(encoding="utf-8")), progress)
+    finished("base")
+    return figures
+
+
+if __name__ == "__main__":
+    run_stage(base_flow)
