@@ -241,9 +241,9 @@ def run_example(example: Example, names: dict[str, Any]) -> Outcome:
 def _future_flags(names: dict[str, Any]) -> int:
     flags = 0
     for name in __future__.all_feature_names:
-        feature = getattr(__future__, name)
+        feature: Any = getattr(__future__, name)
         if feature is not None and names.get(name) is feature:
-            flags |= int(feature.compiler_flag)
+            flags |= int(getattr(feature, "compiler_flag", 0))
     return flags
 
 

@@ -13,7 +13,131 @@ from dataclasses import dataclass
 
 MAX_ISSUE_CHARS = 900
 MAX_SHOWN_CHARS = 240
-_SHORT = 44
+_TITLE_CHARS = 44
+_SUBJECT_CHARS = 60
+_MESSAGE_CHARS = 160
+
+_TITLES = {
+    "value": (
+        "{subject} returns {got} instead of {want}",
+        "{subject} gives {got}, expected {want}",
+        "{subject} should be {want}, not {got}",
+        "Wrong result from {subject}",
+        "{called}: got {got}, should be {want}",
+        "{called} returns wrong result",
+    ),
+    "long value": (
+        "Wrong result from {called}",
+        "{called} returns a wrong result",
+        "Incorrect output of {subject}",
+        "{called} seems broken",
+        "Unexpected result with {called}",
+        "Bug in {called}?",
+    ),
+    "nothing": (
+        "{subject} returns nothing",
+        "No result from {subject}",
+        "{subject}: expected a result, got None",
+        "{called} returns None",
+    ),
+    "exception": (
+        "{exception} from {subject}",
+        "{called} raises {exception}",
+        "Unexpected {exception} in {called}",
+        "{subject} fails with {exception}",
+        "{exception}: {message}",
+        "{called} crashes: {exception}: {message}",
+    ),
+    "no exception": (
+        "{subject} does not raise {promised}",
+        "{called} should raise {promised}",
+        "Missing {promised} from {called}",
+        "No {promised} for {subject}",
+    ),
+    "other exception": (
+        "{called} raises the wrong error",
+        "Wrong error from {subject}",
+        "{subject}: misleading {exception}",
+    ),
+}
+_OPENINGS = {
+    "value": (
+        "",
+        "",
+        "To reproduce:",
+        "With {package}:",
+        "The following gives a wrong answer:",
+        "Example:",
+        "I noticed this today:",
+        "Using {package}, I ran",
+    ),
+    "exception": (
+        "",
+        "",
+        "This fails:",
+        "With {package} this crashes:",
+        "To reproduce:",
+        "I get an error from the following:",
+        "This used to work:",
+    ),
+}
+_RESULTS = {
+    "one line": (
+        "{got}",
+        "gives {got}",
+        "Output: {got}",
+        "returns {got}",
+        "I get {got}",
+    ),
+    "lines": (
+        "prints\n{got}",
+        "gives\n{got}",
+        "Output:\n{got}",
+        "Result:\n{got}",
+    ),
+    "nothing": (
+        "prints nothing.",
+        "There is no output.",
+        "The result is None.",
+    ),
+}
+_CLOSINGS = {
+    "one line": (
+        "Expected {want}",
+        "but it should be {want}",
+        "It should be {want}",
+        "The documentation says {want}",
+        "Correct would be {want}",
+        "I expected {want}",
+    ),
+    "lines": (
+        "Expected:\n{want}",
+        "but it should be\n{want}",
+        "The documentation says\n{want}",
+        "It should print\n{want}",
+        "I expected\n{want}",
+    ),
+    "after exception": (
+        "Expected {want}",
+        "It should return {want}",
+        "The documentation says {want}",
+        "Expected output: {want}",
+    ),
+    "no exception": (
+        "It should raise {promised}.",
+        "I expected {promised}.",
+        "Expected: {promised_line}",
+    ),
+    "other exception": (
+        "Expected: {promised_line}",
+        "It should say {promised_line}",
+        "The documentation says {promised_line}",
+    ),
+}
+_WRAPPERS = frozenset({
+    "print", "list", "sorted", "tuple", "set", "dict", "str", "repr", "len", "sum", "pprint", "round", "next", "type", "isinstance", "bool",
+    "float", "int", "max", "min", "iter", "frozenset", "pretty_print", "any", "all", "zip", "range", "enumerate",
+})  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -28,9 +152,10 @@ class TracebackEntry:
 
 @dataclass(frozen=True)
 class Symptom:
-    """What happened. ``statements`` end with the one that went wrong; ``want`` is empty when it should print nothing.
+    """What happened. ``statements`` end with the one that went wrong.
 
-    ``exception`` is the type raised, if any; ``wanted_exception`` the one its documentation promises, if any.
+    ``exception`` is the type raised, if any, with ``message``; ``promised`` the exception its documentation shows
+    (``Type: message``), if any; otherwise ``want`` is the output it shows and ``got`` the output there was.
     """
 
     imports: tuple[str, ...]
@@ -39,114 +164,79 @@ class Symptom:
     got: str
     exception: str | None = None
     message: str = ""
-    wanted_exception: str | None = None
+    promised: str = ""
     traceback: tuple[TracebackEntry, ...] = ()
 
+    @property
+    def promised_type(self) -> str:
+        """Name of the exception that was promised."""
+        return self.promised.split(":")[0].strip()
 
-def write_issue(symptom: Symptom, package: str, version: str, key: str) -> str | None:
-    """Title, blank line, body; at most ``MAX_ISSUE_CHARS`` characters, else None. ``key`` chooses the wording."""
-    choose = _Chooser(key)
-    title = _title(symptom, choose)
+
+def write_issue(symptom: Symptom, package: str, key: str) -> str | None:
+    """Title, blank line, body; at most ``MAX_ISSUE_CHARS`` characters, else None.
+
+    ``package`` is a name with a version; ``key`` chooses the wording.
+    """
+    words = _words(symptom, package)
+    choose = _Chooser(key, words)
     parts = [
-        _opening(symptom, choose, package, version),
-        _code(symptom, choose),
-        _result(symptom, choose),
-        _closing(symptom, choose),
+        choose(_OPENINGS["exception" if symptom.exception else "value"]),
+        _code(symptom, choose(("prompt", "prompt", "fence"))),
+        _traceback(symptom) if symptom.exception else choose(_RESULTS[_shape(words["got"])]),
+        _closing(symptom, words, choose),
     ]
-    text = f"{title}\n\n" + "\n".join(part for part in parts if part)
+    text = choose(_titles(symptom, words)) + "\n\n" + "\n".join(part for part in parts if part)
     return text if len(text) <= MAX_ISSUE_CHARS else None
 
 
-class _Chooser:
-    """Picks among wordings, the same way for the same key."""
+def _words(symptom: Symptom, package: str) -> dict[str, str]:
+    """What templates can speak of. ``called`` is a function or, for want of one, the expression."""
+    expression = _expression(symptom.statements[-1])
+    called = _called(symptom.statements)
+    subject = expression if expression and len(expression) <= _SUBJECT_CHARS else called or "this example"
+    return {
+        "package": package,
+        "subject": f"`{subject}`" if subject != "this example" else subject,
+        "called": f"`{called}`" if called else f"`{subject}`" if subject != "this example" else subject,
+        "got": _block(symptom.got),
+        "want": _block(symptom.want),
+        "exception": symptom.exception or "",
+        "message": _short(symptom.message, _SUBJECT_CHARS),
+        "promised": symptom.promised_type,
+        "promised_line": _short(symptom.promised, _MESSAGE_CHARS) or symptom.promised_type,
+    }
 
-    def __init__(self, key: str) -> None:
+
+class _Chooser:
+    """Picks among templates and fills them, the same way for the same key."""
+
+    def __init__(self, key: str, words: dict[str, str]) -> None:
         self._key = key
+        self._words = words
         self._count = 0
 
-    def __call__(self, options: Sequence[str]) -> str:
+    def __call__(self, templates: Sequence[str]) -> str:
         self._count += 1
         digest = hashlib.sha256(f"{self._key}:{self._count}".encode()).digest()
-        return options[int.from_bytes(digest[:4], "big") % len(options)]
+        return templates[int.from_bytes(digest[:4], "big") % len(templates)].format_map(self._words)
 
 
-def _title(symptom: Symptom, choose: _Chooser) -> str:
-    expression, called = _expression(symptom.statements[-1]), _called(symptom.statements[-1])
-    got, want = _inline(symptom.got), _inline(symptom.want)
-    subject = f"`{expression}`" if expression and len(expression) <= 60 else ""
+def _titles(symptom: Symptom, words: dict[str, str]) -> Sequence[str]:
     if symptom.exception:
-        return choose(_exception_titles(symptom, subject, called))
-    if symptom.wanted_exception:
-        return choose(_missing_exception_titles(symptom.wanted_exception, subject, called))
-    if not symptom.got.strip():
-        return choose(
-            [
-                f"{subject or called} returns nothing",
-                f"No result from {subject or called}",
-                f"{subject or called}: expected a result, got None",
-            ]
-        )
-    if subject and got and want:
-        return choose([f"{subject} returns {got} instead of {want}", f"{subject} gives {got}, expected {want}", f"Wrong result from {subject}",
-                       f"{subject} should be {want}, not {got}", f"{called}: got {got}, should be {want}", f"{called} returns wrong result"])  # fmt: skip
-    return choose([f"Wrong result from {called}", f"{called} returns a wrong result", f"Incorrect output of {subject or called}", f"{called} seems broken",
-                   f"Unexpected result with {called}", f"Bug in {called}?"])  # fmt: skip
+        if symptom.exception == symptom.promised_type:
+            return _TITLES["other exception"]
+        return _TITLES["exception"] if words["message"] else _TITLES["exception"][:4]
+    if symptom.promised:
+        return _TITLES["no exception"]
+    if not words["got"]:
+        return _TITLES["nothing"]
+    short = all(_short(words[name], _TITLE_CHARS) for name in ("got", "want"))
+    return _TITLES["value" if short and words["subject"] != "this example" else "long value"]
 
 
-def _exception_titles(symptom: Symptom, subject: str, called: str) -> list[str]:
-    name = symptom.exception or ""
-    message = _inline(symptom.message, 60)
-    titles = [
-        f"{name} from {subject or called}",
-        f"{called} raises {name}",
-        f"Unexpected {name} in {called}",
-        f"{subject or called} fails with {name}",
-    ]
-    if message:
-        titles += [f"{name}: {message}", f"{called} crashes: {name}: {message}"]
-    return titles
-
-
-def _missing_exception_titles(wanted: str, subject: str, called: str) -> list[str]:
-    return [
-        f"{subject or called} does not raise {wanted}",
-        f"{called} should raise {wanted}",
-        f"Missing {wanted} from {called}",
-        f"No {wanted} for {subject or called}",
-    ]
-
-
-def _opening(symptom: Symptom, choose: _Chooser, package: str, version: str) -> str:
-    name = f"{package} {version}"
-    if symptom.exception:
-        return choose(
-            [
-                "",
-                "",
-                "This fails:",
-                f"With {name} this crashes:",
-                "To reproduce:",
-                "I get an error from the following:",
-                "This used to work:",
-            ]
-        )
-    return choose(
-        [
-            "",
-            "",
-            "To reproduce:",
-            f"With {name}:",
-            "The following gives a wrong answer:",
-            "Example:",
-            "I noticed this today:",
-            f"Using {name}, I ran",
-        ]
-    )
-
-
-def _code(symptom: Symptom, choose: _Chooser) -> str:
+def _code(symptom: Symptom, style: str) -> str:
     lines = [*symptom.imports, *symptom.statements]
-    style = choose(["prompt", "prompt", "fence"])
     if style == "prompt":
         return "\n".join(_prompted(statement) for statement in lines)
     return "```python\n" + "\n".join(lines) + "\n```"
@@ -157,15 +247,8 @@ def _prompted(statement: str) -> str:
     return "\n".join([f">>> {first}", *(f"... {line}" for line in rest)])
 
 
-def _result(symptom: Symptom, choose: _Chooser) -> str:
-    if symptom.exception:
-        return _traceback(symptom)
-    got = _block(symptom.got)
-    if not got:
-        return choose(["prints nothing.", "There is no output.", "The result is None."])
-    if "\n" in got:
-        return choose(["prints", "gives", "Output:", "Result:"]) + "\n" + got
-    return choose([got, f"gives {got}", f"Output: {got}", f"returns {got}", f"I get {got}"])
+def _shape(text: str) -> str:
+    return "nothing" if not text else "lines" if "\n" in text else "one line"
 
 
 def _traceback(symptom: Symptom) -> str:
@@ -174,81 +257,65 @@ def _traceback(symptom: Symptom) -> str:
         lines.append(f'  File "{entry.path}", line {entry.line}, in {entry.name}')
         if entry.code:
             lines.append(f"    {entry.code}")
-    message = _inline(symptom.message, 160)
+    message = symptom.message.strip().split("\n")[0][:_MESSAGE_CHARS]
     return "\n".join([*lines, f"{symptom.exception}: {message}" if message else symptom.exception or ""])
 
 
-def _closing(symptom: Symptom, choose: _Chooser) -> str:
-    if symptom.wanted_exception:
-        return choose(
-            [
-                f"It should raise {symptom.wanted_exception}.",
-                f"I expected {symptom.wanted_exception}.",
-                f"Expected: {symptom.wanted_exception}",
-            ]
-        )
-    want = _block(symptom.want)
-    if not want:
-        return choose(["", "", "It should just work.", "No error expected here."])
-    if "\n" in want:
-        return choose(["Expected:", "but it should be", "The documentation says", "It should print", "I expected"]) + "\n" + want
-    if symptom.exception:
-        return choose(
-            [f"Expected {want}", f"It should return {want}", f"The documentation says {want}", f"Expected output: {want}"]
-        )
-    return choose([f"Expected {want}", f"but it should be {want}", f"It should be {want}", f"The documentation says {want}", f"Correct would be {want}",
-                   f"I expected {want}"])  # fmt: skip
+def _closing(symptom: Symptom, words: dict[str, str], choose: _Chooser) -> str:
+    if symptom.promised:
+        return choose(_CLOSINGS["other exception" if symptom.exception == symptom.promised_type else "no exception"])
+    shape = _shape(words["want"])
+    if shape == "nothing":
+        return ""
+    return choose(_CLOSINGS["after exception" if symptom.exception and shape == "one line" else shape])
 
 
 def _block(text: str) -> str:
-    text = text.rstrip("\n")
-    shown = text if text.startswith(" ") and "\n" in text else text.strip()
-    shown = shown.replace("<BLANKLINE>", "")
+    """Output as shown: indentation of the first line kept where there are several, cut when it is long."""
+    text = text.replace("<BLANKLINE>", "").rstrip()
+    shown = text if "\n" in text else text.strip()
     return shown if len(shown) <= MAX_SHOWN_CHARS else shown[:MAX_SHOWN_CHARS] + "..."
 
 
-def _inline(text: str, limit: int = _SHORT) -> str:
+def _short(text: str, limit: int) -> str:
+    """The text when it fits on a line of a title, else nothing."""
     text = text.strip()
     return text if "\n" not in text and len(text) <= limit else ""
 
 
 def _expression(statement: str) -> str:
-    """The statement when it is one line, without ``print`` around it."""
-    node = _only_expression(statement)
-    if (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and node.func.id == "print"
-        and len(node.args) == 1
-        and not node.keywords
-    ):
-        return ast.get_source_segment(statement, node.args[0]) or statement
-    return statement.strip() if node is not None and "\n" not in statement else ""
-
-
-def _only_expression(statement: str) -> ast.expr | None:
+    """The statement when it is an expression on one line, without ``print`` around it."""
     try:
         body = ast.parse(statement).body
     except SyntaxError:
-        return None
-    return body[0].value if len(body) == 1 and isinstance(body[0], ast.Expr) else None
+        return ""
+    if len(body) != 1 or not isinstance(body[0], ast.Expr) or "\n" in statement.strip():
+        return ""
+    node = body[0].value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print" and len(node.args) == 1:
+        node = node.args[0]
+    return ast.get_source_segment(statement, node) or ""
 
 
-def _called(statement: str) -> str:
-    """What the statement is about: the outermost call that is not just a wrapper, or "this example"."""
+def _called(statements: Sequence[str]) -> str:
+    """The function the last statement is about: its outermost call that is no mere wrapper, or that of an earlier statement
+    that made the name it shows."""
     try:
-        calls = [node for node in ast.walk(ast.parse(statement)) if isinstance(node, ast.Call)]
+        trees = [ast.parse(statement) for statement in statements]
     except SyntaxError:
-        calls = []
-    for call in calls:
-        name = _dotted(call.func)
-        if name and name not in _WRAPPERS:
-            return f"`{name}`"
-    return "this example"
+        return ""
+    wanted = {node.id for node in ast.walk(trees[-1]) if isinstance(node, ast.Name)}
+    for position, tree in enumerate(reversed(trees)):
+        made = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+        name = _outermost_call(tree) if position == 0 or made & wanted else ""
+        if name:
+            return name
+    return ""
 
 
-_WRAPPERS = frozenset({"print", "list", "sorted", "tuple", "set", "dict", "str", "repr", "len", "sum", "pprint", "round", "next", "type", "isinstance", "bool",
-                       "float", "int", "max", "min", "iter", "frozenset", "pretty_print", "any", "all", "zip", "range", "enumerate"})  # fmt: skip
+def _outermost_call(tree: ast.AST) -> str:
+    names = (_dotted(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return next((name for name in names if name and name not in _WRAPPERS), "")
 
 
 def _dotted(node: ast.expr) -> str:

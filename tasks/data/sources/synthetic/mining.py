@@ -90,7 +90,8 @@ def _run_worker(package: Package, config: Mine, seed: int, repos_dir: Path, on_p
     with tempfile.TemporaryDirectory(prefix="fusesearch-mine-") as folder:
         process = subprocess.Popen(
             [sys.executable, "-m", "tasks.data.sources.synthetic.worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=folder, env=_environment(folder),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, cwd=folder, env=_environment(folder),
         )  # fmt: skip
         watchdog = threading.Timer(20 * config.seconds_per_repository + 60, process.kill)
         watchdog.start()

@@ -214,7 +214,7 @@ class Search:
 
     def _issue(self, symptom: issues.Symptom, key: str) -> str:
         package = self.corpus.package
-        issue = issues.write_issue(symptom, package.repo.split("/")[0], package.version, key)
+        issue = issues.write_issue(symptom, f"{package.repo.split('/')[0]} {package.version}", key)
         if issue is None:
             raise Dropped("issue too long")
         return issue

@@ -43,7 +43,7 @@ def symptom_of(unit: Unit, outcomes: Sequence[doctests.Outcome], mutated: Mutate
         got="" if outcome.exception else outcome.got,
         exception=outcome.exception,
         message=outcome.message,
-        wanted_exception=promised.split(":")[0].strip() if promised else None,
+        promised=(promised or "").strip().split("\n")[0],
         traceback=tuple(_traceback(outcome, mutated, corpus)),
     )
 
