@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from tasks.localizers.lexical.stopwords import COMMON_NAMES, STOPWORDS
+from tasks.localizers.lexical.stopwords import COMMON_NAMES, FILE_ENDINGS, STOPWORDS
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 _FRAME = re.compile(r'File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<name>[\w<>.]+))?')
@@ -21,7 +21,7 @@ _PYTEST_FRAME = re.compile(
 _BLOB = re.compile(r"/blob/[^/\s]+/(?P<path>[\w./-]+\.py)(?:#L(?P<line>\d+))?")
 _PATH = re.compile(r"(?<![\w.:/\\-])(?:[\w.-]+[/\\])*[\w-]+\.py\b")
 _URL = re.compile(r"https?://\S+")
-_CALL = re.compile(rf"(?P<name>(?:{IDENTIFIER}\.)*{IDENTIFIER})\s?\(")
+_CALL = re.compile(rf"(?P<name>(?:{IDENTIFIER}\.)*{IDENTIFIER})\(")
 _DOTTED = re.compile(rf"(?<![\w./\\@-])(?:{IDENTIFIER}\.)+{IDENTIFIER}(?![\w/\\])")
 _WORDLIKE = re.compile(rf"(?<![\w/\\]){IDENTIFIER}")
 _BACKTICK = re.compile(r"(?<!`)`{1,2}(?!`)([^`\n]+)`{1,2}")
@@ -37,6 +37,7 @@ _MESSAGE = re.compile(r"^(?:E\s+)?[\w.]*(?:Error|Exception|Warning): (?P<message
 _QUOTED = re.compile(r"[\"“']([A-Za-z][^\"“”'\n]{7,60})[\"”']")
 _CODE_LINE = re.compile(r"^(?:>>>|\.\.\.) ?(.*)$", re.M)
 _FENCE = re.compile(r"^(?:```|~~~).*?$(.*?)^(?:```|~~~)\s*$", re.M | re.S)
+_STANDARD_LIBRARY = re.compile(r"[Ll]ib/(?:python[\d.]+/)?(?!site-packages|dist-packages|python)[^/]+\.py$|^<|pluggy")
 _COMMENT = re.compile(r"<!--.*?-->", re.S)
 _OPTION = re.compile(r"(?<![\w-])--?([a-z][a-z0-9]+(?:-[a-z0-9]+)*)")
 _HYPHENATED = re.compile(r"(?<![\w-])[a-z]+(?:-[a-z]+)+(?![\w-])")
@@ -75,11 +76,11 @@ class Clues:
 def draw_clues(issue: str) -> Clues:
     """Clues of an issue text; an empty text gives none."""
     text = _COMMENT.sub("", issue)
-    frames = _frames(text)
+    frames = frames_of(text)
     return Clues(
         frames=frames,
         paths=_paths(text, frames),
-        modules=_modules(text),
+        modules=modules_of(text),
         names=_names(text, frames),
         phrases=_phrases(text),
         words=_words(text),
@@ -91,10 +92,22 @@ def subwords(text: str) -> list[str]:
     return [part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text)]
 
 
-def _frames(text: str) -> list[Frame]:
+def stem(word: str) -> str:
+    """A word without its most frequent English endings, as a prefix to search for."""
+    if "-" in word or len(word) < 5:
+        return word
+    for ending in ("ations", "ation", "ings", "ing", "ions", "ion", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word
+
+
+def frames_of(text: str) -> list[Frame]:
+    """Traceback frames in order, outermost first; those of the standard library and of plugin machinery are left out."""
     found = [*_FRAME.finditer(text), *_PYTEST_FRAME.finditer(text)]
     found.sort(key=lambda match: match.start())
-    return [Frame(m["path"].replace("\\", "/"), int(m["line"]), m["name"]) for m in found]
+    frames = [Frame(m["path"].replace("\\", "/"), int(m["line"]), m["name"]) for m in found]
+    return [frame for frame in frames if not _STANDARD_LIBRARY.search(frame.path)]
 
 
 def _paths(text: str, frames: list[Frame]) -> list[tuple[str, int | None]]:
@@ -103,10 +116,13 @@ def _paths(text: str, frames: list[Frame]) -> list[tuple[str, int | None]]:
     in_frames = {frame.path for frame in frames}
     plain = (m.group().replace("\\", "/").lstrip("./") for m in _PATH.finditer(_URL.sub(" ", text)))
     found += [(path, None) for path in plain if path not in in_frames]
-    return list(dict.fromkeys(found))
+    telling = [
+        (path, line) for path, line in found if not re.search(r"(^|/)(test_[^/]*|__init__|setup|conftest)\.py$", path) or line
+    ]
+    return list(dict.fromkeys(telling))
 
 
-def _modules(text: str) -> list[str]:
+def modules_of(text: str) -> list[str]:
     """Dotted modules of import statements and of dotted names, in order."""
     modules = [m["module"] or m["plain"] for m in _IMPORT.finditer(text)]
     modules += [m.group().rpartition(".")[0] for m in _DOTTED.finditer(_URL.sub(" ", text))]
@@ -137,7 +153,7 @@ def _names(text: str, frames: list[Frame]) -> list[Name]:
 def _mentions(text: str, frames: list[Frame]) -> list[tuple[str, float]]:
     """(dotted name, weight) of every mention that looks like code, the most telling kind first."""
     found: list[tuple[str, float]] = []
-    named = [frame.name.rpartition(".")[2] for frame in frames if frame.name]
+    named = [frame.name.rpartition(".")[2] for frame in frames if frame.name and frame.name[0] != "<"]
     found += [(name, 3.0 + (5.0 if i == 0 else 0.0)) for i, name in enumerate(reversed(named[-4:]))]
     for i, line in enumerate(reversed(_CODE_LINE.findall(text)[-6:])):
         found += [(name, 6.0 if i == 0 else 2.0) for name in _calls(line)]
@@ -165,9 +181,7 @@ def _code_names(span: str) -> list[str]:
 
 def _identifiers(text: str) -> list[str]:
     """Dotted, snake_case, CamelCase and called names of running text."""
-    dotted = [
-        m.group() for m in _DOTTED.finditer(text) if not m.group().endswith((".py", ".com", ".org", ".txt", ".toml", ".ini"))
-    ]
+    dotted = [m.group() for m in _DOTTED.finditer(text) if m.group().rpartition(".")[2] not in FILE_ENDINGS]
     covered = {part for name in dotted for part in name.split(".")}
     plain = [m.group() for m in _WORDLIKE.finditer(text)]
     return dotted + [name for name in plain if name not in covered and _looks_like_code(name)] + _calls(text)
@@ -208,5 +222,5 @@ def _words(text: str) -> list[tuple[str, float]]:
             weights[option] += weight
         for word in re.findall(r"[A-Za-z][A-Za-z]{3,}", part):
             if word.lower() not in STOPWORDS and not _is_noise(word):
-                weights[word.lower()] += weight
+                weights[stem(word.lower())] += weight
     return sorted(((word, min(weight, 6.0)) for word, weight in weights.items()), key=lambda pair: -pair[1])

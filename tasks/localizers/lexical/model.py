@@ -8,6 +8,7 @@ from typing import Any
 from tasks.agents.models.base import Completion, Message, Sampling
 from tasks.agents.parsing import format_answer, format_calls, parse_turn
 from tasks.localizers.lexical.clues import draw_clues
+from tasks.localizers.lexical.compact import Compact
 from tasks.localizers.lexical.evidence import Call, Evidence, call_key
 from tasks.localizers.lexical.plan import FULL, Plan
 from tasks.localizers.lexical.ranking import Ranking, answer_of
@@ -39,7 +40,12 @@ class LexicalModel:
         """The next assistant message as text."""
         issue = next((message.content for message in messages if message.role == "user"), "")
         spoken = sum(message.role == "assistant" for message in messages)
-        ranking = Ranking(draw_clues(issue), Evidence.of(calls_of(messages)))
+        evidence = Evidence.of(calls_of(messages))
+        if self.plan.compact:
+            compact = Compact(issue, evidence, self.plan)
+            chosen = compact.next_steps(spoken, self.calls_per_turn) if spoken < self.plan.turns - 1 else []
+            return format_calls(chosen) if chosen else format_answer(compact.answer())
+        ranking = Ranking(draw_clues(issue), evidence)
         steps = next_steps(ranking, self.plan, spoken)[: self.calls_per_turn] if spoken < self.plan.turns - 1 else []
         return format_calls(steps) if steps else format_answer(answer_of(ranking, self.plan.functions, 0.6))
 

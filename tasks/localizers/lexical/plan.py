@@ -13,6 +13,7 @@ TIGHT_OUTPUT_CHARS = 4000
 class Plan:
     """Budgets of one episode. Counts are calls or entries at most."""
 
+    compact: bool  # the policy for tight limits
     turns: int  # assistant messages, the answer included
     names: int  # identifiers whose definition is looked up
     group: int  # identifiers looked up by one call
@@ -25,8 +26,12 @@ class Plan:
     functions: int  # functions answered
 
 
-COMPACT = Plan(turns=4, names=4, group=1, paths=1, words=0, outlines=0, reads=2, read_lines=20, follows=4, functions=2)
-FULL = Plan(turns=5, names=8, group=4, paths=4, words=12, outlines=3, reads=3, read_lines=60, follows=6, functions=2)
+COMPACT = Plan(
+    compact=True, turns=4, names=4, group=1, paths=1, words=0, outlines=0, reads=2, read_lines=14, follows=4, functions=2
+)
+FULL = Plan(
+    compact=False, turns=5, names=8, group=4, paths=4, words=12, outlines=3, reads=3, read_lines=60, follows=6, functions=2
+)
 
 
 def plan_for(tools: Tools, agent: Agent) -> Plan:

@@ -13,10 +13,12 @@ from collections import defaultdict
 
 from tasks.core.schema import Answer, Location
 from tasks.localizers.lexical.callees import callees
-from tasks.localizers.lexical.clues import Clues, Frame, Name, subwords
-from tasks.localizers.lexical.evidence import Call, Definition, Evidence
+from tasks.localizers.lexical.clues import Clues, Frame, Name, stem, subwords
+from tasks.localizers.lexical.evidence import Call, Definition, Evidence, relative
 
 FRAME_SCORES = (10.0, 4.0, 3.0, 2.0)
+OUTLINE = r"^\s*(async def|def|class) "
+NAME_CAP = 8.0
 SIZE = "def "
 CALLEE_SHARE = 0.6
 NOT_SOURCE = re.compile(
@@ -31,6 +33,7 @@ class Ranking:
         self.clues = clues
         self.evidence = evidence
         self.owners = {name.text: name.owner for name in clues.names}
+        self.outlined = [relative(str(c.arguments["path"])) for c in evidence.calls if c.arguments.get("pattern") == OUTLINE]
         self.functions = self._function_scores()
         self.files = self._file_scores()
 
@@ -50,6 +53,9 @@ class Ranking:
         for i, frame in enumerate(reversed(self.clues.frames)):
             if (place := self._at(frame)) is not None:
                 scores[place] += FRAME_SCORES[min(i, len(FRAME_SCORES) - 1)]
+        for mentioned, line in self.clues.paths:
+            if line and (place := self._around(mentioned, line)) is not None:
+                scores[place] += FRAME_SCORES[1]
         for score, definition in self._called(dict(scores)):
             scores[definition] = max(scores[definition], score)
         for definition, score in self._worded().items():
@@ -63,7 +69,7 @@ class Ranking:
             definitions = [d for d in self.evidence.defined(name.text) if not NOT_SOURCE.search(d.path)]
             for definition in definitions:
                 fit = 2.0 if self._fits(name, definition) else 1.0
-                found.append((name.weight * fit / (1 + math.log(len(definitions))), definition))
+                found.append((min(name.weight, NAME_CAP) * fit / (1 + math.log(len(definitions))), definition))
         return found
 
     def _fits(self, name: Name, definition: Definition) -> bool:
@@ -77,11 +83,18 @@ class Ranking:
     def _at(self, frame: Frame) -> Definition | None:
         """The seen definition a traceback frame lies in."""
         if not frame.name or frame.name.startswith("<"):
-            return None
+            return self._around(frame.path, frame.line)
         name = frame.name.rpartition(".")[2]
         here = [d for d in self.evidence.defined(name) if same_file(frame.path, d.path) and not d.is_class]
         above = [d for d in here if d.line <= frame.line]
         return max(above, key=lambda d: d.line) if above else (here[0] if here else None)
+
+    def _around(self, mentioned: str, line: int) -> Definition | None:
+        """The outermost definition around a line, in a file whose definitions were listed."""
+        for path in self.outlined:
+            if same_file(mentioned, path):
+                return next((d for d in reversed(outermost(self.evidence, path)) if d.line <= line), None)
+        return None
 
     def _called(self, scores: dict[Definition, float]) -> list[tuple[float, Definition]]:
         """Definitions called in the bodies that were read, by the score of the caller."""
@@ -105,7 +118,7 @@ class Ranking:
         scores = {}
         for definition, words in inside.items():
             known = [weights[word] / (1 + math.log(spread[word])) for word in words if word in weights]
-            named = [weights.get(part, 0.0) for part in set(subwords(definition.name))]
+            named = [weights.get(part, 0.0) for part in set(map(stem, subwords(definition.name)))]
             scores[definition] = 0.5 * sum(known) + 0.5 * sum(named)
         return scores
 
@@ -143,10 +156,10 @@ class Ranking:
                 score = max(score, FRAME_SCORES[min(i, len(FRAME_SCORES) - 1)] / 2)
         score += sum(4.0 for mentioned, _ in self.clues.paths if same_file(mentioned, path))
         weights = dict(self.clues.words)
-        stem = path.removesuffix(".py").rpartition("/")[2]
+        base = path.removesuffix(".py").rpartition("/")[2]
         modules = {part for module in self.clues.modules for part in module.split(".")}
-        score += 2.0 * (stem in modules and stem != "__init__")
-        return score + sum(weights.get(part, 0.0) * 0.7 for part in set(subwords(stem)))
+        score += 2.0 * (base in modules and base != "__init__")
+        return score + sum(weights.get(part, 0.0) * 0.7 for part in set(map(stem, subwords(base))))
 
 
 def words_of_functions(evidence: Evidence) -> dict[Definition, set[str]]:
@@ -159,7 +172,7 @@ def words_of_functions(evidence: Evidence) -> dict[Definition, set[str]]:
             index = bisect_right(starts, number) - 1
             if index >= 0 and not spans[index].is_class:
                 words = {word.lower() for word in re.findall(r"[A-Za-z_]\w+", text)}
-                found.setdefault(spans[index], set()).update(words, *map(subwords, words))
+                found.setdefault(spans[index], set()).update(words, *(map(stem, subwords(word)) for word in words))
     return found
 
 

@@ -9,12 +9,11 @@ from tasks.localizers.lexical.callees import callees, docstring_open
 from tasks.localizers.lexical.clues import Clues
 from tasks.localizers.lexical.evidence import ROOT, Definition, Evidence
 from tasks.localizers.lexical.plan import Plan
-from tasks.localizers.lexical.ranking import SIZE, Ranking
+from tasks.localizers.lexical.ranking import OUTLINE, SIZE, Ranking
 
 Step = tuple[str, dict[str, Any]]
 
 COUNT_FUNCTIONS: Step = ("grep", {"pattern": SIZE, "glob": "*.py", "output_mode": "count"})
-OUTLINE = r"^\s*(async def|def|class) "
 
 
 def locate(clues: Clues, plan: Plan) -> list[Step]:

@@ -1,0 +1,164 @@
+"""The policy for tight limits: few, short, regular episodes that a small student can learn from.
+
+Turn 1 looks up the innermost traceback frame, or the function the failing statement calls and the statement itself;
+turn 2 finds the class of a method and reads the code; turn 3 looks up what that code calls; then it answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tasks.core.schema import Answer, Location
+from tasks.localizers.lexical.callees import callees, code_lines
+from tasks.localizers.lexical.clues import Frame, frames_of, modules_of
+from tasks.localizers.lexical.evidence import Definition, Evidence, call_key
+from tasks.localizers.lexical.example import Mention, mentions_of, statement_pattern, statements_of
+from tasks.localizers.lexical.plan import Plan
+from tasks.localizers.lexical.steps import Step, find_definitions, grep, read
+
+LINES_BEFORE_FRAME = 6
+WRAPPER_LINES = 4
+CLASSES = "^class "
+
+
+@dataclass
+class Compact:
+    """What the issue says and what was seen, and from that what to ask next and what to answer."""
+
+    issue: str
+    evidence: Evidence
+    plan: Plan
+    frames: list[Frame] = field(init=False)
+    mentions: list[Mention] = field(init=False)
+    pattern: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        statements = statements_of(self.issue)
+        self.frames = [frame for frame in reversed(frames_of(self.issue)) if frame.name and frame.name[0] != "<"]
+        self.mentions = mentions_of(statements)
+        self.pattern = statement_pattern(statements[-1]) if statements else ""
+
+    def next_steps(self, turn: int, calls: int) -> list[Step]:
+        """Up to ``calls`` calls worth making in this turn (from 0), best first; none when it is time to answer."""
+        phases = [self._locate, self._inspect, self._follow]
+        order = [0, 0, 1, 1] if calls == 1 else [0, 1, 2]
+        if turn >= len(order):
+            return []
+        steps = self._unasked(phases[order[turn]]())
+        if not steps and order[turn] < 2:
+            steps = self._unasked(phases[order[turn] + 1]())
+        return steps[:calls]
+
+    def answer(self) -> Answer:
+        """The best definition; with it the one function it merely wraps; else the best file."""
+        if self.target is None:
+            paths = [path for path in self._statement_lines if path.endswith(".py")]
+            return Answer(modify=[Location(path=path) for path in paths[:1]])
+        chosen = [self.target, *self._wrapped(self.target)]
+        return Answer(modify=[Location(path=d.path, function=self._name(d)) for d in chosen])
+
+    def _unasked(self, steps: list[Step]) -> list[Step]:
+        asked = self.evidence.asked
+        return list({call_key(*step): step for step in steps if call_key(*step) not in asked}.values())
+
+    # Turn 1
+
+    def _locate(self) -> list[Step]:
+        frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames]
+        names = find_definitions([mention.name for mention in self.mentions[: self.plan.names]], 1)
+        statement = [grep(self.pattern)] if self.pattern else []
+        return [*frames[:2], *names[:1], *statement, *names[1:]] if frames else [*names[:1], *statement, *names[1:]]
+
+    # Turn 2
+
+    def _inspect(self) -> list[Step]:
+        steps: list[Step] = []
+        for definition in self._candidates[: self.plan.reads]:
+            if definition.indent and not self._class_of(definition):
+                steps.append(grep(CLASSES, definition.path))
+            steps.append(self._read(definition))
+        if not self._candidates:
+            steps += [read(path, max(1, line - self.plan.read_lines + 1), line) for path, line in self._statement_lines.items()]
+        return steps
+
+    def _read(self, definition: Definition) -> Step:
+        """The lines around a frame; the code below the example in a docstring; else the definition from its first line."""
+        lines = self.plan.read_lines
+        for frame in self.frames:
+            if frame.path == definition.path and frame.name == definition.name and frame.line >= definition.line:
+                start = max(definition.line, frame.line - LINES_BEFORE_FRAME)
+                return read(definition.path, start, start + lines - 1)
+        example = self._statement_lines.get(definition.path, 0)
+        start = example + 1 if definition.line < example < definition.line + 100 else definition.line
+        return read(definition.path, start, start + lines - 1)
+
+    # Turn 3
+
+    def _follow(self) -> list[Step]:
+        if self.target is None or self.frames:
+            return []
+        names = [name for name in callees(self.evidence, self.target) if not self.evidence.defined(name)]
+        return find_definitions(names[: self.plan.follows], 1)
+
+    # What was seen
+
+    @cached_property
+    def target(self) -> Definition | None:
+        """The definition that fits best."""
+        return self._candidates[0] if self._candidates else None
+
+    @cached_property
+    def _candidates(self) -> list[Definition]:
+        """Definitions of the frames, innermost first, then of the names the example calls, then those above the statement."""
+        found = [self._at(frame) for frame in self.frames]
+        found += [self._best(mention) for mention in self.mentions]
+        for path, line in self._statement_lines.items():
+            above = [d for d in self.evidence.definitions if d.path == path and d.line < line and not d.is_class]
+            found += sorted(above, key=lambda d: -d.line)[:1]
+        return list(dict.fromkeys(d for d in found if d is not None))
+
+    def _at(self, frame: Frame) -> Definition | None:
+        above = [d for d in self.evidence.defined(frame.name or "") if d.path == frame.path and d.line <= frame.line]
+        return max(above, key=lambda d: d.line, default=None)
+
+    def _best(self, mention: Mention) -> Definition | None:
+        """Of several definitions of a name the one with the example, else in its owner, else in an imported module."""
+        found = [d for d in self.evidence.defined(mention.name) if not d.is_class]
+        return max(found, key=lambda d: self._fit(d, mention), default=None)
+
+    def _fit(self, definition: Definition, mention: Mention) -> tuple[bool, bool, bool, int]:
+        example = self._statement_lines.get(definition.path, 0)
+        stem = definition.path.removesuffix(".py").rpartition("/")[2]
+        used = {part for module in modules_of(self.issue) for part in module.split(".")} | {mention.owner}
+        owned = bool(mention.owner) and self._class_of(definition) == mention.owner
+        return owned, definition.line < example, stem in used, definition.line if definition.line < example else -definition.line
+
+    @cached_property
+    def _statement_lines(self) -> dict[str, int]:
+        """First line of each file that holds the failing statement."""
+        lines: dict[str, int] = {}
+        for path, line in self.evidence.matches.get(call_key(*grep(self.pattern)), []):
+            lines.setdefault(path, line)
+        return lines
+
+    def _class_of(self, definition: Definition) -> str | None:
+        """The class around a method: the nearest one seen above, or the owner the issue names."""
+        qualified = self.evidence.qualified(definition)
+        if "." in qualified:
+            return qualified.rpartition(".")[0]
+        owner = next((mention.owner for mention in self.mentions if mention.name == definition.name), None)
+        classes = [d for d in self.evidence.defined(owner or "") if d.is_class and d.path == definition.path]
+        return owner if classes else None
+
+    def _name(self, definition: Definition) -> str:
+        holder = self._class_of(definition) if definition.indent else None
+        return f"{holder}.{definition.name}" if holder else definition.name
+
+    def _wrapped(self, definition: Definition) -> list[Definition]:
+        """The one function of the same file that a short body calls."""
+        body = [text for text in code_lines([text for _, text in self.evidence.text_of(definition)[1:]]) if text.strip()]
+        called = [
+            d for name in callees(self.evidence, definition) for d in self.evidence.defined(name) if d.path == definition.path
+        ]
+        return called if self.frames == [] and len(called) == 1 and 0 < len(body) <= WRAPPER_LINES else []

@@ -1,0 +1,82 @@
+"""The code an issue runs: which statement went wrong, and which names it calls."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from dataclasses import dataclass
+
+from tasks.localizers.lexical.stopwords import COMMON_NAMES
+
+IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
+PROMPT_LINE = re.compile(r"^>>> ?(.*)$", re.M)
+_CONTINUATION = re.compile(r"^\.\.\. ?(.*)$", re.M)
+_PYTHON_FENCE = re.compile(r"^(?:```|~~~) ?(?:python3?|py|pycon)[ \t]*$(.*?)^(?:```|~~~)", re.M | re.S)
+_CALL = re.compile(rf"(?P<owner>(?:{IDENTIFIER}\.)*)(?P<name>{IDENTIFIER})\(")
+_ATTRIBUTE = re.compile(rf"[\w)\]]\.(?P<name>{IDENTIFIER})(?![\w(.])")
+_ASSIGNED = re.compile(rf"^({IDENTIFIER})\s*=\s*(?:{IDENTIFIER}\.)*({IDENTIFIER})\(")
+_BOUND = re.compile(rf"^({IDENTIFIER}(?:\s*,\s*{IDENTIFIER})*)\s*=[^=]|\bas\s+({IDENTIFIER})|\bfor\s+({IDENTIFIER})\s+in\b")
+_IMPORTED = re.compile(r"^from\s+[\w.]+\s+import\s+([\w, ]+)")
+_STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
+PATTERN_CHARS = 30
+
+
+@dataclass(frozen=True)
+class Mention:
+    """A name the example uses, with the class or module it was used through, if any."""
+
+    name: str
+    owner: str | None = None
+
+
+def statements_of(text: str) -> list[str]:
+    """First lines of the statements of an issue's example, in order; empty when it shows none."""
+    prompts = PROMPT_LINE.findall(text)
+    if prompts:
+        return prompts
+    fences = _PYTHON_FENCE.findall(text)
+    lines = fences[-1].strip("\n").split("\n") if fences else []
+    return [line for line in lines if line and not line[0].isspace() and not line.startswith((")", "]", "}", "#"))]
+
+
+def statement_pattern(statement: str) -> str:
+    """A pattern that finds the statement: its beginning, with a dot for all that is neither word nor blank."""
+    return re.sub(r"[^\w ]", ".", statement[:PATTERN_CHARS]).strip()
+
+
+def mentions_of(statements: list[str]) -> list[Mention]:
+    """Names the example calls, most telling first: those of the last statement, then classes of its variables, then the rest."""
+    if not statements:
+        return []
+    classes = {variable: name for line in statements for variable, name in _ASSIGNED.findall(line)}
+    last = _used(statements[-1], classes)
+    owners = [Mention(mention.owner) for mention in last if mention.owner and mention.owner[0].isupper()]
+    imported = [Mention(name.strip()) for line in statements for names in _IMPORTED.findall(line) for name in names.split(",")]
+    in_last = [mention for mention in imported if re.search(rf"\b{re.escape(mention.name)}\b", statements[-1])]
+    earlier = [mention for line in reversed(statements[:-1]) for mention in _used(line, classes)]
+    bound = {name for line in statements for groups in _BOUND.findall(line) for name in re.findall(r"\w+", " ".join(groups))}
+    wanted = {mention.name for mention in imported}
+    found: dict[str, Mention] = {}
+    for mention in [*last, *in_last, *owners, *earlier]:
+        if mention.name in wanted or not (mention.name in bound or is_common(mention.name)):
+            found.setdefault(mention.name, mention)
+    return list(found.values())
+
+
+def is_common(name: str) -> bool:
+    """Whether a name belongs to the language or to everybody."""
+    return len(name) < 2 or keyword.iskeyword(name) or hasattr(builtins, name) or name in COMMON_NAMES
+
+
+def _used(statement: str, classes: dict[str, str]) -> list[Mention]:
+    """Calls of a statement in order, then attributes it looks up."""
+    code = _STRING.sub("''", statement)
+    calls = [Mention(m["name"], _owner(m["owner"], classes)) for m in _CALL.finditer(code)]
+    attributes = [Mention(m["name"]) for m in _ATTRIBUTE.finditer(code)] if not code.startswith(("from ", "import ")) else []
+    return calls + attributes
+
+
+def _owner(dotted: str, classes: dict[str, str]) -> str | None:
+    holder = dotted.rstrip(".").rpartition(".")[2]
+    return classes.get(holder, holder) or None
