@@ -1,0 +1,210 @@
+"""Mining a small made-up package: real instances, the same ones each time, also after being killed."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tasks.core.config import Mine
+from tasks.core.errors import DataError
+from tasks.data.sources.synthetic import mine
+from tasks.data.truth import truth_in_git
+
+FILES = {
+    "littlepkg/__init__.py": '"""A made-up package."""\n\nfrom littlepkg.shapes import area, perimeter, scale\n',
+    "littlepkg/shapes.py": '''
+        """Shapes.
+
+        Plain ones.
+        """
+
+        from littlepkg.numbers import clamp, total
+
+
+        def area(width, height=1):
+            """The area of a rectangle.
+
+            >>> area(3, 4)
+            12
+            >>> area(3)
+            3
+            >>> area(-1)
+            Traceback (most recent call last):
+            ValueError: negative
+            """
+            if width < 0 or height < 0:
+                raise ValueError("negative")
+            return width * height
+
+
+        def perimeter(sides):
+            """The length of all sides.
+
+            >>> perimeter([1, 2, 3])
+            6
+            >>> perimeter([])
+            0
+            """
+            return total(sides)
+
+
+        def scale(sides, factor, upper=100):
+            """Sides made longer, each at most ``upper``.
+
+            >>> sides = [1, 2, 30]
+            >>> scale(sides, 5)
+            [5, 10, 100]
+            >>> scale(sides, 5, upper=7)
+            [5, 7, 7]
+            """
+            result = []
+            for side in sides:
+                result.append(clamp(side * factor, 0, upper))
+            return result
+        ''',
+    "littlepkg/numbers.py": '''
+        """Numbers."""
+
+
+        def total(values):
+            """The sum."""
+            result = 0
+            for value in values:
+                result += value
+            return result
+
+
+        def clamp(value, low, high):
+            """The value within bounds.
+
+            >>> clamp(5, 1, 3)
+            3
+            >>> clamp(0, 1, 3)
+            1
+            """
+            if value < low:
+                return low
+            if value > high:
+                return high
+            return value
+        ''',
+    "littlepkg/tests/test_shapes.py": "x = 1\n",
+    "brokenpkg/__init__.py": '"""\n>>> 1\n1\n"""\nraise RuntimeError("cannot be imported")\n',
+}
+CONFIG = Mine(packages=["littlepkg"], per_repository=12, attempts_per_repository=60, workers=1)
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    folder = tmp_path / "a site"
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    monkeypatch.syspath_prepend(str(folder))
+    return folder
+
+
+def git(git_dir, *arguments):
+    done = subprocess.run(["git", f"--git-dir={git_dir}", *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_instances_are_real_broken_and_mended_by_their_patch(site, tmp_path):
+    seen = []
+    mined = mine(CONFIG, 0, tmp_path / "repos", tmp_path / "journal", lambda *progress: seen.append(progress))
+    git_dir = tmp_path / "repos" / "littlepkg__littlepkg.git"
+    assert len(mined.instances) >= 8
+    assert len({instance.provenance["kind"] for instance in mined.instances}) >= 5
+    assert {instance.provenance["hops"] for instance in mined.instances} >= {0, 1}
+    assert seen[-1] == ("littlepkg/littlepkg", len(mined.instances), sum(k["attempts"] for k in mined.table["kinds"].values()))
+    assert "littlepkg/tests/test_shapes.py" not in git(git_dir, "ls-tree", "-r", "--name-only", "main")
+    for number, instance in enumerate(mined.instances):
+        check_instance(instance, git_dir, tmp_path / f"work {number}", site)
+
+
+def check_instance(instance, git_dir, work, site):
+    assert truth_in_git(git_dir, instance.base_commit, instance.patch).functions == [instance.provenance["function"]]
+    assert git(git_dir, "rev-parse", f"refs/instances/{instance.instance_id}").strip() == instance.base_commit
+    assert str(site) not in instance.problem_statement
+    assert ">>>" in instance.problem_statement or "```" in instance.problem_statement
+    work.mkdir()
+    git(git_dir, f"--work-tree={work}", "checkout", "-q", "-f", instance.base_commit, "--", ".")
+    broken = run_statement(instance, work)
+    subprocess.run(["git", "apply", "-"], input=instance.patch, text=True, cwd=work, check=True)
+    mended = run_statement(instance, work)
+    assert mended != broken
+    path = instance.provenance["function"].split("::")[0]
+    assert (work / path).read_text() == git(git_dir, "show", f"main:{path}")
+    if instance.provenance["exception"]:
+        assert instance.provenance["exception"] in broken
+    else:
+        assert broken == instance.provenance["got"]
+
+
+def run_statement(instance, work):
+    """Output of the issue's statements over the files in ``work``."""
+    lines = re.findall(r"^(?:>>> |\.\.\. )(.*)$", instance.problem_statement, re.MULTILINE)
+    fence = re.search(r"```python\n(.*?)```", instance.problem_statement, re.DOTALL)
+    lines = fence[1].splitlines() if fence else lines
+    script = "\n".join([*lines[:-1], "import sys", f"exec(compile({lines[-1]!r}, '<x>', 'single'))"])
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", script], capture_output=True, text=True, cwd=work, env=os.environ | {"PYTHONPATH": ""}
+    )
+    return done.stdout + done.stderr
+
+
+def test_the_same_seed_gives_the_same_commits_and_texts_and_another_seed_others(site, tmp_path):
+    runs = [mine(CONFIG, seed, tmp_path / f"repos{n}", tmp_path / f"journal{n}").instances for n, seed in enumerate((0, 0, 1))]
+    assert runs[0] == runs[1]
+    assert [instance.problem_statement for instance in runs[0]] != [instance.problem_statement for instance in runs[2]]
+
+
+def test_a_package_that_cannot_be_used_is_skipped_with_its_reason(site, tmp_path):
+    config = CONFIG.model_copy(update={"packages": ["brokenpkg", "littlepkg", "notinstalledpkg"]})
+    mined = mine(config, 0, tmp_path / "repos", tmp_path / "journal")
+    assert {instance.repo for instance in mined.instances} == {"littlepkg/littlepkg"}
+    assert sorted(mined.table["skipped"]) == ["brokenpkg/brokenpkg", "notinstalledpkg/notinstalledpkg"]
+    assert "not installed" in mined.table["skipped"]["notinstalledpkg/notinstalledpkg"]
+
+
+def test_nothing_to_mine_is_an_error(site, tmp_path):
+    with pytest.raises(DataError, match="brokenpkg"):
+        mine(CONFIG.model_copy(update={"packages": ["brokenpkg"]}), 0, tmp_path / "repos", tmp_path / "journal")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tasks.core.config import Mine
+from tasks.data.sources.synthetic import mine
+
+def die(repo, kept, attempts):
+    if repo == "cpython/one" and kept == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+folder = Path(sys.argv[1])
+mine(Mine.model_validate_json(sys.argv[2]), 0, folder / "repos", folder / "journal", die)
+"""
+
+
+def test_a_killed_run_goes_on_and_rows_are_neither_lost_nor_doubled(site, tmp_path):
+    config = CONFIG.model_copy(update={"packages": ["littlepkg", "cpython/one=textwrap,difflib"], "per_repository": 4})
+    whole = mine(config, 0, tmp_path / "whole" / "repos", tmp_path / "whole" / "journal").instances
+    command = [sys.executable, "-c", KILLED, str(tmp_path), config.model_dump_json()]
+    environment = os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{site}"}
+    assert subprocess.run(command, env=environment, check=False).returncode == -signal.SIGKILL
+    (tmp_path / "repos").mkdir(exist_ok=True)
+    (tmp_path / "repos" / ".partial-00000000-x.git").mkdir()
+    resumed = mine(config, 0, tmp_path / "repos", tmp_path / "journal")
+    assert resumed.instances == whole
+    assert not list((tmp_path / "repos").glob(".partial-*"))
+    touched: list[str] = []
+    again = mine(config, 0, tmp_path / "repos", tmp_path / "journal", lambda repo, *_: touched.append(repo))
+    assert (again.instances, touched) == (whole, [])

@@ -1,0 +1,79 @@
+"""Children are limited in time and memory and cannot touch the outside."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tasks.data.sources.synthetic.sandbox import Sandbox, violations
+
+
+@pytest.fixture
+def sandbox():
+    return Sandbox(cpu_budget=1e9, wall_seconds=5, memory_mb=300)
+
+
+def test_a_result_comes_back(sandbox):
+    assert sandbox.run(lambda: {"pid": os.getpid()}, 1)["pid"] != os.getpid()
+
+
+def test_a_busy_loop_is_ended(sandbox):
+    def spin():
+        while True:
+            pass
+
+    started = time.monotonic()
+    assert sandbox.run(spin, 0.2) is None
+    assert time.monotonic() - started < 5
+
+
+def test_a_sleeper_is_ended():
+    assert Sandbox(1e9, 0.3, 300).run(lambda: time.sleep(30), 1) is None
+
+
+def test_memory_is_limited(sandbox):
+    assert sandbox.run(lambda: len(bytearray(2_000_000_000)), 2) is None
+
+
+def test_crashes_and_exits_give_nothing(sandbox):
+    assert sandbox.run(lambda: os._exit(1), 1) is None
+    assert sandbox.run(lambda: sys.exit(3), 1) is None
+    assert sandbox.run(lambda: lambda: 1, 1) is None
+
+
+def test_files_processes_and_sockets_are_refused_and_noted(sandbox, tmp_path):
+    target = tmp_path / "x"
+    target.write_text("kept")
+
+    def refused(action):
+        def run():
+            try:
+                action()
+            except OSError:
+                return list(violations)
+            return []
+
+        return sandbox.run(run, 1)
+
+    assert refused(lambda: open(tmp_path / "new", "w"))  # noqa: SIM115
+    assert refused(lambda: target.unlink())
+    assert refused(lambda: subprocess.run(["true"], check=False))
+    assert refused(lambda: socket.create_connection(("127.0.0.1", 9)))
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+    assert target.read_text() == "kept"
+
+
+def test_the_budget_counts_processor_time_of_children(sandbox):
+    before = sandbox.used()
+
+    def work():
+        started = time.process_time()
+        while time.process_time() - started < 0.2:
+            pass
+        return 1
+
+    assert sandbox.run(work, 2) == 1
+    assert sandbox.used() - before >= 0.15
