@@ -10,6 +10,8 @@ from tasks.localizers.lexical.evidence import Definition, Evidence
 from tasks.localizers.lexical.stopwords import word_set
 
 _CALL = re.compile(r"(?P<owner>(?:[A-Za-z_]\w*\.)*)(?P<name>[A-Za-z_]\w*)\(")
+_QUOTES = re.compile(r"\"\"\"|'''")
+_STATEMENT = re.compile(r"\s+(return\b|if .*:$|for .*:$|raise |[A-Za-z_][\w.]* = )")
 _EXTERNAL = word_set("np numpy math os re sys itertools functools operator warnings collections random logging json time")
 _COMMON = word_set(
     """
@@ -22,7 +24,7 @@ _COMMON = word_set(
 def callees(evidence: Evidence, caller: Definition) -> list[str]:
     """Names called in the seen lines of ``caller``, in order, without builtins and methods that any object has."""
     found: list[str] = []
-    for text in code_lines([text for _, text in evidence.text_of(caller)[1:]]):
+    for text in code_of(evidence.text_of(caller)):
         for match in _CALL.finditer(text):
             owner, name = match["owner"].rstrip("."), match["name"]
             if owner.partition(".")[0] in _EXTERNAL or name == caller.name or _ordinary(name, owner):
@@ -31,8 +33,23 @@ def callees(evidence: Evidence, caller: Definition) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def code_lines(body: list[str]) -> list[str]:
-    """``body`` without docstrings and comments."""
+def code_of(seen: list[tuple[int, str]]) -> list[str]:
+    """Lines of a definition's body without docstring, comments and blank lines.
+
+    ``seen`` are numbered lines from the ``def`` line on. What follows a gap in the numbers begins inside the docstring,
+    when its quotes say so.
+    """
+    starts = [i for i in range(1, len(seen)) if seen[i][0] > seen[i - 1][0] + 1]
+    body = [text for _, text in seen[starts[-1] if starts else 1 :]]
+    quotes = [i for i, text in enumerate(body) if _QUOTES.search(text)]
+    if starts and sum(len(_QUOTES.findall(body[i])) for i in quotes) % 2 == 1:
+        body = body[quotes[0] + 1 :]
+    elif starts and not quotes and _looks_like_prose(body):
+        return []
+    return [text for text in _without_docstring(body) if text.strip() and not text.lstrip().startswith("#")]
+
+
+def _without_docstring(body: list[str]) -> list[str]:
     kept: list[str] = []
     quote: str | None = None
     for text in body:
@@ -41,16 +58,15 @@ def code_lines(body: list[str]) -> list[str]:
             continue
         opening = re.match(r"\s*[rRuUbB]?(\"\"\"|''')", text)
         if opening:
-            rest = text[opening.end() :]
-            quote = None if opening[1] in rest else opening[1]
+            quote = None if opening[1] in text[opening.end() :] else opening[1]
             continue
-        kept.append(text.partition("  #")[0] if not text.lstrip().startswith("#") else "")
+        kept.append(text.partition("  #")[0])
     return kept
 
 
-def docstring_open(body: list[str]) -> bool:
-    """Whether ``body`` ends inside a docstring."""
-    return sum(text.count('"""') + text.count("'''") for text in body) % 2 == 1
+def _looks_like_prose(body: list[str]) -> bool:
+    """Whether no line looks like a statement, as in the middle of a docstring."""
+    return not any(_STATEMENT.match(text) for text in body)
 
 
 def _ordinary(name: str, owner: str) -> bool:

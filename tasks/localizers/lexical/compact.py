@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tasks.core.schema import Answer, Location
-from tasks.localizers.lexical.callees import callees, code_lines
+from tasks.localizers.lexical.callees import callees, code_of
 from tasks.localizers.lexical.clues import Frame, frames_of, modules_of
 from tasks.localizers.lexical.evidence import Definition, Evidence, call_key
 from tasks.localizers.lexical.example import Mention, mentions_of, statement_pattern, statements_of
@@ -36,8 +36,9 @@ class Compact:
     def __post_init__(self) -> None:
         statements = statements_of(self.issue)
         self.frames = [frame for frame in reversed(frames_of(self.issue)) if frame.name and frame.name[0] != "<"]
-        self.mentions = mentions_of(statements)
         self.pattern = statement_pattern(statements[-1]) if statements else ""
+        in_frames = {frame.name for frame in self.frames}
+        self.mentions = [mention for mention in mentions_of(statements) if mention.name not in in_frames]
 
     def next_steps(self, turn: int, calls: int) -> list[Step]:
         """Up to ``calls`` calls worth making in this turn (from 0), best first; none when it is time to answer."""
@@ -68,7 +69,7 @@ class Compact:
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames]
         names = find_definitions([mention.name for mention in self.mentions[: self.plan.names]], 1)
         statement = [grep(self.pattern)] if self.pattern else []
-        return [*frames[:2], *names[:1], *statement, *names[1:]] if frames else [*names[:1], *statement, *names[1:]]
+        return [*frames[:2], *names[:1], *statement, *names[1:]]
 
     # Turn 2
 
@@ -98,6 +99,9 @@ class Compact:
     def _follow(self) -> list[Step]:
         if self.target is None or self.frames:
             return []
+        seen = self.evidence.text_of(self.target)
+        if not code_of(seen):
+            return [read(self.target.path, seen[-1][0] + 1, seen[-1][0] + self.plan.read_lines)]
         names = [name for name in callees(self.evidence, self.target) if not self.evidence.defined(name)]
         return find_definitions(names[: self.plan.follows], 1)
 
@@ -157,7 +161,7 @@ class Compact:
 
     def _wrapped(self, definition: Definition) -> list[Definition]:
         """The one function of the same file that a short body calls."""
-        body = [text for text in code_lines([text for _, text in self.evidence.text_of(definition)[1:]]) if text.strip()]
+        body = code_of(self.evidence.text_of(definition))
         called = [
             d for name in callees(self.evidence, definition) for d in self.evidence.defined(name) if d.path == definition.path
         ]

@@ -41,8 +41,9 @@ def statements_of(text: str) -> list[str]:
 
 
 def statement_pattern(statement: str) -> str:
-    """A pattern that finds the statement: its beginning, with a dot for all that is neither word nor blank."""
-    return re.sub(r"[^\w ]", ".", statement[:PATTERN_CHARS]).strip()
+    """A pattern that finds the statement: its beginning, a dot for all that is neither word nor blank; empty for a bare name."""
+    words = re.sub(r"[^\w ]", ".", statement[:PATTERN_CHARS]).strip()
+    return f">>> {words}" if len(statement) > 3 else ""
 
 
 def mentions_of(statements: list[str]) -> list[Mention]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tasks.localizers.lexical.callees import callees, docstring_open
+from tasks.localizers.lexical.callees import callees, code_of
 from tasks.localizers.lexical.clues import Clues
 from tasks.localizers.lexical.evidence import ROOT, Definition, Evidence
 from tasks.localizers.lexical.plan import Plan
@@ -59,7 +59,7 @@ def read_definition(evidence: Evidence, definition: Definition, lines: int) -> l
     seen = evidence.text_of(definition)
     if len(seen) <= 2:
         return [read(definition.path, definition.line, definition.line + lines - 1)]
-    if docstring_open([text for _, text in seen]) and len(seen) < 3 * lines:
+    if not code_of(seen) and len(seen) < 3 * lines:
         return [read(definition.path, seen[-1][0] + 1, seen[-1][0] + lines)]
     return []
 
