@@ -19,6 +19,7 @@ from tasks.localizers.lexical.steps import Step, find_definitions, grep, read
 
 LINES_BEFORE_FRAME = 6
 WRAPPER_LINES = 4
+DOCSTRING_LINES = 100
 CLASSES = "^class "
 
 
@@ -54,7 +55,7 @@ class Compact:
     def answer(self) -> Answer:
         """The best definition; with it the one function it merely wraps; else the best file."""
         if self.target is None:
-            paths = [path for path in self._statement_lines if path.endswith(".py")]
+            paths = [path for path, _ in self._statement_lines if path.endswith(".py")]
             return Answer(modify=[Location(path=path) for path in paths[:1]])
         chosen = [self.target, *self._wrapped(self.target)]
         return Answer(modify=[Location(path=d.path, function=self._name(d)) for d in chosen])
@@ -80,7 +81,7 @@ class Compact:
                 steps.append(grep(CLASSES, definition.path))
             steps.append(self._read(definition))
         if not self._candidates:
-            steps += [read(path, max(1, line - self.plan.read_lines + 1), line) for path, line in self._statement_lines.items()]
+            steps += [read(path, max(1, line - self.plan.read_lines + 1), line) for path, line in self._statement_lines[:1]]
         return steps
 
     def _read(self, definition: Definition) -> Step:
@@ -90,8 +91,8 @@ class Compact:
             if frame.path == definition.path and frame.name == definition.name and frame.line >= definition.line:
                 start = max(definition.line, frame.line - LINES_BEFORE_FRAME)
                 return read(definition.path, start, start + lines - 1)
-        example = self._statement_lines.get(definition.path, 0)
-        start = example + 1 if definition.line < example < definition.line + 100 else definition.line
+        example = self._example_in(definition)
+        start = definition.line if example is None else example + 1
         return read(definition.path, start, start + lines - 1)
 
     # Turn 3
@@ -115,12 +116,13 @@ class Compact:
     @cached_property
     def _candidates(self) -> list[Definition]:
         """Definitions of the frames, innermost first, then of the names the example calls, then those above the statement."""
-        found = [self._at(frame) for frame in self.frames]
-        found += [self._best(mention) for mention in self.mentions]
-        for path, line in self._statement_lines.items():
+        found = [place for frame in self.frames if (place := self._at(frame)) is not None]
+        named = [best for mention in self.mentions if (best := self._best(mention)) is not None]
+        found += sorted(named, key=lambda d: self._example_in(d) is None)
+        for path, line in self._statement_lines:
             above = [d for d in self.evidence.definitions if d.path == path and d.line < line and not d.is_class]
             found += sorted(above, key=lambda d: -d.line)[:1]
-        return list(dict.fromkeys(d for d in found if d is not None))
+        return list(dict.fromkeys(found))
 
     def _at(self, frame: Frame) -> Definition | None:
         above = [d for d in self.evidence.defined(frame.name or "") if d.path == frame.path and d.line <= frame.line]
@@ -131,20 +133,27 @@ class Compact:
         found = [d for d in self.evidence.defined(mention.name) if not d.is_class]
         return max(found, key=lambda d: self._fit(d, mention), default=None)
 
-    def _fit(self, definition: Definition, mention: Mention) -> tuple[bool, bool, bool, int]:
-        example = self._statement_lines.get(definition.path, 0)
+    def _fit(self, definition: Definition, mention: Mention) -> tuple[bool, int, bool, bool, int]:
+        example = self._example_in(definition)
         stem = definition.path.removesuffix(".py").rpartition("/")[2]
         used = {part for module in modules_of(self.issue) for part in module.split(".")} | {mention.owner}
         owned = bool(mention.owner) and self._class_of(definition) == mention.owner
-        return owned, definition.line < example, stem in used, definition.line if definition.line < example else -definition.line
+        beside = any(path == definition.path for path, _ in self._statement_lines)
+        return owned, -(example or 10**6), beside, stem in used, -definition.line
+
+    def _example_in(self, definition: Definition) -> int | None:
+        """Line of the failing statement when it stands shortly below the definition, as in its docstring."""
+        below = [
+            line
+            for path, line in self._statement_lines
+            if path == definition.path and 0 < line - definition.line < DOCSTRING_LINES
+        ]
+        return min(below, default=None)
 
     @cached_property
-    def _statement_lines(self) -> dict[str, int]:
-        """First line of each file that holds the failing statement."""
-        lines: dict[str, int] = {}
-        for path, line in self.evidence.matches.get(call_key(*grep(self.pattern)), []):
-            lines.setdefault(path, line)
-        return lines
+    def _statement_lines(self) -> list[tuple[str, int]]:
+        """Where the failing statement stands in the repository."""
+        return self.evidence.matches.get(call_key(*grep(self.pattern)), [])
 
     def _class_of(self, definition: Definition) -> str | None:
         """The class around a method: the nearest one seen above, or the owner the issue names."""

@@ -54,13 +54,13 @@ def mentions_of(statements: list[str]) -> list[Mention]:
     last = _used(statements[-1], classes)
     owners = [Mention(mention.owner) for mention in last if mention.owner and mention.owner[0].isupper()]
     imported = [Mention(name.strip()) for line in statements for names in _IMPORTED.findall(line) for name in names.split(",")]
-    in_last = [mention for mention in imported if re.search(rf"\b{re.escape(mention.name)}\b", statements[-1])]
+    in_last = [mention for mention in imported if re.search(rf"\b{re.escape(mention.name)}\b(?!\.)", statements[-1])]
     earlier = [mention for line in reversed(statements[:-1]) for mention in _used(line, classes)]
     bound = {name for line in statements for groups in _BOUND.findall(line) for name in re.findall(r"\w+", " ".join(groups))}
     wanted = {mention.name for mention in imported}
     found: dict[str, Mention] = {}
     for mention in [*last, *in_last, *owners, *earlier]:
-        if mention.name in wanted or not (mention.name in bound or is_common(mention.name)):
+        if mention.name in wanted or mention.owner in classes.values() or not (mention.name in bound or is_common(mention.name)):
             found.setdefault(mention.name, mention)
     return list(found.values())
 
@@ -71,11 +71,14 @@ def is_common(name: str) -> bool:
 
 
 def _used(statement: str, classes: dict[str, str]) -> list[Mention]:
-    """Calls of a statement in order, then attributes it looks up."""
+    """Methods called on results, other calls in order, then attributes that are looked up."""
+    if statement.startswith(("from ", "import ")):
+        return []
     code = _STRING.sub("''", statement)
-    calls = [Mention(m["name"], _owner(m["owner"], classes)) for m in _CALL.finditer(code)]
-    attributes = [Mention(m["name"]) for m in _ATTRIBUTE.finditer(code)] if not code.startswith(("from ", "import ")) else []
-    return calls + attributes
+    calls = [(Mention(m["name"], _owner(m["owner"], classes)), code[m.start() - 1 : m.start()]) for m in _CALL.finditer(code)]
+    chained = [mention for mention, before in reversed(calls) if before == "."]
+    plain = [mention for mention, before in calls if before != "."]
+    return chained + plain + [Mention(m["name"]) for m in _ATTRIBUTE.finditer(code)]
 
 
 def _owner(dotted: str, classes: dict[str, str]) -> str | None:
