@@ -165,8 +165,11 @@ class Compact:
         return owner if classes else None
 
     def _name(self, definition: Definition) -> str:
-        holder = self._class_of(definition) if definition.indent else None
-        return f"{holder}.{definition.name}" if holder else definition.name
+        """Qualified name; a function inside another one counts as that one, where it was seen."""
+        if definition.indent == 0:
+            return definition.name
+        holder = self._class_of(definition)
+        return f"{holder}.{definition.name}" if holder else self.evidence.qualified(definition)
 
     def _wrapped(self, definition: Definition) -> list[Definition]:
         """The one function of the same file that a short body calls."""
