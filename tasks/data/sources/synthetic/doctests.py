@@ -22,6 +22,7 @@ MAX_REPRODUCER_LINES = 8
 MAX_REPRODUCER_CHARS = 420
 MAX_WANT_CHARS = 260
 _CHECKER = doctest.OutputChecker()
+_PRIVATE = re.compile(r"(?<![\w.\"'])_[a-zA-Z]\w*\(|import _[a-z]")
 _DIRECTIVE = re.compile(r"\s*#.*doctest.*$", re.MULTILINE)
 _UNSUITABLE_SOURCE = re.compile(
     r"\b(help|input|open|time|timeit|plot|show|getsize|id|dir|vars|globals|locals|urlopen|system|exit|quit|breakpoint|warn)\(|__doc__|%timeit"
@@ -135,6 +136,11 @@ def needs_display(docstring: Docstring) -> bool:
     return any("matplotlib" in example.source or "plt." in example.source for example in docstring.examples)
 
 
+def uses_private_names(examples: Iterable[Example]) -> bool:
+    """Whether a statement speaks of names no user would."""
+    return any(_PRIVATE.search(example.source) for example in examples)
+
+
 def is_reportable(example: Example) -> bool:
     """Whether a failure of this example would make a readable report."""
     if not example.want or len(example.want) > MAX_WANT_CHARS or example.options & doctest.SKIP:
@@ -154,6 +160,7 @@ def reproducer(docstring: Docstring, index: int) -> tuple[Example, ...] | None:
         example, tree = docstring.examples[position], trees[position]
         if not example.options & doctest.SKIP and _provides(tree, needed, bool(example.want)):
             chosen.append(_trimmed(example, tree, needed))
+            needed -= _rebound(tree)
             needed |= _names(tree, ast.Load)
     lines = sum(example.source.count("\n") for example in chosen)
     chars = sum(len(example.source) for example in chosen)
@@ -162,6 +169,12 @@ def reproducer(docstring: Docstring, index: int) -> tuple[Example, ...] | None:
 
 def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+
+
+def _rebound(tree: ast.Module) -> set[str]:
+    """Names that a plain assignment or import gives a new value, so that nothing before it matters."""
+    whole = len(tree.body) == 1 and isinstance(tree.body[0], ast.Assign | ast.Import | ast.ImportFrom)
+    return bound_names(tree) - _names(tree, ast.Load) if whole else set()
 
 
 def _provides(tree: ast.Module, needed: set[str], prints: bool) -> bool:

@@ -117,7 +117,13 @@ _CLOSINGS = {
         "It should print\n{want}",
         "I expected\n{want}",
     ),
-    "after exception": (
+    "lines after exception": (
+        "Expected:\n{want}",
+        "The documentation says\n{want}",
+        "It should print\n{want}",
+        "I expected\n{want}",
+    ),
+    "one line after exception": (
         "Expected {want}",
         "It should return {want}",
         "The documentation says {want}",
@@ -134,10 +140,42 @@ _CLOSINGS = {
         "The documentation says {promised_line}",
     ),
 }
-_WRAPPERS = frozenset({
-    "print", "list", "sorted", "tuple", "set", "dict", "str", "repr", "len", "sum", "pprint", "round", "next", "type", "isinstance", "bool",
-    "float", "int", "max", "min", "iter", "frozenset", "pretty_print", "any", "all", "zip", "range", "enumerate",
-})  # fmt: skip
+_WRAPPERS = frozenset(
+    [
+        *(
+            "all",
+            "any",
+            "bool",
+            "dict",
+            "enumerate",
+            "float",
+            "frozenset",
+            "int",
+            "isinstance",
+            "iter",
+            "len",
+            "list",
+            "max",
+            "min",
+        ),
+        *(
+            "next",
+            "pprint",
+            "pretty_print",
+            "print",
+            "range",
+            "repr",
+            "round",
+            "set",
+            "sorted",
+            "str",
+            "sum",
+            "tuple",
+            "type",
+            "zip",
+        ),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -267,7 +305,7 @@ def _closing(symptom: Symptom, words: dict[str, str], choose: _Chooser) -> str:
     shape = _shape(words["want"])
     if shape == "nothing":
         return ""
-    return choose(_CLOSINGS["after exception" if symptom.exception and shape == "one line" else shape])
+    return choose(_CLOSINGS[f"{shape} after exception" if symptom.exception else shape])
 
 
 def _block(text: str) -> str:

@@ -11,7 +11,6 @@ from tasks.data.sources.synthetic.corpus import Corpus, digest
 from tasks.data.sources.synthetic.sandbox import Sandbox, violations
 from tasks.data.sources.synthetic.tracing import BudgetSpent, Coverage, Recorder
 
-MAX_DOCSTRINGS = 200
 MAX_EXAMPLES = 30
 MAX_LINES_RUN = 60_000
 DOCSTRING_SECONDS = 0.6
@@ -27,17 +26,22 @@ class Unit:
     examples: tuple[doctests.Example, ...]
     coverage: Coverage
 
+    @property
+    def chars(self) -> int:
+        """Length of what a report has to quote."""
+        return sum(len(example.source) for example in self.examples) + len(self.examples[-1].want)
 
-def record(corpus: Corpus, seed: int, sandbox: Sandbox) -> Iterator[Unit]:
-    """Run docstrings once, each in a child of its own, and yield what can serve as a reproducer."""
-    chosen = sorted(corpus.docstrings, key=lambda docstring: digest(seed, "docstring", docstring.owner))[:MAX_DOCSTRINGS]
+
+def record(corpus: Corpus, seed: int, sandbox: Sandbox, docstrings: int) -> Iterator[Unit]:
+    """Run so many docstrings once, each in a child of its own, and yield what can serve as a reproducer."""
+    chosen = sorted(corpus.docstrings, key=lambda docstring: digest(seed, "docstring", docstring.owner))[:docstrings]
     for docstring in chosen:
         if sandbox.spent():
             corpus.dropped["docstring not recorded in time"] += 1
             continue
         for index, coverage in _recorded(corpus, docstring, sandbox).items():
             examples = doctests.reproducer(docstring, index)
-            if examples is not None and coverage.hops:
+            if examples is not None and coverage.hops and not doctests.uses_private_names(examples):
                 yield Unit(f"{docstring.owner}#{index}", docstring.module, examples, coverage)
 
 

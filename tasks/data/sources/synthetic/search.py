@@ -21,6 +21,8 @@ KEPT_PER_EXAMPLE = 2
 ATTEMPTS_PER_FUNCTION = 7
 EXAMPLES_PER_MUTANT = 3
 SHARE_WITH_HOPS = 0.6
+SHARE_WITH_EXCEPTION = 0.45
+SHORT_CHARS = 260
 CPU_SECONDS = 0.4
 
 
@@ -106,11 +108,13 @@ class Search:
         tried = 0
         while self._queue and len(self.findings) < keep and tried < attempts and not self.sandbox.spent():
             target = self._next()
-            if target.open:
+            mutant, units = self._choose(target)
+            if mutant is not None:
                 tried += 1
-                self._attempt(target)
-                self._queue.append(target)
+                self._attempt(target, mutant, units)
                 report(len(self.findings), tried)
+            if target.open:
+                self._queue.append(target)
             if os.getppid() == 1:
                 break
 
@@ -118,18 +122,29 @@ class Search:
     def _wants_hops(self) -> bool:
         return sum(finding.hops > 0 for finding in self.findings) < SHARE_WITH_HOPS * (len(self.findings) + 1)
 
+    @property
+    def _enough_exceptions(self) -> bool:
+        return sum(bool(finding.symptom.exception) for finding in self.findings) > SHARE_WITH_EXCEPTION * len(self.findings) + 1
+
     def _next(self) -> Target:
         """The next function in the queue that suits the wanted share of hops; the first one, when none does."""
         suits = (i for i, target in enumerate(self._queue) if (target.indirect if self._wants_hops else target.direct))
         return self._queue.pop(next(suits, 0))
 
-    def _attempt(self, target: Target) -> None:
-        mutant = min(target.pending, key=lambda m: self.kept[m.kind])
-        target.pending.remove(mutant)
+    def _choose(self, target: Target) -> tuple[Mutant | None, list[Unit]]:
+        """The next mutant to try, of a kind that is rare so far, with reproducers that run its line; those without any go."""
+        while target.pending:
+            mutant = min(target.pending, key=lambda m: self.kept[m.kind] + self.attempted[m.kind] / 8)
+            target.pending.remove(mutant)
+            if units := self._units(target, mutant):
+                return mutant, units
+        return None, []
+
+    def _attempt(self, target: Target, mutant: Mutant, units: list[Unit]) -> None:
         target.attempts += 1
         self.attempted[mutant.kind] += 1
         try:
-            finding = self._observe(target, mutant)
+            finding = self._observe(target, mutant, units)
         except Dropped as reason:
             self.corpus.dropped[str(reason)] += 1
             return
@@ -138,10 +153,7 @@ class Search:
         self.kept[mutant.kind] += 1
         self._used[finding.unit.identity] += 1
 
-    def _observe(self, target: Target, mutant: Mutant) -> Finding:
-        units = self._units(target, mutant)
-        if not units:
-            raise Dropped("no example left for the line")
+    def _observe(self, target: Target, mutant: Mutant, units: list[Unit]) -> Finding:
         text = mutant.apply(target.source.text)
         mutated = Mutated(target.function, text, text.count("\n") - target.source.text.count("\n"))
         unit, outcomes = self._first_failure(units, self._patch(target, mutated))
@@ -149,6 +161,8 @@ class Search:
             raise Dropped("example fails without the fault")
         if is_trivial(unit.examples[len(outcomes) - 1], outcomes[-1]):
             raise Dropped("difference too small to report")
+        if outcomes[-1].exception and self._enough_exceptions:
+            raise Dropped("enough exceptions")
         symptom = symptom_of(unit, outcomes, mutated, self.corpus)
         issue = self._issue(symptom, digest(self.seed, target.function.entity, mutant.start, mutant.replacement))
         return Finding(target.function, mutant, text, unit, issue, symptom)
@@ -162,11 +176,11 @@ class Search:
             fresh = self._used[unit.identity] < KEPT_PER_EXAMPLE and self._passes.get(unit.identity, True)
             return fresh and (mutant.line in header or mutant.line in unit.coverage.lines[path])
 
-        def chance(unit: Unit) -> str:
-            return digest(self.seed, unit.identity, target.function.entity, mutant.start)
+        def order(unit: Unit) -> tuple[bool, str]:
+            return unit.chars > SHORT_CHARS, digest(self.seed, unit.identity, target.function.entity, mutant.start)
 
         groups = (target.indirect, target.direct) if self._wants_hops else (target.direct, target.indirect)
-        return [unit for group in groups for unit in sorted(filter(fits, group), key=chance)][:EXAMPLES_PER_MUTANT]
+        return [unit for group in groups for unit in sorted(filter(fits, group), key=order)][:EXAMPLES_PER_MUTANT]
 
     def _patch(self, target: Target, mutated: Mutated) -> Callable[[], None]:
         """A function that, called in the child, puts the fault in place."""

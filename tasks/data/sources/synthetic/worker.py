@@ -52,13 +52,22 @@ def mine_package(job: dict[str, Any], say: Say) -> dict[str, Any]:
     try:
         corpus = Corpus(package)
         sandbox = Sandbox(job["seconds"], 10 * job["timeout"], job["memory_mb"])
-        search = Search(corpus, list(record(corpus, job["seed"], sandbox)), job["seed"], sandbox, job["timeout"])
+        cpu = {"load": sandbox.used()}
+        units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * job["keep"]))
+        cpu["record"] = sandbox.used()
+        search = Search(corpus, units, job["seed"], sandbox, job["timeout"])
         search.run(job["keep"], job["attempts"], lambda kept, tried: say({"kept": kept, "attempts": tried}))
+        cpu["search"] = sandbox.used()
         instances = _write(corpus, search.findings, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
-    table = _table(corpus, search) | {"seconds": round(time.monotonic() - started, 1), "cpu_seconds": round(sandbox.used(), 1)}
+    cpu["write"] = sandbox.used()
+    table = _table(corpus, search) | {"seconds": round(time.monotonic() - started, 1), "cpu_seconds_until": _rounded(cpu)}
     return {"row": {"repo": package.repo, "instances": instances, "table": table}}
+
+
+def _rounded(seconds: dict[str, float]) -> dict[str, float]:
+    return {name: round(value, 1) for name, value in seconds.items()}
 
 
 def _write(corpus: Corpus, findings: list[Finding], git_dir: Path) -> list[dict[str, Any]]:
@@ -69,7 +78,7 @@ def _write(corpus: Corpus, findings: list[Finding], git_dir: Path) -> list[dict[
         git_writer.Change(name, finding.function.path, shortened(finding.text).text.encode()) for name, finding in named.items()
     ]
     written = git_writer.write_repository(git_dir, files, changes, f"{corpus.package.repo} {corpus.package.version}")
-    return [_instance(corpus.package, name, finding, *written[name]) for name, finding in named.items()]
+    return [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
 
 
 def _name(package: Package, finding: Finding) -> str:
@@ -77,14 +86,14 @@ def _name(package: Package, finding: Finding) -> str:
     return f"{package.slug}-{digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]}"
 
 
-def _instance(package: Package, name: str, finding: Finding, commit: str, patch: str) -> dict[str, Any]:
-    function, symptom = finding.function, finding.symptom
+def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: str) -> dict[str, Any]:
+    package, function, symptom = corpus.package, finding.function, finding.symptom
     provenance = {
         "source": "synthetic",
         "version": package.version,
         "kind": finding.mutant.kind,
         "function": function.entity,
-        "line": finding.mutant.line,
+        "line": corpus.committed(function.path).line(finding.mutant.line),
         "hops": finding.hops,
         "example": finding.unit.identity,
         "statement": symptom.statements[-1],

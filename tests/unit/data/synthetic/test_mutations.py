@@ -59,7 +59,7 @@ def test_mutants_of_real_code_change_only_their_function_and_never_a_docstring(m
     lines = text.split("\n")
     found = all_mutants(text)
     assert len(found) > 100
-    for function, mutant in found[::7]:
+    for function, mutant in found[::23]:
         changed = mutant.apply(text)
         tail = len(lines) - function.end
         assert changed.split("\n")[: function.start - 1] == lines[: function.start - 1]
