@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
-from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.agents.models.base import Completion, Message, Sampling, estimated_usage
 from tasks.agents.parsing import format_answer, format_calls, parse_turn
-from tasks.localizers.lexical.clues import draw_clues
 from tasks.localizers.lexical.compact import Compact
-from tasks.localizers.lexical.evidence import Call, Evidence, call_key
+from tasks.localizers.lexical.evidence import Call, Evidence
 from tasks.localizers.lexical.plan import FULL, Plan
-from tasks.localizers.lexical.ranking import Ranking, answer_of
-from tasks.localizers.lexical.steps import Step, follow, inspect, locate, outline
+from tasks.localizers.lexical.survey import Survey
 
 
 class LexicalModel:
@@ -30,8 +29,10 @@ class LexicalModel:
         self.plan = plan
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """The next turn's calls, or the answer. Nothing is sampled."""
-        return Completion(text=self.next_text(messages))
+        """The next turn's calls, or the answer. Nothing is sampled; usage is an estimate."""
+        started = time.perf_counter()
+        text = self.next_text(messages)
+        return Completion(text=text, usage=estimated_usage(messages, text, time.perf_counter() - started))
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -39,25 +40,12 @@ class LexicalModel:
     def next_text(self, messages: list[Message]) -> str:
         """The next assistant message as text."""
         issue = next((message.content for message in messages if message.role == "user"), "")
-        spoken = sum(message.role == "assistant" for message in messages)
+        turn = sum(message.role == "assistant" for message in messages)
         evidence = Evidence.of(calls_of(messages))
-        if self.plan.compact:
-            compact = Compact(issue, evidence, self.plan)
-            chosen = compact.next_steps(spoken, self.calls_per_turn) if spoken < self.plan.turns - 1 else []
-            return format_calls(chosen) if chosen else format_answer(compact.answer())
-        ranking = Ranking(draw_clues(issue), evidence)
-        steps = next_steps(ranking, self.plan, spoken)[: self.calls_per_turn] if spoken < self.plan.turns - 1 else []
-        return format_calls(steps) if steps else format_answer(answer_of(ranking, self.plan.functions, 0.6))
-
-
-def next_steps(ranking: Ranking, plan: Plan, turn: int) -> list[Step]:
-    """All that is worth asking now and was not asked yet, best first."""
-    steps = locate(ranking.clues, plan) if turn == 0 else []
-    if turn > 0:
-        steps = outline(ranking, plan) + inspect(ranking, plan) + follow(ranking, plan)
-    asked = ranking.evidence.asked
-    unasked = {call_key(*step): step for step in steps if call_key(*step) not in asked}
-    return list(unasked.values())
+        policy = Compact(issue, evidence, self.plan) if self.plan.compact else Survey(issue, evidence, self.plan)
+        last = turn >= self.plan.turns - 1 or len(evidence.calls) >= self.plan.calls
+        steps = [] if last else policy.next_steps(turn, self.calls_per_turn)
+        return format_calls(steps) if steps else format_answer(policy.answer())
 
 
 def calls_of(messages: list[Message]) -> Iterator[Call]:

@@ -15,6 +15,8 @@ class Plan:
 
     compact: bool  # the policy for tight limits
     turns: int  # assistant messages, the answer included
+    calls: int  # calls altogether, about: no turn is begun beyond them
+    first_look: int  # calls of the first look, before anything is narrowed down
     names: int  # identifiers whose definition is looked up
     group: int  # identifiers looked up by one call
     paths: int  # files of tracebacks and of the text that are looked up
@@ -27,10 +29,34 @@ class Plan:
 
 
 COMPACT = Plan(
-    compact=True, turns=4, names=4, group=1, paths=1, words=0, outlines=0, reads=2, read_lines=14, follows=4, functions=2
+    compact=True,
+    turns=4,
+    calls=24,
+    first_look=8,
+    names=4,
+    group=1,
+    paths=1,
+    words=0,
+    outlines=0,
+    reads=2,
+    read_lines=14,
+    follows=4,
+    functions=2,
 )
 FULL = Plan(
-    compact=False, turns=5, names=8, group=4, paths=4, words=12, outlines=3, reads=3, read_lines=60, follows=6, functions=2
+    compact=False,
+    turns=12,
+    calls=16,
+    first_look=8,
+    names=8,
+    group=4,
+    paths=4,
+    words=12,
+    outlines=3,
+    reads=3,
+    read_lines=60,
+    follows=6,
+    functions=2,
 )
 
 

@@ -11,7 +11,6 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 
-from tasks.core.schema import Answer, Location
 from tasks.localizers.lexical.callees import callees
 from tasks.localizers.lexical.clues import Clues, Frame, Name, stem, subwords
 from tasks.localizers.lexical.evidence import Call, Definition, Evidence, relative
@@ -206,18 +205,6 @@ def is_count(call: Call) -> bool:
 def word_of(call: Call) -> str:
     """The word a count asked for."""
     return str(call.arguments.get("pattern", "")).removeprefix("(?i)").replace("\\", "")
-
-
-def answer_of(ranking: Ranking, functions: int, margin: float) -> Answer:
-    """The best file with its best functions; a further function only where it scores nearly as high."""
-    files = ranking.best_files(1)
-    if not files:
-        return Answer()
-    ranked = ranking.best_functions(files[0])
-    best = ranked[:1] + [d for d in ranked[1:functions] if ranking.functions[d] >= margin * ranking.functions[ranked[0]]]
-    names = [ranking.evidence.qualified(d, ranking.owners.get(d.name)) for d in best]
-    modify = [Location(path=files[0], function=name) for name in dict.fromkeys(names)]
-    return Answer(modify=modify or [Location(path=files[0])])
 
 
 def _source_factor(path: str) -> float:
