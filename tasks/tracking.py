@@ -186,10 +186,10 @@ def summary(aggregate: Mapping[str, Any]) -> dict[str, Any]:
 @contextmanager
 def _child(parent: Run, name: str, tags: dict[str, str]) -> Iterator[Run]:
     with _reachable():
-        experiment = parent.client.get_run(parent.run_id).info.experiment_id
-        created = parent.client.create_run(
-            experiment, run_name=name, tags={**_revision_tags(), **tags, "mlflow.parentRunId": parent.run_id}
-        )
+        found = parent.client.get_run(parent.run_id)
+        inherited: dict[str, str] = {key: found.data.tags[key] for key in ("profile", "seed") if key in found.data.tags}
+        marks = {**_revision_tags(), **inherited, **tags, "mlflow.parentRunId": parent.run_id}
+        created = parent.client.create_run(found.info.experiment_id, run_name=name, tags=marks)
     run = Run(parent.client, created.info.run_id, name, parent)
     with _following(run):
         yield run

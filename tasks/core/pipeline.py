@@ -15,7 +15,7 @@ import yaml
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
 
-CODE = ("tasks", "flows")
+DATA = ("data", "artifacts", "experiments")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class StageSpec:
     @property
     def inputs(self) -> tuple[Path, ...]:
         """Dependencies that are data, not code."""
-        return tuple(path for path in self.deps if path.parts[0] not in CODE)
+        return tuple(path for path in self.deps if path.parts[0] in DATA)
 
     def values(self, params: Params) -> dict[str, Any]:
         """The params this stage reads, flattened to ``section.key``."""
@@ -65,7 +65,7 @@ def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _stages(path: Path) -> dict[str, Any]:
     try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))["stages"]
+        return dict(yaml.safe_load(path.read_text(encoding="utf-8"))["stages"])
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing: run from the project's root") from None
     except (yaml.YAMLError, TypeError, KeyError) as error:

@@ -1,0 +1,85 @@
+"""Candidates are drawn by seed, made once, and go on from the journal."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.config import Agent, Params, Synthesize, Teacher
+from tasks.core.errors import ConfigError, InfrastructureError
+from tasks.core.schema import Instance
+from tasks.core.storage import Journal
+from tasks.search.repository import Repository
+from tasks.training.synthesis import draw, endpoint, synthesize
+
+
+def instance(name="i", issue="parse_date fails on `2020-13-01`"):
+    return Instance(instance_id=name, repo="o/r", base_commit="0" * 40, problem_statement=issue)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "dates.py").write_text("def parse_date(text):\n    return int(text[:4])\n")
+    return Repository(root)
+
+
+def params(**synthesize_section):
+    return Params(agent=Agent(prompt="nano"), synthesize=Synthesize(**{"per_instance": 3, **synthesize_section}))
+
+
+@given(st.integers(1, 20), st.tuples(st.integers(1, 8), st.integers(1, 8)), st.integers(0, 5))
+def test_guidance_stays_in_range_and_repeats_only_when_it_must(per_instance, bounds, seed):
+    low, high = sorted(bounds)
+    drawn = [c.guidance for c in draw([instance()], Synthesize(per_instance=per_instance, calls_per_turn=(low, high)), seed)]
+    assert len(drawn) == per_instance
+    assert all(low <= calls <= high for calls in drawn)
+    assert len(set(drawn)) == min(per_instance, high - low + 1)
+
+
+def test_other_instances_do_not_change_what_is_drawn():
+    section = Synthesize(per_instance=3)
+    alone = draw([instance("b")], section, seed=1)
+    among = [c for c in draw([instance("a"), instance("b")], section, seed=1) if c.instance.instance_id == "b"]
+    assert alone == among
+    assert alone != draw([instance("b")], section, seed=2)
+
+
+def test_the_lexical_teacher_follows_its_guidance(tmp_path, repository):
+    candidates = draw([instance()], params().synthesize, seed=0)
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        made = synthesize(candidates, params(), lambda _: repository, journal)
+    assert [trajectory.guidance for trajectory in made] == [candidate.guidance for candidate in candidates]
+    assert all(len(turn.calls) <= (made_one.guidance or 0) for made_one in made for turn in made_one.turns)
+    assert all(trajectory.answer and trajectory.answer.files == ["dates.py"] for trajectory in made)
+
+
+def test_what_is_in_the_journal_is_not_made_again(tmp_path, repository):
+    candidates = draw([instance("a"), instance("b")], params().synthesize, seed=0)
+    opened = []
+
+    def snapshot(which):
+        opened.append(which.instance_id)
+        return repository
+
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        first = synthesize(candidates[:3], params(), snapshot, journal)
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        every = synthesize(candidates, params(), snapshot, journal)
+        assert len(journal) == len(candidates)
+    assert opened == ["a", "b"]
+    assert every[:3] == first
+
+
+def test_an_endpoint_that_is_down_is_an_infrastructure_error_and_leaves_no_rows(tmp_path, repository):
+    teacher = Teacher(localizer="model", model="m", base_url="http://127.0.0.1:9/v1")
+    down = params(per_instance=1).model_copy(update={"teacher": teacher})
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        with pytest.raises(InfrastructureError, match="failed on 1 of 1 candidates"):
+            synthesize(draw([instance()], down.synthesize, seed=0), down, lambda _: repository, journal)
+        assert len(journal) == 0
+
+
+def test_a_teacher_without_address_is_a_config_error():
+    with pytest.raises(ConfigError, match=r"teacher\.base_url"):
+        endpoint(Teacher(localizer="model", model="m"))
