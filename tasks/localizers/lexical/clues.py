@@ -96,7 +96,26 @@ def stem(word: str) -> str:
     """A word without its most frequent English endings, as a prefix to search for."""
     if "-" in word or len(word) < 5:
         return word
-    for ending in ("ations", "ation", "ings", "ing", "ions", "ion", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "e"):
+    for ending in (
+        "ations",
+        "ation",
+        "ings",
+        "ing",
+        "ions",
+        "ion",
+        "ies",
+        "ied",
+        "ors",
+        "ers",
+        "ed",
+        "es",
+        "or",
+        "er",
+        "ly",
+        "s",
+        "y",
+        "e",
+    ):
         if word.endswith(ending) and len(word) - len(ending) >= 4:
             return word.removesuffix(ending)
     return word

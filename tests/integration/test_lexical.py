@@ -1,0 +1,147 @@
+"""The lexical localizer and FuseSearch over real files with the real tools, in the real loop."""
+
+import shutil
+
+import pytest
+
+from tasks.agents.models.scripted import ScriptedModel
+from tasks.core.config import Agent, Tools
+from tasks.core.schema import Instance
+from tasks.localizers.fusesearch import FuseSearchLocalizer
+from tasks.localizers.lexical import LexicalLocalizer
+from tasks.search.repository import Repository
+
+TIGHT = Tools(read_lines=24, grep_lines=8, glob_paths=8, line_chars=100, output_chars=900)
+NANO = Agent(prompt="nano", max_turns=6, issue_chars=900)
+
+CORE = '''\
+"""Shapes."""
+
+from pkg.maths import clamp
+
+
+class Shape:
+    def area(self, scale):
+        """Area of the shape.
+
+        >>> Shape([2, 3]).area(1)
+        6
+        """
+        return self.product() * scale
+
+    def product(self):
+        return 1
+
+
+class Circle(Shape):
+    def product(self):
+        raise KeyError("radius")
+
+
+def measure(shape, limit=9):
+    """Measure.
+
+    >>> measure(Shape([2, 3]))
+    6
+    """
+    return clamp(shape.area(1), limit)
+'''
+MATHS = "def clamp(value, limit):\n    return min(value, limit)\n\n\ndef unrelated(value):\n    return value\n"
+
+
+@pytest.fixture
+def repository(tmp_path):
+    for path, text in {"pkg/core.py": CORE, "pkg/maths.py": MATHS, "tests/test_core.py": "def measure(x):\n    pass\n"}.items():
+        file = tmp_path / "repo" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return Repository(tmp_path / "repo")
+
+
+def instance(issue):
+    return Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement=issue)
+
+
+async def localize(repository, issue, tools=TIGHT, agent=NANO, calls=4):
+    trajectory = await LexicalLocalizer(agent, tools, calls_per_turn=calls).localize(instance(issue), repository)
+    assert trajectory.error is None
+    assert trajectory.stop == "answer"
+    return trajectory
+
+
+async def test_the_innermost_frame_is_answered_with_its_class(repository):
+    issue = """KeyError from `measure`
+
+>>> from pkg.core import Circle, measure
+>>> measure(Circle([1]))
+Traceback (most recent call last):
+  File "pkg/core.py", line 30, in measure
+    return clamp(shape.area(1), limit)
+  File "pkg/core.py", line 21, in product
+    raise KeyError("radius")
+KeyError: 'radius'
+"""
+    trajectory = await localize(repository, issue)
+    assert trajectory.answer.functions == ["pkg/core.py::Circle.product"]
+    assert len(trajectory.turns) == 3
+
+
+async def test_the_function_a_failing_example_calls_is_answered(repository):
+    issue = "`area` is wrong\n\n>>> from pkg.core import Shape\n>>> Shape([2, 3]).area(1)\n1\nExpected 6\n"
+    trajectory = await localize(repository, issue)
+    assert trajectory.answer.functions[0] == "pkg/core.py::Shape.area"
+
+
+async def test_a_thin_wrapper_is_read_and_its_callee_looked_up(repository):
+    issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]))\n1\nExpected 6\n"
+    trajectory = await localize(repository, issue)
+    patterns = [call.arguments.get("pattern") for turn in trajectory.turns for call in turn.calls]
+    assert r"(def|class) clamp\b" in patterns
+    assert trajectory.answer.functions[0] == "pkg/core.py::measure"
+
+
+@pytest.mark.parametrize("calls", [1, 2, 4, 8])
+async def test_no_turn_makes_more_calls_than_asked_for_and_none_is_refused(repository, calls):
+    issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]), limit=clamp(1, 2))\n1\n"
+    trajectory = await localize(repository, issue, calls=calls)
+    assert max(len(turn.calls) for turn in trajectory.turns) <= calls
+    assert not [seen.error for turn in trajectory.turns for seen in turn.observations if seen.error]
+
+
+async def test_sequential_mode_makes_one_call_a_turn(repository):
+    trajectory = await localize(
+        repository, "measure(3) fails\n\n>>> measure(3)\n1\n", agent=NANO.model_copy(update={"mode": "sequential"})
+    )
+    assert {len(turn.calls) for turn in trajectory.turns[:-1]} == {1}
+
+
+async def test_prose_alone_finds_the_file_with_generous_limits(repository):
+    trajectory = await localize(
+        repository, "Clamping ignores the limit\n\nThe `clamp` helper lets any value pass.", Tools(), Agent()
+    )
+    assert trajectory.answer.files == ["pkg/maths.py"]
+    assert trajectory.answer.functions == ["pkg/maths.py::clamp"]
+
+
+async def test_tests_are_not_answered_when_the_source_fits(repository):
+    trajectory = await localize(repository, "The `measure` function returns a wrong value", Tools(), Agent())
+    assert trajectory.answer.files == ["pkg/core.py"]
+
+
+async def test_fusesearch_runs_any_model_under_its_name(repository):
+    model = ScriptedModel(["## Locations to Modify\n- /repo/pkg/core.py::measure\n"], name="m")
+    trajectory = await FuseSearchLocalizer(model, NANO, TIGHT).localize(instance("Bug"), repository)
+    assert (trajectory.localizer, trajectory.model, trajectory.answer.files) == ("fusesearch", "m", ["pkg/core.py"])
+
+
+async def test_a_failure_of_the_world_is_told_and_not_raised(repository):
+    trajectory = await FuseSearchLocalizer(ScriptedModel([]), NANO, TIGHT).localize(instance("Bug"), repository)
+    assert trajectory.stop == "error"
+    assert trajectory.error
+    assert trajectory.answer is None
+
+
+async def test_a_snapshot_that_vanishes_never_crashes_the_localizer(repository):
+    shutil.rmtree(repository.root)
+    trajectory = await LexicalLocalizer(NANO, TIGHT).localize(instance("`measure(3)` fails\n\n>>> measure(3)\n1\n"), repository)
+    assert trajectory.answer is None

@@ -1,0 +1,106 @@
+"""The scripted policy: a deterministic function of the messages, valid calls only, none twice."""
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.agents.models.base import Message, Sampling
+from tasks.agents.parsing import parse_answer, parse_turn
+from tasks.core.config import Agent, Tools
+from tasks.localizers.lexical import COMPACT, FULL, LexicalModel, plan_for
+
+PLANS = pytest.mark.parametrize("plan", [COMPACT, FULL])
+ISSUE = """`solve(3)` gives 4, expected 5
+
+>>> from pkg.core import solve
+>>> t = Table(3)
+>>> solve(t, limit=helper(2))
+4
+"""
+LINES = [
+    "def solve(x):",
+    "    def clip(self):",
+    "class Table:",
+    ">>> solve(t, limit=helper(2))",
+    "    return measure(x)",
+    '    """Doc.',
+    "#",
+]
+PATHS = ["pkg/core.py", "pkg/table.py", "tests/test_core.py", "README.md"]
+
+
+def conversation(issue=ISSUE):
+    return [Message(role="system", content="Find it."), Message(role="user", content=issue)]
+
+
+def observations(data, name):
+    shown = st.sampled_from
+    rows = {
+        "grep": st.builds("/repo/{}:{}:{}".format, shown(PATHS), st.integers(1, 90), shown(LINES)) | st.text(max_size=30),
+        "glob": st.builds("/repo/{}".format, shown(PATHS)),
+        "read_file": st.builds("{}\t{}".format, st.integers(1, 90), shown(LINES)),
+    }
+    return "\n".join(data.draw(st.lists(rows[name], max_size=4)))
+
+
+@PLANS
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_every_episode_makes_new_valid_calls_within_its_number_and_ends_in_an_answer(plan, data):
+    messages = conversation(data.draw(st.sampled_from([ISSUE, "", "Crash"]) | st.text(max_size=200)))
+    calls_per_turn = data.draw(st.integers(1, 8))
+    model = LexicalModel(calls_per_turn, plan)
+    seen = []
+    for _ in range(plan.turns):
+        text = model.next_text(messages)
+        calls = parse_turn(text)[1]
+        if not calls:
+            break
+        assert len(calls) <= calls_per_turn
+        assert not any(call.error for call in calls)
+        seen += [(call.name, str(call.arguments)) for call in calls]
+        messages.append(Message(role="assistant", content=text))
+        messages += [Message(role="tool", content=observations(data, call.name)) for call in calls]
+    assert len(seen) == len(set(seen))
+    assert not calls
+    assert text.startswith("## Locations to Modify")
+
+
+@PLANS
+def test_the_next_message_depends_on_the_messages_alone(plan):
+    first = LexicalModel(4, plan).next_text(conversation())
+    assert LexicalModel(4, plan).next_text(conversation()) == first
+    completion = asyncio.run(LexicalModel(4, plan).complete(conversation(), [], Sampling()))
+    assert completion.text == first
+    assert completion.usage.completion_tokens > 0
+
+
+def test_fewer_calls_per_turn_are_the_first_of_more():
+    most = parse_turn(LexicalModel(8, COMPACT).next_text(conversation()))[1]
+    for count in range(1, len(most)):
+        fewer = parse_turn(LexicalModel(count, COMPACT).next_text(conversation()))[1]
+        assert [call.arguments for call in fewer] == [call.arguments for call in most[:count]]
+
+
+def test_the_first_look_asks_for_the_called_function_and_for_the_statement():
+    calls = parse_turn(LexicalModel(2, COMPACT).next_text(conversation()))[1]
+    assert [call.arguments["pattern"] for call in calls] == [r"(def|class) solve\b", ">>> solve.t. limit.helper.2.."]
+
+
+def test_without_any_clue_the_answer_is_empty():
+    assert parse_answer(LexicalModel(4, COMPACT).next_text(conversation("It is broken!"))).modify == []
+
+
+def test_the_plan_fits_the_limits():
+    tight = Tools(output_chars=900, read_lines=10)
+    assert plan_for(tight, Agent(max_turns=3)).compact
+    assert plan_for(tight, Agent(max_turns=3)).turns == 3
+    assert plan_for(tight, Agent()).read_lines == 10
+    assert not plan_for(Tools(), Agent()).compact
+
+
+def test_a_number_of_calls_below_one_is_refused():
+    with pytest.raises(ValueError, match="at least 1"):
+        LexicalModel(0)
