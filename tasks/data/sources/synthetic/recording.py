@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tasks.data.sources.synthetic import doctests
 from tasks.data.sources.synthetic.corpus import Corpus, digest
 from tasks.data.sources.synthetic.sandbox import Sandbox, violations
-from tasks.data.sources.synthetic.tracing import BudgetSpent, Coverage, Recorder
+from tasks.data.sources.synthetic.tracing import Coverage, Recorder
 
 MAX_EXAMPLES = 30
-MAX_LINES_RUN = 60_000
-DOCSTRING_SECONDS = 0.6
-EXAMPLE_SECONDS = 0.25
+MAX_EVENTS_OF_DOCSTRING = 200_000
+MAX_EVENTS_OF_EXAMPLE = 60_000
+MAX_SECONDS_OF_DOCSTRING = 2.0
+MAX_SECONDS_OF_EXAMPLE = 0.8
 
 
 @dataclass(frozen=True)
@@ -47,28 +47,25 @@ def record(corpus: Corpus, seed: int, sandbox: Sandbox, docstrings: int) -> Iter
 
 def _recorded(corpus: Corpus, docstring: doctests.Docstring, sandbox: Sandbox) -> dict[int, Coverage]:
     def run() -> dict[int, Coverage]:
-        recorder = Recorder(corpus.paths, [function for function, _ in corpus.functions.values()], MAX_LINES_RUN)
+        recorder = Recorder(corpus.paths, [function for function, _ in corpus.functions.values()], MAX_EVENTS_OF_DOCSTRING)
         return _run(docstring, corpus, recorder)
 
-    return sandbox.run(run, cpu_seconds=4 * DOCSTRING_SECONDS) or {}
+    return sandbox.run(run, cpu_seconds=2 * MAX_SECONDS_OF_DOCSTRING) or {}
 
 
 def _run(docstring: doctests.Docstring, corpus: Corpus, recorder: Recorder) -> dict[int, Coverage]:
     """Coverage of the examples that pass and can be reported, by index; in the child."""
     names = corpus.namespace(docstring.module)
-    begun = time.process_time()
+    seconds = 0.0
     found: dict[int, Coverage] = {}
     for index, example in enumerate(docstring.examples[:MAX_EXAMPLES]):
-        started = time.process_time()
-        try:
-            with recorder.recording() as coverage:
-                outcome = doctests.run_example(example, names)
-        except BudgetSpent:
+        with recorder.recording() as coverage:
+            outcome = doctests.run_example(example, names)
+        seconds += coverage.seconds
+        if recorder.spent or seconds > MAX_SECONDS_OF_DOCSTRING:
             break
-        coverage.seconds = time.process_time() - started
-        if recorder.spent or time.process_time() - begun > DOCSTRING_SECONDS:
-            break
-        if outcome.passed and doctests.is_reportable(example) and coverage.seconds < EXAMPLE_SECONDS and not violations:
+        quick = coverage.events <= MAX_EVENTS_OF_EXAMPLE and coverage.seconds <= MAX_SECONDS_OF_EXAMPLE
+        if quick and outcome.passed and doctests.is_reportable(example) and not violations:
             found[index] = coverage
         violations.clear()
     return found

@@ -23,7 +23,7 @@ EXAMPLES_PER_MUTANT = 3
 SHARE_WITH_HOPS = 0.6
 SHARE_WITH_EXCEPTION = 0.45
 SHORT_CHARS = 260
-CPU_SECONDS = 0.4
+CPU_SECONDS = 0.5
 
 
 @dataclass
@@ -209,7 +209,7 @@ class Search:
                     return position, outcomes
             return "not observed"
 
-        seconds = min(self.timeout, CPU_SECONDS + 2 * sum(unit.coverage.seconds for unit in units))
+        seconds = min(self.timeout, CPU_SECONDS + 3 * sum(unit.coverage.seconds for unit in units))
         result = self.sandbox.run(run, seconds) or "hung or crashed"
         if isinstance(result, str):
             raise Dropped(result)

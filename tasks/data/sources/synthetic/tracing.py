@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import sys
+import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import CodeType, FrameType
 from typing import Any
 
@@ -23,7 +25,7 @@ class Function:
     start: int
     end: int
 
-    @property
+    @cached_property
     def entity(self) -> str:
         """``path::Qualified.name``."""
         return f"{self.path}::{self.name}"
@@ -51,20 +53,24 @@ def _first_line(node: FunctionNode) -> int:
 
 
 class BudgetSpent(BaseException):
-    """An example ran more lines of the repository than recording allows."""
+    """Examples ran more calls and lines than recording allows."""
 
 
 @dataclass
 class Coverage:
-    """Of one example: smallest number of functions passed through before each entity, lines run per path, processor seconds."""
+    """Of one example: smallest number of functions passed through before each entity, lines run per path.
+
+    ``events`` counts Python calls anywhere and lines of the repository; ``seconds`` is processor time while recording.
+    """
 
     hops: dict[str, int] = field(default_factory=dict)
     lines: dict[str, set[int]] = field(default_factory=dict)
+    events: int = 0
     seconds: float = 0.0
 
 
 class Recorder:
-    """Records :class:`Coverage` with ``sys.settrace``; lines are counted, so that its limit is the same on every machine."""
+    """Records :class:`Coverage` with ``sys.settrace``; it stops after so many events, the same on every machine."""
 
     def __init__(self, files: dict[str, str], functions: Iterable[Function], budget: int) -> None:
         self._paths = files
@@ -72,7 +78,8 @@ class Recorder:
         for function in functions:
             self._spans.setdefault(function.path, []).append(function)
         self._starts = {path: [function.start for function in spans] for path, spans in self._spans.items()}
-        self._known: dict[CodeType, Function | None] = {}
+        # by id, because hashing a code object walks all of it; the object is kept so that its id stays taken
+        self._known: dict[int, tuple[CodeType, Function | None]] = {}
         self._budget = budget
         self._depth = 0
         self.spent = False
@@ -81,38 +88,44 @@ class Recorder:
     @contextmanager
     def recording(self) -> Iterator[Coverage]:
         """Record what runs inside the block into a fresh coverage."""
-        self.coverage = Coverage()
+        coverage = self.coverage = Coverage()
         self._depth = 0
+        started = time.process_time()
         sys.settrace(self._called)
         try:
-            yield self.coverage
+            yield coverage
         finally:
             sys.settrace(None)
+            coverage.seconds = time.process_time() - started
+            self._budget -= coverage.events
+
+    def _count(self) -> None:
+        self.coverage.events += 1
+        if self.coverage.events > self._budget:
+            self.spent = True
+            raise BudgetSpent
 
     def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
+        self._count()
         code = frame.f_code
-        if code not in self._known:
-            self._known[code] = self._function_of(code)
-        function = self._known[code]
+        if id(code) not in self._known:
+            self._known[id(code)] = (code, self._function_of(code))
+        function = self._known[id(code)][1]
         if function is None:
             return None
-        depth = self._depth
-        if code.co_name[0] != "<":
-            self._depth += 1
+        named = code.co_name[0] != "<"
+        if named:
             hops = self.coverage.hops
-            if hops.get(function.entity, depth + 1) > depth:
-                hops[function.entity] = depth
-        return self._watch(self.coverage.lines.setdefault(function.path, set()), code.co_name[0] != "<")
+            hops[function.entity] = min(self._depth, hops.get(function.entity, self._depth))
+            self._depth += 1
+        return self._watch(self.coverage.lines.setdefault(function.path, set()), named)
 
-    def _watch(self, lines: set[int], counted: bool) -> Any:
+    def _watch(self, lines: set[int], named: bool) -> Any:
         def local(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
                 lines.add(frame.f_lineno)
-                self._budget -= 1
-                if self._budget < 0:
-                    self.spent = True
-                    raise BudgetSpent
-            elif event == "return" and counted:
+                self._count()
+            elif event == "return" and named:
                 self._depth -= 1
             return local
 
