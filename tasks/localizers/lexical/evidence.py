@@ -14,7 +14,7 @@ ROOT = "/repo/"
 _CONTENT = re.compile(r"^/repo/(?P<path>.+?):(?P<line>\d+):(?P<text>.*)$")
 _COUNT = re.compile(r"^/repo/(?P<path>.+):(?P<count>\d+)$")
 _NUMBERED = re.compile(r"^\s*(?P<line>\d+)\t(?P<text>.*)$")
-_DEFINITION = re.compile(r"^(?P<indent>[ \t]*)(?P<kind>(?:async\s+)?def|class)\s+(?P<name>[A-Za-z_]\w*)")
+_DEFINITION = re.compile(r"^(?P<indent>[ \t]*)(?P<kind>(?:async\s+)?def|class)\s+(?P<name>[A-Za-z_]\w*)\s*[(:\[]")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ OUTLINE = r"^\s*(async def|def|class) "
 NAME_CAP = 8.0
 SIZE = "def "
 CALLEE_SHARE = 0.6
+PATH_WORD = 1.5
 NOT_SOURCE = re.compile(
     r"(^|/)(tests?|testing|docs?|examples?|doc|benchmarks?|\.github|build)/|(^|/)(test_[^/]*|conftest|setup|[^/]*_test)\.py$"
 )
@@ -33,6 +34,10 @@ class Ranking:
         self.evidence = evidence
         self.owners = {name.text: name.owner for name in clues.names}
         self.outlined = [relative(str(c.arguments["path"])) for c in evidence.calls if c.arguments.get("pattern") == OUTLINE]
+        counts = {word_of(call): evidence.hits[call.key] for call in evidence.calls if is_count(call)}
+        self.sizes = counts.pop(SIZE, {})
+        self.counts = counts
+        self.words = self._word_weights()
         self.functions = self._function_scores()
         self.files = self._file_scores()
 
@@ -113,7 +118,7 @@ class Ranking:
         for words in inside.values():
             for word in words:
                 spread[word] += 1
-        weights = {**{n.text.lower(): n.weight for n in self.clues.names}, **dict(self.clues.words)}
+        weights = {**{n.text.lower(): n.weight for n in self.clues.names}, **self.words}
         scores = {}
         for definition, words in inside.items():
             known = [weights[word] / (1 + math.log(spread[word])) for word in words if word in weights]
@@ -135,17 +140,19 @@ class Ranking:
     def _counted(self) -> dict[str, float]:
         """Word counts over files, weighted by rarity and saturating in the count (as BM25 does)."""
         scores: dict[str, float] = defaultdict(float)
-        weights = dict(self.clues.words)
-        counts = {word_of(call): self.evidence.hits[call.key] for call in self.evidence.calls if is_count(call)}
-        sizes = counts.pop(SIZE, {})
-        average = sum(sizes.values()) / max(len(sizes), 1)
-        total = max([1, len(sizes), *map(len, counts.values())])
-        for word, hits in counts.items():
-            rarity = math.log(1 + total / max(len(hits), 1)) / math.log(1 + total)
+        average = sum(self.sizes.values()) / max(len(self.sizes), 1)
+        for word, hits in self.counts.items():
             for path, count in hits.items():
-                relative_size = sizes.get(path, average) / average if average else 1.0
-                scores[path] += weights.get(word, 1.0) * rarity * count / (count + 0.5 + 1.5 * relative_size)
+                relative_size = self.sizes.get(path, average) / average if average else 1.0
+                scores[path] += self.words.get(word, 1.0) * count / (count + 0.5 + 1.5 * relative_size)
         return scores
+
+    def _word_weights(self) -> dict[str, float]:
+        """Weights of the issue's words; those that were counted by how few files have them."""
+        weights = dict(self.clues.words)
+        total = max([1, len(self.sizes), *map(len, self.counts.values())])
+        rarity = {word: math.log(1 + total / max(len(hits), 1)) / math.log(1 + total) for word, hits in self.counts.items()}
+        return {word: weight * rarity.get(word, 1.0) for word, weight in weights.items()}
 
     def _path_score(self, path: str) -> float:
         """What frames, mentioned paths and words say about a path itself."""
@@ -154,11 +161,10 @@ class Ranking:
             if same_file(frame.path, path):
                 score = max(score, FRAME_SCORES[min(i, len(FRAME_SCORES) - 1)] / 2)
         score += sum(4.0 for mentioned, _ in self.clues.paths if same_file(mentioned, path))
-        weights = dict(self.clues.words)
         base = path.removesuffix(".py").rpartition("/")[2]
         modules = {part for module in self.clues.modules for part in module.split(".")}
         score += 2.0 * (base in modules and base != "__init__")
-        return score + sum(weights.get(part, 0.0) * 0.7 for part in set(map(stem, subwords(base))))
+        return score + sum(self.words.get(part, 0.0) * PATH_WORD for part in set(map(stem, subwords(base))))
 
 
 def words_of_functions(evidence: Evidence) -> dict[Definition, set[str]]:
