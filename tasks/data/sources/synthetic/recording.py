@@ -13,7 +13,8 @@ from tasks.data.sources.synthetic.tracing import Coverage, Recorder
 MAX_EXAMPLES = 30
 MAX_EVENTS_OF_DOCSTRING = 200_000
 MAX_EVENTS_OF_EXAMPLE = 60_000
-MAX_SECONDS_OF_DOCSTRING = 2.0
+MAX_SECONDS_OF_DOCSTRING = 1.2
+SHARE_OF_BUDGET = 0.5
 MAX_SECONDS_OF_EXAMPLE = 0.8
 
 
@@ -36,7 +37,7 @@ def record(corpus: Corpus, seed: int, sandbox: Sandbox, docstrings: int) -> Iter
     """Run so many docstrings once, each in a child of its own, and yield what can serve as a reproducer."""
     chosen = sorted(corpus.docstrings, key=lambda docstring: digest(seed, "docstring", docstring.owner))[:docstrings]
     for docstring in chosen:
-        if sandbox.spent():
+        if sandbox.spent(SHARE_OF_BUDGET):
             corpus.dropped["docstring not recorded in time"] += 1
             continue
         for index, coverage in _recorded(corpus, docstring, sandbox).items():

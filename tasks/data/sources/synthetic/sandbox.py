@@ -46,9 +46,9 @@ class Sandbox:
         """Processor seconds of this process and its children so far."""
         return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
-    def spent(self) -> bool:
-        """Whether the budget is used up."""
-        return self.used() > self._cpu_budget
+    def spent(self, share: float = 1.0) -> bool:
+        """Whether so much of the budget is used up."""
+        return self.used() > share * self._cpu_budget
 
     def run(self, function: Callable[[], T], cpu_seconds: float) -> T | None:
         """The function's (picklable) result from a child; None when it hung, crashed, ran out of memory or said too much."""

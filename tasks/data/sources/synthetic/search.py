@@ -16,9 +16,9 @@ from tasks.data.sources.synthetic.sandbox import Sandbox, violations
 from tasks.data.sources.synthetic.symptoms import Mutated, is_trivial, symptom_of
 from tasks.data.sources.synthetic.tracing import Function, FunctionNode
 
-KEPT_PER_FUNCTION = 2
-KEPT_PER_EXAMPLE = 2
-ATTEMPTS_PER_FUNCTION = 7
+KEPT_PER_FUNCTION = 3
+KEPT_PER_EXAMPLE = 3
+ATTEMPTS_PER_FUNCTION = 10
 EXAMPLES_PER_MUTANT = 3
 SHARE_WITH_HOPS = 0.6
 SHARE_WITH_EXCEPTION = 0.45
