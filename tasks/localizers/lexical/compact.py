@@ -15,7 +15,7 @@ from tasks.localizers.lexical.clues import Frame, frames_of, modules_of
 from tasks.localizers.lexical.evidence import Definition, Evidence, call_key
 from tasks.localizers.lexical.example import Mention, mentions_of, statement_pattern, statements_of
 from tasks.localizers.lexical.plan import Plan
-from tasks.localizers.lexical.steps import Step, find_definitions, grep, read
+from tasks.localizers.lexical.steps import Step, find_callers, find_definitions, grep, read
 
 LINES_BEFORE_FRAME = 6
 WRAPPER_LINES = 4
@@ -104,7 +104,8 @@ class Compact:
         if not code_of(seen):
             return [read(self.target.path, seen[-1][0] + 1, seen[-1][0] + self.plan.read_lines)]
         names = [name for name in callees(self.evidence, self.target) if not self.evidence.defined(name)]
-        return find_definitions(names[: self.plan.follows], 1)
+        steps = find_definitions(names[: self.plan.follows], 1)
+        return [*steps, find_callers(self.target)] if steps else []
 
     # What was seen
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tasks.localizers.lexical.evidence import ROOT
+from tasks.localizers.lexical.evidence import ROOT, Definition
 
 Step = tuple[str, dict[str, Any]]
 
@@ -13,6 +13,11 @@ def find_definitions(names: list[str], group: int) -> list[Step]:
     """Where names are defined, ``group`` names per call."""
     batches = ["|".join(names[i : i + group]) for i in range(0, len(names), group)]
     return [grep(rf"(def|class) ({batch})\b" if "|" in batch else rf"(def|class) {batch}\b") for batch in batches]
+
+
+def find_callers(definition: Definition, everywhere: bool = False) -> Step:
+    """Where a function is called, in its own file or in all."""
+    return grep(rf"\b{definition.name}\(", None if everywhere else definition.path)
 
 
 def find_file(path: str) -> Step:

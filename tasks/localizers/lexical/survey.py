@@ -10,7 +10,7 @@ from tasks.localizers.lexical.clues import Clues, draw_clues
 from tasks.localizers.lexical.evidence import Definition, Evidence, call_key
 from tasks.localizers.lexical.plan import Plan
 from tasks.localizers.lexical.ranking import OUTLINE, SIZE, Ranking
-from tasks.localizers.lexical.steps import Step, count, find_definitions, find_file, grep, read
+from tasks.localizers.lexical.steps import Step, count, find_callers, find_definitions, find_file, grep, read
 
 RUNNER_UP = 0.6
 
@@ -76,10 +76,11 @@ class Survey:
         return []
 
     def _follow(self) -> list[Step]:
-        """Where the functions called in the best definitions are defined."""
-        names = [name for d in self.ranking.best_functions()[: self.plan.reads] for name in callees(self.evidence, d)]
+        """Where the functions called in the best definitions are defined, and who calls these."""
+        best = self.ranking.best_functions()[: self.plan.reads]
+        names = [name for definition in best for name in callees(self.evidence, definition)]
         unknown = [name for name in dict.fromkeys(names) if not self.evidence.defined(name)]
-        return find_definitions(unknown[: self.plan.follows], self.plan.group)
+        return find_definitions(unknown[: self.plan.follows], self.plan.group) + [find_callers(d, everywhere=True) for d in best]
 
 
 def _alternatives(clues: Clues) -> list[str]:
