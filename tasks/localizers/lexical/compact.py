@@ -1,6 +1,6 @@
 """The policy for tight limits: few, short, regular episodes that a small student can learn from.
 
-Turn 1 looks up the innermost traceback frame, or the function the failing statement calls and the statement itself;
+Turn 1 looks up the innermost traceback frame, or the functions the failing statement calls, and last the statement itself;
 turn 2 finds the class of a method and reads the code; turn 3 looks up what that code calls; then it answers.
 """
 
@@ -70,7 +70,7 @@ class Compact:
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames]
         names = find_definitions([mention.name for mention in self.mentions[: self.plan.names]], 1)
         statement = [grep(self.pattern)] if self.pattern else []
-        return [*frames[:2], *names[:1], *statement, *names[1:]]
+        return [*frames[:2], *names, *statement]
 
     # Turn 2
 
