@@ -208,7 +208,7 @@ class Symptom:
     @property
     def promised_type(self) -> str:
         """Name of the exception that was promised."""
-        return self.promised.split(":")[0].strip()
+        return self.promised.split(":")[0].strip().split(".")[-1]
 
 
 def write_issue(symptom: Symptom, package: str, key: str) -> str | None:

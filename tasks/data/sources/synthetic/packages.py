@@ -47,6 +47,12 @@ class Package:
         return self.repo.replace("/", "__")
 
     @property
+    def title(self) -> str:
+        """Distribution and version as people write them: ``sympy 1.14.0``, ``Python 3.11.7``."""
+        owner = self.repo.split("/")[0]
+        return f"{'Python' if owner == 'cpython' else owner} {self.version}"
+
+    @property
     def version(self) -> str:
         """Version of the distribution; of Python for the standard library."""
         owner = self.repo.split("/")[0]

@@ -155,6 +155,8 @@ class Search:
 
     def _observe(self, target: Target, mutant: Mutant, units: list[Unit]) -> Finding:
         text = mutant.apply(target.source.text)
+        if any(text == finding.text for finding in self.findings):
+            raise Dropped("same program as another")
         mutated = Mutated(target.function, text, text.count("\n") - target.source.text.count("\n"))
         unit, outcomes = self._first_failure(units, self._patch(target, mutated))
         if not self._passes_untouched(unit):
@@ -187,7 +189,7 @@ class Search:
         try:
             node = patching.mutated_node(mutated.text, target.function, mutated.lines_added)
             if ast.dump(node) == ast.dump(target.node):
-                raise Dropped("same program")
+                raise Dropped("same program as without the fault")
             filename = self.corpus.filenames[target.function.path]
             code = patching.compiled(node, target.function, filename, patching.future_flags(target.source.tree))
         except (SyntaxError, ValueError, RecursionError, patching.NotPatchable):
@@ -228,7 +230,7 @@ class Search:
 
     def _issue(self, symptom: issues.Symptom, key: str) -> str:
         package = self.corpus.package
-        issue = issues.write_issue(symptom, f"{package.repo.split('/')[0]} {package.version}", key)
+        issue = issues.write_issue(symptom, package.title, key)
         if issue is None:
             raise Dropped("issue too long")
         return issue

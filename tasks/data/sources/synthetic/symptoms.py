@@ -72,22 +72,26 @@ def _imports(module: str, examples: Sequence[doctests.Example]) -> Iterator[str]
     if "*" in bound:
         return
     names = vars(sys.modules[module])
+    homes: dict[str, list[str]] = {}
     for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - bound - set(CONVENTIONAL)):
-        if name in names and not name.startswith("__") and not hasattr(builtins, name):
-            yield _import_of(name, names[name], module)
+        if name not in names or name.startswith("__") or hasattr(builtins, name):
+            continue
+        if isinstance(names[name], ModuleType):
+            real = names[name].__name__
+            yield f"import {real}" if real == name else f"import {real} as {name}"
+        else:
+            homes.setdefault(_home(name, names[name], module), []).append(name)
+    yield from (f"from {home} import {', '.join(names)}" for home, names in homes.items())
 
 
-def _import_of(name: str, thing: Any, module: str) -> str:
-    """The import a user would write: from the outermost package that offers the thing."""
-    if isinstance(thing, ModuleType):
-        real = thing.__name__
-        return f"import {real}" if real == name else f"import {real} as {name}"
+def _home(name: str, thing: Any, module: str) -> str:
+    """Where a user would import it from: the outermost package that offers the thing."""
     parents = [".".join(module.split(".")[:count]) for count in range(1, module.count(".") + 2)]
     home = next((parent for parent in parents if getattr(sys.modules.get(parent), name, None) is thing), module)
     origin = getattr(thing, "__module__", None)
     if home == module and isinstance(origin, str) and getattr(sys.modules.get(origin), name, None) is thing:
         home = origin
-    return f"from {home} import {name}"
+    return home
 
 
 def _traceback(outcome: doctests.Outcome, mutated: Mutated, corpus: Corpus) -> list[TracebackEntry]:
