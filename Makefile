@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $@
 
 test: env ## all tests that need no GPU
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto --dist loadgroup
 
 fast: env ## tests of seconds only: while working
 	$(BIN)/pytest -n auto -m "not slow and not gpu" tests/unit

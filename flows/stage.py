@@ -10,21 +10,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import UUID
 
+from filelock import FileLock, Timeout
 from prefect import Task
 from prefect.artifacts import create_link_artifact, create_table_artifact
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State, TaskRun
+from prefect.context import FlowRunContext
+from prefect.exceptions import ObjectNotFound
 from prefect.logging.configuration import setup_logging
+from prefect.states import Crashed
 
 from flows.progress import StageProgress
 from flows.server import prefect_server
 from tasks.core.config import Params, load_params
-from tasks.core.errors import FusesearchError, InfrastructureError
+from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.layout import checkpoint_path, metrics_path
 from tasks.core.pipeline import StageSpec, flatten, stage_spec
 from tasks.core.progress import finished, progress_dir
-from tasks.core.storage import write_json
+from tasks.core.storage import read_json, write_json
 from tasks.tracking import Run, stage_run
 
 
@@ -49,12 +55,52 @@ def stage(name: str) -> Iterator[Stage]:
     values = spec.values(params)
     scratch = progress_dir(name, values, *spec.deps)
     started = time.perf_counter()
-    with stage_run(name, params, values, spec.inputs) as run, StageProgress(name) as progress:
+    with _alone(name, scratch), stage_run(name, params, values, spec.inputs) as run, StageProgress(name) as progress:
         current = Stage(name, params, spec, scratch, run, progress)
+        _close_killed(current)
         yield current
         run.log({**flatten(current.metrics), "stage_seconds": time.perf_counter() - started})
         write_json(metrics_path(name), current.metrics)
     finished(name)
+
+
+@contextmanager
+def _alone(name: str, scratch: Path) -> Iterator[None]:
+    """Refuse a second process on the same unfinished work."""
+    lock = FileLock(scratch / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ConfigError(f"{name} is already running on these inputs: wait for it, or stop it") from None
+    with lock:
+        yield
+
+
+def _close_killed(current: Stage) -> None:
+    """Close the runs that a killed process of this stage left open in Prefect and MLflow; note those of this one."""
+    path = current.scratch / "runs.json"
+    if path.exists():
+        left = read_json(path)
+        current.run.close_other(left["mlflow"])
+        _mark_crashed(left["prefect"])
+    write_json(path, {"mlflow": current.run.run_id, "prefect": _flow_run_id()})
+
+
+def _flow_run_id() -> str:
+    context = FlowRunContext.get()
+    return str(context.flow_run.id) if context and context.flow_run else ""
+
+
+def _mark_crashed(flow_run: str) -> None:
+    if not flow_run:
+        return
+    with get_client(sync_client=True) as client:
+        try:
+            left = client.read_flow_run(UUID(flow_run))
+        except ObjectNotFound:
+            return
+        if left.state is not None and left.state.is_running():
+            client.set_flow_run_state(left.id, Crashed(message="its process was killed; a later run went on"), force=True)
 
 
 def run_stage(flow: Callable[[], object]) -> NoReturn:

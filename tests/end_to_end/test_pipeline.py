@@ -1,0 +1,131 @@
+"""The whole pipeline as a user runs it: `dvc repro` with real packages, servers, stores and trainers, killed on the way.
+
+The tests build on each other and run in the order of the file.
+"""
+
+import csv
+import json
+import time
+
+import httpx
+import pytest
+import yaml
+
+from tasks.core import layout
+from tasks.core.pipeline import stage_names
+from tasks.core.storage import read_instances, read_json
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.xdist_group("pipeline")]
+
+
+def candidates_journal(project):
+    return next(iter((project.root / ".fusesearch/progress").glob("synthesize-*/candidates.jsonl")), None)
+
+
+def lines(path):
+    return path.read_text().splitlines() if path and path.exists() else []
+
+
+def test_wrong_params_end_with_one_clear_line(project):
+    path = project.root / "params.yaml"
+    good = path.read_text()
+    path.write_text(good.replace("seconds_per_repository:", "seconds_per_repositry:", 1))
+    done = project.run("flows.split")
+    path.write_text(good)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert [line for line in done.stderr.splitlines() if "Extra inputs" in line] == [
+        "error: params.yaml: mine.seconds_per_repositry: Extra inputs are not permitted"
+    ]
+
+
+def test_a_missing_artifact_ends_with_one_clear_line(project):
+    done = project.run("flows.filter")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "data/raw/pairs.parquet is missing: run the stage that makes it (`dvc repro`)" in done.stderr
+
+
+def test_a_killed_stage_goes_on_where_it_was(project):
+    project.kill_during(("dvc", "repro", "synthesize"), lambda: len(lines(candidates_journal(project))) >= 10)
+    kept = [json.loads(line) for line in lines(candidates_journal(project))[:10]]
+    assert not (project.root / layout.CANDIDATES).exists()
+
+    done = project.run("dvc", "repro", "synthesize")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "Running stage 'mine'" not in done.stdout
+    made = [json.loads(line) for line in lines(project.root / layout.CANDIDATES)]
+    instances = read_instances(project.root / layout.split_path("sft"))
+    assert len(made) == 40 * len(instances)
+    assert all(row["trajectory"] in made for row in kept)
+    assert candidates_journal(project) is None
+
+
+def test_killed_training_goes_on_from_its_last_checkpoint(project):
+    def saved_a_step():
+        return any((project.root / ".fusesearch/progress").glob("grpo-*/trainer/checkpoint-1/trainer_state.json"))
+
+    project.kill_during(("dvc", "repro", "grpo"), saved_a_step)
+    done = project.run("dvc", "repro")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "Running stage 'sft'" not in done.stdout
+    with (project.root / layout.curve_path("grpo")).open() as handle:
+        assert [row["step"] for row in csv.DictReader(handle)] == ["1", "2", "3"]
+
+
+def test_every_artifact_is_there_and_nothing_unfinished(project):
+    outputs = yaml.safe_load((project.root / "dvc.yaml").read_text())["stages"].values()
+    for stage in outputs:
+        for out in stage["outs"]:
+            assert (project.root / out).exists()
+    assert not list(project.root.rglob(".partial-*"))
+    assert not list((project.root / ".fusesearch/progress").iterdir())
+    figures = read_json(project.root / layout.metrics_path("evaluate"))
+    assert {"base", "rl", "sft", "sft_rl", "lexical"} <= figures.keys()
+    assert figures["lexical"]["f1_macro"] > figures["base"]["f1_macro"]
+
+
+def test_a_second_run_finds_nothing_to_do_quickly(project):
+    started = time.monotonic()
+    done = project.run("dvc", "repro")
+    assert "up to date" in done.stdout
+    assert time.monotonic() - started < 15
+
+
+def test_dvc_shows_metrics_and_plots(project):
+    shown = json.loads(project.run("dvc", "metrics", "show", "--json").stdout)[""]["data"]
+    assert shown["artifacts/split/metrics.json"]["data"]["validation_instances"] > 0
+    plots = project.run("dvc", "plots", "show")
+    assert plots.returncode == 0, plots.stderr
+    assert (project.root / "dvc_plots/index.html").exists()
+
+
+def test_prefect_shows_every_stage_on_one_server(project):
+    url = read_json(project.root / ".fusesearch/prefect.json")["url"]
+    assert httpx.get(url).is_success
+    runs = httpx.post(f"{url}/api/flow_runs/filter", json={}).json()
+    flows = {row["id"]: row["name"] for row in httpx.post(f"{url}/api/flows/filter", json={}).json()}
+    completed = {flows[run["flow_id"]] for run in runs if run["state_type"] == "COMPLETED"}
+    assert {name.replace("_", "-") for name in stage_names(project.root / "dvc.yaml")} <= completed
+    assert [flows[run["flow_id"]] for run in runs if run["state_type"] == "CRASHED"].count("synthesize") == 1
+    assert not [run for run in runs if run["state_type"] == "RUNNING"]
+    artifacts = {row["key"]: row for row in httpx.post(f"{url}/api/artifacts/filter", json={}).json()}
+    assert artifacts["report"]["type"] == "markdown"
+    assert {"mine-progress", "grpo-progress", "filter-drops", "select-drops", "sft-checkpoint"} <= artifacts.keys()
+
+
+def test_mlflow_holds_one_parent_with_a_child_per_stage_and_arm(project):
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{project.root / 'mlflow.db'}")
+    runs = client.search_runs([client.get_experiment_by_name("fusesearch").experiment_id])
+    (parent,) = [run for run in runs if run.data.tags.get("kind") == "reproduction"]
+    children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    finished = {run.info.run_name for run in children if run.info.status == "FINISHED"}
+    arms = {f"evaluate/{arm}" for arm in ("base", "rl", "sft", "sft+rl", "lexical")}
+    assert finished == {*stage_names(project.root / "dvc.yaml"), *arms}
+    killed = [run.info.run_name for run in children if run.info.status == "KILLED"]
+    assert killed == ["grpo", "synthesize"]
+    grpo = next(run for run in children if run.info.run_name == "grpo" and run.info.status == "FINISHED")
+    assert [point.step for point in client.get_metric_history(grpo.info.run_id, "reward")] == [1, 2, 3]
+    assert {model.name for model in client.search_registered_models()} == {f"fusesearch-nano-{stage}" for stage in layout.TRAINED}

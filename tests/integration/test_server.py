@@ -1,0 +1,83 @@
+"""One background server per kind, whoever asks first."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import psutil
+import pytest
+
+from flows import server
+from tasks.core.errors import TrackingUnavailable
+from tasks.core.storage import read_json
+
+TOY = """
+import argparse, http.server, time
+parser = argparse.ArgumentParser()
+parser.add_argument("--host")
+parser.add_argument("--port", type=int)
+options = parser.parse_args()
+time.sleep(0.3)
+http.server.HTTPServer((options.host, options.port), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
+@pytest.fixture
+def toy(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toy.py").write_text(TOY)
+    service = server.Service("toy", (sys.executable, str(tmp_path / "toy.py")), port=0, health="/")
+    yield service
+    server.stop(service)
+
+
+def test_many_at_once_share_one_server_that_outlives_them(toy):
+    with ThreadPoolExecutor(4) as pool:
+        urls = set(pool.map(lambda _: server.ensure(toy), range(4)))
+    assert len(urls) == 1
+    assert httpx.get(urls.pop()).is_success
+    record = read_json(toy.record)
+    assert psutil.Process(record["pid"]).is_running()
+    assert server.running(toy) == record["url"]
+
+
+def test_stop_ends_it_and_the_next_ensure_starts_another(toy):
+    first = server.ensure(toy)
+    pid = read_json(toy.record)["pid"]
+    assert server.stop(toy)
+    assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    assert server.running(toy) is None
+    assert not server.stop(toy)
+    assert server.ensure(toy)
+    assert read_json(toy.record)["pid"] != pid
+    assert first.startswith("http://127.0.0.1:")
+
+
+def test_a_process_that_only_has_the_same_number_is_left_alone(toy):
+    server.ensure(toy)
+    record = read_json(toy.record)
+    toy.record.write_text(f'{{"pid": {record["pid"]}, "started": 1.0, "url": "{record["url"]}"}}')
+    assert not server.stop(toy)
+    assert psutil.Process(record["pid"]).is_running()
+    psutil.Process(record["pid"]).kill()
+
+
+def test_a_taken_port_is_no_obstacle(toy):
+    first = server.ensure(toy)
+    port = int(first.rpartition(":")[2])
+    other = server.Service("other", toy.command, port=port, health="/")
+    try:
+        assert server.ensure(other) != first
+    finally:
+        server.stop(other)
+
+
+def test_a_server_that_dies_is_one_clear_line_that_names_its_log(toy):
+    broken = server.Service("broken", (sys.executable, "-c", "raise SystemExit(3)"), port=0, health="/")
+    with pytest.raises(TrackingUnavailable, match=r"the broken server ended with code 3: see .*broken\.log"):
+        server.ensure(broken)
+
+
+def test_an_address_from_the_environment_must_answer():
+    with pytest.raises(TrackingUnavailable, match="does not answer"):
+        server._check_remote("http://127.0.0.1:9/api")
