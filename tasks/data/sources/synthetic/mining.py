@@ -93,7 +93,7 @@ def _run_worker(package: Package, config: Mine, seed: int, repos_dir: Path, on_p
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
             text=True, cwd=folder, env=_environment(folder),
         )  # fmt: skip
-        watchdog = threading.Timer(20 * config.seconds_per_repository + 60, process.kill)
+        watchdog = threading.Timer(60 * config.seconds_per_repository + 600, process.kill)
         watchdog.start()
         try:
             assert process.stdin  # noqa: S101  a pipe was asked for

@@ -51,7 +51,7 @@ def mine_package(job: dict[str, Any], say: Say) -> dict[str, Any]:
     started = time.monotonic()
     try:
         corpus = Corpus(package)
-        sandbox = Sandbox(job["seconds"], 10 * job["timeout"], job["memory_mb"])
+        sandbox = Sandbox(job["seconds"], 40 * job["timeout"], job["memory_mb"])
         cpu = {"load": sandbox.used()}
         units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * job["keep"]))
         cpu["record"] = sandbox.used()
