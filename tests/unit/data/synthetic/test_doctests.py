@@ -82,6 +82,11 @@ def test_an_exception_is_reported_with_type_and_message():
     assert "invalid literal" in outcome.message
 
 
+def test_memory_addresses_are_not_quoted():
+    outcome = doctests.run_example(doctests.Example("object()\n", "3\n", None, doctests.OPTIONS), {})
+    assert outcome.got == "<object object at 0x...>\n"
+
+
 def test_a_promised_exception_that_does_not_come_is_a_failure():
     assert not doctests.run_example(doctests.Example("1\n", "", "ValueError: no\n", doctests.OPTIONS), {}).passed
 
