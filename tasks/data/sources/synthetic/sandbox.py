@@ -38,6 +38,7 @@ class Sandbox:
     """
 
     def __init__(self, cpu_budget: float, wall_seconds: float, memory_mb: int) -> None:
+        self._parent = os.getppid()
         self._cpu_budget = cpu_budget
         self._wall_seconds = wall_seconds
         self._memory = address_space() + memory_mb * 1_000_000
@@ -51,7 +52,12 @@ class Sandbox:
         return self.used() > share * self._cpu_budget
 
     def run(self, function: Callable[[], T], cpu_seconds: float) -> T | None:
-        """The function's (picklable) result from a child; None when it hung, crashed, ran out of memory or said too much."""
+        """The function's (picklable) result from a child; None when it hung, crashed, ran out of memory or said too much.
+
+        Ends this process when the one that started it is gone: a run that was killed must not go on beside its successor.
+        """
+        if os.getppid() != self._parent:
+            os._exit(1)
         reader, writer = os.pipe()
         pid = os.fork()
         if pid == 0:
