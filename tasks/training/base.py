@@ -25,10 +25,12 @@ from tasks.core.schema import Answer, Instance, Location, Trajectory
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training.nano import new_model, train_tokenizer
+from tasks.training.renaming import renamed, word_pool
 from tasks.training.sft import describe_checkpoint, fit
 from tasks.training.trainer import quiet
 
 VOCABULARY = 2048
+RENAMED_OF = (4, 5)  # episodes whose names are exchanged, of how many
 SHAPE = {"hidden": 128, "layers": 4, "heads": 4, "feed_forward": 384}
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
@@ -118,8 +120,11 @@ def train_base(
     trajectories = asyncio.run(aimless_episodes(params, instances, repos, per_instance))
     conversations = [messages_of(trajectory) for trajectory in trajectories]
     tokenizer = train_tokenizer(_texts(conversations), VOCABULARY)
+    pool = word_pool(_texts(conversations))
     rows = []
-    for messages in conversations:
+    for number, messages in enumerate(conversations):
+        if number % RENAMED_OF[1] < RENAMED_OF[0]:
+            messages = renamed(messages, random.Random(f"{params.seed}-{number}"), pool)
         ids, _ = training_ids(tokenizer, messages, [])
         if len(ids) <= section.max_length:
             rows.append({"input_ids": ids, "labels": ids})

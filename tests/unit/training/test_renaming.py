@@ -1,0 +1,45 @@
+"""Renaming keeps an episode consistent and its format intact."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.agents.models.base import Message
+from tasks.agents.parsing import format_calls, parse_turn
+from tasks.training.renaming import KEPT, WORD, renamed, word_pool
+
+POOL = word_pool(["alpha beta gamma delta epsilon degree matrix"])
+
+
+def texts(messages: list[Message], seed: int = 0) -> list[str]:
+    return [message.content for message in renamed(messages, random.Random(seed), POOL)]
+
+
+def test_a_name_is_the_same_in_issue_call_and_observation() -> None:
+    call = format_calls([("grep", {"pattern": "def structures\\b", "output_mode": "content"})])
+    issue, spoken, seen = texts(
+        [
+            Message(role="user", content="structures(4) fails"),
+            Message(role="assistant", content=call),
+            Message(role="tool", content="/repo/core/dag.py:3:def structures(n):"),
+        ]
+    )
+    name = issue.split("(")[0]
+    assert name in POOL
+    assert parse_turn(spoken)[1][0].arguments == {"pattern": f"def {name}\\b", "output_mode": "content"}
+    assert seen.endswith(f":3:def {name}(n):")
+    assert seen.startswith("/repo/")
+
+
+def test_the_system_prompt_stays() -> None:
+    assert texts([Message(role="system", content="Find structures.")]) == ["Find structures."]
+
+
+@given(st.text(max_size=200), st.integers(0, 5))
+def test_only_words_change(text: str, seed: int) -> None:
+    [new] = texts([Message(role="user", content=text)], seed)
+    assert WORD.sub("", new) == WORD.sub("", text)
+    assert [word for word in WORD.findall(new) if word in KEPT] == [word for word in WORD.findall(text) if word in KEPT]
