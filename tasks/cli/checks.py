@@ -34,7 +34,7 @@ def all_checks(root: Path) -> Iterator[Check]:
     yield python()
     yield ripgrep()
     yield program("git", "install git with the system's package manager", core=True)
-    for name in ("pydantic", "openai", "unidiff"):
+    for name in ("pydantic", "openai"):
         yield package(name, core=True)
     for name in ("dvc", "mlflow", "prefect", "torch", "transformers", "trl"):
         yield package(name)

@@ -125,6 +125,7 @@ class Sft(Section):
     """Supervised fine-tuning with TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
 
     epochs: float = Field(1.0, gt=0)
+    renamed_copies: int = Field(0, ge=0, description="each trajectory again with its names exchanged, this many times")
     batch_size: int = Field(32, ge=1, description="trajectories per step")
     micro_batch: int = Field(8, ge=1, description="trajectories per forward and backward pass")
     optimizer: Literal["muon", "adamw"] = "adamw"

@@ -34,7 +34,7 @@ def renamed(messages: list[Message], draw: random.Random, pool: list[str]) -> li
 
     def replace(match: re.Match[str]) -> str:
         word = match[0]
-        if word in KEPT:
+        if word in KEPT or not pool:
             return word
         new = names.setdefault(word.lower(), draw.choice(pool))
         return new.upper() if word.isupper() else new.capitalize() if word[0].isupper() else new

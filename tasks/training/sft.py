@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from tasks.core.errors import DataError
 from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
 from tasks.training.optimizer import make_optimizer
+from tasks.training.renaming import renamed, word_pool
 from tasks.training.trainer import load_student, log_callback, quiet, resume_point, trainer_arguments
 
 Log = Callable[[dict[str, float]], None]
@@ -34,7 +36,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
     figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
     describe_checkpoint(out / "checkpoint", params)
-    return {"trajectories": len(rows), "dropped_too_long": dropped, **figures}
+    return {"sequences": len(rows), "dropped_too_long": dropped, **figures}
 
 
 def fit(
@@ -85,14 +87,18 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
 
     tools = schemas() if params.agent.prompt == "full" else []
     system = render_system(params.agent, None)
+    conversations = [messages_of(trajectory, system) for trajectory in trajectories]
+    pool = word_pool(message.content for messages in conversations for message in messages)
+    draw = random.Random(params.seed)
+    copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
     rows = []
-    for trajectory in trajectories:
-        ids, mask = training_ids(tokenizer, messages_of(trajectory, system), tools)
+    for messages in conversations + copies:
+        ids, mask = training_ids(tokenizer, messages, tools)
         if len(ids) <= params.sft.max_length:
             rows.append({"input_ids": ids, "labels": [i if m else -100 for i, m in zip(ids, mask, strict=True)]})
     if not rows:
         raise DataError(f"no trajectory fits into sft.max_length={params.sft.max_length}: raise it, or shorten observations")
-    return rows, len(trajectories) - len(rows)
+    return rows, len(conversations + copies) - len(rows)
 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:
