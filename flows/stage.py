@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from uuid import UUID
 
+import httpx
 from filelock import FileLock, Timeout
 from prefect import Task
 from prefect.artifacts import create_link_artifact, create_table_artifact
@@ -64,6 +65,11 @@ def stage(name: str) -> Iterator[Stage]:
     finished(name)
 
 
+def _fail(message: str) -> NoReturn:
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
 @contextmanager
 def _alone(name: str, scratch: Path) -> Iterator[None]:
     """Refuse a second process on the same unfinished work."""
@@ -72,8 +78,10 @@ def _alone(name: str, scratch: Path) -> Iterator[None]:
         lock.acquire(timeout=0)
     except Timeout:
         raise ConfigError(f"{name} is already running on these inputs: wait for it, or stop it") from None
-    with lock:
+    try:
         yield
+    finally:
+        lock.release()
 
 
 def _close_killed(current: Stage) -> None:
@@ -107,11 +115,13 @@ def run_stage(flow: Callable[[], object]) -> NoReturn:
     """Run a flow as a command: against the local Prefect server, one clear line and exit code 1 when it fails."""
     _one_line_errors()
     try:
+        load_params()  # a misspelt param is told at once, before any server is started
         with prefect_server():
             flow()
     except FusesearchError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
+        _fail(str(error))
+    except httpx.TransportError as error:
+        _fail(f"the Prefect server no longer answers ({type(error).__name__}): run the same command again to go on from here")
     except KeyboardInterrupt:
         print("interrupted: run the same command again to go on from here", file=sys.stderr)
         sys.exit(130)
