@@ -6,7 +6,6 @@ TRL 1.16 marks ``rollout_func`` as experimental: this file is the only bridge to
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,7 @@ from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training.rewards import Reward, make_reward
 from tasks.training.sft import describe_checkpoint
-from tasks.training.trainer import load_student, log_callback, quiet, resume_point, trainer_arguments
+from tasks.training.trainer import load_student, log_callback, quiet, resume_point, save_checkpoint, trainer_arguments
 
 
 def train_grpo(
@@ -55,9 +54,8 @@ def train_grpo(
     rollouts = Rollouts(params, section, tasks, repos, tokenizer)
     trainer = _trainer(params, section, model, tokenizer, rollouts, out, on_log)
     trainer.train(resume_from_checkpoint=resume_point(out))
-    trainer.save_model(str(out / "checkpoint"))
+    save_checkpoint(trainer, out)
     describe_checkpoint(out / "checkpoint", params)
-    shutil.rmtree(out / "trainer", ignore_errors=True)
     return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
 from tasks.training.optimizer import make_optimizer
 from tasks.training.renaming import renamed, word_pool
-from tasks.training.trainer import load_student, log_callback, quiet, resume_point, trainer_arguments
+from tasks.training.trainer import load_student, log_callback, quiet, resume_point, save_checkpoint, trainer_arguments
 
 Log = Callable[[dict[str, float]], None]
 
@@ -68,8 +67,7 @@ def fit(
         optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, section.weight_decay), None),
     )
     result = trainer.train(resume_from_checkpoint=resume_point(out))
-    trainer.save_model(str(out / "checkpoint"))
-    shutil.rmtree(out / "trainer", ignore_errors=True)
+    save_checkpoint(trainer, out)
     return {
         "tokens": sum(len(row["input_ids"]) for row in rows),
         "trained_tokens": sum(label != -100 for row in rows for label in row["labels"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,13 @@ def resume_point(out: Path) -> str | None:
     folder = out / "trainer"
     last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
     return last if last and (Path(last) / "trainer_state.json").is_file() else None
+
+
+def save_checkpoint(trainer: Any, out: Path) -> None:
+    """Write ``out/checkpoint``: weights, config and tokenizer, without the trainer's pickled arguments; drop saved steps."""
+    trainer.save_model(str(out / "checkpoint"))
+    (out / "checkpoint" / "training_args.bin").unlink(missing_ok=True)
+    shutil.rmtree(out / "trainer", ignore_errors=True)
 
 
 def log_callback(path: Path, on_log: Callable[[dict[str, float]], None], extra: Callable[[], dict[str, float]] = dict) -> Any:
