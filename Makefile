@@ -1,6 +1,8 @@
 # Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock.
 SHELL := /bin/bash
-PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || command -v python3)
+# the first of these that runs and is 3.11 or 3.12
+PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
+	"$$p" -c 'import sys, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null && echo "$$p" && break; done)
 BIN := $(CURDIR)/.venv/bin
 STAMP := .venv/.complete
 SEEDS ?= 0 1 2
@@ -16,7 +18,7 @@ env: $(STAMP) ## make .venv from the lock (nothing to do the second time)
 
 # torch comes first and through pip, so that a wheel for this machine that the user's pip settings point to is taken.
 $(STAMP): pyproject.toml requirements.lock
-	"$(PYTHON)" -c 'import sys; sys.exit(0 if sys.version_info[:2] in ((3, 11), (3, 12)) else "Python 3.11 or 3.12 is needed: make env PYTHON=/path/to/python3.12")'
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed: make env PYTHON=/path/to/python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock torch uv
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev]'
