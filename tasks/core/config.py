@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tasks.core.errors import ConfigError
 
@@ -153,6 +153,13 @@ class Grpo(Section):
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
     save_steps: int = Field(20, ge=1)
     rollouts: Literal["transformers", "vllm"] = "transformers"
+
+    @model_validator(mode="after")
+    def _steps_are_whole_batches(self) -> Grpo:
+        size = self.prompts_per_step * self.group
+        if size % min(self.micro_batch, size):
+            raise ValueError(f"prompts_per_step * group = {size} is no multiple of micro_batch = {self.micro_batch}")
+        return self
 
 
 class Evaluate(Section):

@@ -16,7 +16,7 @@ from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.prompts import render_issue, render_system
 from tasks.core.config import Grpo, Params
-from tasks.core.errors import DataError
+from tasks.core.errors import ConfigError, DataError
 from tasks.core.layout import SNAPSHOTS
 from tasks.core.schema import Instance, Score, Trajectory
 from tasks.core.storage import read_instances
@@ -25,7 +25,7 @@ from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training.rewards import Reward, make_reward
 from tasks.training.sft import describe_checkpoint
-from tasks.training.trainer import load_student, log_callback, quiet, resume_point, save_checkpoint, trainer_arguments
+from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
 
 
 def train_grpo(
@@ -44,8 +44,11 @@ def train_grpo(
 
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
+        ConfigError: the rollouts are to come from vLLM, which this stage cannot do yet.
         DataError: there is no instance to train on.
     """
+    if section.rollouts == "vllm":
+        raise ConfigError("grpo.rollouts: 'vllm' is not available yet; use 'transformers'")
     quiet()
     model, tokenizer = load_student(checkpoint, params.model)
     tasks = {instance.instance_id: instance for instance in read_instances(instances)}
@@ -53,7 +56,7 @@ def train_grpo(
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
     rollouts = Rollouts(params, section, tasks, repos, tokenizer)
     trainer = _trainer(params, section, model, tokenizer, rollouts, out, on_log)
-    trainer.train(resume_from_checkpoint=resume_point(out))
+    run_training(trainer, out)
     save_checkpoint(trainer, out)
     describe_checkpoint(out / "checkpoint", params)
     return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}
@@ -155,11 +158,12 @@ def _trainer(
     from tasks.training.trl_trimmed import TrimmedGRPOTrainer
 
     size = section.prompts_per_step * section.group
+    micro = min(section.micro_batch, size)
     arguments = GRPOConfig(
         **trainer_arguments(out, section, params),
         max_steps=section.steps,
-        per_device_train_batch_size=section.micro_batch,
-        gradient_accumulation_steps=size // section.micro_batch,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=size // micro,
         num_generations=section.group,
         temperature=section.temperature,
         beta=section.kl,

@@ -16,7 +16,7 @@ from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
 from tasks.training.optimizer import make_optimizer
 from tasks.training.renaming import renamed, word_pool
-from tasks.training.trainer import load_student, log_callback, quiet, resume_point, save_checkpoint, trainer_arguments
+from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
 
 Log = Callable[[dict[str, float]], None]
 
@@ -66,7 +66,7 @@ def fit(
         callbacks=[log_callback(out / "log.jsonl", on_log)],
         optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, section.weight_decay), None),
     )
-    result = trainer.train(resume_from_checkpoint=resume_point(out))
+    result = run_training(trainer, out)
     save_checkpoint(trainer, out)
     return {
         "tokens": sum(len(row["input_ids"]) for row in rows),

@@ -20,6 +20,9 @@ def quiet() -> None:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     logging.getLogger("transformers").setLevel(logging.ERROR)
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
 
 
 def load_student(checkpoint: str | Path, section: ModelSection) -> tuple[Any, Any]:
@@ -67,6 +70,14 @@ def resume_point(out: Path) -> str | None:
     folder = out / "trainer"
     last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
     return last if last and (Path(last) / "trainer_state.json").is_file() else None
+
+
+def run_training(trainer: Any, out: Path) -> Any:
+    """Train, from the last saved step of ``out`` if there is one, without a line on the terminal for every step."""
+    from transformers import PrinterCallback
+
+    trainer.remove_callback(PrinterCallback)
+    return trainer.train(resume_from_checkpoint=resume_point(out))
 
 
 def save_checkpoint(trainer: Any, out: Path) -> None:

@@ -13,7 +13,7 @@ from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.parsing import format_answer, format_calls
 from tasks.core.config import Params, parse_params
-from tasks.core.errors import ArtifactError
+from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
 from tasks.core.storage import write_instances, write_jsonl
 from tasks.search.repository import Repository
@@ -170,6 +170,12 @@ def test_observations_between_turns_are_masked() -> None:
         "logprobs": [-0.1, -0.2, 0.0, 0.0, -0.3, -0.4],
         "env_mask": [1, 1, 0, 0, 1, 1],
     }
+
+
+def test_rollouts_that_are_not_there_yet_are_refused(tmp_path: Path, params: Params, base: Path) -> None:
+    section = params.grpo.model_copy(update={"rollouts": "vllm"})
+    with pytest.raises(ConfigError, match="'vllm' is not available yet"):
+        train_grpo(params, section, tmp_path / "rl.parquet", base, tmp_path, tmp_path / "out", on_log=lambda row: None)
 
 
 def test_missing_base_checkpoint_is_one_clear_line(tmp_path: Path, params: Params) -> None:
