@@ -24,8 +24,9 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev]'
 	touch $@
 
-test: env ## all tests that need no GPU
-	$(BIN)/pytest -n auto --dist loadgroup
+test: env ## all tests that need no GPU; those of the whole pipeline build on each other and run last, one by one
+	$(BIN)/pytest -n auto tests/unit tests/integration
+	$(BIN)/pytest -n 0 tests/end_to_end
 
 fast: env ## tests of seconds only: while working
 	$(BIN)/pytest -n auto -m "not slow and not gpu" tests/unit

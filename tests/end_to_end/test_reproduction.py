@@ -14,7 +14,7 @@ from tasks.core import layout
 from tasks.core.pipeline import stage_names
 from tasks.core.storage import read_instances, read_json
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500), pytest.mark.xdist_group("pipeline")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
 def candidates_journal(project):
