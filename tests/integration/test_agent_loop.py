@@ -135,7 +135,9 @@ async def serve():
 @pytest.mark.parametrize("native", [True, False])
 async def test_an_endpoint_that_drops_a_third_of_all_requests_loses_no_episode(toolbox, serve, native):
     flaky = serve(native=native)
-    async for trajectory in run_episodes((lambda: run(toolbox, flaky.model) for _ in range(6)), concurrency=3):
+    done = [trajectory async for trajectory in run_episodes((lambda: run(toolbox, flaky.model) for _ in range(6)), concurrency=3)]
+    assert len(done) == 6
+    for trajectory in done:
         check_search(trajectory)
 
 

@@ -101,7 +101,8 @@ def test_any_docstring_can_be_read(text):
     tree = ast.Module(body=[ast.Expr(value=ast.Constant(value=text + "\n>>> 1\n1\n"))], type_ignores=[])
     for docstring in doctests.collect(tree, "x.py", "x"):
         for index in range(len(docstring.examples)):
-            doctests.reproducer(docstring, index)
+            found = doctests.reproducer(docstring, index)
+            assert found is None or len(found) <= index + 1
 
 
 CALLS = """
