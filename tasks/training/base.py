@@ -34,6 +34,9 @@ RENAMED_OF = (4, 5)  # episodes whose names are exchanged, of how many
 SHAPE = {"hidden": 128, "layers": 4, "heads": 4, "feed_forward": 384}
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+NAME = re.compile(r"[A-Za-z_]\w{2,}(?=\()|(?<=, in )[A-Za-z_]\w{2,}|(?<=import )[A-Za-z_]\w{2,}|[A-Za-z]+_\w+")  # of code
+NAMES_OF_WORDS = 0.9  # share of calls that ask for a name of code where there is one, not for any word
+FRAME = re.compile(r'File "([^"\n]+\.py)"')
 PLACE = re.compile(r"/repo/(\S+?\.py)(?::(\d+))?")
 DEFINITION = re.compile(r"/repo/(\S+?\.py):\d+:\s*def (\w+)")
 
@@ -62,24 +65,28 @@ class AimlessModel:
         """Nothing to close."""
 
     def _call(self, draw: random.Random, issue: str, seen: str) -> tuple[str, dict[str, Any]]:
-        places = PLACE.findall(seen)
-        kind = draw.random()
-        if places and kind < 0.35:
+        places, kind = PLACE.findall(seen), draw.random()
+        if places and kind < 0.4:
             path, line = draw.choice(places)
-            start = max(1, int(line or draw.randint(1, 200)) - draw.choice((0, 0, 1, 5)))
-            return "read_file", {"path": f"/repo/{path}", "start_line": start, "end_line": start + draw.choice((10, 15, 20))}
-        if kind < 0.4:
-            return "glob", {"pattern": f"*{self._word(draw, issue, seen)}*.py"}
+            start = int(line) if line else draw.randint(1, 200)
+            arguments: dict[str, Any] = {"path": f"/repo/{path}", "start_line": start}
+            if draw.random() < 0.2:
+                arguments["end_line"] = start + draw.choice((5, 10, 20))
+            return "read_file", arguments
         word = self._word(draw, issue, seen)
-        pattern = draw.choice((f"def {word}\\b", f"{word}\\(", f"\\b{word}\\b", f"class {word}\\b"))
-        arguments: dict[str, Any] = {"pattern": pattern}
-        if places and draw.random() < 0.2:
-            arguments["path"] = f"/repo/{draw.choice(places)[0]}"
+        if kind > 0.95:
+            return "glob", {"pattern": f"**/*{word}*.py"}
+        pattern = draw.choice(("def {}\\b", "(def|class) {}\\b", "\\b{}\\(", "^class ", "{}")).format(word)
+        arguments = {"pattern": pattern}
+        paths = [path for path, _ in PLACE.findall(seen)] + FRAME.findall(issue)
+        if paths and draw.random() < 0.4:
+            arguments["path"] = f"/repo/{draw.choice(paths)}"
         return "grep", {**arguments, "output_mode": "content"}
 
     def _word(self, draw: random.Random, issue: str, seen: str) -> str:
         source = seen if seen and draw.random() < 0.4 else issue
-        return draw.choice(WORD.findall(source) or ["value"])
+        names = NAME.findall(source) if draw.random() < NAMES_OF_WORDS else []
+        return draw.choice(names or WORD.findall(source) or ["value"])
 
     def _answer(self, draw: random.Random, seen: str) -> str:
         functions, places = DEFINITION.findall(seen), PLACE.findall(seen)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import numpy as np
 
 from tasks.agents.models import chat
 from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.agents.models.key_values import BatchCache, KeptRows
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Tokens, Usage
 
@@ -30,34 +30,6 @@ class _Request:
     known: int  # leading ids of the prompt that earlier turns of the conversation recorded
     sampling: Sampling
     future: asyncio.Future[Completion]
-
-
-class _KeyValues:
-    """Attention keys and values of recent conversations, by their token ids; bounded by a number of tokens."""
-
-    def __init__(self, max_tokens: int) -> None:
-        self.max_tokens = max_tokens
-        self._rows: OrderedDict[tuple[int, ...], list[tuple[Any, Any]]] = OrderedDict()
-        self._tokens = 0
-
-    def put(self, ids: Sequence[int], layers: list[tuple[Any, Any]]) -> None:
-        """Keep the layers (keys, values of shape heads x tokens x width) of a conversation."""
-        self._rows[tuple(ids)] = layers
-        self._tokens += len(ids)
-        while self._tokens > self.max_tokens and self._rows:
-            old, _ = self._rows.popitem(last=False)
-            self._tokens -= len(old)
-
-    def take(self, ids: Sequence[int]) -> list[tuple[Any, Any]] | None:
-        """Layers of the conversation that is exactly ``ids``, removed from here; ``None`` when it is not kept."""
-        layers = self._rows.pop(tuple(ids), None)
-        if layers is not None:
-            self._tokens -= len(ids)
-        return layers
-
-    def clear(self) -> None:
-        self._rows.clear()
-        self._tokens = 0
 
 
 class TransformersModel:
@@ -73,7 +45,7 @@ class TransformersModel:
         self.model = model
         self.tokenizer = tokenizer
         self.max_batch = max_batch
-        self._cache = _KeyValues(cache_tokens)
+        self._kept = KeptRows(cache_tokens)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="generate")
@@ -115,11 +87,11 @@ class TransformersModel:
         if self._worker and not self._worker.done():
             self._worker.cancel()
         self._worker = None
-        self._cache.clear()
+        self._kept.clear()
 
     def reset(self) -> None:
         """Forget cached keys and values: the weights have changed."""
-        self._cache.clear()
+        self._kept.clear()
 
     async def _serve(self) -> None:
         loop = asyncio.get_running_loop()
@@ -177,39 +149,46 @@ class TransformersModel:
         )
 
     def _sample(self, batch: list[_Request]) -> tuple[list[list[int]], list[list[float]]]:
-        """Token ids and log-probabilities (natural log, under the sampling temperature) for each request."""
+        """Token ids and log-probabilities (natural log, under the sampling temperature) for each request.
+
+        Rows that have ended leave the batch once a quarter of it has.
+        """
         import torch
 
-        prompts = [request.prompt for request in batch]
-        limit = batch[0].sampling.max_new_tokens
+        limit, eos = batch[0].sampling.max_new_tokens, self.tokenizer.eos_token_id
         uniform = torch.tensor(np.stack([_uniform(request, limit) for request in batch])).to(self.model.device)
-        cache, width = self._stack(batch)
-        ids, attention = self._pad(prompts)
+        cache, width = self._cache_of(batch, limit)
+        ids, attention = self._pad([request.prompt for request in batch])
+        starts = [ids.shape[1] - len(request.prompt) for request in batch]  # first column of each row
         step_ids, step_positions = ids[:, width:], (attention.cumsum(1) - 1)[:, width:].clamp(min=0)
-        drawn, values = [], []
-        alive = torch.ones(len(batch), dtype=torch.bool, device=ids.device)
+        sampled: list[list[int]] = [[] for _ in batch]
+        logprobs: list[list[float]] = [[] for _ in batch]
+        rows = list(range(len(batch)))  # which requests are in the batch, in order
         for step in range(limit):
             output = self.model(
                 input_ids=step_ids, attention_mask=attention, position_ids=step_positions,
                 past_key_values=cache, use_cache=True, logits_to_keep=1,
             )  # fmt: skip
-            token, logprob = _draw(output.logits[:, -1].float(), batch[0].sampling, uniform[:, step])
-            drawn.append(torch.where(alive, token, self.tokenizer.pad_token_id))
-            values.append(logprob)
-            alive = alive & (token != self.tokenizer.eos_token_id)
-            if not alive.any():
+            token, logprob = _draw(output.logits[:, -1].float(), batch[0].sampling, uniform[rows, step])
+            for row, new, value in zip(rows, token.tolist(), logprob.tolist(), strict=True):
+                if sampled[row][-1:] != [eos]:
+                    sampled[row].append(new)
+                    logprobs[row].append(value)
+            live = [i for i, row in enumerate(rows) if sampled[row][-1] != eos]
+            if not live:
                 break
-            step_ids = drawn[-1][:, None]
-            attention = torch.cat([attention, attention.new_ones((len(batch), 1))], 1)
-            step_positions = attention.sum(1, keepdim=True) - 1
-        sampled, logprobs = self._until_end(torch.stack(drawn, 1).tolist(), torch.stack(values, 1).tolist())
-        self._keep(cache, prompts, sampled)
+            attention = torch.cat([attention, attention.new_ones((len(rows), 1))], 1)
+            if 4 * len(live) <= 3 * len(rows):
+                ended = set(range(len(rows))) - set(live)
+                self._keep(batch, cache, {rows[i]: i for i in ended}, starts, sampled)
+                rows = [rows[i] for i in live]
+                first = min(starts[row] for row in rows)
+                cache.keep(live, first)
+                starts = [start - first for start in starts]
+                attention, token = attention[live, first:], token[live]
+            step_ids, step_positions = token[:, None], attention.sum(1, keepdim=True) - 1
+        self._keep(batch, cache, {row: i for i, row in enumerate(rows)}, starts, sampled)
         return sampled, logprobs
-
-    def _until_end(self, drawn: list[list[int]], values: list[list[float]]) -> tuple[list[list[int]], list[list[float]]]:
-        eos = self.tokenizer.eos_token_id
-        lengths = [row.index(eos) + 1 if eos in row else len(row) for row in drawn]
-        return [r[:n] for r, n in zip(drawn, lengths, strict=True)], [r[:n] for r, n in zip(values, lengths, strict=True)]
 
     def _pad(self, prompts: list[list[int]]) -> tuple[Any, Any]:
         """Ids and attention mask, padded on the left: both of shape requests x longest prompt."""
@@ -223,41 +202,30 @@ class TransformersModel:
             attention[row, longest - len(prompt) :] = 1
         return ids.to(self.model.device), attention.to(self.model.device)
 
-    def _stack(self, batch: list[_Request]) -> tuple[Any, int]:
-        """One cache for the batch from the kept ones, left-padded, and the number of its columns.
+    def _cache_of(self, batch: list[_Request], limit: int) -> tuple[BatchCache, int]:
+        """A cache for the batch, filled from the kept conversations, and how many of its columns are filled.
 
         All rows compute the same number of columns, that of the row with most new tokens; the others compute some of
         their kept tokens again.
         """
-        import torch
-        from transformers import DynamicCache
-
-        cache = DynamicCache(config=self.model.config)
-        taken = [self._cache.take(request.prompt[: request.known - 1]) if request.known else None for request in batch]
+        taken = [self._kept.take(request.prompt[: request.known - 1]) if request.known else None for request in batch]
         known = [request.known - 1 if layers else 0 for request, layers in zip(batch, taken, strict=True)]
         fresh = max(len(request.prompt) - n for request, n in zip(batch, known, strict=True))
-        width = max(len(request.prompt) for request in batch) - fresh
-        sample = next((layers for layers in taken if layers), None)
-        if sample is None or width <= 0:
+        longest = max(len(request.prompt) for request in batch)
+        cache = BatchCache(self.model.config.num_hidden_layers, len(batch), longest + limit)
+        if longest == fresh:
             return cache, 0
-        for layer, (key, _) in enumerate(sample):
-            shape = (len(batch), key.shape[0], width, key.shape[2])
-            keys, values = torch.zeros(shape, dtype=key.dtype), torch.zeros(shape, dtype=key.dtype)
-            keys, values = keys.to(key.device), values.to(key.device)
-            for row, (request, layers) in enumerate(zip(batch, taken, strict=True)):
-                keep = len(request.prompt) - fresh
-                if layers and keep > 0:
-                    keys[row, :, width - keep :] = layers[layer][0][:, :keep]
-                    values[row, :, width - keep :] = layers[layer][1][:, :keep]
-            cache.update(keys, values, layer)
-        return cache, width
+        counts = [len(request.prompt) - fresh for request in batch]
+        cache.fill([(layers, n) if layers and n > 0 else None for layers, n in zip(taken, counts, strict=True)], longest - fresh)
+        return cache, longest - fresh
 
-    def _keep(self, cache: Any, prompts: list[list[int]], sampled: list[list[int]]) -> None:
-        longest = max(map(len, prompts))
-        for row, (prompt, new) in enumerate(zip(prompts, sampled, strict=True)):
-            part = slice(longest - len(prompt), longest + len(new) - 1)
-            layers = [(layer.keys[row, :, part].clone(), layer.values[row, :, part].clone()) for layer in cache.layers]
-            self._cache.put([*prompt, *new[:-1]], layers)
+    def _keep(
+        self, batch: list[_Request], cache: BatchCache, places: dict[int, int], starts: list[int], sampled: list[list[int]]
+    ) -> None:
+        """Keep keys and values of requests (number in the batch -> row of the cache) for their next turn."""
+        for number, row in places.items():
+            ids = [*batch[number].prompt, *sampled[number][:-1]]
+            self._kept.put(ids, cache.row(row, starts[number], starts[number] + len(ids)))
 
 
 def _kind(sampling: Sampling) -> tuple[float, float, int]:

@@ -1,7 +1,7 @@
 """The policy for tight limits: few, short, regular episodes that a small student can learn from.
 
-Turn 1 looks up the innermost traceback frame, or the functions the failing statement calls, and last the statement itself;
-turn 2 finds the class of a method and reads the code; turn 3 looks up what that code calls; then it answers.
+Turn 1 looks up the innermost traceback frame, or the functions the failing statement calls; turn 2 finds the class of a
+method and reads the code; turn 3 looks up what that code calls; then it answers.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from tasks.core.schema import Answer, Location
 from tasks.localizers.lexical.callees import callees, code_of
 from tasks.localizers.lexical.clues import Frame, frames_of, modules_of
 from tasks.localizers.lexical.evidence import Definition, Evidence, call_key
-from tasks.localizers.lexical.example import Mention, mentions_of, statement_pattern, statements_of
+from tasks.localizers.lexical.example import Mention, mentions_of, statements_of
 from tasks.localizers.lexical.plan import Plan
 from tasks.localizers.lexical.steps import Step, find_callers, find_definitions, grep, read
 
-LINES_BEFORE_FRAME = 6
 WRAPPER_LINES = 4
-DOCSTRING_LINES = 100
 CLASSES = "^class "
 
 
@@ -32,12 +30,10 @@ class Compact:
     plan: Plan
     frames: list[Frame] = field(init=False)
     mentions: list[Mention] = field(init=False)
-    pattern: str = field(init=False)
 
     def __post_init__(self) -> None:
         statements = statements_of(self.issue)
         self.frames = [frame for frame in reversed(frames_of(self.issue)) if frame.name and frame.name[0] != "<"]
-        self.pattern = statement_pattern(statements[-1]) if statements else ""
         in_frames = {frame.name for frame in self.frames}
         self.mentions = [mention for mention in mentions_of(statements) if mention.name not in in_frames]
 
@@ -53,10 +49,9 @@ class Compact:
         return steps[:calls]
 
     def answer(self) -> Answer:
-        """The best definition; with it the one function it merely wraps; else the best file."""
+        """The best definition; with it the one function it merely wraps."""
         if self.target is None:
-            paths = [path for path, _ in self._statement_lines if path.endswith(".py")]
-            return Answer(modify=[Location(path=path) for path in paths[:1]])
+            return Answer()
         chosen = [self.target, *self._wrapped(self.target)]
         return Answer(modify=[Location(path=d.path, function=self._name(d)) for d in chosen])
 
@@ -69,8 +64,7 @@ class Compact:
     def _locate(self) -> list[Step]:
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames]
         names = find_definitions([mention.name for mention in self.mentions[: self.plan.names]], 1)
-        statement = [grep(self.pattern)] if self.pattern else []
-        return [*frames[:2], *names, *statement]
+        return [*frames[:2], *names]
 
     # Turn 2
 
@@ -80,20 +74,14 @@ class Compact:
             if definition.indent and not self._class_of(definition):
                 steps.append(grep(CLASSES, definition.path))
             steps.append(self._read(definition))
-        if not self._candidates:
-            steps += [read(path, max(1, line - self.plan.read_lines + 1), line) for path, line in self._statement_lines[:1]]
         return steps
 
     def _read(self, definition: Definition) -> Step:
-        """The lines around a frame; the code below the example in a docstring; else the definition from its first line."""
-        lines = self.plan.read_lines
+        """The lines around a frame, from a round number on; else the definition from its first line."""
         for frame in self.frames:
             if frame.path == definition.path and frame.name == definition.name and frame.line >= definition.line:
-                start = max(definition.line, frame.line - LINES_BEFORE_FRAME)
-                return read(definition.path, start, start + lines - 1)
-        example = self._example_in(definition)
-        start = definition.line if example is None else example + 1
-        return read(definition.path, start, start + lines - 1)
+                return read(definition.path, max(1, frame.line // 10 * 10))
+        return read(definition.path, definition.line)
 
     # Turn 3
 
@@ -102,7 +90,7 @@ class Compact:
             return []
         seen = self.evidence.text_of(self.target)
         if not code_of(seen):
-            return [read(self.target.path, seen[-1][0] + 1, seen[-1][0] + self.plan.read_lines)]
+            return [read(self.target.path, seen[-1][0] + 1)]
         names = [name for name in callees(self.evidence, self.target) if not self.evidence.defined(name)]
         steps = find_definitions(names[: self.plan.follows], 1)
         return [*steps, find_callers(self.target)] if steps else []
@@ -116,45 +104,25 @@ class Compact:
 
     @cached_property
     def _candidates(self) -> list[Definition]:
-        """Definitions of the frames, innermost first, then of the names the example calls, then those above the statement."""
+        """Definitions of the frames, innermost first, then of the names the example calls."""
         found = [place for frame in self.frames if (place := self._at(frame)) is not None]
         named = [best for mention in self.mentions if (best := self._best(mention)) is not None]
-        found += sorted(named, key=lambda d: self._example_in(d) is None)
-        for path, line in self._statement_lines:
-            above = [d for d in self.evidence.definitions if d.path == path and d.line < line and not d.is_class]
-            found += sorted(above, key=lambda d: -d.line)[:1]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(found + named))
 
     def _at(self, frame: Frame) -> Definition | None:
         above = [d for d in self.evidence.defined(frame.name or "") if d.path == frame.path and d.line <= frame.line]
         return max(above, key=lambda d: d.line, default=None)
 
     def _best(self, mention: Mention) -> Definition | None:
-        """Of several definitions of a name the one with the example, else in its owner, else in an imported module."""
+        """Of several definitions of a name the one in its owner, else in an imported module."""
         found = [d for d in self.evidence.defined(mention.name) if not d.is_class]
         return max(found, key=lambda d: self._fit(d, mention), default=None)
 
-    def _fit(self, definition: Definition, mention: Mention) -> tuple[bool, int, bool, bool, int]:
-        example = self._example_in(definition)
+    def _fit(self, definition: Definition, mention: Mention) -> tuple[bool, bool, int]:
         stem = definition.path.removesuffix(".py").rpartition("/")[2]
         used = {part for module in modules_of(self.issue) for part in module.split(".")} | {mention.owner}
         owned = bool(mention.owner) and self._class_of(definition) == mention.owner
-        beside = any(path == definition.path for path, _ in self._statement_lines)
-        return owned, -(example or 10**6), beside, stem in used, -definition.line
-
-    def _example_in(self, definition: Definition) -> int | None:
-        """Line of the failing statement when it stands shortly below the definition, as in its docstring."""
-        below = [
-            line
-            for path, line in self._statement_lines
-            if path == definition.path and 0 < line - definition.line < DOCSTRING_LINES
-        ]
-        return min(below, default=None)
-
-    @cached_property
-    def _statement_lines(self) -> list[tuple[str, int]]:
-        """Where the failing statement stands in the repository."""
-        return self.evidence.matches.get(call_key(*grep(self.pattern)), [])
+        return owned, stem in used, -definition.line
 
     def _class_of(self, definition: Definition) -> str | None:
         """The class around a method: the nearest one seen above, or the owner the issue names."""

@@ -49,7 +49,6 @@ class Evidence:
     calls: list[Call] = field(default_factory=list)
     lines: dict[str, dict[int, str]] = field(default_factory=dict)
     hits: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    matches: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
     definitions: list[Definition] = field(default_factory=list)
 
     @classmethod
@@ -119,7 +118,6 @@ class Evidence:
         for line in call.output.splitlines():
             if match := _CONTENT.match(line):
                 self._see(match["path"], int(match["line"]), match["text"])
-                self.matches.setdefault(call.key, []).append((match["path"], int(match["line"])))
                 hits[match["path"]] = hits.get(match["path"], 0) + 1
 
     def _add_paths(self, call: Call) -> None:

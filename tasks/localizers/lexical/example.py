@@ -19,7 +19,6 @@ _ASSIGNED = re.compile(rf"^({IDENTIFIER})\s*=\s*(?:{IDENTIFIER}\.)*({IDENTIFIER}
 _BOUND = re.compile(rf"^({IDENTIFIER}(?:\s*,\s*{IDENTIFIER})*)\s*=[^=]|\bas\s+({IDENTIFIER})|\bfor\s+({IDENTIFIER})\s+in\b")
 _IMPORTED = re.compile(r"^from\s+[\w.]+\s+import\s+([\w, ]+)")
 _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
-PATTERN_CHARS = 30
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,6 @@ def statements_of(text: str) -> list[str]:
     fences = _PYTHON_FENCE.findall(text)
     lines = fences[-1].strip("\n").split("\n") if fences else []
     return [line for line in lines if line and not line[0].isspace() and not line.startswith((")", "]", "}", "#"))]
-
-
-def statement_pattern(statement: str) -> str:
-    """A pattern that finds the statement: its beginning, a dot for all that is neither word nor blank; empty for a bare name."""
-    words = re.sub(r"[^\w ]", ".", statement[:PATTERN_CHARS]).strip()
-    return f">>> {words}" if len(statement) > 3 else ""
 
 
 def mentions_of(statements: list[str]) -> list[Mention]:

@@ -39,7 +39,7 @@ COMPACT = Plan(
     words=0,
     outlines=0,
     reads=2,
-    read_lines=14,
+    read_lines=10,
     follows=4,
     functions=2,
 )

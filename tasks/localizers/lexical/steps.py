@@ -36,6 +36,7 @@ def grep(pattern: str, path: str | None = None) -> Step:
     return "grep", {"pattern": pattern, **where, "output_mode": "content"}
 
 
-def read(path: str, start: int, end: int) -> Step:
-    """A range of lines."""
-    return "read_file", {"path": ROOT + path, "start_line": start, "end_line": end}
+def read(path: str, start: int, end: int | None = None) -> Step:
+    """Lines from ``start`` on: to ``end``, or as many as the tool gives by itself."""
+    last = {} if end is None else {"end_line": end}
+    return "read_file", {"path": ROOT + path, "start_line": start, **last}

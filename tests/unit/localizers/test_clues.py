@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.localizers.lexical.clues import draw_clues, frames_of, stem
-from tasks.localizers.lexical.example import is_common, mentions_of, statement_pattern, statements_of
+from tasks.localizers.lexical.example import is_common, mentions_of, statements_of
 
 TRACEBACK = """Crash in report
 
@@ -82,11 +82,6 @@ def test_any_text_gives_clues(text):
 def test_statements_of_a_prompt_and_of_a_fence():
     assert statements_of("Bug\n>>> x = f(1)\n>>> for i in x:\n...     print(i)\n3") == ["x = f(1)", "for i in x:"]
     assert statements_of("Bug\n\n```python\nx = f(1)\nfor i in x:\n    g(i)\n```\nOutput: 3") == ["x = f(1)", "for i in x:"]
-
-
-def test_the_statement_becomes_a_pattern_without_special_characters():
-    assert statement_pattern("f([1, 2], key='a')") == ">>> f..1. 2.. key..a.."
-    assert statement_pattern("A") == ""
 
 
 def mentioned(*statements):

@@ -84,11 +84,21 @@ def test_fewer_calls_per_turn_are_the_first_of_more():
         assert [call.arguments for call in fewer] == [call.arguments for call in most[:count]]
 
 
-def test_the_first_look_asks_for_the_called_functions_and_then_for_the_statement():
+def test_the_first_look_asks_for_the_functions_that_the_last_statement_calls():
     calls = parse_turn(LexicalModel(8, COMPACT).next_text(conversation()))[1]
-    patterns = [call.arguments["pattern"] for call in calls]
-    assert patterns[0] == r"(def|class) solve\b"
-    assert patterns[-1] == ">>> solve.t. limit.helper.2.."
+    assert [call.arguments["pattern"] for call in calls[:2]] == [r"(def|class) solve\b", r"(def|class) helper\b"]
+    assert not any(">>>" in call.arguments["pattern"] for call in calls)
+
+
+def test_the_code_of_a_frame_is_read_from_the_ten_before_its_line():
+    frame = 'Crash\n  File "pkg/core.py", line 57, in solve\n'
+    messages = [
+        *conversation(frame),
+        Message(role="assistant", content=LexicalModel(4, COMPACT).next_text(conversation(frame))),
+        Message(role="tool", content="/repo/pkg/core.py:31:def solve(x):"),
+    ]
+    (call,) = parse_turn(LexicalModel(4, COMPACT).next_text(messages))[1]
+    assert (call.name, call.arguments) == ("read_file", {"path": "/repo/pkg/core.py", "start_line": 50})
 
 
 def test_without_any_clue_the_answer_is_empty():

@@ -1,0 +1,118 @@
+"""Attention keys and values: of the batch that is being decoded, and of conversations that may go on.
+
+transformers' own dynamic cache copies everything it holds for each new token. Here a batch has memory for its last
+column from the start, and rows that have ended can be taken out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from transformers.cache_utils import Cache, DynamicLayer
+
+Layers = list[tuple[torch.Tensor, torch.Tensor]]  # keys and values of one row: heads x tokens x width, per layer
+
+
+class KeptRows:
+    """Keys and values of recent conversations, by their token ids; bounded by a number of tokens, oldest out first."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self.max_tokens = max_tokens
+        self._rows: OrderedDict[tuple[int, ...], Layers] = OrderedDict()
+        self._tokens = 0
+
+    def put(self, ids: Sequence[int], layers: Layers) -> None:
+        """Keep the keys and values of a conversation."""
+        self.take(ids)
+        self._rows[tuple(ids)] = layers
+        self._tokens += len(ids)
+        while self._tokens > self.max_tokens and self._rows:
+            old, _ = self._rows.popitem(last=False)
+            self._tokens -= len(old)
+
+    def take(self, ids: Sequence[int]) -> Layers | None:
+        """Keys and values of the conversation that is exactly ``ids``, removed from here; ``None`` when not kept."""
+        layers = self._rows.pop(tuple(ids), None)
+        if layers is not None:
+            self._tokens -= len(ids)
+        return layers
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._rows.clear()
+        self._tokens = 0
+
+
+class BatchCache(Cache):
+    """A cache of transformers for ``rows`` left-padded sequences of at most ``columns`` tokens."""
+
+    def __init__(self, layers: int, rows: int, columns: int) -> None:
+        self._layers = [_BatchLayer(rows, columns) for _ in range(layers)]
+        super().__init__(layers=list(self._layers))
+
+    def fill(self, kept: list[tuple[Layers, int] | None], width: int) -> None:
+        """Set the first ``width`` columns: of each row the first n kept tokens, right-aligned; zeros elsewhere."""
+        sample = next(row[0] for row in kept if row)
+        for index, (layer, (key, value)) in enumerate(zip(self._layers, sample, strict=True)):
+            layer.fill([(row[0][index], row[1]) if row else None for row in kept], width, key, value)
+
+    def row(self, row: int, first: int, last: int) -> Layers:
+        """A copy of the columns ``first`` to ``last`` (exclusive) of one row."""
+        return [(layer.keys[row, :, first:last].clone(), layer.values[row, :, first:last].clone()) for layer in self._layers]
+
+    def keep(self, rows: Sequence[int], first: int) -> None:
+        """Leave only ``rows``, and of them the columns from ``first`` on."""
+        for layer in self._layers:
+            layer.keep(list(rows), first)
+
+
+class _BatchLayer(DynamicLayer):
+    def __init__(self, rows: int, columns: int) -> None:
+        super().__init__()
+        self._rows, self._columns, self._length = rows, columns, 0
+        self.keys: torch.Tensor
+        self.values: torch.Tensor
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        self.dtype, self.device = key_states.dtype, key_states.device
+        heads, width = key_states.shape[-3], key_states.shape[-1]
+        self._all_keys = key_states.new_empty(self._rows, heads, self._columns, width)
+        self._all_values = value_states.new_empty(self._rows, heads, self._columns, value_states.shape[-1])
+        self.is_initialized = True
+        self._show()
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        end = self._length + key_states.shape[-2]
+        self._all_keys[:, :, self._length : end] = key_states
+        self._all_values[:, :, self._length : end] = value_states
+        self._length = end
+        return self._show()
+
+    def fill(self, kept: list[tuple[tuple[torch.Tensor, torch.Tensor], int] | None], width: int, *like: torch.Tensor) -> None:
+        self.lazy_initialization(*like)
+        self._length = width
+        for part, tensor in enumerate(self._show()):
+            tensor.zero_()
+            for row, entry in enumerate(kept):
+                if entry:
+                    states, count = entry
+                    tensor[row, :, width - count :] = states[part][:, :count]
+
+    def keep(self, rows: list[int], first: int) -> None:
+        self._all_keys, self._all_values = self._all_keys[rows, :, first:], self._all_values[rows, :, first:]
+        self._length -= first
+        self._show()
+
+    def get_seq_length(self) -> int:
+        return self._length
+
+    def _show(self) -> tuple[torch.Tensor, torch.Tensor]:
+        self.keys, self.values = self._all_keys[:, :, : self._length], self._all_values[:, :, : self._length]
+        return self.keys, self.values
