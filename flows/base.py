@@ -9,7 +9,7 @@ from prefect import flow, task
 from flows.progress import StageProgress
 from flows.stage import ONCE, run_stage
 from tasks.core import layout
-from tasks.core.config import Params, Sft, load_params, parse_section
+from tasks.core.config import Base, Params, load_params, parse_section
 from tasks.core.progress import finished, progress_dir, publish
 from tasks.core.storage import read_instances
 
@@ -17,18 +17,17 @@ RECIPE = Path("experiments/nano/base.yaml")
 
 
 @task(name="train from random weights", **ONCE)
-def train(params: Params, recipe: dict[str, Any], progress: StageProgress) -> dict[str, Any]:
+def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, Any]:
     """Aimless episodes on the training repositories, never on held-out ones."""
     from tasks.training.base import train_base
 
     instances = [row for split in ("sft", "rl") for row in read_instances(layout.split_path(split))]
-    scratch = progress_dir("base", params, recipe, *(layout.split_path(split) for split in ("sft", "rl")))
-    section = parse_section(Sft, recipe["train"], source=f"{RECIPE}: train")
+    scratch = progress_dir("base", params, recipe.model_dump(), *(layout.split_path(split) for split in ("sft", "rl")))
 
     def log(row: dict[str, float]) -> None:
         progress(int(row["step"]), int(row["steps"]))
 
-    figures = train_base(params, section, instances, layout.REPOS, scratch, recipe["per_instance"], log)
+    figures = train_base(params, recipe, instances, layout.REPOS, scratch, log)
     publish(scratch / "checkpoint", Path(params.model.base))
     return figures
 
@@ -37,7 +36,8 @@ def train(params: Params, recipe: dict[str, Any], progress: StageProgress) -> di
 def base_flow() -> dict[str, Any]:
     """The sft and rl splits to ``experiments/nano/base``."""
     with StageProgress("base") as progress:
-        figures = train(load_params(), yaml.safe_load(RECIPE.read_text(encoding="utf-8")), progress)
+        recipe = parse_section(Base, yaml.safe_load(RECIPE.read_text(encoding="utf-8")), source=str(RECIPE))
+        figures = train(load_params(), recipe, progress)
     finished("base")
     return figures
 

@@ -136,6 +136,14 @@ class Sft(Section):
     save_steps: int = Field(200, ge=1)
 
 
+class Base(Section):
+    """How the nano base checkpoint is trained from random weights: ``experiments/nano/base.yaml``."""
+
+    episodes_per_instance: int = Field(10, ge=1, description="aimless episodes on each training instance")
+    drills: int = Field(0, ge=0, description="sequences that are lists of made-up names and their repetition")
+    train: Sft = Field(default_factory=Sft)
+
+
 class Grpo(Section):
     """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
 

@@ -13,11 +13,11 @@ from tasks.core.storage import read_instances, write_instances
 
 def split_instances(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
     """Write ``data/splits/{sft,rl,validation}.parquet``."""
-    from tasks.data.splitting import split
+    from tasks.data.splitting import split_and_count
 
     instances = read_instances(layout.INSTANCES)
-    parts = split(instances, params.split, params.data_seed)
-    figures: dict[str, Any] = {}
+    parts, dropped = split_and_count(instances, params.split, params.data_seed)
+    figures: dict[str, Any] = {f"dropped_{reason}": count for reason, count in dropped.items()}
     for name, part in parts.items():
         write_instances(layout.split_path(name), part)
         figures[f"{name}_instances"] = len(part)

@@ -1,8 +1,8 @@
 """The nano base checkpoint: a model that knows the format and uses one tool at a time, aimlessly.
 
 It stands where the paper's base models stand: they call tools correctly but hardly in parallel. It is trained from
-random weights on episodes of :class:`AimlessModel` over training repositories, on every token, so that it also has
-read some code; never on evaluation repositories.
+random weights on every token of episodes of :class:`AimlessModel` over training repositories, never evaluation
+repositories, so that it also has read some code, and of drills in looking things up (:mod:`tasks.training.drills`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ from tasks.agents.loop import messages_of, run_episode, run_episodes
 from tasks.agents.models.base import Completion, Message, Sampling
 from tasks.agents.models.chat import training_ids
 from tasks.agents.parsing import format_answer, format_calls
-from tasks.core.config import Params, Sft
+from tasks.core.config import Base, Params
 from tasks.core.layout import SNAPSHOTS
 from tasks.core.schema import Answer, Instance, Location, Trajectory
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
+from tasks.training.drills import drill
 from tasks.training.nano import new_model, train_tokenizer
 from tasks.training.renaming import renamed, word_pool
 from tasks.training.sft import describe_checkpoint, fit
 from tasks.training.trainer import quiet
 
-VOCABULARY = 2048
+VOCABULARY = 4096
 RENAMED_OF = (4, 5)  # episodes whose names are exchanged, of how many
 SHAPE = {"hidden": 128, "layers": 4, "heads": 4, "feed_forward": 384}
 
@@ -114,31 +115,41 @@ async def aimless_episodes(params: Params, instances: list[Instance], repos: Pat
 
 
 def train_base(
-    params: Params,
-    section: Sft,
-    instances: list[Instance],
-    repos: Path,
-    out: Path,
-    per_instance: int,
-    on_log: Callable[..., None],
+    params: Params, recipe: Base, instances: list[Instance], repos: Path, out: Path, on_log: Callable[..., None]
 ) -> dict[str, float]:
     """Make tokenizer and base checkpoint in ``out/checkpoint`` from scratch."""
     quiet()
-    trajectories = asyncio.run(aimless_episodes(params, instances, repos, per_instance))
+    trajectories = asyncio.run(aimless_episodes(params, instances, repos, recipe.episodes_per_instance))
     conversations = [messages_of(trajectory) for trajectory in trajectories]
-    tokenizer = train_tokenizer(_texts(conversations), VOCABULARY)
-    pool = word_pool(_texts(conversations))
-    rows = []
-    for number, messages in enumerate(conversations):
-        if number % RENAMED_OF[1] < RENAMED_OF[0]:
-            messages = renamed(messages, random.Random(f"{params.seed}-{number}"), pool)
-        ids, _ = training_ids(tokenizer, messages, [])
-        if len(ids) <= section.max_length:
-            rows.append({"input_ids": ids, "labels": ids})
+    sources = list(_sources(instances, repos))
+    tokenizer = train_tokenizer([*_texts(conversations), *sources], VOCABULARY)
+    sequences = _sequences(tokenizer, conversations, recipe.drills, word_pool(sources), params.seed)
+    rows = [{"input_ids": ids, "labels": ids} for ids in sequences if len(ids) <= recipe.train.max_length]
     model = new_model(tokenizer, **SHAPE, seed=params.seed)
-    figures = fit(model, tokenizer, rows, section, params, out, on_log)
+    figures = fit(model, tokenizer, rows, recipe.train, params, out, on_log)
     describe_checkpoint(out / "checkpoint", params)
-    return {"episodes": len(rows), **figures}
+    return {"sequences": len(rows), **figures}
+
+
+def _sources(instances: list[Instance], repos: Path) -> Iterator[str]:
+    """The Python files of each repository, at the commit of its first instance."""
+    store = SnapshotStore(SNAPSHOTS)
+    first = {instance.repo: instance for instance in reversed(instances)}
+    for _, instance in sorted(first.items()):
+        repository = instance_snapshot(store, repos, instance)
+        yield from (repository.read_text(path) for path in repository.files() if path.endswith(".py"))
+
+
+def _sequences(
+    tokenizer: Any, conversations: list[list[Message]], drills: int, pool: list[str], seed: int
+) -> Iterator[list[int]]:
+    """Token ids of the episodes, most of them with names of ``pool``, and of ``drills`` drills."""
+    for number, messages in enumerate(conversations):
+        exchange = number % RENAMED_OF[1] < RENAMED_OF[0]
+        shown = renamed(messages, random.Random(f"{seed}-{number}"), pool) if exchange else messages
+        yield training_ids(tokenizer, shown, [])[0]
+    for number in range(drills):
+        yield tokenizer(drill(random.Random(f"{seed}-drill-{number}"), pool))["input_ids"]
 
 
 def _texts(conversations: Iterable[list[Message]]) -> Iterable[str]:

@@ -1,4 +1,4 @@
-"""Episodes with other names: the same word replaced by the same random word in issue, calls, observations and answer.
+"""Episodes with other names: the same word replaced by the same random or made-up word in issue, calls, observations and answer.
 
 A small model that sees a dozen repositories again and again learns their names by heart; with names that change from
 episode to episode it has to read and copy them, which is what it needs in a repository it has never seen.
@@ -36,10 +36,20 @@ def renamed(messages: list[Message], draw: random.Random, pool: list[str]) -> li
         word = match[0]
         if word in KEPT or not pool:
             return word
-        new = names.setdefault(word.lower(), draw.choice(pool))
+        new = names.setdefault(word.lower(), new_word(draw, pool))
         return new.upper() if word.isupper() else new.capitalize() if word[0].isupper() else new
 
     return [
         message if message.role == "system" else message.model_copy(update={"content": WORD.sub(replace, message.content)})
         for message in messages
     ]
+
+
+def new_word(draw: random.Random, pool: list[str]) -> str:
+    """A word of the pool, or, as often, the head of one and the tail of another: a word whose end cannot be guessed."""
+    word = draw.choice(pool)
+    if draw.random() < 0.5:
+        return word
+    other = draw.choice(pool)
+    made = word[: draw.randint(2, 6)] + other[-draw.randint(2, 6) :]
+    return word if made in KEPT else made

@@ -77,10 +77,10 @@ class Compact:
         return steps
 
     def _read(self, definition: Definition) -> Step:
-        """The lines around a frame, from a round number on; else the definition from its first line."""
+        """The lines around a frame, from the five before it; else the definition from its first line."""
         for frame in self.frames:
             if frame.path == definition.path and frame.name == definition.name and frame.line >= definition.line:
-                return read(definition.path, max(1, frame.line // 10 * 10))
+                return read(definition.path, max(1, frame.line // 5 * 5))
         return read(definition.path, definition.line)
 
     # Turn 3

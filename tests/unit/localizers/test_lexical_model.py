@@ -90,7 +90,7 @@ def test_the_first_look_asks_for_the_functions_that_the_last_statement_calls():
     assert not any(">>>" in call.arguments["pattern"] for call in calls)
 
 
-def test_the_code_of_a_frame_is_read_from_the_ten_before_its_line():
+def test_the_code_of_a_frame_is_read_from_the_five_before_its_line():
     frame = 'Crash\n  File "pkg/core.py", line 57, in solve\n'
     messages = [
         *conversation(frame),
@@ -98,7 +98,7 @@ def test_the_code_of_a_frame_is_read_from_the_ten_before_its_line():
         Message(role="tool", content="/repo/pkg/core.py:31:def solve(x):"),
     ]
     (call,) = parse_turn(LexicalModel(4, COMPACT).next_text(messages))[1]
-    assert (call.name, call.arguments) == ("read_file", {"path": "/repo/pkg/core.py", "start_line": 50})
+    assert (call.name, call.arguments) == ("read_file", {"path": "/repo/pkg/core.py", "start_line": 55})
 
 
 def test_without_any_clue_the_answer_is_empty():
