@@ -26,7 +26,7 @@ from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training.drills import drill
 from tasks.training.nano import new_model, train_tokenizer
-from tasks.training.renaming import renamed, word_pool
+from tasks.training.renaming import Names, renamed
 from tasks.training.sft import describe_checkpoint, fit
 from tasks.training.trainer import quiet
 
@@ -123,7 +123,7 @@ def train_base(
     conversations = [messages_of(trajectory) for trajectory in trajectories]
     sources = list(_sources(instances, repos))
     tokenizer = train_tokenizer([*_texts(conversations), *sources], VOCABULARY)
-    sequences = _sequences(tokenizer, conversations, recipe.drills, word_pool(sources), params.seed)
+    sequences = _sequences(tokenizer, conversations, recipe.drills, Names.of(sources, tokenizer), params.seed)
     rows = [{"input_ids": ids, "labels": ids} for ids in sequences if len(ids) <= recipe.train.max_length]
     model = new_model(tokenizer, **SHAPE, seed=params.seed)
     figures = fit(model, tokenizer, rows, recipe.train, params, out, on_log)
@@ -140,9 +140,7 @@ def _sources(instances: list[Instance], repos: Path) -> Iterator[str]:
         yield from (repository.read_text(path) for path in repository.files() if path.endswith(".py"))
 
 
-def _sequences(
-    tokenizer: Any, conversations: list[list[Message]], drills: int, pool: list[str], seed: int
-) -> Iterator[list[int]]:
+def _sequences(tokenizer: Any, conversations: list[list[Message]], drills: int, pool: Names, seed: int) -> Iterator[list[int]]:
     """Token ids of the episodes, most of them with names of ``pool``, and of ``drills`` drills."""
     for number, messages in enumerate(conversations):
         exchange = number % RENAMED_OF[1] < RENAMED_OF[0]

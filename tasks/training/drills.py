@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import random
 
-from tasks.training.renaming import new_word
+from tasks.training.renaming import Names
 
 
-def drill(draw: random.Random, pool: list[str]) -> str:
-    """One list and its repetition; words are of ``pool`` or made up from it."""
+def drill(draw: random.Random, pool: Names) -> str:
+    """One list and its repetition; names are made of ``pool``."""
     paths = [_path(draw, pool) for _ in range(draw.randint(2, 5))]
     places = [(_name(draw, pool), draw.choice(paths), draw.randint(1, 1500)) for _ in range(draw.randint(6, 14))]
     told = [f"/repo/{path}:{line}:def {name}(" for name, path, line in places]
@@ -21,12 +21,12 @@ def drill(draw: random.Random, pool: list[str]) -> str:
     return "\n".join(told + asked)
 
 
-def _name(draw: random.Random, pool: list[str]) -> str:
-    words = [new_word(draw, pool) for _ in range(draw.randint(1, 3))]
+def _name(draw: random.Random, pool: Names) -> str:
+    words = [pool.draw(draw) for _ in range(draw.randint(1, 3))]
     if draw.random() < 0.25:
-        return "".join(word.capitalize() for word in words)
+        return "".join(word[0].upper() + word[1:] for word in words)
     return draw.choice(("", "", "_")) + "_".join(words)
 
 
-def _path(draw: random.Random, pool: list[str]) -> str:
-    return "/".join(new_word(draw, pool) for _ in range(draw.randint(1, 3))) + ".py"
+def _path(draw: random.Random, pool: Names) -> str:
+    return "/".join(pool.draw(draw) for _ in range(draw.randint(1, 3))) + ".py"

@@ -11,6 +11,8 @@ import keyword
 import random
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
 from tasks.agents.models.base import Message
 
@@ -23,33 +25,42 @@ Expected returns should but not Example With instead got gives"""
 KEPT = frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT)])
 
 
-def word_pool(texts: Iterable[str]) -> list[str]:
-    """All lower-case words of the texts that may be replaced, sorted: what :func:`renamed` draws from."""
-    return sorted({word.lower() for text in texts for word in WORD.findall(text)} - KEPT)
+@dataclass(frozen=True)
+class Names:
+    """What new names are made of: whole words, and pieces of the tokenizer's vocabulary."""
+
+    words: list[str]
+    pieces: list[str]
+
+    @classmethod
+    def of(cls, texts: Iterable[str], tokenizer: Any) -> Names:
+        """All lower-case words of the texts that may be replaced, and all letters-only entries of the vocabulary."""
+        words = {word.lower() for text in texts for word in WORD.findall(text)} - KEPT
+        pieces = {token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha()}
+        return cls(sorted(words), sorted(pieces))
+
+    def draw(self, draw: random.Random) -> str:
+        """A word, or, as often, one to three random pieces put together.
+
+        The pieces see to it that every entry of the vocabulary is copied now and then: a small model copies no token
+        that it never had to say, and the names of unseen repositories are full of those.
+        """
+        made = "".join(draw.choices(self.pieces, k=draw.randint(1, 3))) if draw.random() < 0.5 else ""
+        return made if len(made) > 2 and made not in KEPT else draw.choice(self.words)
 
 
-def renamed(messages: list[Message], draw: random.Random, pool: list[str]) -> list[Message]:
+def renamed(messages: list[Message], draw: random.Random, pool: Names) -> list[Message]:
     """The conversation with every replaceable word exchanged, the same way everywhere; the system prompt stays."""
     names: dict[str, str] = {}
 
     def replace(match: re.Match[str]) -> str:
         word = match[0]
-        if word in KEPT or not pool:
+        if word in KEPT:
             return word
-        new = names.setdefault(word.lower(), new_word(draw, pool))
-        return new.upper() if word.isupper() else new.capitalize() if word[0].isupper() else new
+        new = names.setdefault(word.lower(), pool.draw(draw))
+        return new.upper() if word.isupper() else new[0].upper() + new[1:] if word[0].isupper() else new
 
     return [
         message if message.role == "system" else message.model_copy(update={"content": WORD.sub(replace, message.content)})
         for message in messages
     ]
-
-
-def new_word(draw: random.Random, pool: list[str]) -> str:
-    """A word of the pool, or, as often, the head of one and the tail of another: a word whose end cannot be guessed."""
-    word = draw.choice(pool)
-    if draw.random() < 0.5:
-        return word
-    other = draw.choice(pool)
-    made = word[: draw.randint(2, 6)] + other[-draw.randint(2, 6) :]
-    return word if made in KEPT else made

@@ -15,7 +15,7 @@ from tasks.core.errors import DataError
 from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
 from tasks.training.optimizer import make_optimizer
-from tasks.training.renaming import renamed, word_pool
+from tasks.training.renaming import Names, renamed
 from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
 
 Log = Callable[[dict[str, float]], None]
@@ -86,7 +86,7 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     tools = schemas() if params.agent.prompt == "full" else []
     system = render_system(params.agent, None)
     conversations = [messages_of(trajectory, system) for trajectory in trajectories]
-    pool = word_pool(message.content for messages in conversations for message in messages)
+    pool = Names.of((message.content for messages in conversations for message in messages), tokenizer)
     draw = random.Random(params.seed)
     copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
     rows = []

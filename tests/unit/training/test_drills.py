@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.training.drills import drill
+from tasks.training.renaming import Names
 
-POOL = ["alpha", "beta", "gamma", "matrix"]
+POOL = Names(["alpha", "beta", "gamma", "matrix"], ["Graph", "a", "ing", "orp"])
 
 
 @given(st.integers(0, 10**6))

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tasks.agents.models.base import Message
 from tasks.agents.parsing import format_calls, parse_turn
-from tasks.training.renaming import KEPT, WORD, renamed, word_pool
+from tasks.training.renaming import KEPT, WORD, Names, renamed
 
-POOL = word_pool(["alpha beta gamma delta epsilon degree matrix"])
+POOL = Names(["alpha", "beta", "degree", "delta", "epsilon", "gamma", "matrix"], ["Graph", "a", "ing", "orp", "x"])
 
 
 def texts(messages: list[Message], seed: int = 0) -> list[str]:
