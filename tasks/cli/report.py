@@ -42,7 +42,7 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` when asked for."""
-        report = {
+        report: dict[str, Any] = {
             "modify": [location.model_dump(mode="json") for location in self.modify],
             "related": [location.model_dump(mode="json") for location in self.related],
             "trajectory": self.cost,
