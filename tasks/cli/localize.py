@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tasks.cli.output import Format, print_json, read_input, usage_error
+from tasks.cli.output import Format, print_json, read_input, save_text, usage_error
 
 if TYPE_CHECKING:
     from tasks.cli.searchers import Searcher
@@ -34,7 +34,9 @@ class ModeName(StrEnum):
 
 def localize(
     repo: Annotated[Path, typer.Option(help="Directory to search, under git or not, as it is on disk.", metavar="DIR")],
-    issue: Annotated[Path, typer.Option(help="The issue as text; `-` reads stdin.", metavar="FILE")],
+    issue: Annotated[
+        str, typer.Option(help="The issue as text, or its address on GitHub; `-` reads stdin.", metavar="FILE|ADDRESS")
+    ],
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint. OPENAI_API_KEY is its key.")] = None,
     base_url: Annotated[
         str | None, typer.Option(help="Address of that endpoint, as http://localhost:8000/v1. OPENAI_BASE_URL counts too.")
@@ -44,6 +46,7 @@ def localize(
         LocalizerName | None, typer.Option(help="A localizer without a model; lexical is also the default.")
     ] = None,
     format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
+    explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.")] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
     mode: Annotated[ModeName, typer.Option(help="Run the calls of a turn at once, or one call per turn.")] = ModeName.parallel,
     calls_per_turn: Annotated[int, typer.Option(help="Calls lexical makes in a turn.", min=1, max=8)] = 4,
@@ -52,9 +55,12 @@ def localize(
     """Find the files and functions of an issue.
 
     Nothing in DIR is changed or run, and nothing outside it is read. Without a model the lexical localizer searches.
+    An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`: its title and text are fetched.
+    GITHUB_TOKEN is used if set; GITHUB_API_URL leads to a server of your own.
 
     ```
     fusesearch localize --repo . --issue issue.md
+    fusesearch localize --repo . --issue https://github.com/sympy/sympy/issues/12345 --explain
     fusesearch localize --repo . --issue issue.md --checkpoint artifacts/grpo/checkpoint
     gh issue view 12 | fusesearch localize --repo . --issue - --model qwen3 --base-url http://localhost:8000/v1 --format json
     ```
@@ -73,7 +79,7 @@ def localize(
     )
     trajectory = _search(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)
-    found = report.Report.of(trajectory, repository)
+    found = report.Report.of(trajectory, repository, explained=explain)
     if format is Format.json:
         print_json(found.as_json())
     else:
@@ -96,15 +102,19 @@ def _address(base_url: str | None) -> str:
     return address
 
 
-def _instance(repository: Repository, issue: Path) -> Instance:
+def _instance(repository: Repository, issue: str) -> Instance:
+    """What to search for. An issue of GitHub gives it a name as SWE-bench makes them, a text that of the directory."""
+    from tasks.cli.issues import address_of, fetch
     from tasks.core.errors import DataError
     from tasks.core.schema import Instance
 
-    text = read_input(issue, "issue")
+    address = None if issue == "-" or os.path.isfile(issue) else address_of(issue)
+    text = fetch(address) if address else read_input(Path(issue), "issue")
     if not text.strip():
         raise DataError("the issue is empty")
     name = repository.root.name
-    return Instance(instance_id=name, repo=name, base_commit="", problem_statement=text)
+    instance_id = address.instance_id if address else name
+    return Instance(instance_id=instance_id, repo=name, base_commit="", problem_statement=text)
 
 
 def _search(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:
@@ -118,16 +128,6 @@ def _search(instance: Instance, repository: Repository, searcher: Searcher, save
         def on_event(kind: str, payload: dict[str, Any]) -> None:
             show(kind, payload)
             if kind == "end" and save is not None:
-                _save(payload["trajectory"], save)
+                save_text(save, payload["trajectory"].model_dump_json(indent=2) + "\n")
 
         return asyncio.run(searcher.run(instance, repository, on_event))
-
-
-def _save(trajectory: Trajectory, path: Path) -> None:
-    from tasks.core.errors import DataError
-    from tasks.core.storage import write_text
-
-    try:
-        write_text(path, trajectory.model_dump_json(indent=2) + "\n")
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from None

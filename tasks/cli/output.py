@@ -48,6 +48,16 @@ def read_input(path: Path, what: str) -> str:
     return data.decode("utf-8", errors="replace")
 
 
+def save_text(path: Path, text: str) -> None:
+    """Write a file somebody asked for, atomically. Raises :class:`DataError` where that cannot be done."""
+    from tasks.core.storage import write_text
+
+    try:
+        write_text(path, text)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from None
+
+
 def usage_error(message: str, option: str) -> typer.BadParameter:
     """An error of how the command was typed: exit code 2."""
     return typer.BadParameter(message, param_hint=f"'{option}'")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tasks.cli.explain import Explanation, Target, explain
 from tasks.cli.output import printable
 from tasks.core.errors import FusesearchError, InfrastructureError
 from tasks.core.schema import Answer, Location, Trajectory
@@ -20,32 +21,45 @@ def raise_on_failure(trajectory: Trajectory) -> None:
 
 @dataclass(frozen=True)
 class Report:
-    """Locations with line spans where they are known, and what the search cost."""
+    """Locations with line spans where they are known, and what the search cost.
+
+    ``explanations`` says of every location, those to modify first, which calls showed it; None when nobody asked.
+    """
 
     modify: list[Location]
     related: list[Location]
     cost: dict[str, Any]
+    explanations: Sequence[Explanation] | None = None
 
     @classmethod
-    def of(cls, trajectory: Trajectory, repository: Repository) -> Report:
+    def of(cls, trajectory: Trajectory, repository: Repository, *, explained: bool = False) -> Report:
         """Report of a finished episode over ``repository``."""
         answer = trajectory.answer or Answer()
         spans = Spans(repository)
-        return cls(spans.fill(answer.modify), spans.fill(answer.related), cost(trajectory))
+        modify, related = spans.fill(answer.modify), spans.fill(answer.related)
+        explanations = explain(trajectory, map(Target.of, [*modify, *related])) if explained else None
+        return cls(modify, related, cost(trajectory), explanations)
 
     def as_json(self) -> dict[str, Any]:
-        """``modify`` and ``related`` (path, function, lines) and ``trajectory`` (cost)."""
-        return {
+        """``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` when asked for."""
+        report: dict[str, Any] = {
             "modify": [location.model_dump(mode="json") for location in self.modify],
             "related": [location.model_dump(mode="json") for location in self.related],
             "trajectory": self.cost,
         }
+        if self.explanations is not None:
+            rows = [explanation.as_json() for explanation in self.explanations]
+            report["explain"] = {"modify": rows[: len(self.modify)], "related": rows[len(self.modify) :]}
+        return report
 
     def as_text(self) -> str:
         """Ranked locations, related context apart, one line of cost."""
-        parts = ["Locations to modify", *_rows(self.modify, ranked=True)] if self.modify else [_no_answer(self.cost)]
+        why = self.explanations or []
+        parts = [_no_answer(self.cost)]
+        if self.modify:
+            parts = ["Locations to modify", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
         if self.related:
-            parts += ["", "Related context", *_rows(self.related, ranked=False)]
+            parts += ["", "Related context", *_rows(self.related, why[len(self.modify) :], ranked=False)]
         return "\n".join([*parts, "", _summary(self.cost)])
 
 
@@ -85,13 +99,16 @@ def cost(trajectory: Trajectory) -> dict[str, Any]:
     return about | tool_statistics(trajectory)
 
 
-def _rows(locations: Sequence[Location], *, ranked: bool) -> list[str]:
+def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: bool) -> list[str]:
+    """A line per location; below it the explanation, where there is one."""
     places = [printable(f"{location.path}{_span(location)}") for location in locations]
     width = max(map(len, places), default=0)
-    return [
-        f"{f'{rank}.' if ranked else '':>4} {place:<{width}}  {printable(location.function or '')}".rstrip()
-        for rank, (place, location) in enumerate(zip(places, locations, strict=True), 1)
-    ]
+    lines: list[str] = []
+    for index, (place, location) in enumerate(zip(places, locations, strict=True)):
+        rank = f"{index + 1}." if ranked else ""
+        lines.append(f"{rank:>4} {place:<{width}}  {printable(location.function or '')}".rstrip())
+        lines += [f"       {printable(line)}" for line in (why[index].as_text() if why else [])]
+    return lines
 
 
 def _span(location: Location) -> str:

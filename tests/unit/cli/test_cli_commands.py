@@ -137,7 +137,7 @@ def test_help_loads_no_heavy_package():
 
 
 @pytest.mark.parametrize(
-    "command", ["localize", "tool", "truth", "score", "doctor", "profile list", "profile show", "profile use"]
+    "command", ["localize", "view", "tool", "truth", "score", "doctor", "profile list", "profile show", "profile use"]
 )
 def test_every_help_teaches_with_an_example(run, command):
     result = run(*command.split(), "--help")

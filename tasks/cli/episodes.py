@@ -1,0 +1,116 @@
+"""Episodes and truths from the files people have: one JSON document, JSON lines, or a table of instances."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from tasks.core.errors import DataError
+from tasks.core.schema import Trajectory, Truth
+from tasks.core.storage import read_instances, read_jsonl
+
+M = TypeVar("M", bound=BaseModel)
+
+_NAMED = 5
+
+
+def read_episode(path: Path, instance: str | None = None, run: int = 1) -> Trajectory:
+    """The trajectory in ``path``: what ``localize --save`` wrote, or a line of a file of trajectories.
+
+    ``instance`` chooses by instance, ``run`` (from 1) among several episodes of it. Raises :class:`DataError` where that
+    is not one episode.
+    """
+    text = _text(path)
+    if not _is_lines(text):
+        episodes = [_parsed(Trajectory, text, f"{path} is no trajectory")]
+    else:
+        episodes = list(read_jsonl(path, Trajectory))
+    wanted = [episode for episode in episodes if instance is None or episode.instance_id == instance]
+    ids = list(dict.fromkeys(episode.instance_id for episode in wanted or episodes))
+    if not wanted:
+        raise DataError(f"{path} has no episode of {instance or 'anything'}; {_some(ids)}")
+    if len(ids) > 1:
+        raise DataError(f"{path} has {len(wanted)} episodes; choose one with --instance: {_some(ids)}")
+    if run > len(wanted):
+        raise DataError(f"{path} has {len(wanted)} of {ids[0]}, so there is no --run {run}")
+    return wanted[run - 1]
+
+
+def read_truth(path: Path, instance: str) -> Truth:
+    """The truth of an instance, from what ``fusesearch truth`` prints, JSON lines as ``score`` takes, or instances (Parquet).
+
+    A document without ``instance_id`` is the truth of whatever is looked at. Raises :class:`DataError` where there is none.
+    """
+    if path.suffix == ".parquet":
+        found = {row.instance_id: row.truth for row in read_instances(path)}
+    else:
+        found = dict(_truths(path, instance))
+    if instance not in found:
+        raise DataError(f"{path} has no truth of {instance}; {_some(list(found))}")
+    truth = found[instance]
+    if truth is None or not truth.files:
+        raise DataError(f"{path}: the truth of {instance} names no file")
+    return truth
+
+
+def _truths(path: Path, instance: str) -> Iterator[tuple[str, Truth]]:
+    text = _text(path)
+    lines = [line for line in text.split("\n") if line.strip()] if _is_lines(text) else [text]
+    for number, line in enumerate(lines, 1):
+        where = f"{path}:{number}" if len(lines) > 1 else str(path)
+        value = _object(line, where)
+        flat = value["truth"] if isinstance(value.get("truth"), dict) else value
+        named = {name: flat[name] for name in Truth.model_fields if name in flat}
+        if "files" not in named:
+            raise DataError(f"{where}: no truth: `files` is missing")
+        yield str(value.get("instance_id", instance)), _parsed(Truth, json.dumps(named), f"{where}: no truth")
+
+
+def _object(text: str, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{where}: not valid JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: must be a JSON object")
+    return value
+
+
+def _is_lines(text: str) -> bool:
+    """Whether the first line is a document of its own."""
+    try:
+        json.loads(text.lstrip().split("\n", 1)[0])
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _parsed(model: type[M], text: str, what: str) -> M:
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{what}: {where + ': ' if where else ''}{first['msg']}") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _some(ids: Sequence[str]) -> str:
+    """A few names, so that the right one can be copied."""
+    if not ids:
+        return "it is empty"
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"it has {', '.join(islice(ids, _NAMED))}{more}"

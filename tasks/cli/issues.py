@@ -1,0 +1,177 @@
+"""Issues by their address on GitHub: ``https://github.com/OWNER/REPO/issues/N`` or ``OWNER/REPO#N``."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tasks.core.errors import ConfigError, DataError, FusesearchError, InfrastructureError
+
+if TYPE_CHECKING:
+    from github import Github, GithubException
+
+API = "https://api.github.com"
+FORM = "https://github.com/OWNER/REPO/issues/N"
+TIMEOUT_SECONDS = 20
+
+_NAME = r"(?P<owner>[A-Za-z0-9][\w-]{0,99})/(?P<repo>(?!\.{1,2}[/#])[\w.-]{1,100})"
+_SHORT = re.compile(rf"{_NAME}#(?P<number>[1-9]\d{{0,9}})", re.ASCII)
+_PATH = re.compile(rf"/{_NAME}/(?P<kind>issues|pull)/(?P<number>[1-9]\d{{0,9}})(?:/.*)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Address:
+    """An issue of a repository. ``host`` is None where only ``OWNER/REPO#N`` was given."""
+
+    owner: str
+    repo: str
+    number: int
+    host: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.owner}/{self.repo}#{self.number}"
+
+    @property
+    def instance_id(self) -> str:
+        """A name as SWE-bench makes them: ``owner__repo-N``."""
+        return f"{self.owner}__{self.repo}-{self.number}"
+
+
+def address_of(text: str) -> Address | None:
+    """The issue that ``text`` is the address of; None for anything that does not look like an address.
+
+    Raises :class:`DataError` for the address of a pull request, or of anything else on the web.
+    """
+    text = text.strip()
+    if short := _SHORT.fullmatch(text):
+        return _address(short)
+    if not text.lower().startswith(("http://", "https://")):
+        return None
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname
+    except ValueError:
+        raise _no_issue(text) from None
+    found = _PATH.fullmatch(parts.path)
+    if found is None or not host:
+        raise _no_issue(text)
+    if found["kind"] == "pull":
+        raise _pull_request(_address(found))
+    return _address(found, host)
+
+
+def fetch(address: Address) -> str:
+    """Title and body of an issue, through the API at ``GITHUB_API_URL`` and with the token ``GITHUB_TOKEN``, if set.
+
+    Raises :class:`ConfigError` for a token or an API address that is not accepted, :class:`DataError` where there is no
+    such issue, :class:`InfrastructureError` when GitHub cannot be reached or asks to wait.
+    """
+    from github import BadAttributeException, GithubException
+    from requests import RequestException
+
+    api = _api_of(address)
+    token = os.environ.get("GITHUB_TOKEN", "").strip()
+    try:
+        title, body, is_pull_request = _ask(_client(api, token), address)
+    except GithubException as error:
+        raise _refusal(error, address, bool(token)) from None
+    except RequestException as error:
+        raise InfrastructureError(f"{api} cannot be reached ({_cause(error)}): save the issue in a file instead") from None
+    except (BadAttributeException, ValueError, AssertionError, AttributeError, RuntimeError, KeyError):
+        raise ConfigError(f"{api} does not answer as GitHub's API does: correct GITHUB_API_URL") from None
+    if is_pull_request:
+        raise _pull_request(address)
+    return f"{title}\n\n{body}".replace("\r\n", "\n").strip() + "\n"
+
+
+def _client(api: str, token: str) -> Github:
+    """A client that asks once: PyGithub's own retries wait silently until a rate limit ends, up to an hour."""
+    from github import Auth, Github
+
+    auth = Auth.Token(token) if token else None
+    return Github(auth=auth, base_url=api, timeout=TIMEOUT_SECONDS, retry=None, seconds_between_requests=None, lazy=True)
+
+
+def _ask(client: Github, address: Address) -> tuple[str, str, bool]:
+    """Title, body and whether it is a pull request, in one request."""
+    try:
+        issue = client.get_repo(f"{address.owner}/{address.repo}").get_issue(address.number)
+        data = issue.raw_data
+        if not isinstance(data, dict) or "title" not in data:
+            raise ValueError("no issue")
+        return issue.title, issue.body or "", "pull_request" in data
+    finally:
+        client.close()
+
+
+def _api_of(address: Address) -> str:
+    """The API that serves the address; a token must not go to any other host that somebody wrote into a link."""
+    api = os.environ.get("GITHUB_API_URL", "").strip().rstrip("/") or API
+    if not api.startswith(("http://", "https://")) or not (host := urlsplit(api).hostname):
+        raise ConfigError(f"GITHUB_API_URL must be an address such as {API}, not {api}")
+    if address.host not in {None, "github.com", "www.github.com", host, host.removeprefix("api.")}:
+        raise ConfigError(f"{address.host} is not github.com: set GITHUB_API_URL to its API, as https://{address.host}/api/v3")
+    return api
+
+
+def _refusal(error: GithubException, address: Address, has_token: bool) -> FusesearchError:
+    """What a status of GitHub's API means to who asked for an issue."""
+    from github import RateLimitExceededException
+
+    headers = error.headers or {}
+    if isinstance(error, RateLimitExceededException) or error.status == 429 or _is_used_up(error.status, headers):
+        advice = "wait" if has_token else "wait, or set GITHUB_TOKEN for a higher limit"
+        return InfrastructureError(f"GitHub's rate limit is used up{_until(headers)}: {advice}")
+    match error.status:
+        case 401:
+            advice = "does not accept GITHUB_TOKEN: correct or unset it" if has_token else "wants a token: set GITHUB_TOKEN"
+            return ConfigError(f"GitHub {advice}")
+        case 404:
+            advice = "GITHUB_TOKEN may not read it" if has_token else "GITHUB_TOKEN is not set"
+            return DataError(f"there is no issue {address}, or it is private and {advice}")
+        case 410:
+            return DataError(f"issue {address} was deleted, or its repository has no issues")
+        case 403:
+            return DataError(f"GitHub does not show {address} ({error.message or 'forbidden'})")
+        case status:
+            return InfrastructureError(f"GitHub answered {status} for {address}: try again, or save the issue in a file")
+
+
+def _is_used_up(status: int, headers: Mapping[str, str]) -> bool:
+    return status == 403 and headers.get("x-ratelimit-remaining") == "0"
+
+
+def _until(headers: Mapping[str, str]) -> str:
+    if seconds := headers.get("retry-after", ""):
+        return f" for {seconds} s"
+    reset = headers.get("x-ratelimit-reset", "")
+    return f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC" if re.fullmatch(r"\d{1,10}", reset) else ""
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason, in a few words: what wraps it repeats the whole address."""
+    while inner := getattr(error, "reason", None) or (error.args[0] if error.args else None):
+        if not isinstance(inner, BaseException):
+            break
+        error = inner
+    words = getattr(error, "strerror", None) or str(error).rpartition(": ")[2] or type(error).__name__
+    return " ".join(str(words).split())[:120]
+
+
+def _address(found: re.Match[str], host: str | None = None) -> Address:
+    return Address(found["owner"], found["repo"], int(found["number"]), host)
+
+
+def _pull_request(address: Address) -> DataError:
+    return DataError(
+        f"{address} is a pull request: give the issue it closes, as {address.owner}/{address.repo}#N, or a text file"
+    )
+
+
+def _no_issue(text: str) -> DataError:
+    return DataError(f"{text} is not the address of an issue: that would be {FORM}, or OWNER/REPO#N")

@@ -1,0 +1,169 @@
+"""`--issue` with an address on GitHub, against a local server that speaks its API."""
+
+import json
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.cli.issues import Address, address_of
+from tasks.core.errors import DataError
+from tasks.core.schema import Trajectory
+
+ISSUE = {"number": 1, "title": "perimeter(2) of a square gives 6", "body": "I expected 8.\r\n\r\n>>> perimeter(2)\r\n6"}
+LIMIT = {"message": "API rate limit exceeded for 127.0.0.1."}
+ANSWERS = {
+    1: (200, ISSUE, {}),
+    2: (200, ISSUE | {"pull_request": {"url": "x"}}, {}),
+    3: (403, LIMIT, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1700000000"}),
+    4: (429, {"message": "slow down"}, {"Retry-After": "60"}),
+    5: (401, {"message": "Bad credentials"}, {}),
+    6: (410, {"message": "This issue was deleted"}, {}),
+    7: (502, {"message": "Bad gateway"}, {}),
+    8: (200, ["no", "issue"], {}),
+    9: (200, ISSUE | {"body": None}, {}),
+    10: (301, {"message": "Moved Permanently"}, {"Location": "/api/v3/repositories/7/issues/1"}),
+    11: (403, {"message": "Resource protected by organization SAML enforcement."}, {}),
+}
+
+
+class Api(BaseHTTPRequestHandler):
+    """`GET /api/v3/repos/o/r/issues/N`, each number with an answer of its own; keeps what it was asked."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers["Authorization"]))
+        number = self.path.removeprefix("/api/v3/repos/o/r/issues/")
+        number = "1" if self.path == "/api/v3/repositories/7/issues/1" else number
+        status, value, headers = ANSWERS.get(int(number) if number.isdigit() else 0, (404, {"message": "Not Found"}, {}))
+        self.send_response(status)
+        for name, text in headers.items():
+            host = f"http://127.0.0.1:{self.server.server_port}" if name == "Location" else ""
+            self.send_header(name, host + text)
+        body = json.dumps(value).encode()
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def api(monkeypatch):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
+    server.asked = []
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("GITHUB_API_URL", f"http://127.0.0.1:{server.server_port}/api/v3/")
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def failed(result) -> str:
+    assert result.exit_code == 1, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fusesearch: ")
+    return line
+
+
+@pytest.mark.parametrize("issue", ["https://github.com/o/r/issues/1", "o/r#1", "http://127.0.0.1/o/r/issues/1#issuecomment-5"])
+def test_an_address_is_fetched_and_searched_for(run, repo, api, tmp_path, issue):
+    result = run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "t.json")
+    assert result.exit_code == 0, result.output
+    assert "pkg/shapes.py:6-7  perimeter" in result.stdout
+    saved = Trajectory.model_validate_json((tmp_path / "t.json").read_text())
+    assert "perimeter(2) of a square gives 6\n\nI expected 8.\n\n>>> perimeter(2)\n6" in saved.issue
+    assert saved.instance_id == "o__r-1"
+    assert api.asked == [("/api/v3/repos/o/r/issues/1", None)]
+
+
+def test_an_issue_without_a_text_is_its_title(run, repo, api):
+    assert run("localize", "--repo", repo, "--issue", "o/r#9").exit_code == 0
+
+
+def test_an_issue_that_moved_is_followed(run, repo, api):
+    assert run("localize", "--repo", repo, "--issue", "o/r#10").exit_code == 0
+
+
+def test_the_token_of_the_environment_is_sent(run, repo, api, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    run("localize", "--repo", repo, "--issue", "o/r#1")
+    assert api.asked == [("/api/v3/repos/o/r/issues/1", "token secret")]
+
+
+@pytest.mark.parametrize(
+    ("issue", "token", "told"),
+    [
+        ("o/r#2", None, "o/r#2 is a pull request: give the issue it closes"),
+        ("https://github.com/o/r/pull/2/files", None, "is a pull request"),
+        ("o/r#3", None, "rate limit is used up until 22:13 UTC: wait, or set GITHUB_TOKEN"),
+        ("o/r#4", "t", "rate limit is used up for 60 s: wait"),
+        ("o/r#5", "t", "does not accept GITHUB_TOKEN"),
+        ("o/r#5", None, "set GITHUB_TOKEN"),
+        ("o/r#6", None, "deleted"),
+        ("o/r#7", None, "502"),
+        ("o/r#8", None, "GITHUB_API_URL"),
+        ("o/r#11", "t", "SAML"),
+        ("o/r#404", None, "no issue o/r#404, or it is private and GITHUB_TOKEN is not set"),
+        ("o/r#404", "t", "GITHUB_TOKEN may not read it"),
+        ("https://elsewhere.example/o/r/issues/1", "t", "set GITHUB_API_URL"),
+        ("https://github.com/o/r", None, "not the address of an issue"),
+    ],
+)
+def test_what_goes_wrong_is_one_line_that_says_what_to_do(run, repo, api, monkeypatch, issue, token, told):
+    if token:
+        monkeypatch.setenv("GITHUB_TOKEN", token)
+    assert told in failed(run("localize", "--repo", repo, "--issue", issue))
+    assert all(path.startswith("/api/v3/repos/o/r/") for path, _ in api.asked)
+
+
+def test_no_network_is_one_line(run, repo, monkeypatch):
+    monkeypatch.setenv("GITHUB_API_URL", "http://127.0.0.1:9")
+    line = failed(run("localize", "--repo", repo, "--issue", "o/r#1"))
+    assert "http://127.0.0.1:9 cannot be reached" in line
+    assert len(line) < 200
+
+
+def test_an_api_that_is_no_address_is_named(run, repo, monkeypatch):
+    monkeypatch.setenv("GITHUB_API_URL", "github.example")
+    assert "github.example" in failed(run("localize", "--repo", repo, "--issue", "o/r#1"))
+
+
+def test_a_file_comes_before_an_address(run, repo, tmp_path, monkeypatch, issue):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o/r#1").write_text(issue.read_text())
+    assert run("localize", "--repo", repo, "--issue", "o/r#1").exit_code == 0
+
+
+@pytest.mark.parametrize("text", ["issue.md", "-", "o/r", "o/r#0", "o/..#1", "../r#1", "a/b/c#1", "#1", ""])
+def test_other_texts_are_files(text):
+    assert address_of(text) is None
+
+
+@given(
+    st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True),
+    st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,20}", fullmatch=True),
+    st.integers(1, 10**9),
+)
+def test_both_forms_name_the_same_issue(owner, repo, number):
+    short = address_of(f"{owner}/{repo}#{number}")
+    assert short == Address(owner, repo, number)
+    assert address_of(f"https://github.com/{owner}/{repo}/issues/{number}") == Address(owner, repo, number, "github.com")
+
+
+@given(st.text(max_size=60).map("https://".__add__))
+def test_any_address_is_understood_or_refused_in_one_way(text):
+    try:
+        found = address_of(text)
+    except DataError:
+        return
+    assert found is not None
+    assert ".." not in (found.owner, found.repo)

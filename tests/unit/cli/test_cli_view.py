@@ -1,0 +1,351 @@
+"""`view`: which episode and truth it takes, where the page goes, what stands on it, and that no text on it becomes markup."""
+
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.cli.observed import Row
+from tasks.cli.pages.episode import page_of
+from tasks.cli.pages.folding import fold, items
+from tasks.cli.pages.rendering import render
+from tasks.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
+from tasks.core.storage import write_instances, write_jsonl
+
+TRUTH = Truth(
+    files=["pkg/shapes.py", "pkg/lost.py"],
+    functions=["pkg/shapes.py::perimeter", "pkg/lost.py::f"],
+    lines={"pkg/shapes.py": [(7, 7)]},
+)
+
+
+class Page(HTMLParser):
+    """Tags, attributes and text of a page, read as a browser would."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.texts: dict[str, str] = {}
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.attributes += attrs
+        identity = dict(attrs).get("id")
+        if tag not in ("meta",):
+            self.open.append(identity or "")
+
+    def handle_endtag(self, tag):
+        self.open.pop()
+
+    def handle_data(self, data):
+        self.text += data
+        for identity in filter(None, self.open):
+            self.texts[identity] = self.texts.get(identity, "") + data
+
+    def ids(self) -> list[str]:
+        return [value for name, value in self.attributes if name == "id" and value]
+
+
+def observation(number: int, output: str, *entities: str, gain: float = 1.0, error: str | None = None) -> Observation:
+    return Observation(
+        call_id=str(number), output=output, entities=list(entities), gain_turn=gain, gain_call=gain / 2, error=error
+    )
+
+
+def call(number: int, **arguments: object) -> ToolCall:
+    return ToolCall(id=str(number), name="grep", arguments=arguments)
+
+
+def episode(instance: str = "shapes-1", **changes) -> Trajectory:
+    """Two searching turns and an answer: one right function, one right file, one wrong."""
+    turns = [
+        Turn(
+            text='Looking.\n<tool_call>\n{"name": "grep", "arguments": {"pattern": "perimeter"}}\n</tool_call>',
+            calls=[call(1, pattern="perimeter"), call(2, pattern="(")],
+            observations=[
+                observation(1, "/repo/pkg/shapes.py\n/repo/tests.py", "pkg/shapes.py", "tests.py"),
+                observation(2, "Error: bad", error="bad", gain=0),
+            ],
+        ),
+        Turn(
+            text="<think>Perhaps there.</think>",
+            calls=[call(3, path="/repo/pkg/shapes.py")],
+            observations=[
+                observation(
+                    3,
+                    "5\t\n6\tdef perimeter(side):\n7\t    return 3 * side",
+                    *(f"pkg/shapes.py:{n}" for n in (5, 6, 7)),
+                    gain=0.47,
+                )
+            ],
+        ),
+        Turn(text="## Locations to Modify\n- /repo/pkg/shapes.py::perimeter"),
+    ]
+    locations = [Location(path="pkg/shapes.py", function=name) for name in ("perimeter", "area")]
+    answer = Answer(modify=[*locations, Location(path="tests.py")], related=[Location(path="README.md")])
+    fields = {"repo": "geometry/shapes", "base_commit": "0123456789abcdef", "localizer": "lexical", "model": "lexical"}
+    return Trajectory(
+        **{"instance_id": instance, "system": "s", "issue": "It is 6.", "turns": turns, "answer": answer} | fields | changes
+    )
+
+
+def html_of(trajectory: Trajectory, truth: Truth | None = None) -> str:
+    return render(page_of(trajectory, truth))
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    path = tmp_path / "trajectory.json"
+    path.write_text(episode().model_dump_json(indent=2))
+    return path
+
+
+def failed(result) -> str:
+    assert result.exit_code == 1, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("fusesearch: ")
+    return line
+
+
+def test_the_page_stands_beside_the_trajectory_and_its_name_is_printed(run, saved):
+    result = run("view", saved)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(saved.with_suffix(".html"))
+    assert "shapes-1" in saved.with_suffix(".html").read_text()
+
+
+def test_a_search_can_be_saved_and_viewed_with_the_truth_of_its_patch(run, repo, head, patch, issue, tmp_path):
+    run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "t.json")
+    (tmp_path / "truth.json").write_text(run("truth", "--repo", repo, "--base", head, "--patch", patch).stdout)
+    result = run("view", tmp_path / "t.json", "--truth", tmp_path / "truth.json", "--out", tmp_path / "deep/page.html")
+    assert result.exit_code == 0, result.output
+    html = (tmp_path / "deep/page.html").read_text()
+    assert "first seen here" in html
+    assert 'class="row change"' in html
+
+
+def test_a_line_of_many_is_chosen_by_instance_and_run(run, tmp_path):
+    rows = [episode("a/b"), episode("c"), episode("a/b", seconds=77.0)]
+    write_jsonl(tmp_path / "t.jsonl", rows)
+    assert run("view", tmp_path / "t.jsonl", "--instance", "a/b").stdout.strip().endswith("t.a_b.html")
+    second = run("view", tmp_path / "t.jsonl", "--instance", "a/b", "--run", 2).stdout.strip()
+    assert second.endswith("t.a_b.2.html")
+    assert "77.0 s" in Path(second).read_text()
+    assert "--instance: it has a/b, c" in failed(run("view", tmp_path / "t.jsonl"))
+    assert "no episode of z; it has a/b, c" in failed(run("view", tmp_path / "t.jsonl", "--instance", "z"))
+    assert "no --run 3" in failed(run("view", tmp_path / "t.jsonl", "--instance", "a/b", "--run", 3))
+
+
+@pytest.mark.parametrize("kind", ["flat", "nested", "one", "parquet"])
+def test_truth_is_taken_in_every_form_there_is(run, saved, tmp_path, kind):
+    flat = TRUTH.model_dump(mode="json")
+    instance = Instance(instance_id="shapes-1", repo="r", base_commit="c", problem_statement="p", truth=TRUTH)
+    other = instance.model_copy(update={"instance_id": "other"})
+    path = tmp_path / f"truth.{'parquet' if kind == 'parquet' else 'jsonl'}"
+    if kind == "parquet":
+        write_instances(path, [other, instance])
+    elif kind == "one":
+        path.write_text(json.dumps(flat, indent=2))
+    else:
+        rows = [{"instance_id": "other", **flat}, {"instance_id": "shapes-1", **flat}]
+        write_jsonl(path, rows if kind == "flat" else [other, instance])
+    result = run("view", saved, "--truth", path)
+    assert result.exit_code == 0, result.output
+    assert "never shown; not answered" in saved.with_suffix(".html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"instance_id": "other", "files": ["a.py"]}\n', "no truth of shapes-1; it has other"),
+        ('{"instance_id": "shapes-1", "files": []}\n', "names no file"),
+        ('{"instance_id": "shapes-1", "files": 3}\n', "files"),
+        ('{"instance_id": "shapes-1"}\n', "`files` is missing"),
+        ("[]\n", "JSON object"),
+        ('{"files": ["a.py"]}\n{\n', "truth.jsonl:2"),
+        ("", "truth.jsonl"),
+    ],
+)
+def test_a_truth_that_does_not_serve_is_one_line(run, saved, tmp_path, text, told):
+    (tmp_path / "truth.jsonl").write_text(text)
+    assert told in failed(run("view", saved, "--truth", tmp_path / "truth.jsonl"))
+    assert not saved.with_suffix(".html").exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', "\xff", '{\n"instance_id": 1\n}'])
+def test_a_file_that_is_no_trajectory_is_one_line(run, tmp_path, text):
+    (tmp_path / "t.json").write_bytes(text.encode("latin-1"))
+    assert "t.json" in failed(run("view", tmp_path / "t.json"))
+    assert "none.json" in failed(run("view", tmp_path / "none.json"))
+
+
+def test_a_page_that_cannot_be_written_is_one_line(run, saved):
+    assert "trajectory.json" in failed(run("view", saved, "--out", saved / "page.html"))
+
+
+def test_open_shows_the_page_that_was_made(run, saved, monkeypatch):
+    shown = []
+    monkeypatch.setattr("webbrowser.open", lambda url: not shown.append(url))
+    run("view", saved, "--open")
+    assert shown == [saved.with_suffix(".html").as_uri()]
+
+
+def test_the_page_loads_nothing_and_runs_nothing():
+    html = html_of(episode(), TRUTH)
+    page = Page(html)
+    assert "script" not in page.tags
+    assert not page.tags & {"link", "img", "iframe", "object", "form", "base", "svg"}
+    policy = next(value for name, value in page.attributes if name == "content" and "default-src" in (value or ""))
+    assert policy.startswith("default-src 'none'; style-src 'sha256-")
+    assert "url(" not in html
+    assert not re.search(r"(src|action|style)=", html)
+    assert all(value.startswith("#") for name, value in page.attributes if name == "href" and value)
+
+
+def test_links_lead_to_what_is_on_the_page_and_ids_are_unique():
+    page = Page(html_of(episode(), TRUTH))
+    ids = page.ids()
+    assert len(ids) == len(set(ids))
+    assert {value.removeprefix("#") for name, value in page.attributes if name == "href" and value} <= set(ids)
+
+
+def test_figures_answer_and_truth_are_told():
+    page = Page(html_of(episode(), TRUTH))
+    assert "F10.50" in page.text.replace("\n", "")  # file 1/2 both ways, function 1/2 both ways
+    assert "right file, another function" in page.text
+    assert "first shown by call 2.1; answered, place 1" in page.text
+    assert "never shown; not answered" in page.text
+    assert "Perhaps there." in page.texts["t2"]
+    assert "Looking." in page.texts["t1"]
+    assert "gain 47%" in page.texts["t2c1"]
+    assert "24% counting this turn" in page.texts["t2c1"]
+    assert ("class", "card g5") in page.attributes
+    assert "tool_call" not in page.text
+
+
+def test_without_a_truth_nothing_is_judged():
+    page = Page(html_of(episode()))
+    assert "F1" not in page.text
+    assert "✓" not in page.text
+    assert "first seen here" not in page.text
+
+
+def test_an_episode_the_infrastructure_broke_has_no_score_and_shows_its_calls():
+    turn = Turn(text="", calls=[call(1, pattern="x"), call(2, pattern="y")])
+    page = Page(html_of(episode(turns=[turn], answer=None, stop="error", error="endpoint <gone>"), TRUTH))
+    assert "endpoint <gone>" in page.text
+    assert "a failure of the infrastructure has no score" in page.text
+    assert {"t1c1", "t1c2"} <= set(page.ids())
+
+
+def test_long_observations_fold_and_keep_what_is_on_the_truth():
+    lines = [f"{n}\t    x = {n}" for n in range(1, 101)]
+    lines[59] = "60\tdef perimeter(side):"
+    lines[60] = "61\t    return side"
+    lines[61] = "62\tEND = 1"
+    seen = observation(1, "\n".join(lines), *(f"pkg/shapes.py:{n}" for n in range(1, 101)))
+    turn = Turn(text="", calls=[call(1)], observations=[seen])
+    page = page_of(episode(turns=[turn]), TRUTH.model_copy(update={"lines": {}}))
+    segments = page.turns[0].cards[0].segments
+    assert [segment.folded for segment in segments] == [False, True, False, True]
+    assert [item.number for item in segments[2].items] == [60, 61]
+    assert [item.text for segment in segments for item in segment.items][1:] == [line.split("\t")[1] for line in lines]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["", "file", "function", "change"])), max_size=80))
+def test_folding_loses_nothing_and_keeps_the_order(marked):
+    rows = [(Row(str(n), path or None, n if path else None), mark) for n, (path, mark) in enumerate(marked)]
+    shown = items(rows)
+    segments = fold(shown)
+    assert [item for segment in segments for item in segment.items] == shown
+    assert [item.text for item in shown if item.kind != "heading"] == [row.text for row, _ in rows]
+    assert all(one.folded != other.folded for one, other in pairwise(segments))
+
+
+MARKUP = """<script>alert(1)</script>
+"><img src=x onerror=alert(1)>
+'><svg onload=alert(1)>
+</style><script>
+</title><b>
+<!--
+]]>
+{{ 7 * 7 }}
+{% raw %}
+javascript:alert(1)
+&lt;i&gt;"""
+HOSTILE = st.sampled_from([*MARKUP.split("\n"), "\x00\x1b[2J", "\u202e\u2066", "\r\n", "\ufffe"])
+TEXT = st.lists(HOSTILE | st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=3).map("".join)
+CALL = st.builds(
+    ToolCall, id=TEXT, name=TEXT, arguments=st.dictionaries(TEXT, TEXT | st.integers() | st.lists(TEXT, max_size=2), max_size=2)
+)
+PATH = TEXT.filter(bool)
+
+
+@st.composite
+def observed(draw):
+    """An observation whose rows show lines of files with hostile names."""
+    path = draw(PATH)
+    rows = draw(st.lists(TEXT.map(lambda text: text.replace("\n", " ")), max_size=12))
+    output = "\n".join([f"/repo/{path}:{n}:{text}" for n, text in enumerate(rows, 1)] + [draw(TEXT)])
+    entities = [f"{path}:{n}" for n in range(1, len(rows) + 1)]
+    gain = draw(st.floats(0, 1))
+    return Observation(
+        call_id="c", output=output, entities=entities, error=draw(st.none() | TEXT), gain_turn=gain, gain_call=gain
+    )
+
+
+@st.composite
+def hostile_episodes(draw):
+    turns = []
+    for _ in range(draw(st.integers(0, 3))):
+        calls = draw(st.lists(CALL, max_size=4))
+        complete = draw(st.booleans())
+        turns.append(
+            Turn(
+                text=draw(TEXT),
+                notice=draw(TEXT),
+                calls=calls,
+                observations=[draw(observed()) for _ in calls] if complete else [],
+            )
+        )
+    places = st.lists(st.builds(Location, path=PATH, function=st.none() | PATH, lines=st.none()), max_size=3)
+    answer = Answer(modify=draw(places), related=draw(places))
+    stop = draw(st.sampled_from(["answer", "no_answer", "max_turns"]))
+    names = {name: draw(TEXT) for name in ("instance_id", "repo", "base_commit", "localizer", "model", "system", "issue")}
+    return Trajectory(**names, turns=turns, answer=answer, stop=stop)
+
+
+KNOWN = Page(html_of(episode(), TRUTH))
+TAGS = KNOWN.tags | {"details", "summary", "h3", "strong"}
+ATTRIBUTES = {name for name, _ in KNOWN.attributes} | {"role", "tabindex"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(hostile_episodes(), st.lists(PATH, min_size=1, max_size=2), PATH)
+def test_no_text_of_an_episode_becomes_markup_and_every_call_is_there(trajectory, files, function):
+    page = Page(html_of(trajectory, Truth(files=files, functions=[f"{files[0]}::{function}"])))
+    assert page.tags <= TAGS
+    assert {name for name, _ in page.attributes} <= ATTRIBUTES
+    assert page.open == []
+    assert not set("\x00\x1b\u202e\u2066\ufffe") & set(page.text)
+    calls = [(f"t{n}c{i}", call) for n, turn in enumerate(trajectory.turns, 1) for i, call in enumerate(turn.calls, 1)]
+    assert [name for name in page.ids() if re.fullmatch(r"t\d+c\d+", name)] == [name for name, _ in calls]
+    for name, call in calls:
+        for value in [*call.arguments.values(), call.name]:
+            if isinstance(value, str):
+                assert comparable(value) in comparable(page.texts[name])
+
+
+def comparable(text: str) -> str:
+    """Text without what a page may show in another way: blanks, and characters that are not seen."""
+    return "".join(character for character in text if character.isprintable() and not character.isspace()).replace("\ufffd", "")
