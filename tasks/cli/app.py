@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tasks.cli import doctor, localize, profile, score, tool, truth
+from tasks.cli import doctor, localize, mcp, profile, score, tool, truth
 from tasks.core.errors import FusesearchError
 
 EPILOG = """
@@ -65,6 +65,7 @@ def about(
 
 
 app.command("localize", rich_help_panel="Use")(localize.localize)
+app.command("mcp", rich_help_panel="Use")(mcp.mcp)
 app.command("tool", rich_help_panel="Use")(tool.tool)
 app.command("truth", rich_help_panel="Measure")(truth.truth)
 app.command("score", rich_help_panel="Measure")(score.score)
