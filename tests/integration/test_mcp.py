@@ -111,13 +111,12 @@ def web(tree, endpoint):
 
 
 @contextmanager
-def started(tree, endpoint):
-    """A server over HTTP, ended with Ctrl-C's signal."""
+def started(tree, endpoint, token=""):
+    """A server over HTTP, ended with Ctrl-C's signal; without a token of ours it makes one and says so."""
     command = [*PROGRAM, *arguments(tree, endpoint), "--transport", "http", "--port", "0"]
-    environ = {name: value for name, value in environment().items() if name != "FUSESEARCH_MCP_TOKEN"}
-    with running_program(command, environ) as process:
-        address, token = (line_of(process.stderr).split()[-1] for _ in range(2))
-        yield SimpleNamespace(process=process, address=address, token=token)
+    with running_program(command, {**environment(), "FUSESEARCH_MCP_TOKEN": token}) as process:
+        address = line_of(process.stderr).split()[-1]
+        yield SimpleNamespace(process=process, address=address, token=token or line_of(process.stderr).split()[-1])
         process.send_signal(signal.SIGINT)
         process.wait(PATIENCE)
 
@@ -260,11 +259,11 @@ async def test_a_client_with_a_wrong_token_gets_nowhere(web):
     assert caught.value.subgroup(MCPError)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_ctrl_c_ends_a_server_over_http_and_the_searches_under_way(tree, endpoint, mode):
+@pytest.mark.parametrize(("mode", "token"), [("auto", ""), ("legacy", "a-token-that-is-given-and-not-told")])
+async def test_ctrl_c_ends_a_server_over_http_and_the_searches_under_way(tree, endpoint, mode, token):
     endpoint.waiting.clear()
     endpoint.left.clear()
-    with started(tree, endpoint) as server:
+    with started(tree, endpoint, token) as server:
         asking = asyncio.create_task(ask_for_nothing(server, mode))
         assert await asyncio.to_thread(endpoint.waiting.wait, PATIENCE)
         server.process.send_signal(signal.SIGINT)

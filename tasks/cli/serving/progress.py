@@ -13,6 +13,7 @@ from mcp.server.session import ServerSession
 
 from tasks.agents.loop import OnEvent
 from tasks.cli.live import describe
+from tasks.cli.output import printable
 from tasks.core.schema import Observation, ToolCall, Turn
 from tasks.search.results import shorten
 
@@ -64,4 +65,4 @@ def _plan(turn: Turn) -> str:
 
 def _result(call: ToolCall, seen: Observation) -> str:
     result = f"{len(seen.entities)} found, gain {seen.gain_turn:.0%}" if seen.error is None else "error"
-    return f"{result}: {shorten(call.name, 20)} {describe(call)}"
+    return f"{result}: {shorten(printable(call.name), 20)} {describe(call)}"
