@@ -40,7 +40,7 @@ SCRIPT = [
     format_answer(Answer(modify=[Location(path="shapes.py", function="perimeter")], related=[Location(path="README.md")])),
 ]
 FOUND = {"path": "shapes.py", "function": "perimeter", "lines": [6, 7]}
-PATIENCE = 60.0
+PATIENCE = 120.0
 
 
 class Endpoint(BaseHTTPRequestHandler):
@@ -223,33 +223,36 @@ async def test_a_model_that_fails_is_an_error_of_one_line(web):
 
 
 @pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({}, 401),
-        ({"Authorization": "Bearer wrong"}, 401),
-        ({"Authorization": "{token}"}, 401),
-        ({"Authorization": "Bearer schlüssel".encode("latin-1")}, 401),
-        ({"Authorization": "Basic {token}"}, 401),
-        ({"Authorization": "Bearer {token}", "Host": "evil.example.org"}, 421),
-        ({"Authorization": "Bearer {token}", "Origin": "https://evil.example.org"}, 403),
-    ],
+    "authorization",
+    [None, "Bearer wrong", "{token}", "Basic {token}", "Bearer {token}x", "Bearer schlüssel".encode("latin-1")],
 )
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_requests_without_the_token_or_from_elsewhere_are_refused(web, method, headers, status):
-    if method != "POST" and status != 401:
-        pytest.skip("the SDK looks at Host and Origin of what a session or a message needs")
-    sent = {
-        name: value.replace("{token}", web.token) if isinstance(value, str) else value
-        for name, value in {
-            "Content-Type": "application/json",
-            "Accept": "application/json, text/event-stream",
-            **headers,
-        }.items()
-    }
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
-    reply = httpx2.request(method, web.address, headers=sent, json=body if method == "POST" else None, timeout=PATIENCE)
+def test_requests_without_the_token_are_refused(web, method, authorization):
+    value = authorization.replace("{token}", web.token) if isinstance(authorization, str) else authorization
+    reply = send(web, method, {} if value is None else {"Authorization": value})
+    assert reply.status_code == 401
+    assert "tools" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [
+        ("Host", "evil.example.org", 421),
+        ("Host", "127.0.0.1.evil.example.org:80", 421),
+        ("Origin", "https://evil.example.org", 403),
+        ("Origin", "null", 403),
+    ],
+)
+def test_requests_through_another_name_are_refused_with_the_token_too(web, header, value, status):
+    reply = send(web, "POST", {"Authorization": f"Bearer {web.token}", header: value})
     assert reply.status_code == status
     assert "tools" not in reply.text
+
+
+def send(web, method, headers):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"} if method == "POST" else None
+    kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    return httpx2.request(method, web.address, headers={**kinds, **headers}, json=body, timeout=PATIENCE)
 
 
 async def test_a_client_with_a_wrong_token_gets_nowhere(web):

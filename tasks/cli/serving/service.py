@@ -82,7 +82,8 @@ class Service:
         with listening() as (listen, steps):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(forward, steps, session, self.searcher.agent.max_turns)
-                return await self.searcher.search(instance, repository, listen)
+                trajectory = await self.searcher.search(instance, repository, listen)
+            return trajectory
 
     async def _tool(self, root: str, name: str, arguments: dict[str, Any]) -> CallToolResult:
         result = await Toolbox(self.roots.repository(root), Tools()).call(name, arguments)
