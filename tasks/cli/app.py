@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tasks.cli import doctor, localize, profile, score, tool, truth, view
+from tasks.cli import doctor, localize, mcp, profile, score, tool, truth, view
 from tasks.core.errors import FusesearchError
 
 EPILOG = """
@@ -66,6 +66,7 @@ def about(
 
 app.command("localize", rich_help_panel="Use")(localize.localize)
 app.command("view", rich_help_panel="Use")(view.view)
+app.command("mcp", rich_help_panel="Use")(mcp.mcp)
 app.command("tool", rich_help_panel="Use")(tool.tool)
 app.command("truth", rich_help_panel="Measure")(truth.truth)
 app.command("score", rich_help_panel="Measure")(score.score)

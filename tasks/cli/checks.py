@@ -36,6 +36,7 @@ def all_checks(root: Path) -> Iterator[Check]:
     yield program("git", "install git with the system's package manager", core=True)
     for name in ("pydantic", "openai"):
         yield package(name, core=True)
+    yield package("mcp")
     for name in ("dvc", "mlflow", "prefect", "torch", "transformers", "trl"):
         yield package(name)
     yield package("vllm", hint="only for GPU profiles: pip install -e '.[gpu]'")

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tasks.agents.loop import OnEvent, run_episode
 from tasks.agents.models.base import Model, Sampling
 from tasks.core.config import Agent, Tools
-from tasks.core.errors import ArtifactError
+from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import read_json
 from tasks.search.repository import Repository
@@ -33,12 +33,16 @@ class Searcher:
 
     async def run(self, instance: Instance, repository: Repository, on_event: OnEvent) -> Trajectory:
         """One greedy episode; the model is closed afterwards, also when it is interrupted."""
-        sampling = Sampling(max_new_tokens=self.agent.max_new_tokens)
-        toolbox = Toolbox(repository, self.tools)
         try:
-            return await run_episode(instance, toolbox, self.model, self.agent, sampling, localizer=self.name, on_event=on_event)
+            return await self.search(instance, repository, on_event)
         finally:
             await self.model.close()
+
+    async def search(self, instance: Instance, repository: Repository, on_event: OnEvent) -> Trajectory:
+        """One greedy episode; the model stays open for others, which may run at the same time."""
+        sampling = Sampling(max_new_tokens=self.agent.max_new_tokens)
+        toolbox = Toolbox(repository, self.tools)
+        return await run_episode(instance, toolbox, self.model, self.agent, sampling, localizer=self.name, on_event=on_event)
 
 
 def choose(
@@ -52,6 +56,13 @@ def choose(
     if model is not None and base_url is not None:
         return Searcher("fusesearch", _endpoint(model, base_url), agent, Tools())
     return Searcher("lexical", _lexical(1 if mode == "sequential" else calls_per_turn), agent, Tools())
+
+
+def instance_of(name: str, issue: str) -> Instance:
+    """The task to find what ``issue`` is about in the tree called ``name``. Raises :class:`DataError` when it is empty."""
+    if not issue.strip():
+        raise DataError("the issue is empty")
+    return Instance(instance_id=name, repo=name, base_commit="", problem_statement=issue)
 
 
 def settings(checkpoint: Path) -> tuple[Tools, Agent]:

@@ -20,7 +20,7 @@ LAYERS = [
 ]
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 HEAVY = {"torch", "trl", "vllm", "prefect", "mlflow", "transformers", "datasets", "dvc"}
-SUBCLASSES = {"optimizer.py", "trl_trimmed.py"}  # of classes of torch and TRL, in tasks/training
+SUBCLASSES = {"key_values.py", "optimizer.py", "trl_trimmed.py"}  # of classes of torch, transformers and TRL
 FILES = sorted([*(ROOT / "tasks").rglob("*.py"), *(ROOT / "flows").rglob("*.py")])
 
 

@@ -13,15 +13,17 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tasks.agents.models import chat
 from tasks.agents.models.base import Completion, Message, Sampling
-from tasks.agents.models.key_values import BatchCache, KeptRows
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Tokens, Usage
+
+if TYPE_CHECKING:
+    from tasks.agents.models.key_values import BatchCache
 
 
 @dataclass
@@ -41,6 +43,8 @@ class TransformersModel:
     def __init__(
         self, model: Any, tokenizer: Any, *, name: str = "transformers", max_batch: int = 64, cache_tokens: int = 400_000
     ) -> None:
+        from tasks.agents.models.key_values import KeptRows
+
         self.name = name
         self.model = model
         self.tokenizer = tokenizer
@@ -208,6 +212,8 @@ class TransformersModel:
         All rows compute the same number of columns, that of the row with most new tokens; the others compute some of
         their kept tokens again.
         """
+        from tasks.agents.models.key_values import BatchCache
+
         taken = [self._kept.take(request.prompt[: request.known - 1]) if request.known else None for request in batch]
         known = [request.known - 1 if layers else 0 for request, layers in zip(batch, taken, strict=True)]
         fresh = max(len(request.prompt) - n for request, n in zip(batch, known, strict=True))

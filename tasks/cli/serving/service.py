@@ -1,0 +1,129 @@
+"""The MCP server itself, whatever it is reached over: requests in, results of the localizer and the tools out."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import anyio
+from mcp import MCPError
+from mcp.server import Server, ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
+
+from tasks.cli.report import Report, raise_on_failure
+from tasks.cli.searchers import Searcher, instance_of
+from tasks.cli.serving import definitions
+from tasks.cli.serving.progress import forward, listening
+from tasks.cli.serving.roots import Roots
+from tasks.core.config import Tools
+from tasks.core.errors import FusesearchError, ToolError
+from tasks.core.schema import Instance, Trajectory
+from tasks.search.repository import Repository, shown
+from tasks.search.tools import Toolbox
+
+
+@dataclass(frozen=True)
+class Service:
+    """Roots, and who searches them. The tools keep no state between requests; the model is shared by all searches."""
+
+    roots: Roots
+    searcher: Searcher
+    _running: set[anyio.CancelScope] = field(default_factory=set, init=False, repr=False)
+
+    def server(self) -> Server[None]:
+        """A server of the SDK, for one transport. The model is closed when it ends."""
+        return Server(
+            "fusesearch",
+            version=version("fusesearch"),
+            instructions=definitions.instructions(self.roots.names),
+            lifespan=self._lifespan,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+        )
+
+    def stop(self) -> None:
+        """Cancel all calls under way; their clients are told so."""
+        for scope in self._running:
+            scope.cancel()
+
+    async def call(self, name: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
+        """Result of one call. What is wrong with it, or fails on the way, is an error result of one line."""
+        given = {key: value for key, value in arguments.items() if key != "root"}
+        try:
+            root = self.roots.choose(arguments.get("root"))
+            if name == definitions.LOCALIZE:
+                return await self._localize(root, given, session)
+            return await self._tool(root, name, given)
+        except FusesearchError as error:
+            return _failure(str(error))
+
+    async def _localize(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
+        repository = self.roots.repository(root)
+        trajectory = await self._search(instance_of(root, _issue(arguments)), repository, session)
+        raise_on_failure(trajectory)
+        found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
+        text = TextContent(type="text", text=found.as_text())
+        return CallToolResult(content=[text], structured_content={"root": root, **found.as_json()})
+
+    async def _search(self, instance: Instance, repository: Repository, session: ServerSession) -> Trajectory:
+        """One episode; the client hears of its progress in order, and of all of it before the result."""
+        with listening() as (listen, steps):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(forward, steps, session, self.searcher.agent.max_turns)
+                trajectory = await self.searcher.search(instance, repository, listen)
+            return trajectory
+
+    async def _tool(self, root: str, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        result = await Toolbox(self.roots.repository(root), Tools()).call(name, arguments)
+        return CallToolResult(content=[TextContent(type="text", text=result.output)], is_error=result.error is not None)
+
+    async def _list_tools(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=definitions.tools(self.roots.names))
+
+    async def _call_tool(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
+        names = [tool.name for tool in definitions.tools(self.roots.names)]
+        if params.name not in names:
+            raise MCPError(INVALID_PARAMS, f"there is no tool {shown(params.name, 40)}; the tools are {', '.join(names)}")
+        with anyio.CancelScope() as scope:
+            self._running.add(scope)
+            try:
+                return await self.call(params.name, params.arguments or {}, context.session)
+            finally:
+                self._running.discard(scope)
+        raise MCPError(INTERNAL_ERROR, "the server is ending")
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Server[None]) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.searcher.model.close()
+
+
+def _issue(arguments: dict[str, Any]) -> str:
+    """The text of the issue. Raises :class:`ToolError` when it is missing, or anything else is given."""
+    issue = arguments.get("issue")
+    if unknown := [key for key in arguments if key != "issue"]:
+        raise ToolError(f"localize: unknown argument {shown(unknown[0], 40)}; use localize(issue, root?)")
+    if not isinstance(issue, str):
+        problem = "is missing" if issue is None else "must be a string"
+        raise ToolError(f"localize: issue {problem}; use localize(issue, root?)")
+    return issue.encode("utf-8", "replace").decode()
+
+
+def _failure(reason: str) -> CallToolResult:
+    line = f"Error: {shown(' '.join(reason.split()), 500)}"
+    return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)

@@ -1,0 +1,457 @@
+"""`fusesearch mcp` as clients meet it: the SDK's own client, over both transports and both generations of the protocol."""
+
+import asyncio
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import asynccontextmanager, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import SimpleNamespace
+
+import httpx2
+import psutil
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ListRootsResult, Root
+
+from tasks.agents.models.scripted import ScriptedModel
+from tasks.agents.parsing import format_answer, format_calls
+from tasks.cli.searchers import Searcher, choose
+from tasks.cli.serving.roots import Roots
+from tasks.cli.serving.service import Service
+from tasks.core.config import Agent, Tools
+from tasks.core.schema import Answer, Location
+from tasks.search import tools
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, "-c", "from tasks.cli import main; main()", "mcp"]
+CANARY = "canary-outside-of-every-root"
+SHAPES = "class Square:\n    def area(self, side):\n        return side * side\n\n\ndef perimeter(side):\n    return 3 * side\n"
+ISSUE = "perimeter(2) of a square gives 6\n\n    >>> perimeter(2)\n    6\n\nI expected 8.\n"
+SCRIPT = [
+    format_calls([("grep", {"pattern": "perimeter"}), ("read_file", {"path": "/repo/shapes.py"})]),
+    format_answer(Answer(modify=[Location(path="shapes.py", function="perimeter")], related=[Location(path="README.md")])),
+]
+FOUND = {"path": "shapes.py", "function": "perimeter", "lines": [6, 7]}
+PATIENCE = 120.0
+
+
+class Endpoint(BaseHTTPRequestHandler):
+    """Plays the script; but refuses an issue that says so, and leaves one that says so without any reply."""
+
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        issue = asked["messages"][1]["content"]
+        if "no reply" in issue:
+            self.server.waiting.set()
+            self.connection.recv(1)  # comes back when the client hangs up
+            self.server.left.set()
+            return
+        spoken = sum(message["role"] == "assistant" for message in asked["messages"])
+        message = {"role": "assistant", "content": SCRIPT[spoken]}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+        self.send_response(400 if "refuse" in issue else 200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps({"error": {"message": "not today"}} if "refuse" in issue else body).encode())
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
+    server.daemon_threads = True
+    server.waiting, server.left = threading.Event(), threading.Event()
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """Two folders called `code` in one that holds what must never be seen."""
+    base = tmp_path_factory.mktemp("tree")
+    (base / "secret.txt").write_text(CANARY)
+    for folder in (base / "code", base / "more/code"):
+        folder.mkdir(parents=True)
+        (folder / "shapes.py").write_text(SHAPES)
+        (folder / "README.md").write_text("Shapes.\n")
+        (folder / "link.txt").symlink_to(base / "secret.txt")
+        (folder / "up").symlink_to(base)
+    return base
+
+
+def arguments(tree, endpoint=None):
+    model = [] if endpoint is None else ["--model", "m", "--base-url", f"http://127.0.0.1:{endpoint.server_port}/v1"]
+    return ["--root", str(tree / "code"), *model]
+
+
+def environment():
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+
+
+@pytest.fixture(scope="module")
+def web(tree, endpoint):
+    """A server over HTTP that made its own token: process, address and token."""
+    with started(tree, endpoint) as server:
+        yield server
+
+
+@contextmanager
+def started(tree, endpoint, token=""):
+    """A server over HTTP, ended with Ctrl-C's signal; without a token of ours it makes one and says so."""
+    command = [*PROGRAM, *arguments(tree, endpoint), "--transport", "http", "--port", "0"]
+    with running_program(command, {**environment(), "FUSESEARCH_MCP_TOKEN": token}) as process:
+        address = line_of(process.stderr).split()[-1]
+        yield SimpleNamespace(process=process, address=address, token=token or line_of(process.stderr).split()[-1])
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE)
+
+
+@contextmanager
+def running_program(command, environ):
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def line_of(stream):
+    assert select.select([stream], [], [], PATIENCE)[0], "the server said nothing"
+    return stream.readline().decode()
+
+
+def over_stdio(tree, endpoint=None, mode="auto"):
+    command, *rest = [*PROGRAM, *arguments(tree, endpoint)]
+    return Client(StdioServerParameters(command=command, args=rest, env=environment()), mode=mode)
+
+
+@asynccontextmanager
+async def over_http(web, mode="auto", **headers):
+    headers = {"Authorization": f"Bearer {web.token}", **headers}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
+        Client(streamable_http_client(web.address, http_client=http), mode=mode) as client,
+    ):
+        yield client
+
+
+def text(result):
+    (content,) = result.content
+    return content.text
+
+
+async def use(client):
+    """What every client does: look at the tools, localize with progress, search, and fail to leave the root."""
+    offered = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert offered.keys() == {"localize", "grep", "glob", "read_file"}
+    assert all(tool.annotations.read_only_hint and not tool.annotations.open_world_hint for tool in offered.values())
+    told = []
+
+    async def hear(done, total, message):
+        told.append((done, total, message))
+
+    result = await client.call_tool("localize", {"issue": ISSUE}, progress_callback=hear)
+    assert not result.is_error
+    assert result.structured_content["root"] == "code"
+    assert result.structured_content["modify"][0] == FOUND
+    assert {"turns", "calls", "efficiency"} <= result.structured_content["trajectory"].keys()
+    assert "shapes.py:6-7  perimeter" in text(result)
+    done = [step for step, _, _ in told]
+    assert len(done) >= 4
+    assert done == sorted(set(done))
+    assert told[0][2].startswith("turn 1: ")
+    found = await client.call_tool("grep", {"pattern": "def perimeter", "output_mode": "content"})
+    assert text(found) == "/repo/shapes.py:6:def perimeter(side):"
+    outside = await client.call_tool("read_file", {"path": "../secret.txt"})
+    assert outside.is_error
+    assert CANARY not in text(outside)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_over_stdio_a_client_localizes_and_searches_below_the_root(tree, mode):
+    async with over_stdio(tree, mode=mode) as client:
+        await use(client)
+    assert not servers(tree)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_over_http_a_client_localizes_and_searches_below_the_root(web, mode):
+    async with over_http(web, mode) as client:
+        await use(client)
+
+
+@pytest.mark.parametrize("reach", ["stdio", "http", "http-legacy"])
+async def test_a_cancelled_request_cancels_the_search_and_the_server_goes_on(tree, endpoint, request, reach):
+    endpoint.waiting.clear()
+    endpoint.left.clear()
+    mode = "legacy" if reach == "http-legacy" else "auto"
+    web = None if reach == "stdio" else request.getfixturevalue("web")
+    async with over_stdio(tree, endpoint) if web is None else over_http(web, mode) as client:
+        asking = asyncio.create_task(client.call_tool("localize", {"issue": "there is no reply to this"}))
+        assert await asyncio.to_thread(endpoint.waiting.wait, PATIENCE)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert await asyncio.to_thread(endpoint.left.wait, PATIENCE)
+        assert text(await client.call_tool("glob", {"pattern": "*.py"})) == "/repo/shapes.py"
+
+
+async def test_a_model_that_fails_is_an_error_of_one_line(web):
+    async with over_http(web) as client:
+        result = await client.call_tool("localize", {"issue": "refuse this"})
+    assert result.is_error
+    assert result.structured_content is None
+    assert text(result).startswith("Error: ")
+    assert "not today" in text(result)
+    assert len(text(result).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "authorization",
+    [None, "Bearer wrong", "{token}", "Basic {token}", "Bearer {token}x", "Bearer schlüssel".encode("latin-1")],
+)
+@pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
+def test_requests_without_the_token_are_refused(web, method, authorization):
+    value = authorization.replace("{token}", web.token) if isinstance(authorization, str) else authorization
+    reply = send(web, method, {} if value is None else {"Authorization": value})
+    assert reply.status_code == 401
+    assert "tools" not in reply.text
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [
+        ("Host", "evil.example.org", 421),
+        ("Host", "127.0.0.1.evil.example.org:80", 421),
+        ("Origin", "https://evil.example.org", 403),
+        ("Origin", "null", 403),
+    ],
+)
+def test_requests_through_another_name_are_refused_with_the_token_too(web, header, value, status):
+    reply = send(web, "POST", {"Authorization": f"Bearer {web.token}", header: value})
+    assert reply.status_code == status
+    assert "tools" not in reply.text
+
+
+def send(web, method, headers):
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"} if method == "POST" else None
+    kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    return httpx2.request(method, web.address, headers={**kinds, **headers}, json=body, timeout=PATIENCE)
+
+
+async def test_a_client_with_a_wrong_token_gets_nowhere(web):
+    with pytest.raises(ExceptionGroup) as caught:
+        async with over_http(web, Authorization="Bearer wrong") as client:
+            await client.list_tools()
+    assert caught.value.subgroup(MCPError)
+
+
+@pytest.mark.parametrize(("mode", "token"), [("auto", ""), ("legacy", "a-token-that-is-given-and-not-told")])
+async def test_ctrl_c_ends_a_server_over_http_and_the_searches_under_way(tree, endpoint, mode, token):
+    endpoint.waiting.clear()
+    endpoint.left.clear()
+    with started(tree, endpoint, token) as server:
+        asking = asyncio.create_task(ask_for_nothing(server, mode))
+        assert await asyncio.to_thread(endpoint.waiting.wait, PATIENCE)
+        server.process.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(server.process.wait, PATIENCE) == 130
+        assert await asyncio.to_thread(endpoint.left.wait, PATIENCE)
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        said = server.process.stderr.read().decode()
+    assert said == "fusesearch: interrupted\n"
+
+
+async def ask_for_nothing(server, mode):
+    async with over_http(server, mode) as client:
+        await client.call_tool("localize", {"issue": "there is no reply to this"})
+
+
+HELLO = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+
+
+@pytest.mark.parametrize(("end", "code"), [(None, 0), (signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_stdout_holds_the_protocol_alone_and_the_end_is_clean(tree, end, code):
+    with running_program([*PROGRAM, *arguments(tree)], environment()) as process:
+        process.stdin.write(b"this is no message\n" + json.dumps(HELLO).encode() + b"\n")
+        first = line_of(process.stdout)
+        if end is None:
+            process.stdin.close()
+        else:
+            process.send_signal(end)  # stdin stays open
+        assert process.wait(PATIENCE) == code
+        rest, errors = process.stdout.read(), process.stderr.read()
+    assert json.loads(first)["result"]["serverInfo"]["name"] == "fusesearch"
+    assert rest == b""
+    assert b"Traceback" not in errors
+
+
+def servers(tree):
+    """Processes of a server over `tree`, and of ripgrep below it, that still run."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "status"])
+        if str(tree) in " ".join(process.info["cmdline"] or []) and process.info["status"] != psutil.STATUS_ZOMBIE
+    ]
+
+
+# The same server in this process: cheap, so that every way to ask can be tried.
+
+
+def service(*folders, script=None):
+    lexical = choose(model=None, base_url=None, checkpoint=None, calls_per_turn=4, mode="parallel", max_turns=None)
+    searcher = lexical if script is None else Searcher("scripted", ScriptedModel(script), Agent(), Tools())
+    return Service(Roots(folders), searcher)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("read_file", {"path": "../secret.txt"}),
+        ("read_file", {"path": "/repo/../secret.txt"}),
+        ("read_file", {"path": "{tree}/secret.txt"}),
+        ("read_file", {"path": "/etc/passwd"}),
+        ("read_file", {"path": "link.txt"}),
+        ("read_file", {"path": "up/secret.txt"}),
+        ("grep", {"pattern": "canary", "path": ".."}),
+        ("grep", {"pattern": "canary", "path": "up", "output_mode": "content"}),
+        ("grep", {"pattern": "canary", "path": "link.txt", "output_mode": "content"}),
+        ("glob", {"pattern": "*", "path": "up"}),
+        ("read_file", {"path": "secret.txt", "root": ".."}),
+        ("read_file", {"path": "secret.txt", "root": "{tree}"}),
+        ("read_file", {"path": "/etc/passwd", "root": "/"}),
+        ("glob", {"pattern": "*", "root": "more"}),
+        ("grep", {"pattern": "canary", "root": ["code"]}),
+        ("localize", {"issue": CANARY, "root": "{tree}"}),
+        ("localize", {"issue": CANARY, "root": "code", "repo": "{tree}"}),
+    ],
+)
+async def test_nothing_a_client_sends_leads_out_of_the_roots(tree, name, given):
+    told = {key: value.replace("{tree}", str(tree)) if isinstance(value, str) else value for key, value in given.items()}
+    async with Client(service(tree / "code").server()) as client:
+        result = await client.call_tool(name, told)
+    assert result.is_error
+    assert text(result).startswith("Error: ")
+    assert CANARY not in text(result)
+    assert "root:x:" not in text(result)
+
+
+async def test_roots_that_the_client_declares_are_not_even_asked_for(tree):
+    asked = []
+
+    async def declare(context):
+        asked.append(context)
+        return ListRootsResult(roots=[Root(uri=f"file://{tree}")])
+
+    async with Client(service(tree / "code").server(), mode="legacy", list_roots_callback=declare) as client:
+        result = await client.call_tool("grep", {"pattern": "canary"})
+        assert text(result).startswith("No matches")
+    assert asked == []
+
+
+async def test_several_roots_are_told_apart_by_name_and_one_must_be_named(tree):
+    (tree / "more/code/only_here.py").write_text("x = 1\n")
+    async with Client(service(tree / "code", tree / "more/code").server()) as client:
+        offered = (await client.list_tools()).tools
+        assert all(tool.input_schema["properties"]["root"]["enum"] == ["code", "code-2"] for tool in offered)
+        assert all("root" in tool.input_schema["required"] for tool in offered)
+        found = [text(await client.call_tool("glob", {"pattern": "only*", "root": root})) for root in ("code", "code-2")]
+        assert found == ["No files match /repo (only*)", "/repo/only_here.py"]
+        unnamed = await client.call_tool("glob", {"pattern": "*.py"})
+        assert (unnamed.is_error, text(unnamed)) == (True, "Error: root is missing; the roots are code, code-2")
+        answer = await client.call_tool("localize", {"issue": ISSUE, "root": "code-2"})
+        assert answer.structured_content["root"] == "code-2"
+
+
+async def test_related_places_stand_apart_and_a_function_has_its_lines(tree):
+    async with Client(service(tree / "code", script=SCRIPT).server()) as client:
+        found = (await client.call_tool("localize", {"issue": ISSUE})).structured_content
+    assert found["modify"] == [FOUND]
+    assert found["related"] == [{"path": "README.md", "function": None, "lines": None}]
+    assert (found["trajectory"]["turns"], found["trajectory"]["calls"], found["trajectory"]["efficiency"]) == (2, 2, 1.0)
+
+
+async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):
+    async with Client(service(tree / "code", script=["I do not know."]).server()) as client:
+        result = await client.call_tool("localize", {"issue": ISSUE})
+    assert not result.is_error
+    assert result.structured_content["modify"] == []
+    assert text(result).startswith("No answer: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "words"),
+    [
+        ("localize", {}, "issue is missing; use localize(issue, root?)"),
+        ("localize", {"issue": 5}, "issue must be a string"),
+        ("localize", {"issue": " \n"}, "the issue is empty"),
+        ("grep", {}, "use grep(pattern, path?"),
+        ("grep", {"pattern": "("}, "unclosed group"),
+        ("read_file", {"path": "shape.py"}, "close: /repo/shapes.py"),
+    ],
+)
+async def test_a_call_that_cannot_be_is_an_error_that_teaches(tree, name, given, words):
+    async with Client(service(tree / "code").server()) as client:
+        result = await client.call_tool(name, given)
+    assert result.is_error
+    assert words in text(result)
+    assert len(text(result).splitlines()) == 1
+
+
+async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(tree):
+    async with Client(service(tree / "code").server()) as client:
+        with pytest.raises(MCPError, match="the tools are localize, grep, glob, read_file"):
+            await client.call_tool("bash", {"command": "ls"})
+
+
+async def test_what_changes_on_disk_is_seen_by_the_next_call(tree):
+    async with Client(service(tree / "code").server()) as client:
+        before = text(await client.call_tool("grep", {"pattern": "fresh", "glob": "*.txt"}))
+        (tree / "code/notes.txt").write_text("fresh\n")
+        after = text(await client.call_tool("grep", {"pattern": "fresh", "glob": "*.txt"}))
+    (tree / "code/notes.txt").unlink()
+    assert before.startswith("No matches")
+    assert after == "/repo/notes.txt"
+
+
+async def test_a_cancelled_tool_call_leaves_no_ripgrep_running(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(tools.searches, "_where", lambda *_: ["--", "./pipe"])
+    async with Client(service(tmp_path).server(), mode="legacy") as client:
+        asking = asyncio.create_task(client.call_tool("grep", {"pattern": "x"}))
+        await until(lambda: running("rg"))
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+        await until(lambda: not running("rg"))
+
+
+def running(name):
+    return [child for child in psutil.Process().children(recursive=True) if child.name() == name and child.is_running()]
+
+
+async def until(condition):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
