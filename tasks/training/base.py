@@ -30,7 +30,7 @@ from tasks.training.renaming import Names, renamed
 from tasks.training.sft import describe_checkpoint, fit
 from tasks.training.trainer import quiet
 
-VOCABULARY = 4096
+VOCABULARY = 2048
 RENAMED_OF = (4, 5)  # episodes whose names are exchanged, of how many
 SHAPE = {"hidden": 128, "layers": 4, "heads": 4, "feed_forward": 384}
 
