@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from tasks.core.errors import DataError
 from tasks.core.schema import Trajectory, Truth
-from tasks.core.storage import read_instances, read_jsonl
+from tasks.core.storage import read_instances, read_jsonl, read_text
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -25,7 +25,7 @@ def read_episode(path: Path, instance: str | None = None, run: int = 1) -> Traje
     ``instance`` chooses by instance, ``run`` (from 1) among several episodes of it. Raises :class:`DataError` where that
     is not one episode.
     """
-    text = _text(path)
+    text = read_text(path)
     if not _is_lines(text):
         episodes = [_parsed(Trajectory, text, f"{path} is no trajectory")]
     else:
@@ -59,7 +59,7 @@ def read_truth(path: Path, instance: str) -> Truth:
 
 
 def _truths(path: Path, instance: str) -> Iterator[tuple[str, Truth]]:
-    text = _text(path)
+    text = read_text(path)
     lines = [line for line in text.split("\n") if line.strip()] if _is_lines(text) else [text]
     for number, line in enumerate(lines, 1):
         where = f"{path}:{number}" if len(lines) > 1 else str(path)
@@ -97,15 +97,6 @@ def _parsed(model: type[M], text: str, what: str) -> M:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise DataError(f"{what}: {where + ': ' if where else ''}{first['msg']}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text") from None
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tasks.core.errors import ArtifactError
+from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Instance, Trajectory, Truth
 
 M = TypeVar("M", bound=BaseModel)
@@ -46,6 +46,16 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write ``value`` as indented JSON, atomically."""
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_text(path: Path) -> str:
+    """Text of a UTF-8 file of the user's. Raises :class:`DataError` when it cannot be read or is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text") from None
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
 def read_json(path: Path) -> Any:

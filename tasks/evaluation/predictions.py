@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tasks.core.errors import DataError
+from tasks.core.storage import read_text
 from tasks.evaluation.metrics import Pair, summarize
 
 
@@ -80,7 +81,7 @@ def _by_instance(path: Path, model: type[L]) -> dict[str, L]:
 
 
 def _rows(path: Path, model: type[L]) -> Iterator[tuple[int, L]]:
-    for number, line in enumerate(_text(path).split("\n"), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
@@ -90,12 +91,3 @@ def _rows(path: Path, model: type[L]) -> Iterator[tuple[int, L]]:
             where = ".".join(str(part) for part in first["loc"])
             reason = first["msg"].removeprefix("Value error, ")
             raise DataError(f"{path}:{number}: {where + ': ' if where else ''}{reason}") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not UTF-8 text") from None
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None

@@ -444,6 +444,7 @@ async def test_a_cancelled_tool_call_leaves_no_ripgrep_running(tmp_path, monkeyp
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         await until(lambda: not running("rg"))
+    assert not running("rg")
 
 
 def running(name):
