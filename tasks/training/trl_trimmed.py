@@ -1,6 +1,7 @@
 """A workaround for TRL 1.16: a GRPO step pads every rollout to the longest of the whole step.
 
-Each micro-batch is cut to its own longest rollout before the forward pass. It can go when TRL does this itself.
+Each micro-batch is cut to its own longest rollout before the forward pass; on a CPU, where a batch gains nothing, each
+rollout to its own length. It can go when TRL does this itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
     ) -> tuple[Any, Any, Any]:
-        size = batch_size or input_ids.size(0)
+        size = 1 if input_ids.device.type == "cpu" else batch_size or input_ids.size(0)
         parts = [
             self._trimmed(model, input_ids[i : i + size], attention_mask[i : i + size], logits_to_keep, **options)
             for i in range(0, input_ids.size(0), size)

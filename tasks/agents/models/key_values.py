@@ -53,11 +53,10 @@ class BatchCache(Cache):
         self._layers = [_BatchLayer(rows, columns) for _ in range(layers)]
         super().__init__(layers=list(self._layers))
 
-    def fill(self, kept: list[tuple[Layers, int] | None], width: int) -> None:
-        """Set the first ``width`` columns: of each row the first n kept tokens, right-aligned; zeros elsewhere."""
-        sample = next(row[0] for row in kept if row)
-        for index, (layer, (key, value)) in enumerate(zip(self._layers, sample, strict=True)):
-            layer.fill([(row[0][index], row[1]) if row else None for row in kept], width, key, value)
+    def fill(self, kept: list[Layers], width: int) -> None:
+        """Set the first ``width`` columns: each row's kept tokens, right-aligned, zeros before them."""
+        for layer, *rows in zip(self._layers, *kept, strict=True):
+            layer.fill(rows, width)
 
     def row(self, row: int, first: int, last: int) -> Layers:
         """A copy of the columns ``first`` to ``last`` (exclusive) of one row."""
@@ -95,15 +94,14 @@ class _BatchLayer(DynamicLayer):
         self._length = end
         return self._show()
 
-    def fill(self, kept: list[tuple[tuple[torch.Tensor, torch.Tensor], int] | None], width: int, *like: torch.Tensor) -> None:
-        self.lazy_initialization(*like)
+    def fill(self, rows: list[tuple[torch.Tensor, torch.Tensor]], width: int) -> None:
+        self.lazy_initialization(*(part[None] for part in rows[0]))
         self._length = width
         for part, tensor in enumerate(self._show()):
-            tensor.zero_()
-            for row, entry in enumerate(kept):
-                if entry:
-                    states, count = entry
-                    tensor[row, :, width - count :] = states[part][:, :count]
+            for row, states in enumerate(rows):
+                count = states[part].shape[-2]
+                tensor[row, :, : width - count] = 0
+                tensor[row, :, width - count :] = states[part]
 
     def keep(self, rows: list[int], first: int) -> None:
         self._all_keys, self._all_values = self._all_keys[rows, :, first:], self._all_values[rows, :, first:]

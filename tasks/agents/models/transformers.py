@@ -23,7 +23,7 @@ from tasks.core.errors import ArtifactError
 from tasks.core.schema import Tokens, Usage
 
 if TYPE_CHECKING:
-    from tasks.agents.models.key_values import BatchCache
+    from tasks.agents.models.key_values import BatchCache, Layers
 
 
 @dataclass
@@ -159,12 +159,18 @@ class TransformersModel:
         """
         import torch
 
+        from tasks.agents.models.key_values import BatchCache
+
         limit, eos = batch[0].sampling.max_new_tokens, self.tokenizer.eos_token_id
         uniform = torch.tensor(np.stack([_uniform(request, limit) for request in batch])).to(self.model.device)
-        cache, width = self._cache_of(batch, limit)
-        ids, attention = self._pad([request.prompt for request in batch])
-        starts = [ids.shape[1] - len(request.prompt) for request in batch]  # first column of each row
-        step_ids, step_positions = ids[:, width:], (attention.cumsum(1) - 1)[:, width:].clamp(min=0)
+        longest = max(len(request.prompt) for request in batch)
+        starts = [longest - len(request.prompt) for request in batch]  # first column of each row
+        cache = BatchCache(self.model.config.num_hidden_layers, len(batch), longest + limit)
+        cache.fill(self._prefill(batch), longest - 1)
+        attention = torch.arange(longest)[None] >= torch.tensor(starts)[:, None]
+        attention = attention.long().to(self.model.device)
+        step_ids = torch.tensor([request.prompt[-1:] for request in batch]).to(self.model.device)
+        step_positions = attention.sum(1, keepdim=True) - 1
         sampled: list[list[int]] = [[] for _ in batch]
         logprobs: list[list[float]] = [[] for _ in batch]
         rows = list(range(len(batch)))  # which requests are in the batch, in order
@@ -194,36 +200,36 @@ class TransformersModel:
         self._keep(batch, cache, {row: i for i, row in enumerate(rows)}, starts, sampled)
         return sampled, logprobs
 
-    def _pad(self, prompts: list[list[int]]) -> tuple[Any, Any]:
-        """Ids and attention mask, padded on the left: both of shape requests x longest prompt."""
+    def _prefill(self, batch: list[_Request]) -> list[Layers]:
+        """Keys and values of each prompt without its last token.
+
+        Row by row, without padding: conversations differ widely in how much of them is new. What several requests
+        begin with, as the rollouts of a group do, is computed once.
+        """
+        made: dict[tuple[int, ...], Layers] = {}
+        rows = []
+        for request in batch:
+            ids = tuple(request.prompt[:-1])
+            if ids not in made:
+                made[ids] = self._row(request.prompt[:-1], request.known - 1)
+            rows.append(made[ids])
+        return rows
+
+    def _row(self, ids: list[int], known: int) -> Layers:
+        """Keys and values of ``ids``; those of the first ``known`` may have been kept."""
         import torch
 
-        longest = max(map(len, prompts))
-        ids = torch.full((len(prompts), longest), self.tokenizer.pad_token_id)
-        attention = torch.zeros((len(prompts), longest), dtype=torch.long)
-        for row, prompt in enumerate(prompts):
-            ids[row, longest - len(prompt) :] = torch.tensor(prompt)
-            attention[row, longest - len(prompt) :] = 1
-        return ids.to(self.model.device), attention.to(self.model.device)
-
-    def _cache_of(self, batch: list[_Request], limit: int) -> tuple[BatchCache, int]:
-        """A cache for the batch, filled from the kept conversations, and how many of its columns are filled.
-
-        All rows compute the same number of columns, that of the row with most new tokens; the others compute some of
-        their kept tokens again.
-        """
         from tasks.agents.models.key_values import BatchCache
 
-        taken = [self._kept.take(request.prompt[: request.known - 1]) if request.known else None for request in batch]
-        known = [request.known - 1 if layers else 0 for request, layers in zip(batch, taken, strict=True)]
-        fresh = max(len(request.prompt) - n for request, n in zip(batch, known, strict=True))
-        longest = max(len(request.prompt) for request in batch)
-        cache = BatchCache(self.model.config.num_hidden_layers, len(batch), longest + limit)
-        if longest == fresh:
-            return cache, 0
-        counts = [len(request.prompt) - fresh for request in batch]
-        cache.fill([(layers, n) if layers and n > 0 else None for layers, n in zip(taken, counts, strict=True)], longest - fresh)
-        return cache, longest - fresh
+        kept = self._kept.take(ids[:known]) if known > 0 else None
+        done = known if kept else 0
+        cache = BatchCache(self.model.config.num_hidden_layers, 1, len(ids))
+        if kept:
+            cache.fill([kept], done)
+        if done < len(ids):
+            new = torch.tensor([ids[done:]]).to(self.model.device)
+            self.model(input_ids=new, past_key_values=cache, use_cache=True, logits_to_keep=1)
+        return cache.row(0, 0, len(ids))
 
     def _keep(
         self, batch: list[_Request], cache: BatchCache, places: dict[int, int], starts: list[int], sampled: list[list[int]]
