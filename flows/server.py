@@ -14,7 +14,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,7 @@ class Service:
     health: str
     api: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    start_seconds: float = START_SECONDS
 
     @property
     def record(self) -> Path:
@@ -73,16 +74,18 @@ def mlflow_service() -> Service:
     return Service("mlflow", command, 5000, "/health")
 
 
-def ensure(service: Service) -> str:
+def ensure(service: Service, waiting: Callable[[float], None] = lambda seconds: None) -> str:
     """The address of the running server; starts it if none answers. Safe for many processes at once.
+
+    ``waiting`` is called with the seconds since the start, several times a second, until the server answers.
 
     Raises:
         TrackingUnavailable: the server died or did not answer in time; names its log.
     """
     STATE.mkdir(parents=True, exist_ok=True)
-    with FileLock(STATE / f"{service.name}.lock", timeout=2 * START_SECONDS):
+    with FileLock(STATE / f"{service.name}.lock", timeout=2 * service.start_seconds):
         url = running(service)
-        return url or _start(service)
+        return url or _start(service, waiting)
 
 
 def running(service: Service) -> str | None:
@@ -132,7 +135,7 @@ def _check_remote(url: str) -> None:
         )
 
 
-def _start(service: Service) -> str:
+def _start(service: Service, waiting: Callable[[float], None]) -> str:
     port = _free_port(service.port)
     url = f"http://127.0.0.1:{port}"
     command = [*service.command, "--host", "127.0.0.1", "--port", str(port)]
@@ -146,20 +149,21 @@ def _start(service: Service) -> str:
             env={**os.environ, **service.environment},
         )
     write_json(service.record, {"pid": process.pid, "started": psutil.Process(process.pid).create_time(), "url": url})
-    _wait(service, process, url)
+    _wait(service, process, url, waiting)
     return url
 
 
-def _wait(service: Service, process: subprocess.Popen[bytes], url: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while time.monotonic() < deadline:
+def _wait(service: Service, process: subprocess.Popen[bytes], url: str, waiting: Callable[[float], None]) -> None:
+    started = time.monotonic()
+    while (seconds := time.monotonic() - started) < service.start_seconds:
         if _answers(url + service.health):
             return
         if process.poll() is not None:
             raise TrackingUnavailable(f"the {service.name} server ended with code {process.returncode}: see {service.log}")
+        waiting(seconds)
         time.sleep(0.2)
     stop(service)
-    raise TrackingUnavailable(f"the {service.name} server did not answer within {START_SECONDS:.0f} s: see {service.log}")
+    raise TrackingUnavailable(f"the {service.name} server did not answer within {service.start_seconds:g} s: see {service.log}")
 
 
 def _record(service: Service) -> dict[str, Any] | None:

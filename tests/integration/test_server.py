@@ -78,6 +78,18 @@ def test_a_server_that_dies_is_one_clear_line_that_names_its_log(toy):
         server.ensure(broken)
 
 
+def test_who_waits_is_told_the_seconds_and_a_server_may_have_its_own_limit(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = []
+    command = (sys.executable, "-c", "import time; time.sleep(60)")
+    silent = server.Service("silent", command, port=0, health="/", start_seconds=0.5)
+    with pytest.raises(TrackingUnavailable, match=r"did not answer within 0\.5 s"):
+        server.ensure(silent, told.append)
+    assert told
+    assert max(told) < silent.start_seconds
+    assert not server.stop(silent)
+
+
 def test_an_address_from_the_environment_must_answer():
     with pytest.raises(TrackingUnavailable, match="does not answer"):
         server._check_remote("http://127.0.0.1:9/api")
