@@ -16,6 +16,7 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    SettingsOption,
     TurnsOption,
     address_of,
     check_choice,
@@ -37,6 +38,7 @@ def localize(
     ],
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
+    settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
     format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
@@ -61,7 +63,7 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    check_choice(model, base_url, checkpoint, localizer)
+    check_choice(model, base_url, settings, checkpoint, localizer)
     address = address_of(base_url) if model else None
     from tasks.cli import report, searchers
     from tasks.search.repository import Repository
@@ -69,7 +71,13 @@ def localize(
     repository = Repository(repo)
     instance = _instance(repository.root.name, issue)
     searcher = searchers.choose(
-        model=model, base_url=address, checkpoint=checkpoint, calls_per_turn=calls_per_turn, mode=mode.value, max_turns=max_turns
+        model=model,
+        base_url=address,
+        settings=settings,
+        checkpoint=checkpoint,
+        calls_per_turn=calls_per_turn,
+        mode=mode.value,
+        max_turns=max_turns,
     )
     trajectory = _search(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)

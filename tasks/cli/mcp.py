@@ -18,6 +18,7 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    SettingsOption,
     TurnsOption,
     address_of,
     check_choice,
@@ -55,6 +56,7 @@ def mcp(
     ] = None,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
+    settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
     mode: ModeOption = ModeName.parallel,
@@ -74,7 +76,7 @@ def mcp(
 
     Ends when its stdin does, or on Ctrl-C. `docs/mcp.md` has the configuration of common coding agents.
     """
-    check_choice(model, base_url, checkpoint, localizer)
+    check_choice(model, base_url, settings, checkpoint, localizer)
     address = address_of(base_url) if model else None
     _check_token(token)
     from tasks.cli import searchers
@@ -87,6 +89,7 @@ def mcp(
         searcher = searchers.choose(
             model=model,
             base_url=address,
+            settings=settings,
             checkpoint=checkpoint,
             calls_per_turn=calls_per_turn,
             mode=mode.value,

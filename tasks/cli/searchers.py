@@ -46,16 +46,23 @@ class Searcher:
 
 
 def choose(
-    *, model: str | None, base_url: str | None, checkpoint: Path | None, calls_per_turn: int, mode: str, max_turns: int | None
+    *,
+    model: str | None,
+    base_url: str | None,
+    settings: Path | None,
+    checkpoint: Path | None,
+    calls_per_turn: int,
+    mode: str,
+    max_turns: int | None,
 ) -> Searcher:
     """The searcher the options ask for; lexical when they name no model."""
     changes: dict[str, Any] = {"mode": mode} | ({"max_turns": max_turns} if max_turns else {})
     if checkpoint is not None:
         return _from_checkpoint(checkpoint, changes)
-    agent = Agent.model_validate(changes)
     if model is not None and base_url is not None:
-        return Searcher("fusesearch", _endpoint(model, base_url), agent, Tools())
-    return Searcher("lexical", _lexical(1 if mode == "sequential" else calls_per_turn), agent, Tools())
+        return _from_endpoint(model, base_url, settings, changes)
+    lexical = _lexical(1 if mode == "sequential" else calls_per_turn)
+    return Searcher("lexical", lexical, Agent.model_validate(changes), Tools())
 
 
 def instance_of(name: str, issue: str) -> Instance:
@@ -65,7 +72,7 @@ def instance_of(name: str, issue: str) -> Instance:
     return Instance(instance_id=name, repo=name, base_commit="", problem_statement=issue)
 
 
-def settings(checkpoint: Path) -> tuple[Tools, Agent]:
+def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     """Tool limits and loop settings saved beside a checkpoint; the full profile's where none are.
 
     Raises :class:`ArtifactError` when they are malformed.
@@ -89,16 +96,23 @@ def _from_checkpoint(checkpoint: Path, changes: dict[str, Any]) -> Searcher:
 
     logging.disable_progress_bar()  # loading takes a second; its bar would stand between stderr and who reads errors there
     logging.set_verbosity_error()
-    tools, agent = settings(checkpoint)
-    agent = Agent.model_validate(agent.model_dump() | changes)
-    return Searcher("fusesearch", TransformersModel.load(checkpoint), agent, tools)
+    tools, agent = settings_of(checkpoint)
+    return Searcher("fusesearch", TransformersModel.load(checkpoint), _changed(agent, changes), tools)
 
 
-def _endpoint(model: str, base_url: str) -> Model:
+def _from_endpoint(model: str, base_url: str, settings: Path | None, changes: dict[str, Any]) -> Searcher:
     """The endpoint with few tries: a person waits for the answer."""
     from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 
-    return OpenAICompatibleModel(model, base_url, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
+    if settings is not None and not (settings / SETTINGS).is_file():
+        raise ArtifactError(f"{settings} holds no {SETTINGS}: name the directory of the checkpoint that the endpoint serves")
+    tools, agent = settings_of(settings) if settings else (Tools(), Agent())
+    endpoint = OpenAICompatibleModel(model, base_url, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
+    return Searcher("fusesearch", endpoint, _changed(agent, changes), tools)
+
+
+def _changed(agent: Agent, changes: dict[str, Any]) -> Agent:
+    return Agent.model_validate(agent.model_dump() | changes)
 
 
 def _lexical(calls_per_turn: int) -> Model:

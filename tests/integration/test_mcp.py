@@ -320,7 +320,7 @@ def servers(tree):
 
 
 def service(*folders, script=None):
-    lexical = choose(model=None, base_url=None, checkpoint=None, calls_per_turn=4, mode="parallel", max_turns=None)
+    lexical = choose(model=None, base_url=None, settings=None, checkpoint=None, calls_per_turn=4, mode="parallel", max_turns=None)
     searcher = lexical if script is None else Searcher("scripted", ScriptedModel(script), Agent(), Tools())
     return Service(Roots(folders), searcher)
 

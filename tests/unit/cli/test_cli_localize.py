@@ -10,9 +10,11 @@ import pytest
 from rich.console import Console
 
 from tasks.agents.parsing import format_answer
+from tasks.agents.prompts import render_system
 from tasks.cli.live import View
 from tasks.cli.report import Report
-from tasks.cli.searchers import settings
+from tasks.cli.searchers import SETTINGS, settings_of
+from tasks.core.config import Agent
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from tasks.search.repository import Repository
@@ -78,6 +80,7 @@ def test_running_out_of_turns_is_told(run, repo, issue):
         (["--issue", "none.md"], "none.md"),
         (["--issue", "-"], "empty"),
         (["--checkpoint", "nowhere"], "nowhere"),
+        (["--model", "m", "--base-url", CLOSED, "--settings", "nowhere"], "nowhere holds no fusesearch.json"),
         (["--save", "issue.md/t.json"], "t.json"),
     ],
 )
@@ -98,10 +101,12 @@ class Endpoint(BaseHTTPRequestHandler):
         "## Locations to Modify\n- /repo/pkg/shapes.py::perimeter\n\n## Related Context\n- /repo/README.md\n",
     )
     keys: ClassVar[list[str | None]] = []
+    asked: ClassVar[list[dict]] = []
 
     def do_POST(self):
         self.keys.append(self.headers["Authorization"])
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append(asked)
         spoken = sum(message["role"] == "assistant" for message in asked["messages"])
         message = {"role": "assistant", "content": self.TURNS[spoken]}
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
@@ -140,6 +145,19 @@ def test_a_model_behind_an_endpoint_searches_with_the_key_of_the_environment(run
     assert set(Endpoint.keys) == {"Bearer secret"}
 
 
+def test_a_model_behind_an_endpoint_searches_under_the_settings_of_its_checkpoint(run, repo, issue, endpoint, tmp_path):
+    agent = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 99}
+    (tmp_path / SETTINGS).write_text(json.dumps({"tools": {"grep_lines": 1}, "agent": agent}))
+    options = ("--model", "m", "--base-url", endpoint, "--settings", tmp_path, "--save", tmp_path / "t.json")
+    result = run("localize", "--repo", repo, "--issue", issue, *options)
+    assert result.exit_code == 0, result.output
+    asked = Endpoint.asked[-1]
+    assert asked["max_tokens"] == 99
+    assert "tools" not in asked
+    saved = Trajectory.model_validate_json((tmp_path / "t.json").read_text())
+    assert saved.system == asked["messages"][0]["content"] == render_system(Agent.model_validate(agent))
+
+
 def test_an_endpoint_that_is_down_is_one_line_and_the_trajectory_is_saved(run, repo, issue, tmp_path):
     result = run(
         "localize", "--repo", repo, "--issue", issue, "--model", "m", "--base-url", CLOSED, "--save", tmp_path / "t.json"
@@ -157,6 +175,8 @@ def test_an_endpoint_that_is_down_is_one_line_and_the_trajectory_is_saved(run, r
         ["--model", "m"],
         ["--model", "m", "--base-url", "localhost:8000"],
         ["--base-url", CLOSED],
+        ["--settings", "c"],
+        ["--settings", "c", "--checkpoint", "c"],
         ["--localizer", "nobody"],
         ["--mode", "both"],
         ["--calls-per-turn", "0"],
@@ -169,7 +189,7 @@ def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch,
 
 def test_a_checkpoint_brings_its_own_limits(tmp_path):
     (tmp_path / "fusesearch.json").write_text('{"tools": {"grep_lines": 7}, "agent": {"prompt": "nano", "max_turns": 4}}')
-    tools, agent = settings(tmp_path)
+    tools, agent = settings_of(tmp_path)
     assert (tools.grep_lines, agent.prompt, agent.max_turns) == (7, "nano", 4)
 
 
@@ -177,7 +197,7 @@ def test_a_checkpoint_brings_its_own_limits(tmp_path):
 def test_malformed_settings_of_a_checkpoint_are_named(tmp_path, text):
     (tmp_path / "fusesearch.json").write_text(text)
     with pytest.raises(ArtifactError, match=r"fusesearch\.json"):
-        settings(tmp_path)
+        settings_of(tmp_path)
 
 
 def test_a_location_that_is_not_there_has_no_lines(repo):
