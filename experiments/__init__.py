@@ -1,0 +1,1 @@
+"""One folder per table or question; see experiments/README.md."""

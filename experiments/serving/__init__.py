@@ -1,0 +1,1 @@
+"""Checkpoints behind the real vLLM."""
