@@ -20,7 +20,9 @@ def test_every_field_of_a_score_is_explained():
     assert list(docs.SCORE_FIELDS) == list(Score.model_fields)
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/mcp.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/mcp.md", "docs/serving-models.md"]
+)
 def test_links_and_modules_named_in_the_pages_exist(page):
     text = (ROOT / page).read_text()
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
