@@ -167,7 +167,7 @@ def _trainer(
         num_generations=section.group,
         temperature=section.temperature,
         beta=section.kl,
-        loss_type="dapo",
+        loss_type="grpo",  # each rollout weighs the same: by token, the few that repeat themselves to the limit outweigh all
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=5,
         max_completion_length=params.agent.max_context_tokens,
