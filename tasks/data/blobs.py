@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tasks.core.errors import RepositoryError
-from tasks.search.snapshots import git_environment
+from tasks.search.git import git_environment
 
 
 class Blobs:
