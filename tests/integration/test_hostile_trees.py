@@ -1,0 +1,266 @@
+"""Trees made to lead out, to stall or to be misread: every kind of entry a file system has, under every kind of name."""
+
+import asyncio
+import gzip
+import os
+import socket
+import subprocess
+import tarfile
+import time
+import zipfile
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.core.config import Tools
+from tasks.search.repository import Repository
+from tasks.search.snapshots import SnapshotStore
+from tasks.search.tools import Toolbox
+
+CANARY = "CANARY_c04e17"
+LIMITS = Tools(timeout_seconds=5.0)
+
+
+@pytest.fixture
+def place(tmp_path):
+    """``outside`` holds the canary; ``root`` is an ordinary tree."""
+    make_place(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def root(place):
+    return place / "root"
+
+
+def make_place(place):
+    (place / "outside").mkdir()
+    (place / "outside" / "secret.py").write_text(f"{CANARY} = 'alpha'\n")
+    (place / "root" / "pkg").mkdir(parents=True)
+    (place / "root" / "a.py").write_text("alpha = 1\n")
+
+
+def call(root, name, **arguments):
+    return asyncio.run(Toolbox(Repository(root), LIMITS, memory_bytes=0).call(name, arguments))
+
+
+def call_all(root, path):
+    """What every tool says of a path."""
+    return [
+        call(root, "read_file", path=path),
+        call(root, "glob", pattern="*", path=path),
+        *(call(root, "grep", pattern=".", path=path, output_mode=mode) for mode in ("content", "files_with_matches")),
+    ]
+
+
+def text_of(results):
+    return "\n".join(f"{result.output} {result.error} {result.entities}" for result in results)
+
+
+# Any tree
+
+NAMES = ("x", "x.py", "-x", "--follow", "*", "{a,b}", "[!a]", "a\nb", "\t", "é", "x" * 255, "..x", ".gitignore", ".ignore",
+         ".rgignore",
+         ".git", "a:1", "a::b", "~", "$HOME", "%2e%2e", " ", "\\", "\udcff")  # fmt: skip
+TARGETS = ("../outside", "../outside/secret.py", "../../outside/secret.py", "{place}/outside", "{place}/outside/secret.py", ".",
+           "..",
+           "/", "/proc/self/cwd", "/dev/zero", "/dev/stdin", "x", "x.py", "a.py", "nowhere", "pkg/../..", "x" * 255)  # fmt: skip
+KINDS = st.sampled_from(("file", "folder", "pipe", "hard", "sparse", "socket")) | st.tuples(
+    st.just("link"), st.sampled_from(TARGETS)
+)
+ENTRIES = st.lists(st.tuples(st.lists(st.sampled_from(NAMES), min_size=1, max_size=2), KINDS), min_size=1, max_size=5)
+
+
+def make_entry(root, parts, kind):
+    """One entry; what the file system refuses is left out."""
+    path = root.joinpath(*parts)
+    with suppress(OSError):
+        # no folder is made through a link, as no checkout does
+        if os.path.realpath(path.parent) == str(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            MAKERS[kind if isinstance(kind, str) else "link"](root, path, kind)
+
+
+def make_file(path):
+    with path.open("x") as handle:
+        handle.write("alpha\n")
+
+
+def make_sparse(path):
+    with path.open("xb") as handle:
+        handle.truncate(1 << 36)
+
+
+def make_socket(path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+MAKERS = {
+    "file": lambda root, path, _: make_file(path),
+    "folder": lambda root, path, _: path.mkdir(),
+    "pipe": lambda root, path, _: os.mkfifo(path),
+    "hard": lambda root, path, _: os.link(root / "a.py", path),
+    "sparse": lambda root, path, _: make_sparse(path),
+    "socket": lambda root, path, _: make_socket(path),
+    "link": lambda root, path, kind: path.symlink_to(kind[1].format(place=root.parent)),
+}
+
+
+@settings(max_examples=50, deadline=None)
+@given(ENTRIES)
+def test_no_tree_leads_out_or_raises(tmp_path_factory, entries):
+    place = tmp_path_factory.mktemp("p")
+    make_place(place)
+    for parts, kind in entries:
+        make_entry(place / "root", parts, kind)
+    toolbox = Toolbox(Repository(place / "root"), LIMITS, memory_bytes=0)
+    results = [toolbox.call_now("glob", {"pattern": "**"})]
+    for path in sorted(set(asked(entries))):
+        results.append(toolbox.call_now("read_file", {"path": path}))
+        results.append(toolbox.call_now("grep", {"pattern": ".", "path": path, "output_mode": "content"}))
+    assert CANARY not in text_of(results)
+    assert str(place) not in text_of(results)
+
+
+def asked(entries):
+    """The root, every entry, and what a link to the place outside would lead to."""
+    yield "/repo"
+    for parts, kind in entries:
+        path = "/".join(("/repo", *parts))
+        yield from (path, f"{path}/secret.py", f"{path}/outside/secret.py") if isinstance(kind, tuple) else (path,)
+
+
+# Kinds of entries
+
+
+def test_links_of_every_kind_are_never_followed_by_a_search(root):
+    for name, target in {"file.py": "../outside/secret.py", "folder": "../outside", "chain": "folder", "loop": "loop"}.items():
+        (root / name).symlink_to(target)
+    results = [call(root, "grep", pattern="alpha", output_mode=mode) for mode in ("content", "count", "files_with_matches")]
+    assert CANARY not in text_of(results)
+    assert [result.entities for result in results] == [["a.py:1"], ["a.py"], ["a.py"]]
+
+
+def test_devices_and_sockets_are_no_files_and_answer_at_once(root):
+    make_socket(root / "socket.py")
+    os.mkfifo(root / "pipe.py")
+    with suppress(PermissionError):  # only an administrator makes devices
+        os.mknod(root / "zero.py", 0o20644, os.makedev(1, 5))
+    started = time.monotonic()
+    for name in ("socket.py", "pipe.py", "zero.py"):
+        assert all(result.error for result in call_all(root, name)), name
+    assert call(root, "grep", pattern="alpha").entities == ["a.py"]
+    assert time.monotonic() - started < 20
+
+
+def test_hard_links_in_a_tree_are_files_of_the_tree(root):
+    os.link(root / "a.py", root / "pkg" / "same.py")
+    assert call(root, "grep", pattern="alpha").entities == ["a.py", "pkg/same.py"]
+
+
+def git(folder, *arguments, text=None):
+    command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments]
+    return subprocess.run(command, cwd=folder, input=text, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_a_snapshot_of_hard_links_leads_to_no_other_snapshot(place):
+    """All snapshots share one store of contents; links of a hostile repository into it are refused."""
+    store, commits = SnapshotStore(place / "cache"), {}
+    for name in ("root", "outside"):
+        git(place / name, "init", "-q")
+        git(place / name, "add", ".")
+        git(place / name, "commit", "-qm", name)
+    secret = git(place / "outside", "rev-parse", "HEAD:secret.py")
+    other = git(place / "outside", "rev-parse", "HEAD^{tree}")
+    links = {"blob.py": f"../../blobs/{secret[:2]}/{secret[2:]}", "tree": f"../{other}", "blobs": str(place / "cache" / "blobs")}
+    for name, target in links.items():
+        (place / "root" / name).symlink_to(target)
+    git(place / "root", "add", ".")
+    git(place / "root", "commit", "-qm", "hostile")
+    commits = {name: store.materialize(place / name, "HEAD") for name in ("root", "outside")}
+    assert (commits["root"] / "a.py").stat().st_nlink > 1
+    assert (commits["root"] / "tree" / "secret.py").read_text().startswith(CANARY)
+    paths = ("/repo", *links, "tree/secret.py", f"blobs/{secret[:2]}/{secret[2:]}", f"../{other}/secret.py")
+    results = [result for path in paths for result in call_all(commits["root"], path)]
+    assert CANARY not in text_of(results)
+
+
+def test_archives_are_not_opened(root):
+    (root / "one.py.gz").write_bytes(gzip.compress(b"alpha = 1\n"))
+    (root / "bomb.gz").write_bytes(gzip.compress(b"alpha\n" * (10 << 20)))
+    with zipfile.ZipFile(root / "all.zip", "w") as archive:
+        archive.writestr("../../outside/new.py", "alpha")
+    with tarfile.open(root / "all.tar", "w") as archive:
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "../outside/secret.py"
+        archive.addfile(link)
+    assert call(root, "grep", pattern="alpha").entities == ["a.py"]
+    for name in ("one.py.gz", "bomb.gz", "all.zip", "all.tar"):
+        assert "binary" in call(root, "read_file", path=name).error
+    assert sorted(os.listdir(root.parent / "outside")) == ["secret.py"]
+
+
+def test_folders_deeper_than_a_path_can_say(root):
+    here = os.open(root, os.O_RDONLY)
+    for _ in range(30):
+        os.mkdir("d" * 200, dir_fd=here)
+        inner = os.open("d" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(os.open("deep.py", os.O_CREAT | os.O_WRONLY, dir_fd=here))
+    os.close(here)
+    assert call(root, "grep", pattern="alpha").entities == ["a.py"]
+    assert call(root, "glob", pattern="a.py").entities == ["a.py"]
+    assert call(root, "read_file", path="/".join(["d" * 200] * 30)).error
+
+
+def test_an_endless_ignore_file_ends_in_an_answer(root):
+    make_sparse(root / "pkg" / ".gitignore")
+    started = time.monotonic()
+    for result in call_all(root, "/repo"):
+        assert result.output
+    assert call(root, "read_file", path="a.py").entities == ["a.py:1"]
+    assert time.monotonic() - started < 60
+
+
+# Settings of the machine, and of whoever writes the call
+
+
+def test_no_configuration_of_ripgrep_or_git_has_a_say(root, place, monkeypatch):
+    (root / ".env").write_text(f"{CANARY} alpha\n")
+    (root / "link.py").symlink_to("../outside/secret.py")
+    (place / "ripgreprc").write_text("--follow\n--hidden\n--no-ignore\n")
+    (place / "home").mkdir()
+    (place / "home" / ".gitconfig").write_text(f"[core]\nexcludesFile = {place}/home/excludes\n")
+    (place / "home" / "excludes").write_text("*.py\n")
+    monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(place / "ripgreprc"))
+    monkeypatch.setenv("HOME", str(place / "home"))
+    result = call(root, "grep", pattern="alpha", output_mode="content")
+    assert CANARY not in text_of([result])
+    assert result.entities == ["a.py:1"]
+
+
+OPTIONS = (
+    "--follow", "-L", "--hidden", "-uuu", "--no-ignore", "--pre={script}", "--pre-glob=*", "--search-zip", "-z",
+    "--hostname-bin={script}",
+    "--file={secret}", "-f{secret}", "--ignore-file={secret}", "--files", "--debug", "--trace", "--type-list", "--generate=man",
+    "-- {secret}", "--regexp=x {secret}", "--glob=!a.py", "--max-filesize=0", "--type-add=x:include:all", "@{secret}", "{secret}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("key", ["pattern", "glob", "path"])
+def test_an_option_given_as_an_argument_is_only_text(root, place, key, option):
+    script = place / "script"
+    script.write_text(f"#!/bin/sh\ntouch {place}/ran\necho {CANARY}\n")
+    script.chmod(0o755)
+    (root / "link.py").symlink_to("../outside/secret.py")
+    (root / ".env").write_text(f"{CANARY} alpha\n")
+    arguments = {"pattern": "alpha", key: option.format(script=script, secret=place / "outside" / "secret.py")}
+    results = [call(root, "grep", output_mode=mode, **arguments) for mode in ("content", "files_with_matches")]
+    results.append(call(root, "glob", **{name: value for name, value in arguments.items() if name != "glob"}))
+    assert CANARY not in text_of(results)
+    assert not (place / "ran").exists()
