@@ -120,18 +120,8 @@ def _git(git_dir: Path, *arguments: str) -> str:
 
 
 def _print(rows: list[dict[str, Any]], console: Console) -> None:
-    heads = (
-        "repository",
-        "commits",
-        "ms, snapshot",
-        "ms, worktree",
-        "time",
-        "MB, snapshots",
-        "MB, worktrees",
-        "disk",
-        "MB, clone",
-    )
-    table = Table(*heads, title=f"per commit, and in all; target: {TARGET:.2f} of time and of disk")
+    heads = ("repository", "n", "ms", "worktree", "ratio", "MB", "worktrees", "ratio", "clone")
+    table = Table(*heads, title=f"ms for each, MB of all n; ratios are to be at most {TARGET:.2f}")
     for row in rows:
         per_commit = [1e3 * row[name] / row["commits"] for name in ("snapshot_seconds", "worktree_seconds")]
         megabytes = [row[name] / 1e6 for name in ("snapshot_bytes", "worktree_bytes", "clone_bytes")]
