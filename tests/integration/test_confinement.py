@@ -13,6 +13,7 @@ from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
 
 CANARY = "CANARY_7f3a91"
+HIDDEN = "HIDDEN_20d8b4"
 LIMITS = Tools(grep_lines=50, timeout_seconds=5.0)
 IGNORED = (".gitignore", ".ignore", ".rgignore")
 
@@ -26,8 +27,8 @@ def place(tmp_path_factory):
         folder.mkdir(parents=True)
     for path in (outside / "secret.py", outside / "deep" / f"{CANARY}.py", place / "near.py", place / "root2.py"):
         path.write_text(f"{CANARY} = 'alpha'\n")
-    for path in (root / ".git" / "config", root / ".env"):
-        path.write_text(f"{CANARY} = 'alpha'\n")
+    (root / ".git" / "config").write_text(f"{CANARY} = 'alpha'\n")
+    (root / ".env").write_text(f"{HIDDEN} = 'alpha'\n")
     (outside / "rules").write_text(f"[{CANARY}\n*.py\n")
     for name in ("a.py", "pkg/b.py", "pkg/[a]*/c.py", "-rf/--pre=sh.py", "--files", "pkg/new\nline.py", "pkg/tab\there.py"):
         (root / name).write_text("alpha = 1\nbeta = 2\n")
@@ -125,12 +126,14 @@ MALFORMED = st.tuples(
 @example(("grep", {"pattern": ".", "glob": "{.git,.git/**,.env,**/config}", "output_mode": "content"}))
 @example(("glob", {"pattern": "/repo/../outside/**"}))
 @example(("glob", {"pattern": "**", "path": "/repo/pkg/up/outside"}))
+@example(("read_file", {"path": ".env"}))
 @example(("read_file", {"path": "/repo/proc/root/etc/passwd"}))
 @example(("read_file", {"path": "/repo/proc/cwd/pyproject.toml"}))
 def test_no_arguments_lead_out_or_raise(toolbox, invocation):
     name, arguments = invocation
     result = call(toolbox, name, arguments)
     assert not leaks(result)
+    assert HIDDEN not in result.output or ".env" in arguments["path"]
     assert len(result.output) <= LIMITS.output_chars
     assert result.output.encode("utf-8")
     assert result.error is None or result.error.isprintable()
@@ -142,6 +145,17 @@ def test_a_search_of_everything_finds_only_what_is_inside(toolbox, mode):
     files = {entity.partition(":")[0] for entity in result.entities}
     assert files == {"a.py", "pkg/b.py", "pkg/[a]*/c.py", "-rf/--pre=sh.py", "--files"}
     assert not leaks(result)
+    assert HIDDEN not in result.output
+
+
+def test_a_hidden_file_is_shown_only_when_asked_for_by_name(toolbox):
+    for name, arguments in (
+        ("glob", {"pattern": ".*"}),
+        ("grep", {"pattern": "alpha", "glob": ".env", "output_mode": "content"}),
+    ):
+        assert call(toolbox, name, arguments).entities == []
+    assert call(toolbox, "read_file", {"path": ".env"}).entities == [".env:1"]
+    assert call(toolbox, "grep", {"pattern": "alpha", "path": ".env"}).entities == [".env"]
 
 
 def test_every_link_out_is_refused_by_every_tool(toolbox, place):
