@@ -56,7 +56,7 @@ base: env ## train the nano base checkpoint from scratch (its result is committe
 	$(BIN)/dvc repro split
 	$(BIN)/python -m flows.base
 
-bench: env ## measure search, loop, failing endpoint and confinement; writes experiments/bench/RESULTS.md (30 minutes, idle machine)
+bench: env ## measure search, loop, failing endpoint and confinement; writes experiments/bench/RESULTS.md (minutes; on an idle machine)
 	$(BIN)/python -m experiments.bench
 
 bench-peer: env ## the harness that the loop is compared with, in an environment of its own
