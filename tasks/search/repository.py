@@ -110,8 +110,8 @@ class Repository:
             os.close(descriptor)
 
     def search_flags(self) -> list[str]:
-        """Extra ripgrep flags this tree needs, so that no ignore file that is a link or a device is opened."""
-        return self._ignore_flags
+        """Extra ripgrep flags this tree needs: no ignore file that is a link or a device is opened, no huge file searched."""
+        return self._needed_flags
 
     def _open(self, parts: tuple[str, ...]) -> int:
         """Open component by component, following no link and waiting for no device."""
@@ -139,8 +139,8 @@ class Repository:
         return files, frozenset(files)
 
     @cached_property
-    def _ignore_flags(self) -> list[str]:
-        return ["--no-ignore"] if any(_odd_ignore_files(self.root)) else []
+    def _needed_flags(self) -> list[str]:
+        return sorted(set(_flags_needed(self.root)))
 
     def _missing(self, virtual: str, relative: str) -> str:
         close = self._close_names(relative)
@@ -204,8 +204,9 @@ def _read(descriptor: int, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _odd_ignore_files(root: Path) -> Iterator[str]:
-    """Paths of ``.gitignore`` that are no regular files: ripgrep would open what a link or FIFO of that name leads to."""
+def _flags_needed(root: Path) -> Iterator[str]:
+    """``--no-ignore`` for each ``.gitignore`` that is no regular file, as ripgrep would open what a link or FIFO of that
+    name leads to; the limit on size for each file above it."""
     folders = [str(root)]
     while folders:
         try:
@@ -214,7 +215,10 @@ def _odd_ignore_files(root: Path) -> Iterator[str]:
                     folder = entry.is_dir(follow_symlinks=False)
                     if folder and not entry.name.startswith("."):
                         folders.append(entry.path)
-                    elif entry.name == ".gitignore" and not folder and not entry.is_file(follow_symlinks=False):
-                        yield entry.path
+                    elif entry.is_file(follow_symlinks=False):
+                        if entry.stat(follow_symlinks=False).st_size > ripgrep.MAX_FILE_BYTES:
+                            yield ripgrep.MAX_FILE_SIZE
+                    elif entry.name == ".gitignore" and not folder:
+                        yield "--no-ignore"
         except OSError:
             continue

@@ -38,8 +38,9 @@ _FLAGS = (
     "--no-ignore-exclude",
     "--no-ignore-global",
     "--no-ignore-messages",
-    f"--max-filesize={MAX_FILE_BYTES}",
 )
+MAX_FILE_SIZE = f"--max-filesize={MAX_FILE_BYTES}"
+"""Left out where a tree has no such file: ripgrep asks for the size of each, which takes a tenth of a search."""
 NO_HIDDEN = "--glob=!.*"
 """Must come after any other glob: the last that matches wins, and a glob would otherwise reveal hidden files."""
 
