@@ -156,6 +156,7 @@ class Grpo(Section):
     gamma: float = 0.2
     kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
     temperature: float = Field(0.7, gt=0)
+    renamed: float = Field(0.0, ge=0, le=1, description="share of prompts at which the policy sees exchanged names")
     learning_rate: float = Field(1e-6, gt=0)
     optimizer: Literal["muon", "adamw"] = "adamw"
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")

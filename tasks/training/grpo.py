@@ -6,13 +6,14 @@ TRL 1.16 marks ``rollout_func`` as experimental: this file is the only bridge to
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tasks.agents.loop import run_episode, run_episodes
-from tasks.agents.models.base import Sampling
+from tasks.agents.models.base import Model, Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.prompts import render_issue, render_system
 from tasks.core.config import Grpo, Params
@@ -23,6 +24,7 @@ from tasks.core.storage import read_instances
 from tasks.evaluation.metrics import score_trajectory
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
+from tasks.training.renaming import Exchange, Names, RenamedModel
 from tasks.training.rewards import Reward, make_reward
 from tasks.training.sft import describe_checkpoint
 from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
@@ -75,6 +77,7 @@ class Rollouts:
         self.repos = repos
         self.tokenizer = tokenizer
         self.reward: Reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
+        self._names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None
         self._store = SnapshotStore(SNAPSHOTS)
         self._scores: list[Score] = []
 
@@ -102,12 +105,20 @@ class Rollouts:
         async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
             seeded = sampling.model_copy(update={"seed": first + number})
             task, box = self.tasks[instance_id], boxes[instance_id]
-            return number, await run_episode(task, box, policy, self.params.agent, seeded, localizer="fusesearch")
+            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
+            return number, await run_episode(task, box, actor, self.params.agent, seeded, localizer="fusesearch")
 
         jobs = [partial(rollout, number, instance_id) for number, instance_id in enumerate(ids)]
         done = dict([pair async for pair in run_episodes(jobs, concurrency=len(ids))])
         await policy.close()
         return [done[number] for number in range(len(ids))]
+
+    def _renamed(self, policy: Model, seed: str) -> Model:
+        """The policy, or at a share of the prompts one that sees exchanged names, the same ones in the whole group."""
+        draw = random.Random(seed)
+        if self._names is None or draw.random() >= self.section.renamed:
+            return policy
+        return RenamedModel(policy, Exchange(draw, self._names))
 
     def _toolbox(self, instance_id: str) -> Toolbox:
         return Toolbox(instance_snapshot(self._store, self.repos, self.tasks[instance_id]), self.params.tools)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.agents.models.base import Message
+from tasks.agents.models.base import Message, Sampling
+from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls, parse_turn
-from tasks.training.renaming import KEPT, WORD, Names, renamed
+from tasks.training.renaming import KEPT, WORD, Exchange, Names, RenamedModel, renamed
 
 POOL = Names(["alpha", "beta", "degree", "delta", "epsilon", "gamma", "matrix"], ["Graph", "a", "ing", "orp", "x"])
 
@@ -43,3 +45,32 @@ def test_only_words_change(text: str, seed: int) -> None:
     [new] = texts([Message(role="user", content=text)], seed)
     assert WORD.sub("", new) == WORD.sub("", text)
     assert [word for word in WORD.findall(new) if word in KEPT] == [word for word in WORD.findall(text) if word in KEPT]
+
+
+PARTS = ["ab", "Error", "error", "def", "fooBar", "foobar", "FOO", "alpha", "\\b", "\\", "_", " ", "."]
+
+
+@given(st.lists(st.lists(st.sampled_from(PARTS)).map("".join)))
+def test_the_way_back_leads_to_the_same_text(texts: list[str]) -> None:
+    exchange = Exchange(random.Random(0), POOL)
+    shown = [exchange.text(text) for text in texts]
+    assert [exchange.back(text) for text in shown] == texts
+
+
+def test_words_the_model_made_up_stay_on_the_way_back() -> None:
+    exchange = Exchange(random.Random(0), POOL)
+    assert exchange.back(exchange.text("structures") + " invented") == "structures invented"
+
+
+def test_the_model_alone_sees_the_new_names() -> None:
+    seen: list[list[Message]] = []
+
+    def script(messages: list[Message]) -> str:
+        seen.append(messages)
+        return f"look at {messages[-1].content}"
+
+    model = RenamedModel(ScriptedModel(script), Exchange(random.Random(1), POOL))
+    message = Message(role="user", content="Structures.degree_of")
+    completion = asyncio.run(model.complete([message], [], Sampling()))
+    assert completion.text == "look at Structures.degree_of"
+    assert "tructures" not in seen[0][-1].content
