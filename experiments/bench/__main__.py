@@ -15,7 +15,7 @@ from rich.console import Console
 from experiments.bench import machine, table
 from experiments.bench.rows import Row
 
-SUBJECTS = ("grep", "loop", "endpoint", "confinement")
+SUBJECTS = ("grep", "loop", "snapshots", "endpoint", "confinement")
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 

@@ -1,4 +1,4 @@
-"""What a snapshot costs beside a checkout: ``python -m experiments.bench.snapshots --repo GITDIR [--commits 100]``.
+"""What a snapshot costs beside a checkout; ``python -m experiments.bench.snapshots --repo GITDIR`` measures any repository.
 
 Commits spread evenly over the first-parent history of a local repository are laid out twice each, in turn: by
 ``SnapshotStore.materialize`` and by ``git worktree add --detach``, both from one fresh ``git clone --bare --shared``. Which of
@@ -28,6 +28,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from experiments.bench.rows import Goal, Row, Say, silent
 from tasks.core.storage import write_text
 from tasks.search.clones import opened
 from tasks.search.git import Git, git_command, git_environment
@@ -40,8 +41,20 @@ TARGET = 1 / 3
 _NO_LIMIT = 10**15
 
 
-def measure(repo: Path, commits: int, scratch: Path) -> dict[str, Any]:
-    """One row: seconds and bytes of both ways for ``commits`` commits of ``repo``, laid out below ``scratch``."""
+def measure(quick: bool = False, say: Say = silent) -> list[Row]:
+    """Time and disk for 100 commits of this project's own repository."""
+    say("work trees beside snapshots")
+    with tempfile.TemporaryDirectory(prefix="snapshots-") as scratch:
+        row = measure_repository(Path(), 5 if quick else 100, Path(scratch))
+    detail = f"{row['commits']} commits of this repository"
+    return [
+        Row("snapshots / git worktree add, time", row["time_ratio"], goal=Goal("<=", TARGET), detail=detail),
+        Row("snapshots / git worktree add, disk", row["disk_ratio"], goal=Goal("<=", TARGET), detail=detail),
+    ]
+
+
+def measure_repository(repo: Path, commits: int, scratch: Path) -> dict[str, Any]:
+    """Seconds and bytes of both ways for ``commits`` commits of ``repo``, laid out below ``scratch``."""
     bare = scratch / "repo.git"
     _git(Path("."), "clone", "--quiet", "--bare", "--shared", "--", str(repo.resolve()), str(bare))
     _git(bare, "config", "uploadpack.allowFilter", "true")
@@ -150,7 +163,7 @@ def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
     for repo in options.repo:
         scratch = Path(tempfile.mkdtemp(prefix="snapshots-", dir=options.scratch))
         try:
-            rows.append(measure(repo, options.commits, scratch))
+            rows.append(measure_repository(repo, options.commits, scratch))
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     _print(rows, Console())
