@@ -28,7 +28,7 @@ class Goal:
         return bool(_HOLDS[self.sense](value, self.limit))
 
     def __str__(self) -> str:
-        return f"{self.sense} {self.limit:g}"
+        return f"{self.sense} {self.limit:.4g}"
 
 
 @dataclass(frozen=True)
