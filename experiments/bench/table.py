@@ -59,7 +59,7 @@ def value(row: Row) -> str:
     """A count as it is, a measured figure with three digits."""
     if math.isnan(row.value):
         return "-"
-    return f"{row.value:,.0f}" if row.low is None and row.value.is_integer() else _figure(row.value)
+    return f"{row.value:,.0f}" if row.low is None and float(row.value).is_integer() else _figure(row.value)
 
 
 def spread(row: Row) -> str:

@@ -15,7 +15,11 @@ from tasks.agents.models.base import Message, Sampling
 from tasks.search.repository import Repository
 
 ROWS = {
-    "one": [Row("a ratio", 1.234, 1.1, 12.34, Goal("<=", 1.15), "why"), Row("a count", 1200.0, goal=Goal("=", 1200))],
+    "one": [
+        Row("a ratio", 1.234, 1.1, 12.34, Goal("<=", 1.15), "why"),
+        Row("a count", 1200, goal=Goal("=", 1200)),
+        Row("a ratio without range", 0.25),
+    ],
     "two": [Row("absent", math.nan, detail="not installed")],
 }
 
@@ -109,12 +113,13 @@ def test_the_page_holds_machine_date_and_every_row():
     assert "`make bench`, 2026-01-02" in page
     assert "| a ratio | 1.23 | 1.10 to 12.3 | <= 1.15 | no | why |" in page
     assert "| a count | 1,200 |  | = 1200 | yes |  |" in page
+    assert "| a ratio without range | 0.25 |" in page
     assert "| absent | - |  |  |  | not installed |" in page
 
 
 def test_json_holds_no_value_that_json_has_not():
     data = json.loads(json.dumps(table.as_json(ROWS, {"machine": "m"}, "d"), allow_nan=False))
-    assert [row["value"] for row in data["rows"]] == [1.234, 1200.0, None]
+    assert [row["value"] for row in data["rows"]] == [1.234, 1200, 0.25, None]
     assert data["rows"][0]["goal"] == "<= 1.15"
 
 
