@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,27 +18,11 @@ import psutil
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import ListRootsResult, Root
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_answer, format_calls
-from tasks.cli.searchers import Searcher, choose
-from tasks.cli.serving.roots import Roots
-from tasks.cli.serving.service import Service
-from tasks.core.config import Agent, Tools
-from tasks.core.schema import Answer, Location
-from tasks.search import tools
+from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = [sys.executable, "-c", "from tasks.cli import main; main()", "mcp"]
-CANARY = "canary-outside-of-every-root"
-SHAPES = "class Square:\n    def area(self, side):\n        return side * side\n\n\ndef perimeter(side):\n    return 3 * side\n"
-ISSUE = "perimeter(2) of a square gives 6\n\n    >>> perimeter(2)\n    6\n\nI expected 8.\n"
-SCRIPT = [
-    format_calls([("grep", {"pattern": "perimeter"}), ("read_file", {"path": "/repo/shapes.py"})]),
-    format_answer(Answer(modify=[Location(path="shapes.py", function="perimeter")], related=[Location(path="README.md")])),
-]
-FOUND = {"path": "shapes.py", "function": "perimeter", "lines": [6, 7]}
 PATIENCE = 120.0
 
 
@@ -82,16 +65,7 @@ def endpoint():
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """Two folders called `code` in one that holds what must never be seen."""
-    base = tmp_path_factory.mktemp("tree")
-    (base / "secret.txt").write_text(CANARY)
-    for folder in (base / "code", base / "more/code"):
-        folder.mkdir(parents=True)
-        (folder / "shapes.py").write_text(SHAPES)
-        (folder / "README.md").write_text("Shapes.\n")
-        (folder / "link.txt").symlink_to(base / "secret.txt")
-        (folder / "up").symlink_to(base)
-    return base
+    return plant(tmp_path_factory.mktemp("tree"))
 
 
 def arguments(tree, endpoint=None):
@@ -149,11 +123,6 @@ async def over_http(web, mode="auto", **headers):
         Client(streamable_http_client(web.address, http_client=http), mode=mode) as client,
     ):
         yield client
-
-
-def text(result):
-    (content,) = result.content
-    return content.text
 
 
 async def use(client):
@@ -314,145 +283,3 @@ def servers(tree):
         for process in psutil.process_iter(["cmdline", "status"])
         if str(tree) in " ".join(process.info["cmdline"] or []) and process.info["status"] != psutil.STATUS_ZOMBIE
     ]
-
-
-# The same server in this process: cheap, so that every way to ask can be tried.
-
-
-def service(*folders, script=None):
-    lexical = choose(model=None, base_url=None, settings=None, checkpoint=None, calls_per_turn=4, mode="parallel", max_turns=None)
-    searcher = lexical if script is None else Searcher("scripted", ScriptedModel(script), Agent(), Tools())
-    return Service(Roots(folders), searcher)
-
-
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("read_file", {"path": "../secret.txt"}),
-        ("read_file", {"path": "/repo/../secret.txt"}),
-        ("read_file", {"path": "{tree}/secret.txt"}),
-        ("read_file", {"path": "/etc/passwd"}),
-        ("read_file", {"path": "link.txt"}),
-        ("read_file", {"path": "up/secret.txt"}),
-        ("grep", {"pattern": "canary", "path": ".."}),
-        ("grep", {"pattern": "canary", "path": "up", "output_mode": "content"}),
-        ("grep", {"pattern": "canary", "path": "link.txt", "output_mode": "content"}),
-        ("glob", {"pattern": "*", "path": "up"}),
-        ("read_file", {"path": "secret.txt", "root": ".."}),
-        ("read_file", {"path": "secret.txt", "root": "{tree}"}),
-        ("read_file", {"path": "/etc/passwd", "root": "/"}),
-        ("glob", {"pattern": "*", "root": "more"}),
-        ("grep", {"pattern": "canary", "root": ["code"]}),
-        ("localize", {"issue": CANARY, "root": "{tree}"}),
-        ("localize", {"issue": CANARY, "root": "code", "repo": "{tree}"}),
-    ],
-)
-async def test_nothing_a_client_sends_leads_out_of_the_roots(tree, name, given):
-    told = {key: value.replace("{tree}", str(tree)) if isinstance(value, str) else value for key, value in given.items()}
-    async with Client(service(tree / "code").server()) as client:
-        result = await client.call_tool(name, told)
-    assert result.is_error
-    assert text(result).startswith("Error: ")
-    assert CANARY not in text(result)
-    assert "root:x:" not in text(result)
-
-
-async def test_roots_that_the_client_declares_are_not_even_asked_for(tree):
-    asked = []
-
-    async def declare(context):
-        asked.append(context)
-        return ListRootsResult(roots=[Root(uri=f"file://{tree}")])
-
-    async with Client(service(tree / "code").server(), mode="legacy", list_roots_callback=declare) as client:
-        result = await client.call_tool("grep", {"pattern": "canary"})
-        assert text(result).startswith("No matches")
-    assert asked == []
-
-
-async def test_several_roots_are_told_apart_by_name_and_one_must_be_named(tree):
-    (tree / "more/code/only_here.py").write_text("x = 1\n")
-    async with Client(service(tree / "code", tree / "more/code").server()) as client:
-        offered = (await client.list_tools()).tools
-        assert all(tool.input_schema["properties"]["root"]["enum"] == ["code", "code-2"] for tool in offered)
-        assert all("root" in tool.input_schema["required"] for tool in offered)
-        found = [text(await client.call_tool("glob", {"pattern": "only*", "root": root})) for root in ("code", "code-2")]
-        assert found == ["No files match /repo (only*)", "/repo/only_here.py"]
-        unnamed = await client.call_tool("glob", {"pattern": "*.py"})
-        assert (unnamed.is_error, text(unnamed)) == (True, "Error: root is missing; the roots are code, code-2")
-        answer = await client.call_tool("localize", {"issue": ISSUE, "root": "code-2"})
-        assert answer.structured_content["root"] == "code-2"
-
-
-async def test_related_places_stand_apart_and_a_function_has_its_lines(tree):
-    async with Client(service(tree / "code", script=SCRIPT).server()) as client:
-        found = (await client.call_tool("localize", {"issue": ISSUE})).structured_content
-    assert found["modify"] == [FOUND]
-    assert found["related"] == [{"path": "README.md", "function": None, "lines": None}]
-    assert (found["trajectory"]["turns"], found["trajectory"]["calls"], found["trajectory"]["efficiency"]) == (2, 2, 1.0)
-
-
-async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):
-    async with Client(service(tree / "code", script=["I do not know."]).server()) as client:
-        result = await client.call_tool("localize", {"issue": ISSUE})
-    assert not result.is_error
-    assert result.structured_content["modify"] == []
-    assert text(result).startswith("No answer: ")
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "words"),
-    [
-        ("localize", {}, "issue is missing; use localize(issue, root?)"),
-        ("localize", {"issue": 5}, "issue must be a string"),
-        ("localize", {"issue": " \n"}, "the issue is empty"),
-        ("grep", {}, "use grep(pattern, path?"),
-        ("grep", {"pattern": "("}, "unclosed group"),
-        ("read_file", {"path": "shape.py"}, "close: /repo/shapes.py"),
-    ],
-)
-async def test_a_call_that_cannot_be_is_an_error_that_teaches(tree, name, given, words):
-    async with Client(service(tree / "code").server()) as client:
-        result = await client.call_tool(name, given)
-    assert result.is_error
-    assert words in text(result)
-    assert len(text(result).splitlines()) == 1
-
-
-async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(tree):
-    async with Client(service(tree / "code").server()) as client:
-        with pytest.raises(MCPError, match="the tools are localize, grep, glob, read_file"):
-            await client.call_tool("bash", {"command": "ls"})
-
-
-async def test_what_changes_on_disk_is_seen_by_the_next_call(tree):
-    async with Client(service(tree / "code").server()) as client:
-        before = text(await client.call_tool("grep", {"pattern": "fresh", "glob": "*.txt"}))
-        (tree / "code/notes.txt").write_text("fresh\n")
-        after = text(await client.call_tool("grep", {"pattern": "fresh", "glob": "*.txt"}))
-    (tree / "code/notes.txt").unlink()
-    assert before.startswith("No matches")
-    assert after == "/repo/notes.txt"
-
-
-async def test_a_cancelled_tool_call_leaves_no_ripgrep_running(tmp_path, monkeypatch):
-    os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr(tools.searches, "_where", lambda *_: ["--", "./pipe"])
-    async with Client(service(tmp_path).server(), mode="legacy") as client:
-        asking = asyncio.create_task(client.call_tool("grep", {"pattern": "x"}))
-        await until(lambda: running("rg"))
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
-        await until(lambda: not running("rg"))
-    assert not running("rg")
-
-
-def running(name):
-    return [child for child in psutil.Process().children(recursive=True) if child.name() == name and child.is_running()]
-
-
-async def until(condition):
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.05)
