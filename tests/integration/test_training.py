@@ -133,13 +133,15 @@ def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Para
     assert weights[0] == weights[1]
 
 
+@pytest.mark.parametrize("renamed", [0.0, 1.0])
 def test_grpo_makes_steps_with_the_projects_rollouts(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch
+    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch, renamed: float
 ) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
     logged: list[dict[str, float]] = []
     repos = tmp_path / "repos"
-    figures = train_grpo(params, params.grpo, instances, base, repos, tmp_path / "out", on_log=logged.append)
+    section = params.grpo.model_copy(update={"renamed": renamed})
+    figures = train_grpo(params, section, instances, base, repos, tmp_path / "out", on_log=logged.append)
     assert figures["steps"] == 2
     assert [row["step"] for row in logged] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
