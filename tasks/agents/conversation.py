@@ -19,6 +19,8 @@ def messages_of(trajectory: Trajectory, system: str | None = None) -> list[Messa
     ]
     unseen = trajectory.turns[-1] if trajectory.stop in ("max_turns", "max_context") and trajectory.turns else None
     for turn in trajectory.turns:
+        if turn.prompt:
+            messages.append(Message(role="user", content=turn.prompt))
         messages.append(assistant_message(turn))
         if turn is not unseen:
             messages += observation_messages(turn)

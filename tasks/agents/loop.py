@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from tasks.agents.conversation import assistant_message, messages_of, observation_messages, tokens_billed, tokens_context
 from tasks.agents.models.base import Completion, Model, Sampling
@@ -18,14 +19,36 @@ from tasks.agents.parsing import parse_answer, parse_turn
 from tasks.agents.prompts import render_issue, render_notice, render_system
 from tasks.core.config import Agent
 from tasks.core.errors import InfrastructureError, RepositoryError
-from tasks.core.schema import Instance, Observation, ToolCall, Trajectory, Turn
+from tasks.core.schema import Answer, Instance, Observation, ToolCall, Trajectory, Turn
 from tasks.search.gain import History
-from tasks.search.tools import Toolbox, schemas
+from tasks.search.tools import ToolResult, schemas
 
-__all__ = ["OnEvent", "messages_of", "run_episode", "run_episodes", "tokens_billed", "tokens_context"]
+__all__ = [
+    "Instructions", "OnEvent", "Toolset", "begun", "messages_of", "observe", "recorded", "run_episode", "run_episodes",
+    "tokens_billed", "tokens_context",
+]  # fmt: skip
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 T = TypeVar("T")
+
+
+class Toolset(Protocol):
+    """What a model's calls are run by: the three tools over a repository, or those of another system."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run one call. A model's fault is a result with ``error``; only :class:`InfrastructureError` is raised."""
+        ...
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """What a model is told at first, the schemas of its tools, and how its last message is read as an answer."""
+
+    system: str
+    issue: str
+    tools: list[dict[str, Any]]
+    read: Callable[[str], Answer] = parse_answer
+
 
 NOT_RUN_LAST = "not run: that was the last turn, which had to be the answer"
 NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
@@ -33,60 +56,80 @@ NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
 
 async def run_episode(
     instance: Instance,
-    toolbox: Toolbox,
+    toolbox: Toolset,
     model: Model,
     agent: Agent,
     sampling: Sampling,
     *,
     localizer: str,
     guidance: int | None = None,
+    instructions: Instructions | None = None,
     on_event: OnEvent | None = None,
 ) -> Trajectory:
     """Search for what ``instance`` is about until the model answers or a limit is reached.
 
-    A failure of the world (endpoint down, snapshot gone, time-out) gives a trajectory with ``error`` set, which has no
-    score; it is not raised. ``on_event`` is called with ``turn`` (``number``, ``turn``) when a message has come,
-    ``observations`` (the same) when its calls have run, and ``end`` (``trajectory``) last, also on cancellation.
+    ``instructions`` are FuseSearch's unless another system's are given. A failure of the world (endpoint down, snapshot
+    gone, time-out) gives a trajectory with ``error`` set, which has no score; it is not raised. ``on_event`` is called with
+    ``turn`` (``number``, ``turn``) when a message has come, ``observations`` (the same) when its calls have run, and ``end``
+    (``trajectory``) last, also on cancellation.
     """
-    started = time.perf_counter()
     emit = on_event or _ignore
-    trajectory = Trajectory(
-        instance_id=instance.instance_id,
-        repo=instance.repo,
-        base_commit=instance.base_commit,
-        localizer=localizer,
-        model=model.name,
-        mode=agent.mode,
-        system=render_system(agent, guidance),
-        issue=render_issue(agent, instance.problem_statement),
-        guidance=guidance,
-        seed=sampling.seed,
-        stop="error",
-        error="interrupted",
-    )
-    limit = asyncio.timeout(agent.max_seconds)
+    told = instructions or _fusesearch(instance, agent, guidance)
+    trajectory = begun(instance, model, agent, sampling, told, localizer=localizer)
+    trajectory.guidance = guidance
+    search = _search(trajectory, toolbox, model, agent, sampling, told, emit)
+    return await recorded(trajectory, search, agent.max_seconds, emit)
+
+
+def begun(
+    instance: Instance, model: Model, agent: Agent, sampling: Sampling, told: Instructions, *, localizer: str
+) -> Trajectory:
+    """The trajectory of an episode before its first turn; it counts as interrupted until :func:`recorded` says otherwise."""
+    return Trajectory(
+        instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit, localizer=localizer,
+        model=model.name, mode=agent.mode, system=told.system, issue=told.issue, seed=sampling.seed,
+        stop="error", error="interrupted",
+    )  # fmt: skip
+
+
+async def recorded(
+    trajectory: Trajectory, search: Coroutine[Any, Any, None], max_seconds: float | None, emit: OnEvent | None = None
+) -> Trajectory:
+    """Run ``search``, which fills ``trajectory``, to its end or for ``max_seconds``; failures of the world become its error."""
+    started = time.perf_counter()
+    limit = asyncio.timeout(max_seconds)
     try:
         async with limit:
-            await _search(trajectory, toolbox, model, agent, sampling, emit)
+            await search
         trajectory.error = None
     except (InfrastructureError, RepositoryError, OSError) as error:
-        reason = f"the episode took over {agent.max_seconds:g} s" if limit.expired() else " ".join(str(error).split())
+        reason = f"the episode took over {max_seconds:g} s" if max_seconds and limit.expired() else " ".join(str(error).split())
         trajectory.stop, trajectory.error = "error", reason or type(error).__name__
     finally:
         trajectory.seconds = time.perf_counter() - started
-        emit("end", {"trajectory": trajectory})
+        (emit or _ignore)("end", {"trajectory": trajectory})
     return trajectory
 
 
+def _fusesearch(instance: Instance, agent: Agent, guidance: int | None) -> Instructions:
+    tools = schemas() if agent.prompt == "full" else []
+    return Instructions(render_system(agent, guidance), render_issue(agent, instance.problem_statement), tools)
+
+
 async def _search(
-    trajectory: Trajectory, toolbox: Toolbox, model: Model, agent: Agent, sampling: Sampling, emit: OnEvent
+    trajectory: Trajectory,
+    toolbox: Toolset,
+    model: Model,
+    agent: Agent,
+    sampling: Sampling,
+    told: Instructions,
+    emit: OnEvent,
 ) -> None:
     """Fill ``trajectory`` with turns, answer and the reason to stop."""
     messages = messages_of(trajectory)
-    tools = schemas() if agent.prompt == "full" else []
     history = History()
     for number in range(1, agent.max_turns + 1):
-        completion = await model.complete(list(messages), tools, sampling)
+        completion = await model.complete(list(messages), told.tools, sampling)
         if completion.finish_reason == "context":
             trajectory.stop = "max_context"
             return
@@ -95,14 +138,14 @@ async def _search(
         messages.append(assistant_message(turn))
         emit("turn", {"number": number, "turn": turn})
         if not turn.calls:
-            _answer(trajectory, turn)
+            _answer(trajectory, told.read(turn.text))
             return
         full = turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens
         if full or number == agent.max_turns:
             turn.observations = [_refused(call, NOT_RUN_CONTEXT if full else NOT_RUN_LAST) for call in turn.calls]
             trajectory.stop = "max_context" if full else "max_turns"
             return
-        await _observe(turn, toolbox, agent, history)
+        await observe(turn, toolbox, agent, history)
         turn.notice = render_notice(agent, agent.max_turns - number)
         messages += observation_messages(turn)
         emit("observations", {"number": number, "turn": turn})
@@ -117,13 +160,12 @@ def _turn(completion: Completion, number: int) -> Turn:
     return Turn(text=completion.text, calls=calls, usage=completion.usage, tokens=completion.tokens)
 
 
-def _answer(trajectory: Trajectory, turn: Turn) -> None:
-    answer = parse_answer(turn.text)
+def _answer(trajectory: Trajectory, answer: Answer) -> None:
     trajectory.answer = answer if answer.modify or answer.related else None
     trajectory.stop = "answer" if answer.modify else "no_answer"
 
 
-async def _observe(turn: Turn, toolbox: Toolbox, agent: Agent, history: History) -> None:
+async def observe(turn: Turn, toolbox: Toolset, agent: Agent, history: History) -> None:
     """Run the calls of a turn at once; fill its observations with their gain (DESIGN.md section 3)."""
     started = time.perf_counter()
     allowed = 1 if agent.mode == "sequential" else agent.max_calls_per_turn
@@ -139,7 +181,7 @@ async def _observe(turn: Turn, toolbox: Toolbox, agent: Agent, history: History)
     turn.seconds_tools = time.perf_counter() - started
 
 
-async def _run(call: ToolCall, toolbox: Toolbox) -> Observation:
+async def _run(call: ToolCall, toolbox: Toolset) -> Observation:
     if call.error:
         return _refused(call, call.error)
     result = await toolbox.call(call.name, call.arguments)

@@ -101,10 +101,12 @@ class Turn(Record):
 
     There is one observation per call, in the order of the calls; only the last turn of an errored trajectory may lack
     them. ``notice`` is the line about remaining turns that the model was shown below the last observation. A ``slip`` was
-    misspelt on purpose when the trajectory was synthesized: no student is trained to write it.
+    misspelt on purpose when the trajectory was synthesized: no student is trained to write it. ``prompt`` is what a
+    localizer's own step asked before this turn (:mod:`tasks.agents.interview`); the loop asks nothing.
     """
 
     text: str
+    prompt: str = ""
     calls: list[ToolCall] = Field(default_factory=list)
     observations: list[Observation] = Field(default_factory=list)
     notice: str = ""

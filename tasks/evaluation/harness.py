@@ -12,11 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from tasks.agents.loop import run_episode, run_episodes
-from tasks.agents.models.base import Model, Sampling
-from tasks.core.config import Agent, Tools
+from tasks.agents.loop import run_episodes
 from tasks.core.errors import DataError, InfrastructureError, RepositoryError
 from tasks.core.progress import Progress, silent
 from tasks.core.schema import Instance, Score, Trajectory, Truth
@@ -24,21 +21,9 @@ from tasks.core.storage import Journal
 from tasks.evaluation.metrics import Reward, Scope, score_trajectory
 from tasks.localizers.base import Localizer
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
 
 Repositories = Callable[[Instance], Repository]
 """Gives the snapshot of an instance; may take time, and is called in a thread."""
-
-
-@dataclass(frozen=True)
-class ModelArm:
-    """A model in the project's loop, sampled at ``temperature``; what varies between runs is the seed alone."""
-
-    model: Model
-    agent: Agent
-    tools: Tools
-    temperature: float = 0.0
-    name: str = "fusesearch"
 
 
 @dataclass(frozen=True)
@@ -62,7 +47,7 @@ class _Cell:
 
 
 async def evaluate(
-    subject: Localizer | ModelArm,
+    subject: Localizer,
     instances: Iterable[Instance],
     repositories: Repositories,
     *,
@@ -110,14 +95,14 @@ async def _pass(
 
 
 class _Bench:
-    """Runs single episodes; episodes on one snapshot share its repository and toolbox."""
+    """Runs single episodes; episodes on one snapshot share its repository."""
 
-    def __init__(self, subject: Localizer | ModelArm, repositories: Repositories, seed: int, concurrency: int) -> None:
+    def __init__(self, subject: Localizer, repositories: Repositories, seed: int, concurrency: int) -> None:
         self.subject = subject
         self.concurrency = concurrency
         self.seed = seed
         self._repositories = repositories
-        self._shared: OrderedDict[tuple[str, str], asyncio.Future[Any]] = OrderedDict()
+        self._shared: OrderedDict[tuple[str, str], asyncio.Future[Repository]] = OrderedDict()
 
     async def run(self, cell: _Cell) -> tuple[_Cell, Trajectory]:
         try:
@@ -128,21 +113,15 @@ class _Bench:
         return cell, trajectory.model_copy(update={"turns": bare})
 
     async def _episode(self, cell: _Cell) -> Trajectory:
-        subject, place = self.subject, await self._place(cell.instance)
-        if not isinstance(subject, ModelArm):
-            return await subject.localize(cell.instance, place)
-        sampling = Sampling(
-            temperature=subject.temperature,
-            max_new_tokens=subject.agent.max_new_tokens,
-            seed=zlib.crc32(f"{self.seed}/{cell.key}".encode()) >> 1,
-        )
-        return await run_episode(cell.instance, place, subject.model, subject.agent, sampling, localizer=subject.name)
+        repository = await self._place(cell.instance)
+        seed = zlib.crc32(f"{self.seed}/{cell.key}".encode()) >> 1
+        return await self.subject.localize(cell.instance, repository, seed)
 
-    async def _place(self, instance: Instance) -> Any:
-        """Repository (localizer) or toolbox (model) of the instance's snapshot, made once while it is in use."""
+    async def _place(self, instance: Instance) -> Repository:
+        """The instance's snapshot, made once while it is in use, so that episodes on it share what its tools remember."""
         key = (instance.repo, instance.base_commit)
         if key not in self._shared:
-            self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._open, instance))
+            self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._repositories, instance))
             while len(self._shared) > 2 * self.concurrency:
                 self._shared.popitem(last=False)
         self._shared.move_to_end(key)
@@ -152,10 +131,6 @@ class _Bench:
         except (InfrastructureError, RepositoryError, OSError):
             self._shared.pop(key, None)  # so that the second try opens it anew
             raise
-
-    def _open(self, instance: Instance) -> Repository | Toolbox:
-        repository = self._repositories(instance)
-        return Toolbox(repository, self.subject.tools) if isinstance(self.subject, ModelArm) else repository
 
     def _errored(self, instance: Instance, error: Exception) -> Trajectory:
         return Trajectory(

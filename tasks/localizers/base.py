@@ -13,6 +13,9 @@ class Localizer(Protocol):
 
     name: str
 
-    async def localize(self, instance: Instance, repository: Repository) -> Trajectory:
-        """One episode. Infrastructure failures are in ``Trajectory.error``, never raised and never an empty answer."""
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One episode. Infrastructure failures are in ``Trajectory.error``, never raised and never an empty answer.
+
+        ``seed`` is all in which two runs on one instance differ.
+        """
         ...

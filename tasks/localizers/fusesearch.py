@@ -36,14 +36,14 @@ class FuseSearchLocalizer:
         self.guidance = guidance
         self.on_event = on_event
 
-    async def localize(self, instance: Instance, repository: Repository) -> Trajectory:
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode; see :func:`tasks.agents.loop.run_episode` for how failures are told."""
         return await run_episode(
             instance,
             Toolbox(repository, self.tools),
             self.model,
             self.agent,
-            self.sampling,
+            self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed}),
             localizer=self.name,
             guidance=self.guidance,
             on_event=self.on_event,

@@ -100,15 +100,17 @@ def _evaluate_arm(arm: str, params: Params, instances: list[Instance], scratch: 
 
 def _subject(arm: str, params: Params) -> Any:
     """The lexical localizer, or the arm's model in the loop. Both have a ``model``."""
-    from tasks.evaluation.harness import ModelArm
     from tasks.localizers.lexical import LexicalLocalizer
 
     if arm == LEXICAL:
         return LexicalLocalizer(params.agent, params.tools)
+    from tasks.agents.models.base import Sampling
     from tasks.agents.models.transformers import TransformersModel
+    from tasks.localizers.fusesearch import FuseSearchLocalizer
 
     model = TransformersModel.load(checkpoints(params)[arm], dtype=params.model.dtype)
-    return ModelArm(model, params.agent, params.tools, params.evaluate.temperature)
+    sampling = Sampling(temperature=params.evaluate.temperature, max_new_tokens=params.agent.max_new_tokens)
+    return FuseSearchLocalizer(model, params.agent, params.tools, sampling=sampling)
 
 
 def _share(progress: Progress, place: int, arms: int) -> Progress:

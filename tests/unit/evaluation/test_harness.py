@@ -9,7 +9,8 @@ from tasks.agents.parsing import format_calls
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import DataError, ModelUnavailable, RepositoryError
 from tasks.core.schema import Answer, Instance, Location, Tokens, Trajectory, Truth
-from tasks.evaluation.harness import ModelArm, evaluate
+from tasks.evaluation.harness import evaluate
+from tasks.localizers.fusesearch import FuseSearchLocalizer
 from tasks.search.repository import Repository
 from tasks.training.rewards import make_reward
 
@@ -44,7 +45,7 @@ def bench(tree, tmp_path):
 
 
 def arm(model):
-    return ModelArm(model, Agent(), Tools())
+    return FuseSearchLocalizer(model, Agent(), Tools())
 
 
 class Flaky:
@@ -135,7 +136,7 @@ class Guess:
 
     name = "guess"
 
-    async def localize(self, instance, repository):
+    async def localize(self, instance, repository, seed=None):
         answer = Answer(modify=[Location(path=path) for path in repository.files()])
         return Trajectory(instance_id=instance.instance_id, localizer=self.name, system="", issue="", answer=answer)
 

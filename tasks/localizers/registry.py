@@ -1,0 +1,73 @@
+"""Every localizer by its name, made from the same few things; the imports of one cost nothing while another is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tasks.agents.loop import OnEvent
+from tasks.agents.models.base import Model, Sampling
+from tasks.core.config import Agent, Tools
+from tasks.core.errors import ConfigError
+from tasks.localizers.base import Localizer
+
+
+@dataclass(frozen=True)
+class Equipment:
+    """What a localizer may need. ``model`` is None for those that use none; ``sampling`` holds temperature and length."""
+
+    model: Model | None = None
+    agent: Agent = field(default_factory=Agent)
+    tools: Tools = field(default_factory=Tools)
+    sampling: Sampling | None = None
+    on_event: OnEvent | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A localizer's maker, what makes it itself in one line, and whether it asks a model."""
+
+    make: Callable[[Equipment], Localizer]
+    says: str
+    asks_model: bool = True
+
+
+def make_localizer(name: str, equipment: Equipment) -> Localizer:
+    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, and where it needs a model and has none."""
+    if name not in LOCALIZERS:
+        raise ConfigError(f"localizer {name!r} is unknown: use one of {', '.join(LOCALIZERS)}")
+    return LOCALIZERS[name].make(equipment)
+
+
+def _asked(equipment: Equipment) -> Model:
+    if equipment.model is None:
+        raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
+    return equipment.model
+
+
+def _fusesearch(equipment: Equipment) -> Localizer:
+    from tasks.localizers.fusesearch import FuseSearchLocalizer
+
+    name = "fusesearch" if equipment.agent.mode == "parallel" else "fusesearch-sequential"
+    return FuseSearchLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools,
+        sampling=equipment.sampling, name=name, on_event=equipment.on_event,
+    )  # fmt: skip
+
+
+def _sequential(equipment: Equipment) -> Localizer:
+    agent = equipment.agent.model_copy(update={"mode": "sequential"})
+    return _fusesearch(Equipment(equipment.model, agent, equipment.tools, equipment.sampling, equipment.on_event))
+
+
+def _lexical(equipment: Equipment) -> Localizer:
+    from tasks.localizers.lexical import LexicalLocalizer
+
+    return LexicalLocalizer(equipment.agent, equipment.tools, on_event=equipment.on_event)
+
+
+LOCALIZERS: dict[str, Entry] = {
+    "fusesearch": Entry(_fusesearch, "three tools, several calls per turn at once (FuseSearch section 3.1)"),
+    "fusesearch-sequential": Entry(_sequential, "the same with one call per turn (FuseSearch table 3)"),
+    "lexical": Entry(_lexical, "no model: clues of the issue, searched and ranked; the scripted teacher", asks_model=False),
+}
