@@ -32,8 +32,8 @@ MAX_CHARS = 2_000_000
 
 PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 
-# Python before 3.11.8 and 3.12.1 miscounts its depth when two threads build syntax trees at once (SystemError, CPython issue
-# 106905), and catch_warnings changes what all threads see.
+# Python 3.11 and 3.12 count the depth of the tree they build per interpreter: two threads at once miscount and fail with a
+# SystemError (CPython issue 106905). And catch_warnings changes what all threads see.
 _PARSING = threading.Lock()
 
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
