@@ -296,10 +296,8 @@ async def test_methods_of_a_class_are_listed_with_their_lines(repository):
     assert tools.neighbours() == (["shop/prices.py::price_of"], [])
 
 
-PIECES = st.sampled_from(
-    ["get_code_of_class(", "get_code_of_file_function(", "exit", "(", ")", "'shop/basket.py'", ",", "'Basket'"]
-    + ["```", "\n", "True", "shop/prices.py", "function: ", "<tool_call>", "::"]
-)
+NAMES = ["get_code_of_class(", "get_code_of_file_function(", "exit", "'shop/basket.py'", "'Basket'", "shop/prices.py"]
+PIECES = st.sampled_from([*NAMES, "(", ")", ",", "```", "\n", "True", "function: ", "<tool_call>", "::"])
 TEXTS = st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join)
 
 

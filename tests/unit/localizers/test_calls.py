@@ -95,6 +95,19 @@ def test_names_are_followed_through_packages_that_pass_them_on(outlines):
     assert graph.callees("src/pkg/deep/inner.py::dig") == ["src/pkg/tools.py::helper", "src/pkg/core.py::Plain"]
 
 
+def test_a_folder_without_init_belongs_to_the_package_above_it(tmp_path):
+    files = {
+        "src/pkg/__init__.py": "",
+        "src/pkg/bare/base.py": "class App:\n    def find(self):\n        pass\n",
+        "src/pkg/app.py": "from .bare.base import App\nclass Flask(App):\n    def run(self):\n        self.find()\n",
+    }
+    outlines = made(tmp_path, files)
+    assert outlines.dotted("src/pkg/bare/base.py") == "pkg.bare.base"
+    assert outlines.dotted("src/pkg/__init__.py") == "pkg"
+    assert outlines.dotted("setup.py") == "setup"
+    assert CallGraph(outlines).callees("src/pkg/app.py::Flask.run") == ["src/pkg/bare/base.py::App.find"]
+
+
 def test_callers_are_known_of_opened_modules_alone(outlines):
     graph = CallGraph(outlines)
     graph.open("src/pkg/tools.py")

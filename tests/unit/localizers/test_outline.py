@@ -62,6 +62,23 @@ def test_calls_are_dotted_names_and_those_of_nested_functions_count_for_the_oute
     assert calls["run"] == (("Shape",), ("factory",))
 
 
+def test_methods_of_variables_are_those_of_the_class_they_are_made_of():
+    source = """\
+shop = stores.Shop()
+def f(a, b: "Basket", c: Card | None = None, d: list = ()):
+    with open_it() as e, Session() as s:
+        s.get()
+    x = Order(a)
+    x.pay(), b.add(), c.show(), shop.close(), a.unknown(), x.items.clear()
+    self = Other()
+    self.run()
+"""
+    assert outline("a.py", source).calls["f"] == (
+        ("open_it",), ("Session",), ("Session", "get"), ("Order",), ("Order", "pay"), ("Basket", "add"), ("Card", "show"),
+        ("stores", "Shop", "close"), ("a", "unknown"), ("x", "items", "clear"), ("Other",), ("Other", "run"),
+    )  # fmt: skip
+
+
 def test_imports_are_told_by_the_name_they_bind():
     imports = outline("pkg/shape.py", SOURCE).imports
     assert Import("os", "", "os") in imports
