@@ -185,6 +185,15 @@ async def test_a_useless_call_is_told_what_was_wrong_and_asks_nobody_to_prune(re
     assert trajectory.stop == "answer"
 
 
+async def test_a_class_or_method_is_shown_where_a_function_was_asked_for(repository):
+    outlines = outlines_of(repository)
+    tools = SearchTools(outlines, CallGraph(outlines), sorted(FILES), 4000)
+    whole = await tools.call("get_code_of_file_function", {"file_name": "shop/basket.py", "func_name": "Basket"})
+    assert whole.output.startswith("shop/basket.py, lines 5-10\nclass Basket:")
+    method = await tools.call("get_code_of_file_function", {"file_name": "shop/basket.py", "func_name": "fee"})
+    assert method.entities == ["shop/basket.py:9", "shop/basket.py:10"]
+
+
 async def test_a_call_that_was_made_before_earns_nothing(repository):
     call = "get_code_of_file_function('shop/prices.py', 'price_of')"
     model, _ = scripted(call=[call, call.replace("'", '"')])
