@@ -257,3 +257,17 @@ async def test_the_sensible_policy_finds_what_the_issue_names(repository, name):
     trajectory = await make_localizer(name, Equipment(ScriptedModel(reply))).localize(instance, repository)
     assert set(trajectory.answer.functions[:2]) == {"shop/basket.py::apply_discount", "shop/basket.py::Basket.total"}
     assert len(trajectory.turns) == (4 if name.endswith("folders") else 3)
+
+
+async def test_the_nonsense_policy_comes_to_an_end_and_reaches_every_question(repository):
+    asked = set()
+
+    def reply(messages):
+        asked.add(question(messages[-1].content))
+        return policy.nonsense({"messages": [message.model_dump() for message in messages]})["content"] or ""
+
+    for number in range(8):
+        instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=f"{ISSUE} {number}")
+        trajectory = await make_localizer("agentless-folders", Equipment(ScriptedModel(reply))).localize(instance, repository)
+        assert trajectory.error is None
+    assert asked == {"folders", "files", "elements", "edits"}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from experiments.localizers.policies.parts import chance, said, texts
 from experiments.localizers.policies.parts import nonsense as any_nonsense
-from experiments.localizers.policies.parts import said, texts
 from experiments.localizers.policies.reading import Interest, section, tree_paths
 
 _FILE = re.compile(r"^### (\S+) ###$", re.MULTILINE)
@@ -31,7 +31,13 @@ def sensible(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def nonsense(request: dict[str, Any]) -> dict[str, Any]:
-    """Nonsense of every kind; no tools are offered, so it is text."""
+    """Nonsense of every kind, besides files that are there, so that the later questions are reached."""
+    draw, prompt = chance(request), texts(request, "user")[-1]
+    if "### Repository tree ###" in prompt and draw.random() < 0.7:
+        paths = list(tree_paths(section(prompt, "Repository tree", "Your answer")))
+        return said(_fenced(draw.choices([*paths, "no/such/file.py", "../x.py", "a/"], k=7)))
+    if draw.random() < 0.4:
+        return said(_places(draw.choices([*_entities(prompt), "no/such/file.py::f", "a.py::class A.b.c", "::", "x::()"], k=9)))
     return any_nonsense(request)
 
 
