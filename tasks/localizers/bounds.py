@@ -9,7 +9,7 @@ from tasks.core.config import Agent
 from tasks.core.errors import DataError
 from tasks.core.file_kinds import is_code
 from tasks.core.schema import Answer, Instance, Trajectory
-from tasks.localizers.direct import ANSWERS, answered, as_answer, readable_source
+from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
 from tasks.localizers.structure import function_spans
 from tasks.search.repository import Repository
 
@@ -41,7 +41,7 @@ class RandomLocalizer:
 
     name = "random"
 
-    def __init__(self, agent: Agent, *, files: int = ANSWERS, functions: int = ANSWERS, on_event: OnEvent | None = None) -> None:
+    def __init__(self, agent: Agent, *, files: int = FILES, functions: int = FUNCTIONS, on_event: OnEvent | None = None) -> None:
         self.agent = agent
         self.files = files
         self.functions = functions

@@ -13,8 +13,8 @@ from tasks.core.errors import OutsideRootError, ToolError
 from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn
 from tasks.search.repository import Repository
 
-ANSWERS = 5
-"""Files, and functions in them, that a ranking without a model answers: as far as Recall@5 and nDCG@5 look."""
+FILES, FUNCTIONS = 5, 10
+"""What a ranking without a model answers: as far as the protocols look (Recall@5 and nDCG@5; Acc@10 of functions)."""
 
 
 async def answered(

@@ -6,7 +6,7 @@ from tasks.agents.loop import OnEvent
 from tasks.core.config import Agent
 from tasks.core.schema import Answer, Instance, Trajectory
 from tasks.localizers.bm25.index import Index
-from tasks.localizers.direct import ANSWERS, answered, as_answer
+from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer
 from tasks.localizers.per_snapshot import PerSnapshot
 from tasks.search.repository import Repository
 
@@ -20,7 +20,7 @@ class Bm25Localizer:
 
     name = "bm25"
 
-    def __init__(self, agent: Agent, *, files: int = ANSWERS, functions: int = ANSWERS, on_event: OnEvent | None = None) -> None:
+    def __init__(self, agent: Agent, *, files: int = FILES, functions: int = FUNCTIONS, on_event: OnEvent | None = None) -> None:
         self.agent = agent
         self.files = files
         self.functions = functions
