@@ -87,6 +87,32 @@ def _cosil(equipment: Equipment) -> Localizer:
     )
 
 
+def _reposearcher(equipment: Equipment) -> Localizer:
+    from tasks.localizers.reposearcher import RepoSearcherLocalizer
+
+    return RepoSearcherLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
+def _bm25(equipment: Equipment) -> Localizer:
+    from tasks.localizers.bm25 import Bm25Localizer
+
+    return Bm25Localizer(equipment.agent, on_event=equipment.on_event)
+
+
+def _oracle(equipment: Equipment) -> Localizer:
+    from tasks.localizers.bounds import OracleLocalizer
+
+    return OracleLocalizer(equipment.agent, on_event=equipment.on_event)
+
+
+def _random(equipment: Equipment) -> Localizer:
+    from tasks.localizers.bounds import RandomLocalizer
+
+    return RandomLocalizer(equipment.agent, on_event=equipment.on_event)
+
+
 LOCALIZERS: dict[str, Entry] = {
     "fusesearch": Entry(_fusesearch, "three tools, several calls per turn at once (FuseSearch section 3.1)"),
     "fusesearch-sequential": Entry(_sequential, "the same with one call per turn (FuseSearch table 3)"),
@@ -98,4 +124,8 @@ LOCALIZERS: dict[str, Entry] = {
     "cosil": Entry(
         _cosil, "files from the tree and their imports, then functions along the call graph, pruned (CoSIL section 3)"
     ),
+    "reposearcher": Entry(_reposearcher, "six tools that look up definitions by file and name, ranked functions (ToolTrain 3.1)"),
+    "bm25": Entry(_bm25, "no model: words of the issue against those of every file and function", asks_model=False),
+    "oracle": Entry(_oracle, "no model: the truth of the instance, the upper bound", asks_model=False),
+    "random": Entry(_random, "no model: files and functions drawn by chance, the lower bound", asks_model=False),
 }

@@ -24,10 +24,10 @@ def policy_named(name: str, style: str) -> Policy:
         raise ConfigError(f"policy {name}:{style} is unknown: use NAME:{' or NAME:'.join(STYLES)}")
     try:
         return getattr(import_module(f"{__package__}.{module}"), style)
-    except (ModuleNotFoundError, AttributeError):
-        raise ConfigError(
-            f"nothing stands in for a model of {name!r}: write experiments/localizers/policies/{module}.py"
-        ) from None
+    except ModuleNotFoundError as error:
+        if error.name != f"{__package__}.{module}":
+            raise
+        raise ConfigError(f"nothing stands in for a model of {name!r}: write policies/{module}.py") from None
 
 
 def by_model(request: dict[str, Any]) -> dict[str, Any]:

@@ -129,7 +129,7 @@ def _unknown(draw: random.Random, tools: list[str]) -> dict[str, Any]:
 
 
 def _wrong(draw: random.Random, tools: list[str]) -> dict[str, Any]:
-    value = draw.choice([None, -1, 1e300, [], {"a": {"b": []}}, "", "\x00", "(" * 500, "nothing_is_called_this"])
+    value: Any = draw.choice([None, -1, 1e300, [], {"a": {"b": []}}, "", "\x00", "(" * 500, "nothing_is_called_this"])
     keys = ["path", "pattern", "file", "file_name", "class_name", "function_name", "query", "x"]
     return called((draw.choice(tools), dict.fromkeys(draw.sample(keys, 4), value)))
 
