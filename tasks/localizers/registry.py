@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tasks.agents.loop import OnEvent
-from tasks.agents.models.base import Model, Sampling
-from tasks.core.config import Agent, Tools
 from tasks.core.errors import ConfigError
-from tasks.localizers.base import Localizer
+
+if TYPE_CHECKING:
+    from tasks.agents.loop import OnEvent
+    from tasks.agents.models.base import Model, Sampling
+    from tasks.core.config import Agent, Tools
+    from tasks.localizers.base import Localizer
+
+
+def _agent() -> Agent:
+    from tasks.core.config import Agent
+
+    return Agent()
+
+
+def _tools() -> Tools:
+    from tasks.core.config import Tools
+
+    return Tools()
 
 
 @dataclass(frozen=True)
@@ -17,8 +32,8 @@ class Equipment:
     """What a localizer may need. ``model`` is None for those that use none; ``sampling`` holds temperature and length."""
 
     model: Model | None = None
-    agent: Agent = field(default_factory=Agent)
-    tools: Tools = field(default_factory=Tools)
+    agent: Agent = field(default_factory=_agent)
+    tools: Tools = field(default_factory=_tools)
     sampling: Sampling | None = None
     on_event: OnEvent | None = None
 
