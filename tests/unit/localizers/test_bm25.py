@@ -22,7 +22,7 @@ from tasks.search.repository import Repository
 
 FILES = {
     "shop/till.py": "class Till:\n    def open_drawer(self):\n        return self.coins\n\n    def close(self):\n        pass\n",
-    "shop/mail.py": "def send_receipt(customer):\n    return render(customer)\n\n\ndef render(customer):\n    return customer.name\n",
+    "shop/mail.py": "def send_receipt(customer):\n    return render(customer)\n\n\ndef render(customer):\n    return 1\n",
     "web/cart.js": "function addItem(cart, item) {\n  cart.push(item)\n}\n",
     "tests/test_mail.py": "def test_send_receipt():\n    send_receipt(send_receipt)\n",
     "README.md": "send_receipt\n",
