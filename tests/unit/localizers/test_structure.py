@@ -1,7 +1,11 @@
 """Function spans: what is a function, what it is called and which lines it has."""
 
 import ast
+import gc
 import textwrap
+import time
+import typing
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -200,3 +204,22 @@ def test_any_text_gives_ordered_disjoint_spans_within_it(source):
         assert all(span.start <= span.end <= source.count("\n") + 1 for span in found)
         if parse(source) is None:
             assert lines == sorted(lines)
+
+
+def test_threads_can_parse_at_the_same_time():
+    source = Path(typing.__file__).read_text(encoding="utf-8")
+    threshold = gc.get_threshold()
+
+    def switch(phase, info):
+        time.sleep(0)
+
+    gc.callbacks.append(switch)  # the collector lets other threads run in the midst of a tree, as finalizers do
+    gc.set_threshold(100)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            results = list(pool.map(function_spans, [source] * 8))
+    finally:
+        gc.set_threshold(*threshold)
+        gc.callbacks.remove(switch)
+    assert results[0]
+    assert all(result == results[0] for result in results)
