@@ -66,8 +66,17 @@ def _lexical(equipment: Equipment) -> Localizer:
     return LexicalLocalizer(equipment.agent, equipment.tools, on_event=equipment.on_event)
 
 
+def _locagent(equipment: Equipment) -> Localizer:
+    from tasks.localizers.locagent import LocAgentLocalizer
+
+    return LocAgentLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
 LOCALIZERS: dict[str, Entry] = {
     "fusesearch": Entry(_fusesearch, "three tools, several calls per turn at once (FuseSearch section 3.1)"),
     "fusesearch-sequential": Entry(_sequential, "the same with one call per turn (FuseSearch table 3)"),
     "lexical": Entry(_lexical, "no model: clues of the issue, searched and ranked; the scripted teacher", asks_model=False),
+    "locagent": Entry(_locagent, "a graph of the code, walked by three tools (Chen et al., 2025)"),
 }
