@@ -74,9 +74,18 @@ def _locagent(equipment: Equipment) -> Localizer:
     )
 
 
+def _orcaloca(equipment: Equipment) -> Localizer:
+    from tasks.localizers.orcaloca import OrcaLocaLocalizer
+
+    return OrcaLocaLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
 LOCALIZERS: dict[str, Entry] = {
     "fusesearch": Entry(_fusesearch, "three tools, several calls per turn at once (FuseSearch section 3.1)"),
     "fusesearch-sequential": Entry(_sequential, "the same with one call per turn (FuseSearch table 3)"),
     "lexical": Entry(_lexical, "no model: clues of the issue, searched and ranked; the scripted teacher", asks_model=False),
     "locagent": Entry(_locagent, "a graph of the code, walked by three tools (Chen et al., 2025)"),
+    "orcaloca": Entry(_orcaloca, "searches scheduled by priority and scored by the model (Yu et al., 2025)"),
 }

@@ -13,7 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping
 import networkx as nx
 
 from tasks.localizers.graph.code_graph import (
-    CONTAINS, DIRECTORY, FILE, IMPORTS, INHERITS, INVOKES, ROOT, CodeGraph, last_name,
+    CONTAINS,
+    DIRECTORY,
+    FILE,
+    IMPORTS,
+    INHERITS,
+    INVOKES,
+    ROOT,
+    CodeGraph,
+    last_name,
 )  # fmt: skip
 from tasks.localizers.graph.facts import CLASS, FUNCTION, INIT, Definition, FileFacts, Import
 

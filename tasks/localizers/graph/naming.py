@@ -41,6 +41,8 @@ class Namer:
         A last name alone will do where only one function has it.
         """
         name = ".".join(filter(None, name.strip().strip("`").partition("(")[0].replace("::", ".").split(".")))
+        if not name:
+            return None
         spans = {span.name: span for span in self._functions(path)}
         for full in filter(None, (f"{holder}.{name}" if holder else "", name)):
             parts = full.split(".")[:_MAX_PARTS]
@@ -48,7 +50,7 @@ class Namer:
                 span = spans.get(".".join(parts[:count]))
                 if span is not None:
                     return _location(path, span)
-        same = [span for span in spans.values() if name and span.name.endswith(f".{name}")]
+        same = [span for span in spans.values() if span.name.endswith(f".{name}")]
         return _location(path, same[0]) if len(same) == 1 else None
 
     def at(self, path: str, line: int) -> Location | None:

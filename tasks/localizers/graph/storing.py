@@ -36,7 +36,7 @@ VERSION = 1
 MAX_FILES = 50_000
 MAX_CACHE_BYTES = 1 << 30
 MAX_JSON_BYTES = 1 << 29
-MAX_NODES = 400_000
+MAX_NODES = 200_000
 """Files of a snapshot that are read; bytes of all kept facts and of one, unpacked; nodes of all graphs kept in memory."""
 
 
@@ -131,9 +131,8 @@ def _definition(row: Any) -> Definition:
     kind, name, start, header, end, calls, bases, imports = row
     if kind not in (CLASS, FUNCTION):
         raise ValueError(f"{kind} is no kind of definition")
-    lines = (int(start), int(header), int(end))
-    names = (tuple(map(_text, part)) for part in (calls, bases))
-    return Definition(kind, _text(name), *lines, *names, tuple(map(_import, imports)))
+    used = [tuple(map(_text, part)) for part in (calls, bases)]
+    return Definition(kind, _text(name), int(start), int(header), int(end), used[0], used[1], tuple(map(_import, imports)))
 
 
 def _import(row: Any) -> Import:

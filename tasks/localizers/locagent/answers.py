@@ -18,7 +18,8 @@ MAX_LINES_NAMED = 50
 _FENCE = re.compile(r"^[ \t]*`{3}", re.MULTILINE)
 _KEY = re.compile(r"(class|function|method|lines?)s?\s*:\s*(.*)", re.IGNORECASE)
 _BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
-_NUMBERS = re.compile(r"(\d{1,7})(?:\s*-\s*(\d{1,7}))?")
+_NUMBERS = re.compile(r"([0-9]{1,7})(?:\s*-\s*([0-9]{1,7}))?")
+_NUMBER = re.compile(r"[0-9]{1,7}")
 _PATH = re.compile(r"[\w./+-]*\w\.\w{1,8}(?=$|::?|\s|`|,)")
 
 
@@ -70,8 +71,5 @@ def _entry(key: str, value: str, path: str, holder: str, namer: Namer) -> tuple[
 def _named(path: str, rest: str, namer: Namer) -> list[Location]:
     """A file, and the function behind ``::`` or a colon."""
     name = (rest.lstrip(":").split() or [""])[0].strip("`,") if rest.startswith(":") else ""
-    if name.isdigit():
-        location = namer.at(path, int(name[:7]))
-    else:
-        location = namer.function(path, name) if name else None
-    return [location or Location(path=path)]
+    found = namer.at(path, int(name)) if _NUMBER.fullmatch(name) else namer.function(path, name)
+    return [found or Location(path=path)]
