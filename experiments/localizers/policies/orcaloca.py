@@ -39,7 +39,7 @@ def sensible(request: dict[str, Any]) -> dict[str, Any]:
 def nonsense(request: dict[str, Any]) -> dict[str, Any]:
     """What any broken model writes, or objects of the right form with useless content."""
     draw = chance(request)
-    useless = draw.choice([None, [], {}, [None], [[]], [{"action": "search_class"}], [{"file_path": "../x"}], "x", 1e308])
+    useless: Any = draw.choice([None, [], {}, [None], [[]], [{"action": "search_class"}], [{"file_path": "../x"}], "x", 1e308])
     keys = ("scores", "code_info_list", "bug_locations", "potential_bug_locations", "new_search_actions", "observation_feedback")
     known = {"action": "search_callable", "action_input": {"query_name": draw.choice(["x", "get", "__init__", "../", ""])}}
     objects = [dict.fromkeys(keys, useless), {"new_search_actions": [known] * 30}, {"scores": [100] * 60}]

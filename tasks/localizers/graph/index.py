@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from tasks.core.errors import RepositoryError
 from tasks.localizers.graph.code_graph import CLASS, FILE, FUNCTION, CodeGraph, is_test, last_name
@@ -22,16 +21,15 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class EntityIndex:
-    """Names and words of one snapshot. What BM25 needs is made when it is first asked; threads may share one index."""
+    """Names and words of one graph. What BM25 needs is made when it is first asked; threads may share one index."""
 
-    def __init__(self, repository: Repository, graph: CodeGraph) -> None:
-        self._repository = repository
+    def __init__(self, graph: CodeGraph) -> None:
+        self.graph = graph
         self._nodes = [node for node in graph.nodes(FILE, CLASS, FUNCTION) if not is_test(node)]
-        self._graph = graph
         self._names = _by_name(self._nodes, str)
         self._lower_names = _by_name(self._nodes, str.lower)
-        self._ids = _Words(lambda: (list(_words(node)) for node in self._nodes))
-        self._code = _Words(self._documents)
+        self._ids = _Words()
+        self._code = _Words()
 
     def named(self, name: str) -> list[str]:
         """Nodes whose last name, or whose file name with or without ``.py``, this is; capitals count unless none has them."""
@@ -39,41 +37,43 @@ class EntityIndex:
 
     def with_words_in_id(self, query: str, most: int) -> list[str]:
         """The nodes whose ids fit best."""
-        return [self._nodes[index] for index in self._ids.best(query, most)]
+        return [self._nodes[index] for index in self._ids.best(query, most, self._spelt)]
 
-    def with_words_in_code(self, query: str, most: int) -> list[str]:
+    def with_words_in_code(self, query: str, most: int, repository: Repository) -> list[str]:
         """The nodes whose own code fits best: that outside the definitions they contain."""
-        return [self._nodes[index] for index in self._code.best(query, most)]
+        return [self._nodes[index] for index in self._code.best(query, most, lambda: self._documents(repository))]
 
-    def _documents(self) -> Iterator[list[str]]:
+    def _spelt(self) -> Iterator[list[str]]:
+        return (list(_words(node)) for node in self._nodes)
+
+    def _documents(self, repository: Repository) -> Iterator[list[str]]:
         """Words of each node's own code, in the order of the nodes, which keep files together."""
         path, source = "", [""]
         for node in self._nodes:
             if node.partition("::")[0] != path:
                 path = node.partition("::")[0]
-                source = _read(self._repository, path)
+                source = _read(repository, path)
             yield list(_words("\n".join(self._own(node, source))[:MAX_DOCUMENT_CHARS]))
 
     def _own(self, node: str, source: list[str]) -> Iterator[str]:
-        start, end = self._graph.lines(node)
-        for member in sorted(self._graph.members(node), key=self._graph.lines):
-            first, last = self._graph.lines(member)
+        start, end = self.graph.lines(node)
+        for member in sorted(self.graph.members(node), key=self.graph.lines):
+            first, last = self.graph.lines(member)
             yield from source[start - 1 : first - 1]
             start = max(start, last + 1)
         yield from source[start - 1 : end]
 
 
 class _Words:
-    """BM25 over documents given as lists of words."""
+    """BM25 over documents given as lists of words, which are asked for once."""
 
-    def __init__(self, documents: Callable[[], Iterable[list[str]]]) -> None:
-        self._documents = documents
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._index: Any = None
 
-    def best(self, query: str, most: int) -> list[int]:
+    def best(self, query: str, most: int, documents: Callable[[], Iterable[list[str]]]) -> list[int]:
         """Numbers of the documents that fit best, and share a word with the query."""
-        index = self._made()
+        index = self._made(documents)
         words = [word for word in dict.fromkeys(_words(query)) if index and word in index.vocab_dict]
         if not words:
             return []
@@ -81,20 +81,11 @@ class _Words:
         ranked = sorted(scores.nonzero()[0].tolist(), key=lambda number: (-scores[number], number))
         return ranked[:most]
 
-    def _made(self) -> Any:
+    def _made(self, documents: Callable[[], Iterable[list[str]]]) -> Any:
         with self._lock:
             if self._index is None:
-                self._index = _bm25(list(self._documents())) or False
+                self._index = _bm25(list(documents())) or False
             return self._index
-
-
-def index_of(repository: Repository, graph: CodeGraph) -> EntityIndex:
-    """The index of a graph, one for all who use it."""
-    with _LOCK:
-        index = _INDEXES.get(graph)
-        if index is None:
-            index = _INDEXES[graph] = EntityIndex(repository, graph)
-        return index
 
 
 def _bm25(documents: list[list[str]]) -> Any:
@@ -133,7 +124,3 @@ def _read(repository: Repository, path: str) -> list[str]:
         return repository.read_text(path).split("\n")
     except RepositoryError:
         return []
-
-
-_INDEXES: WeakKeyDictionary[CodeGraph, EntityIndex] = WeakKeyDictionary()
-_LOCK = threading.Lock()

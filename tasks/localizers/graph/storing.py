@@ -7,42 +7,44 @@ written is made anew. The graph is linked from it in a fraction of the time.
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import hashlib
 import json
 import os
 import sys
-import threading
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary, ref
 
 from tasks.core.errors import RepositoryError
 from tasks.core.layout import GRAPHS
 from tasks.core.storage import replacing
 from tasks.localizers.graph.code_graph import CodeGraph
 from tasks.localizers.graph.facts import CLASS, FUNCTION, Definition, FileFacts, Import, facts_of
+from tasks.localizers.graph.index import EntityIndex
 from tasks.localizers.graph.linking import link
+from tasks.localizers.per_snapshot import PerSnapshot
 from tasks.search.repository import Repository
 
 VERSION = 1
 MAX_FILES = 50_000
 MAX_CACHE_BYTES = 1 << 30
 MAX_JSON_BYTES = 1 << 29
-MAX_NODES = 200_000
-"""Files of a snapshot that are read; bytes of all kept facts and of one, unpacked; nodes of all graphs kept in memory."""
+MEMORY_BYTES = 1 << 30
+"""Files of a snapshot that are read; bytes of all kept facts and of one, unpacked; bytes of graphs in memory, roughly."""
 
 
 async def graph_of(repository: Repository, cache: Path = GRAPHS) -> CodeGraph:
     """The graph of a snapshot. Raises :class:`RepositoryError` when it cannot be read."""
-    return await asyncio.wrap_future(_GRAPHS.get(repository, cache))
+    return (await index_of(repository, cache)).graph
+
+
+async def index_of(repository: Repository, cache: Path = GRAPHS) -> EntityIndex:
+    """The graph of a snapshot with what finds its nodes; as :func:`graph_of`."""
+    return await _shared(cache).of(repository)
 
 
 def build_graph(repository: Repository) -> CodeGraph:
@@ -145,50 +147,11 @@ def _text(value: Any) -> str:
     return value
 
 
-class _Shared:
-    """Graphs of the snapshots in use, each made by one thread however many ask; the least recently asked for go first."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._futures: WeakKeyDictionary[Repository, Future[CodeGraph]] = WeakKeyDictionary()
-        self._sizes: OrderedDict[ref[Repository], int] = OrderedDict()
-
-    def get(self, repository: Repository, cache: Path) -> Future[CodeGraph]:
-        with self._lock:
-            future = self._futures.get(repository)
-            if future is None:
-                future = self._futures[repository] = Future()
-                future.set_running_or_notify_cancel()  # so that one who waits cannot cancel it for all
-                _pool(os.getpid()).submit(self._make, repository, cache, future)
-            elif ref(repository) in self._sizes:
-                self._sizes.move_to_end(ref(repository))
-            return future
-
-    def _make(self, repository: Repository, cache: Path, future: Future[CodeGraph]) -> None:
-        try:
-            graph = cached_graph(repository, cache)
-        except BaseException as error:
-            with self._lock:
-                self._futures.pop(repository, None)
-            future.set_exception(error)
-        else:
-            self._remember(repository, len(graph))
-            future.set_result(graph)
-
-    def _remember(self, repository: Repository, size: int) -> None:
-        with self._lock:
-            self._sizes = OrderedDict((key, nodes) for key, nodes in self._sizes.items() if key() is not None)
-            self._sizes[ref(repository)] = size
-            while sum(self._sizes.values()) > MAX_NODES and len(self._sizes) > 1:
-                oldest = self._sizes.popitem(last=False)[0]()
-                if oldest is not None:
-                    self._futures.pop(oldest, None)
+def _bytes(index: EntityIndex) -> int:
+    """Memory a graph and its index take, roughly: measured on django."""
+    return 1_000 * len(index.graph) + 500 * index.graph.graph.number_of_edges()
 
 
-@lru_cache(maxsize=1)
-def _pool(process: int) -> ThreadPoolExecutor:
-    """Threads that make graphs: few, because parsing holds the interpreter. One pool per process, as none survives a fork."""
-    return ThreadPoolExecutor(max_workers=2, thread_name_prefix="graph")
-
-
-_GRAPHS = _Shared()
+@lru_cache(maxsize=8)
+def _shared(cache: Path) -> PerSnapshot[EntityIndex]:
+    return PerSnapshot(lambda repository: EntityIndex(cached_graph(repository, cache)), _bytes, MEMORY_BYTES)

@@ -15,10 +15,10 @@ from typing import Any
 from tasks.core.config import Tools
 from tasks.core.errors import ToolError
 from tasks.core.layout import GRAPHS
-from tasks.localizers.graph.code_graph import CLASS, DIRECTORY, FILE, CodeGraph, is_test, path_of
-from tasks.localizers.graph.index import EntityIndex, index_of
+from tasks.localizers.graph.code_graph import CLASS, DIRECTORY, FILE, is_test, path_of
+from tasks.localizers.graph.index import EntityIndex
 from tasks.localizers.graph.listing import Listing, Page, node_named, shown_node
-from tasks.localizers.graph.storing import graph_of
+from tasks.localizers.graph.storing import index_of
 from tasks.localizers.locagent.arguments import checked
 from tasks.localizers.locagent.traversal import Walk, add_tree
 from tasks.search.repository import Repository, shown
@@ -48,15 +48,15 @@ class GraphTools:
         started = time.perf_counter()
         try:
             request = checked(name, arguments)
-            graph = await graph_of(self.repository, self.cache)
-            page = await asyncio.to_thread(self._answer, name, request, graph)
+            index = await index_of(self.repository, self.cache)
+            page = await asyncio.to_thread(self._answer, name, request, index)
             return page.result(time.perf_counter() - started)
         except ToolError as error:
             reason = shorten(str(error), self.limits.output_chars - 10)
             return ToolResult(f"Error: {reason}", [], reason, time.perf_counter() - started)
 
-    def _answer(self, name: str, request: dict[str, Any], graph: CodeGraph) -> Page:
-        desk = _Desk(Listing(self.repository, graph), index_of(self.repository, graph), Page(self.limits))
+    def _answer(self, name: str, request: dict[str, Any], index: EntityIndex) -> Page:
+        desk = _Desk(Listing(self.repository, index.graph), index, Page(self.limits))
         match name:
             case "search_entity":
                 desk.search(request["terms"], request["file_pattern"], request["lines"])
@@ -156,7 +156,7 @@ class _Desk:
     def _by_words(self, text: str, pattern: str | None) -> None:
         """The best by ids and by code, which BM25 finds: classes and functions with code, files as ids."""
         found = self._within(self.index.with_words_in_id(text, MANY), pattern)[:5]
-        found += self._within(self.index.with_words_in_code(text, MANY), pattern)[:5]
+        found += self._within(self.index.with_words_in_code(text, MANY, self.listing.repository), pattern)[:5]
         found = [node for node in dict.fromkeys(found) if node not in self._shown]
         if not found:
             self.page.add("nothing found")
