@@ -27,6 +27,12 @@ from tasks.localizers.graph.facts import CLASS, FUNCTION, INIT, Definition, File
 
 Names = dict[str, set[str]]
 
+_NONE: frozenset[str] = frozenset()
+
+MAX_TARGETS = 500
+MAX_EDGES = 1_000_000
+"""Definitions one name may mean where it is used, and edges of a graph: beyond, a name means all that have it, anywhere."""
+
 
 def link(files: Iterable[FileFacts]) -> CodeGraph:
     """The graph of a snapshot whose Python files are ``files``."""
@@ -39,6 +45,7 @@ class _Linker:
         self.graph = nx.MultiDiGraph()
         self.elsewhere: dict[str, list[tuple[str, str]]] = {}
         self.imported: dict[str, list[tuple[str, str]]] = {}
+        self.stored = 0
         self._held: dict[str, Names] = {}
 
     def linked(self) -> CodeGraph:
@@ -105,21 +112,21 @@ class _Linker:
                 pass
             scopes = _scopes(facts.path, found.name)
             for kind, name in _uses(found):
-                targets = self._meant(name, scopes, seen)
+                targets = self._meant(name, scopes, seen) if self.stored < MAX_EDGES else set()
                 for target in targets:
                     self.graph.add_edge(node, target, kind)
+                self.stored += len(targets)
                 if not targets and name in defined:
                     self.elsewhere.setdefault(node, []).append((kind, name))
 
     def _meant(self, name: str, scopes: list[str], seen: list[Names]) -> set[str]:
-        """Nodes a name means where ``scopes`` (the definition itself, what holds it, ..., the file) surround it."""
-        found: set[str] = set()
-        for scope in scopes:
-            found |= self._members(scope).get(name, set())
-        found.difference_update(scopes)
-        for names in seen:
-            found |= names.get(name, set())
-        return found
+        """Nodes a name means where ``scopes`` (the definition itself, what holds it, ..., the file) surround it; none if many."""
+        around = [self._members(scope).get(name, _NONE) for scope in scopes]
+        through = [names[name] for names in seen if name in names]
+        if max(map(len, (*around, *through))) > MAX_TARGETS:
+            return set()
+        found: set[str] = set().union(*around).difference(scopes).union(*through)
+        return found if len(found) <= MAX_TARGETS else set()
 
     def _seen_through_imports(self, path: str) -> Iterator[Names]:
         for file in self._packages(path):

@@ -31,10 +31,11 @@ from tasks.search.repository import Repository
 
 VERSION = 1
 MAX_FILES = 50_000
+MAX_CHARS = 400_000_000
 MAX_CACHE_BYTES = 1 << 30
 MAX_JSON_BYTES = 1 << 29
 MEMORY_BYTES = 1 << 30
-"""Files of a snapshot that are read; bytes of all kept facts and of one, unpacked; bytes of graphs in memory, roughly."""
+"""Files and characters of a snapshot that are read; bytes of all kept facts and of one, unpacked; bytes of graphs in memory, roughly."""
 
 
 async def graph_of(repository: Repository, cache: Path = GRAPHS) -> CodeGraph:
@@ -82,9 +83,14 @@ def write_facts(path: Path, facts: Iterable[FileFacts]) -> None:
 
 def _sources(repository: Repository) -> Iterator[tuple[str, str]]:
     paths = [path for path in repository.files() if path.endswith(".py") and "::" not in path]
+    left = MAX_CHARS
     for path in paths[:MAX_FILES]:
         with suppress(RepositoryError):  # a file that cannot be read is no part of the graph
-            yield path, repository.read_text(path)
+            source = repository.read_text(path)
+            left -= len(source)
+            if left < 0:
+                return
+            yield path, source
 
 
 def _digest(sources: Iterable[tuple[str, str]]) -> str:

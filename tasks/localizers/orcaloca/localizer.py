@@ -144,7 +144,7 @@ class _Episode:
         text = turn.observations[0].output
         for further, priority in await self._decomposer.further(action, meaning):
             self.queue.ask(further, priority)
-        if len(meaning.nodes) == 1 and self.searches.is_answered(action, meaning.nodes[0]):
+        if len(meaning.nodes) == 1 and self.searches.is_answer(meaning.nodes[0]):
             self.context.add(Result(meaning.nodes[0], str(action), text))
         return f"{action}\n{text}"
 

@@ -85,8 +85,8 @@ class Searches:
         most = {FILE: FILE_LINES, CLASS: CLASS_LINES}.get(self.graph.type_of(node))
         return most is not None and self.listing.size(node) > most
 
-    def is_answered(self, action: Action, node: str) -> bool:
-        """Whether a node shown for an action says all there is: no file, no outline."""
+    def is_answer(self, node: str) -> bool:
+        """Whether a node is something to answer with: a class or function that is shown whole."""
         return self.graph.type_of(node) in (CLASS, FUNCTION) and not self.outlined(node)
 
     def code(self, node: str, chars: int) -> str:

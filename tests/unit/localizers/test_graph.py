@@ -53,7 +53,9 @@ def again(size):
 FILES = {
     "pkg/__init__.py": "from .core import Shape\n",
     "pkg/core.py": CORE,
-    "pkg/base.py": "class Base:\n    def save(self):\n        return make(1)\n\n\ndef make(x):\n    return x\n\n\ndef late(x):\n    pass\n",
+    "pkg/base.py": (
+        "class Base:\n    def save(self):\n        return make(1)\n\n\ndef make(x):\n    return x\n\n\ndef late(x):\n    pass\n"
+    ),
     "pkg/helpers.py": "def clamp(x):\n    return x\n",
     "other/far.py": "class Far:\n    def elsewhere_only(self):\n        pass\n\n    def again(self):\n        pass\n",
     "tests/test_core.py": "from pkg import Shape\n\n\ndef test_area():\n    Shape(1).area\n",
@@ -87,7 +89,9 @@ def edges(graph, node, kind):
 def test_folders_contain_files_and_files_what_they_define(graph):
     assert edges(graph, "/", "contains") == {"pkg", "other", "tests", "broken.py"}
     assert edges(graph, "pkg/core.py", "contains") == {"pkg/core.py::Shape", "pkg/core.py::scale", "pkg/core.py::again"}
-    assert edges(graph, "pkg/core.py::Shape", "contains") == {f"pkg/core.py::Shape.{name}" for name in ("__init__", "area", "Corner")}
+    assert edges(graph, "pkg/core.py::Shape", "contains") == {
+        f"pkg/core.py::Shape.{name}" for name in ("__init__", "area", "Corner")
+    }
     assert edges(graph, "pkg/core.py::Shape.area", "contains") == {"pkg/core.py::Shape.area.inner"}
 
 
@@ -122,6 +126,14 @@ def test_names_that_mean_nothing_near_mean_every_definition_anywhere(graph):
     assert edges(graph, "pkg/core.py::scale", "invokes") == {"pkg/helpers.py::clamp", "other/far.py::Far.elsewhere_only"}
     assert edges(graph, "pkg/core.py::again", "invokes") == {"pkg/base.py::late", "pkg/core.py::again", "other/far.py::Far.again"}
     assert ("invokes", "pkg/core.py::scale") in set(graph.inward("other/far.py::Far.elsewhere_only"))
+
+
+def test_a_name_of_very_many_definitions_is_kept_as_a_name(monkeypatch):
+    monkeypatch.setattr("tasks.localizers.graph.linking.MAX_TARGETS", 3)
+    files = {"a.py": "\n".join(f"class C{n}:\n    def run(self):\n        x.run()\n" for n in range(4))}
+    graph = linked(files)
+    assert edges(graph, "a.py::C0.run", "invokes") == {f"a.py::C{n}.run" for n in range(4)}
+    assert graph.graph.number_of_edges() == 1 + 4 + 4
 
 
 def test_members_of_packages_are_seen_through_their_init(graph):
@@ -162,7 +174,13 @@ def test_every_node_is_read_back_from_how_it_is_shown(graph):
 
 @pytest.mark.parametrize(
     ("node", "test"),
-    [("tests/a.py::f", True), ("pkg/test_a.py", True), ("pkg/testing/x.py", True), ("pkg/attest.py", False), ("a.py::test_f", False)],
+    [
+        ("tests/a.py::f", True),
+        ("pkg/test_a.py", True),
+        ("pkg/testing/x.py", True),
+        ("pkg/attest.py", False),
+        ("a.py::test_f", False),
+    ],
 )
 def test_tests_are_told_by_words_of_their_path(node, test):
     assert is_test(node) is test
@@ -201,7 +219,9 @@ DEFINITIONS = st.builds(
 )  # fmt: skip
 
 
-@given(st.lists(st.builds(FileFacts, WORDS, st.integers(0, 99), st.lists(DEFINITIONS, max_size=3).map(tuple), IMPORTS), max_size=3))
+@given(
+    st.lists(st.builds(FileFacts, WORDS, st.integers(0, 99), st.lists(DEFINITIONS, max_size=3).map(tuple), IMPORTS), max_size=3)
+)
 def test_facts_are_read_as_they_were_written(tmp_path_factory, facts):
     path = tmp_path_factory.mktemp("facts") / "x.json.gz"
     write_facts(path, facts)
@@ -211,9 +231,9 @@ def test_facts_are_read_as_they_were_written(tmp_path_factory, facts):
 @given(
     st.one_of(
         st.binary(max_size=60),
-        st.recursive(st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=5), max_leaves=20).map(
-            lambda value: gzip.compress(json.dumps([value]).encode())
-        ),
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=5), max_leaves=20
+        ).map(lambda value: gzip.compress(json.dumps([value]).encode())),
     )
 )
 def test_a_damaged_cache_is_no_cache(tmp_path_factory, data):
@@ -257,7 +277,11 @@ def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
     assert index.named("core.py") == index.named("core") == ["pkg/core.py"]
     assert index.named("test_area") == []
     assert index.with_words_in_id("corner angles of the angle", 1) == ["pkg/core.py::Shape.Corner.angle"]
-    assert index.with_words_in_code("helpers clamp", 1, repository)[0] in ("pkg/core.py", "pkg/core.py::scale", "pkg/helpers.py::clamp")
+    assert index.with_words_in_code("helpers clamp", 1, repository)[0] in (
+        "pkg/core.py",
+        "pkg/core.py::scale",
+        "pkg/helpers.py::clamp",
+    )
     assert index.with_words_in_code("", 3, repository) == index.with_words_in_id("§ zzz", 3) == []
 
 
@@ -291,7 +315,9 @@ def test_functions_are_named_as_the_metrics_name_them(repository, path, name, ho
 
 def test_files_are_found_below_folders_that_are_not_there(repository):
     namer = Namer(repository)
-    assert namer.file("/repo/pkg/core.py") == namer.file("/home/me/src/pkg/core.py") == namer.file("./pkg/core.py") == "pkg/core.py"
+    assert (
+        namer.file("/repo/pkg/core.py") == namer.file("/home/me/src/pkg/core.py") == namer.file("./pkg/core.py") == "pkg/core.py"
+    )
     assert namer.file("../../etc/passwd") is namer.file("") is namer.file("pkg") is None
     assert namer.at("pkg/core.py", 15).function == "Shape.area"
     assert namer.at("pkg/core.py", 1) is None
