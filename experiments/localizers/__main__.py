@@ -73,6 +73,35 @@ def model(
 
 
 @app.command()
+def free(
+    dataset: InstancesOption,
+    repos: ReposOption,
+    instances: Annotated[int, typer.Option(help="How many, spread over the repositories.", min=1)] = 120,
+    concurrency: Annotated[int, typer.Option(min=1)] = 16,
+    cache: CacheOption = CACHE,
+) -> None:
+    """Measure the localizers without a model: all protocols with intervals, and the time they take.
+
+    Snapshots are made before the clock starts, indexes after. Exit code 1 when an episode errored or oracle is not 1.
+    """
+    from collections import Counter
+
+    from experiments.localizers.free import flaws, page, run_all
+    from experiments.localizers.instances import load, snapshots
+
+    places = snapshots(cache, repos)
+    chosen = load(dataset, repos, places, instances)
+    counts = Counter(one.repo for one in chosen)
+    typer.echo(f"{len(chosen)} instances: {', '.join(f'{count} {repo}' for repo, count in counts.most_common())}\n")
+    runs = run_all(chosen, places, concurrency, lambda text: typer.echo(text, err=True))
+    typer.echo(page(runs))
+    wrong = flaws(runs)
+    for flaw in wrong:
+        typer.echo(flaw, err=True)
+    sys.exit(1 if wrong else 0)
+
+
+@app.command()
 def serve(
     port: Annotated[int, typer.Option(help="0: any that is free.")] = 8001,
     fail: Annotated[float, typer.Option(help="Share of requests that fail.", min=0, max=1)] = 0.0,

@@ -2,8 +2,9 @@
 
 Nodes are entities ``path::Qualified.name`` of functions, and of classes that are made without an ``__init__`` of their own. An
 edge leads from a function to what its body calls by a name that can be followed: functions and classes of its module,
-imported ones (through the modules that pass them on), methods of ``self``, ``cls`` and ``super()`` along the bases, and
-members of modules and classes. Methods of other objects are not followed: that takes types.
+imported ones (through the modules that pass them on), methods of ``self``, ``cls`` and ``super()`` along the bases, members
+of modules and classes, and methods of variables that were made of a class or annotated with it in the same function or at the
+top of the module. Methods of other objects are not followed.
 """
 
 from __future__ import annotations

@@ -64,11 +64,16 @@ def read_named(text: str, most: int) -> list[Named]:
 
 
 def match_path(name: str, files: Sequence[str], known: Collection[str]) -> str | None:
-    """The file of ``files`` (``known`` as a set) that ``name`` means: itself, or the only one that ends with it."""
+    """The file of ``files`` (``known`` as a set) that ``name`` means.
+
+    That is the file itself; else the only one whose path ends with it, or that, with its folder, ends it.
+    """
     path = name.removeprefix(ROOT).strip("/").removeprefix("./")
-    if not path or path in known:
-        return path or None
-    tails = list(islice((file for file in files if file.endswith(f"/{path}") or path.endswith(f"/{file}")), 2))
+    if path in known:
+        return path
+    if not path or ".." in path.split("/"):
+        return None
+    tails = list(islice((file for file in files if file.endswith(f"/{path}") or ("/" in file and path.endswith(f"/{file}"))), 2))
     return tails[0] if len(tails) == 1 else None
 
 

@@ -7,7 +7,7 @@ tree-sitter, only functions and the classes that their names tell of are known.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -180,12 +180,51 @@ def _imports(tree: ast.Module) -> Iterator[Import]:
 
 
 def _calls(tree: ast.Module) -> dict[str, tuple[Chain, ...]]:
-    """Distinct dotted names each function calls, in the order of their first line; of functions of one name together."""
+    """Distinct dotted names each function calls, in the order of their first line; of functions of one name together.
+
+    A method of a variable is told through the class it was made of or annotated with: of ``x = Shape()`` and ``x.area()``
+    it is ``Shape.area``.
+    """
     found: dict[str, tuple[Chain, ...]] = {}
+    everywhere = _types(node for node, prefix in definitions(tree) if not prefix)
     nodes = [(node, f"{prefix}{node.name}") for node, prefix in definitions(tree) if isinstance(node, _FUNCTION)]
     for node, name in sorted(nodes, key=lambda pair: pair[0].lineno):
+        types = {**everywhere, **_types(ast.walk(node))}
         calls = [call for call in ast.walk(node) if isinstance(call, ast.Call)]
         calls.sort(key=lambda call: (call.lineno, call.col_offset))
-        chains = dict.fromkeys(chain for call in calls if (chain := chain_of(call.func)) and chain != ("super",))
-        found[name] = tuple(islice(dict.fromkeys([*found.get(name, ()), *chains]), MAX_CALLS))
+        chains = (chain for call in calls if (chain := chain_of(call.func)) and chain != ("super",))
+        typed = ((*types[chain[0]], *chain[1:]) if len(chain) == 2 and chain[0] in types else chain for chain in chains)
+        found[name] = tuple(islice(dict.fromkeys([*found.get(name, ()), *typed]), MAX_CALLS))
     return found
+
+
+def _types(nodes: Iterable[ast.AST]) -> dict[str, Chain]:
+    """Names of the classes that variables and parameters are made of or annotated with, the first where there are several.
+
+    What looks like a class may be a function: who follows the name finds out.
+    """
+    found: dict[str, Chain] = {}
+    for node in nodes:
+        target: ast.AST | None = None
+        kind: Chain | None = None
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            target, kind = node.targets[0], chain_of(node.value.func)
+        elif isinstance(node, ast.withitem) and isinstance(node.context_expr, ast.Call):
+            target, kind = node.optional_vars, chain_of(node.context_expr.func)
+        elif isinstance(node, ast.AnnAssign):
+            target, kind = node.target, _annotated(node.annotation)
+        elif isinstance(node, ast.arg) and node.annotation:
+            found.setdefault(node.arg, _annotated(node.annotation) or ("",))
+        if kind and isinstance(target, ast.Name):
+            found.setdefault(target.id, kind)
+    return {name: kind for name, kind in found.items() if kind[0] not in ("", "self", "cls", SUPER)}
+
+
+def _annotated(node: ast.expr) -> Chain | None:
+    """The class an annotation names: of ``A | None`` the first, of text the name in it."""
+    while isinstance(node, ast.BinOp):
+        node = node.left
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        parts = node.value.split(".")
+        return tuple(parts) if all(part.isidentifier() for part in parts) else None
+    return chain_of(node)

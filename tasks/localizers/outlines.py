@@ -62,12 +62,11 @@ class Outlines:
         return self.module(base) if base is not None else None
 
     def dotted(self, path: str) -> str:
-        """The name a file has as a module: folders with an ``__init__.py`` belong to it."""
+        """The name a file has as a module: it begins with the topmost folder above it that has an ``__init__.py``."""
         folder, _, name = path.rpartition("/")
         parts = folder.split("/") if folder else []
-        first = len(parts)
-        while first and "/".join(parts[:first]) in self._packages:
-            first -= 1
+        above = (count for count in range(1, len(parts) + 1) if "/".join(parts[:count]) in self._packages)
+        first = next(above, len(parts) + 1) - 1
         stem = name.rpartition(".")[0]
         return ".".join([*parts[first:], *([] if stem == "__init__" else [stem])])
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -30,6 +31,10 @@ MAX_CHARS = 2_000_000
 """Longer sources are read by indentation: a syntax tree takes a hundred times the memory of its source."""
 
 PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
+
+# Python 3.11 and 3.12 count the depth of the tree they build per interpreter: two threads at once miscount and fail with a
+# SystemError (CPython issue 106905). And catch_warnings changes what all threads see.
+_PARSING = threading.Lock()
 
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 _HEADER = re.compile(r"[ \t\f]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
@@ -76,7 +81,7 @@ def parse(source: str) -> ast.Module | None:
     """The syntax tree of ``source``, or ``None`` where this Python cannot parse it or it is too long to try."""
     if len(source) > MAX_CHARS:
         return None
-    with warnings.catch_warnings():
+    with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return ast.parse(source.removeprefix("\ufeff"))

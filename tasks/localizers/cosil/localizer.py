@@ -87,7 +87,7 @@ class FileSearch:
         issue, chars = self.interview.trajectory.issue, room(self.interview.agent)
         tree = await asyncio.to_thread(tree_text, self.files, max(chars - len(issue), 200))
         turn = await self.interview.ask(render(__package__, "files", issue=issue, tree=tree), system="")
-        found = self._read(turn.text) or await self._corrected(turn.text)
+        found = await asyncio.to_thread(self._read, turn.text) or await self._corrected(turn.text)
         if not found or not self.settings.reflect:
             return found
         # a third of the room is for the imports
@@ -95,12 +95,13 @@ class FileSearch:
         imports = await asyncio.to_thread(import_list, self.outlines, found, max((chars - len(issue)) // 3, 200))
         prompt = render(__package__, "reflection", issue=issue, tree=tree, files="\n".join(found), imports=imports)
         turn = await self.interview.ask(prompt, system="")
-        return self._read(turn.text) or found
+        return await asyncio.to_thread(self._read, turn.text) or found
 
     async def _corrected(self, reply: str) -> list[str]:
         """Ask for the list once more; of names that are nowhere, the files most like them."""
         turn = await self.interview.ask(render(__package__, "format", reply=reply[:_MAX_REPLY_CHARS]), system="")
-        return self._read(turn.text) or await asyncio.to_thread(self._closest, turn.text)
+        read = await asyncio.to_thread(self._read, turn.text)
+        return read or await asyncio.to_thread(self._closest, turn.text)
 
     def _read(self, text: str) -> list[str]:
         names = read_paths(text, 4 * self.settings.top_files)
@@ -153,7 +154,7 @@ class FunctionSearch:
         for made in range(self.settings.max_calls):
             if self._left(note) < _MIN_CODE_CHARS:
                 break
-            turn = await self._say(render(__package__, "call", note=note, left=self.settings.max_calls - made))
+            turn = await self._say(render(__package__, "call", note=note, left=self.settings.max_calls - made).lstrip())
             call = read_call(turn.text, f"call_{len(self.interview.trajectory.turns)}_0")
             if call is None:
                 note, silent = NOT_A_CALL, silent + 1
@@ -203,9 +204,9 @@ class FunctionSearch:
         return structure_list(self.outlines, self.candidates, self._list_chars)
 
     def _locations(self, text: str) -> list[Location]:
-        found = []
+        known, found = frozenset(self.files), []
         for item in read_named(text, 8 * self.settings.top_places):
-            path = match_path(item.path, self.files, frozenset(self.files))
+            path = match_path(item.path, self.files, known)
             outline = self.outlines.get(path) if path else None
             location = locate(item, outline) if outline else None
             found += [location] if location else []

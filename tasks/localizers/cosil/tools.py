@@ -116,9 +116,12 @@ class SearchTools:
     def _function(self, outline: Outline, name: str) -> ToolResult:
         held = {member.name for span in outline.classes for member in outline.members(span.name)}
         free = [span.name for span in outline.functions if span.name not in held]
-        # a method that was asked for as a function is shown too, where only one is called so
+        # a method or class that was asked for as a function, such as a node of the call graph, is shown too
         found = qualified(name, free) or qualified(name, [span.name for span in outline.functions])
-        return self._code(outline, found) if found else _failed(_missing("function", name, outline, free))
+        if found:
+            return self._code(outline, found)
+        class_name = qualified(name, [span.name for span in outline.classes])
+        return self._class(outline, class_name) if class_name else _failed(_missing("function", name, outline, free))
 
     def _method(self, outline: Outline, class_name: str, name: str) -> ToolResult:
         members = [span.name for span in outline.members(class_name)]
@@ -127,7 +130,7 @@ class SearchTools:
             return self._code(outline, found)
         return _failed(_missing(f"method of {class_name}", name, outline, [member.rpartition(".")[2] for member in members]))
 
-    def _class(self, outline: Outline, class_name: str, *, names_only: bool) -> ToolResult:
+    def _class(self, outline: Outline, class_name: str, *, names_only: bool = False) -> ToolResult:
         members = outline.members(class_name)
         span = outline.class_(class_name)
         self.found = [f"{outline.path}::{member.name}" for member in members]

@@ -1,0 +1,273 @@
+"""Agentless over a real git repository with the real parsing of replies: what it asks, what it answers, how it ends."""
+
+import subprocess
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from experiments.localizers.policies import agentless as policy
+from tasks.agents.models.base import Sampling
+from tasks.agents.models.scripted import ScriptedModel
+from tasks.core.config import Agent
+from tasks.core.errors import ModelUnavailable
+from tasks.core.schema import Instance, Trajectory
+from tasks.localizers.agentless import AgentlessLocalizer, Settings
+from tasks.localizers.registry import Equipment, make_localizer
+from tasks.search.snapshots import SnapshotStore
+
+ISSUE = "`Basket.total` forgets the discount when `apply_discount` is called twice.\n\n### Code ###\n```\nBasket().total()\n```\n"
+SHOP = '''\
+"""Shop."""
+
+RATE = 3
+
+
+class Basket:
+    """Basket."""
+
+    def total(self):
+        return sum(self.items) * RATE
+
+    def add(self, item):
+        self.items.append(item)
+
+
+def apply_discount(basket):
+    return basket.total() / 2
+'''
+FILES = {
+    "shop/__init__.py": "",
+    "shop/basket.py": SHOP,
+    "shop/prices.py": "def price(item):\n    return item.price\n",
+    "shop/tests/test_basket.py": "def test(): pass\n",
+    "tools/release.py": "def release():\n    pass\n",
+    "README.md": "# Shop\n",
+}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shop")
+    git = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=e"]
+    subprocess.run([*git, "init", "-q"], check=True)
+    for path, text in FILES.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    subprocess.run([*git, "add", "."], check=True)
+    subprocess.run([*git, "commit", "-qm", "All of it"], check=True)
+    store = SnapshotStore(tmp_path_factory.mktemp("cache"))
+    return store.repository(folder / ".git", "HEAD")
+
+
+def question(prompt: str) -> str:
+    for name, heading in [
+        ("folders", "in a slash"),
+        ("files", "### Repository tree"),
+        ("elements", "### Skeletons"),
+        ("edits", ""),
+    ]:
+        if heading in prompt:
+            return name
+    raise AssertionError(prompt)
+
+
+def replies(**texts):
+    """A model that answers each question by its name; a list is used up from request to request."""
+    asked: list[tuple[str, str]] = []
+    temperatures: list[tuple[float, int | None]] = []
+
+    class Model(ScriptedModel):
+        async def complete(self, messages, tools, sampling):
+            assert [message.role for message in messages] == ["user"]
+            assert not tools
+            temperatures.append((sampling.temperature, sampling.seed))
+            return await super().complete(messages, tools, sampling)
+
+    def reply(messages):
+        prompt = messages[-1].content
+        name = question(prompt)
+        asked.append((name, prompt))
+        text = texts.get(name, "")
+        return text.pop(0) if isinstance(text, list) else text
+
+    model = Model(reply)
+    return model, asked, temperatures
+
+
+async def localized(repository, model, options=None, agent=None, **more) -> Trajectory:
+    instance = Instance(instance_id="i", repo="o/shop", base_commit="c", problem_statement=ISSUE)
+    localizer = AgentlessLocalizer(model, agent or Agent(), options, **more)
+    return await localizer.localize(instance, repository, seed=3)
+
+
+async def test_it_asks_for_files_then_elements_then_places(repository):
+    model, asked, _ = replies(
+        files="I think\n```\nshop/basket.py\nno/such.py\n/repo/shop/prices.py\n```",
+        elements="```\nshop/basket.py\nclass: Basket\nfunction: apply_discount\nfunction: missing\n```",
+        edits="```\nshop/basket.py\nline: 10\nfunction: apply_discount\nfunction: Basket.total\n```",
+    )
+    trajectory = await localized(repository, model)
+    assert [name for name, _ in asked] == ["files", "elements", "edits"]
+    assert (trajectory.stop, trajectory.error, trajectory.mode, trajectory.seed) == ("answer", None, "sequential", 3)
+    assert [one.entity for one in trajectory.answer.modify] == [
+        "shop/basket.py::Basket.total", "shop/basket.py::apply_discount", "shop/prices.py",
+    ]  # fmt: skip
+    assert trajectory.answer.modify[0].lines == (10, 10)
+    assert [turn.prompt for turn in trajectory.turns] == [prompt for _, prompt in asked]
+    assert sum(turn.usage.prompt_tokens for turn in trajectory.turns) > 0
+    assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
+
+
+async def test_each_question_shows_what_it_is_about(repository):
+    model, asked, _ = replies(
+        files="```\nshop/basket.py\nshop/prices.py\n```",
+        elements="```\nshop/basket.py\nfunction: Basket.add\n```",
+        edits="nothing",
+    )
+    await localized(repository, model, Settings(window=1, attempts=1))
+    prompts = dict(asked)
+    assert "shop/\n  __init__.py\n  basket.py\n  prices.py\ntools/\n  release.py" in prompts["files"]
+    assert "test_basket" not in prompts["files"]
+    assert "### shop/basket.py ###\nRATE = 3\n\nclass Basket:\n    def total(self):\n        ...\n" in prompts["elements"]
+    assert "### shop/prices.py ###" in prompts["elements"]
+    assert (
+        "### shop/basket.py ###\n...\n11|\n12|    def add(self, item):\n13|        self.items.append(item)\n14|\n..."
+        in prompts["edits"]
+    )
+    assert "prices" not in prompts["edits"]
+    assert all(ISSUE.strip() in prompt for _, prompt in asked)
+
+
+async def test_elements_answer_where_no_place_is_named(repository):
+    model, asked, _ = replies(
+        files="```\nshop/basket.py\n```", elements="```\nshop/basket.py\nfunction: Basket.add\n```", edits="?"
+    )
+    trajectory = await localized(repository, model, Settings(attempts=2))
+    assert [name for name, _ in asked] == ["files", "elements", "edits", "edits"]
+    assert [one.entity for one in trajectory.answer.modify] == ["shop/basket.py::Basket.add"]
+
+
+async def test_a_question_is_asked_again_at_temperature_one(repository):
+    model, asked, temperatures = replies(
+        files="```\nshop/basket.py\n```",
+        elements=["", "```\nshop/basket.py\nfunction: nothing\n```", "```\nshop/basket.py\nvariable: RATE\n```"],
+        edits="```\nshop/basket.py\nvariable: RATE\n```",
+    )
+    trajectory = await localized(repository, model, sampling=Sampling(temperature=0.2))
+    assert [name for name, _ in asked] == ["files", "elements", "elements", "elements", "edits"]
+    assert temperatures == [(0.2, 3), (0.2, 3), (1.0, 4), (1.0, 5), (0.2, 3)]
+    assert [(one.entity, one.lines) for one in trajectory.answer.modify] == [("shop/basket.py", (3, 3))]
+
+
+async def test_files_alone_answer_where_nothing_in_them_is_named(repository):
+    model, asked, _ = replies(files="```\nshop/prices.py\nshop/basket.py\n```")
+    trajectory = await localized(repository, model)
+    assert len(asked) == 1 + Settings().attempts
+    assert [one.entity for one in trajectory.answer.modify] == ["shop/prices.py", "shop/basket.py"]
+
+
+async def test_without_a_file_there_is_no_answer(repository):
+    model, asked, _ = replies(files="```\nno/such.py\n../shop/basket.py\n/etc/passwd\n```")
+    trajectory = await localized(repository, model)
+    assert (trajectory.stop, trajectory.answer, trajectory.error, len(asked)) == ("no_answer", None, None, 1)
+
+
+async def test_folders_that_do_not_matter_are_left_out_of_the_tree(repository):
+    model, asked, _ = replies(folders="```\ntools/\nshop/basket.py\n```", files="```\ntools/release.py\nshop/basket.py\n```")
+    localizer = make_localizer("agentless-folders", Equipment(model))
+    trajectory = await localizer.localize(
+        Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=ISSUE), repository
+    )
+    assert trajectory.localizer == "agentless-folders"
+    assert "tools/" in asked[0][1].split("### Repository tree ###")[1].split("### Your")[0]
+    assert "tools/" not in asked[1][1].split("### Repository tree ###")[1].split("### Your")[0]
+    assert trajectory.answer.files == ["shop/basket.py"]
+
+
+async def test_all_files_are_shown_where_every_folder_was_called_irrelevant(repository):
+    model, asked, _ = replies(folders="```\ntools/\nshop/\n```", files="")
+    await localized(repository, model, Settings(irrelevant_folders=True))
+    assert "release.py" in asked[1][1]
+
+
+async def test_requests_stay_below_the_context(repository, tmp_path):
+    agent = Agent(max_context_tokens=2400, max_new_tokens=100, issue_chars=300)
+    files = {f"pkg/module_{i}.py": "\n".join(f"def f{i}_{j}(): pass" for j in range(300)) for i in range(90)}
+    for path, text in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    from tasks.search.repository import Repository
+
+    model, asked, _ = replies(
+        files="```\npkg/module_1.py\npkg/module_2.py\n```",
+        elements="```\npkg/module_1.py\n" + "\n".join(f"function: f1_{j}" for j in range(0, 300, 9)) + "\n```",
+        edits="```\npkg/module_1.py\nfunction: f1_9\n```",
+    )
+    trajectory = await localized(Repository(tmp_path), model, agent=agent)
+    assert trajectory.answer.functions == ["pkg/module_1.py::f1_9"]
+    assert all(len(prompt) < 4 * agent.max_context_tokens for _, prompt in asked)
+    assert "not shown)" in asked[1][1]
+    assert "more files are not shown" in asked[1][1]
+
+
+async def test_an_endpoint_that_is_gone_is_an_error_and_no_answer(repository):
+    def reply(messages):
+        raise ModelUnavailable("the endpoint is gone")
+
+    trajectory = await localized(repository, ScriptedModel(reply))
+    assert (trajectory.stop, trajectory.error, trajectory.answer) == ("error", "the endpoint is gone", None)
+
+
+PIECES = st.sampled_from(
+    [
+        "```",
+        "\n",
+        "shop/basket.py",
+        "function: ",
+        "Basket",
+        "line: 10",
+        "class: ",
+        ".",
+        "/",
+        "tools/",
+        "<think>",
+        "variable: RATE",
+    ]
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join), min_size=1, max_size=6))
+async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
+    model = ScriptedModel(lambda messages: texts[len(messages[-1].content) % len(texts)])
+    trajectory = await localized(repository, model, Settings(irrelevant_folders=True))
+    assert trajectory.error is None
+    assert len(trajectory.turns) <= 2 + 2 * Settings().attempts
+    for location in trajectory.answer.modify if trajectory.answer else []:
+        assert location.path in FILES
+
+
+@pytest.mark.parametrize("name", ["agentless", "agentless-folders"])
+async def test_the_sensible_policy_finds_what_the_issue_names(repository, name):
+    def reply(messages):
+        return policy.sensible({"messages": [message.model_dump() for message in messages]})["content"]
+
+    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=ISSUE)
+    trajectory = await make_localizer(name, Equipment(ScriptedModel(reply))).localize(instance, repository)
+    assert set(trajectory.answer.functions[:2]) == {"shop/basket.py::apply_discount", "shop/basket.py::Basket.total"}
+    assert len(trajectory.turns) == (4 if name.endswith("folders") else 3)
+
+
+async def test_the_nonsense_policy_comes_to_an_end_and_reaches_every_question(repository):
+    asked = set()
+
+    def reply(messages):
+        asked.add(question(messages[-1].content))
+        return policy.nonsense({"messages": [message.model_dump() for message in messages]})["content"] or ""
+
+    for number in range(8):
+        instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=f"{ISSUE} {number}")
+        trajectory = await make_localizer("agentless-folders", Equipment(ScriptedModel(reply))).localize(instance, repository)
+        assert trajectory.error is None
+    assert asked == {"folders", "files", "elements", "edits"}
