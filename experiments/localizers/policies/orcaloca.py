@@ -29,9 +29,9 @@ def sensible(request: dict[str, Any]) -> dict[str, Any]:
         return _json({"bug_locations": [_location(*node) for node in best[:_ANSWERS]] or _guess(issue)})
     return _json(
         {
-            "observation_feedback": f"{len(best)} places were shown; the nearest is {best[0][1:] if best else 'unknown'}.",
+            "observation_feedback": f"{_new(prompt)}: {len(best)} places known, first {best[0][1:] if best else 'unknown'}.",
             "potential_bug_locations": [_location(*node) for node in best[:_ASKED]],
-            "new_search_actions": [_action(*node) for node in best[:_ASKED]] or _look_around(issue),
+            "new_search_actions": [_action(*node) for node in best[:_ASKED]] or _look_around(issue, prompt),
         }
     )
 
@@ -72,7 +72,13 @@ def _location(kind: str, path: str, name: str) -> dict[str, str]:
     return {"file_path": path, "class_name": holder, "method_name": last}
 
 
-def _look_around(issue: str) -> list[dict[str, Any]]:
+def _new(prompt: str) -> str:
+    return (re.findall(r"<new_result>\n(.{1,200})", prompt) or ["nothing"])[-1]
+
+
+def _look_around(issue: str, prompt: str) -> list[dict[str, Any]]:
+    if "<waiting_searches>" in prompt:
+        return []
     files = [{"file_name": path.rpartition("/")[2]} for path in paths_in(issue)[:2]]
     found: list[dict[str, Any]] = [{"action": "search_file_contents", "action_input": file} for file in files]
     return [*found, {"action": "search_file_tree", "action_input": {"max_depth": 2}}]

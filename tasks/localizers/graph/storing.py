@@ -35,7 +35,7 @@ MAX_CHARS = 400_000_000
 MAX_CACHE_BYTES = 1 << 30
 MAX_JSON_BYTES = 1 << 29
 MEMORY_BYTES = 1 << 30
-"""Files and characters of a snapshot that are read; bytes of all facts on disk, and of one, unpacked; bytes of graphs in memory."""
+"""Files and characters of a snapshot that are read; bytes of all facts on disk, of one unpacked, and of graphs in memory."""
 
 
 async def graph_of(repository: Repository, cache: Path = GRAPHS) -> CodeGraph:

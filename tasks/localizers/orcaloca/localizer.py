@@ -25,7 +25,7 @@ from tasks.localizers.orcaloca.searches import Meaning, Searches, SearchTools
 from tasks.search.repository import Repository
 
 CHARS_PER_TOKEN = 3
-SAME_OBSERVATIONS = 3
+SAME_OBSERVATIONS = 5
 SIMILARITY = 0.97
 FALLBACK = 3
 SHOWN_ACTIONS = 10
@@ -110,7 +110,9 @@ class _Episode:
     def _enqueue_names(self, names: list[Suspect]) -> None:
         for name in names:
             file = self.namer.file(name.file_path) if name.file_path else None
-            self.queue.ask(Action.of("search_callable", query_name=name.method_name, file_path=file or ""))
+            action = Action.of("search_callable", query_name=name.method_name, file_path=file or "")
+            there = bool(self.searches.meaning(action).nodes)  # issues name files in which a name is used, not defined
+            self.queue.ask(action if there else Action.of("search_callable", query_name=name.method_name))
 
     def _note(self, step: Step) -> str:
         """Take in a reply; what was wrong with it."""
