@@ -13,7 +13,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining truth-spans truth-verified localizers-free localizers-model serve stop vllm-cpu serve-model try-vllm clean
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer bench-graph mining truth-spans truth-verified localizers-free localizers-model serve stop vllm-cpu serve-model try-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ bench-data: env ## memory and time of filter and split at 100,000 generated pair
 bench-peer: env ## the harness that the loop is compared with, in an environment of its own
 	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .fusesearch/bench-peer
 	$(BIN)/uv pip install --quiet --python .fusesearch/bench-peer/bin/python mini-swe-agent==2.4.6
+
+bench-graph: env ## LocAgent's graph beside the published code's: time, nodes, edges (LOCAGENT=work tree of gersteinlab/LocAgent REPOS="a.git@commit ..."; minutes)
+	$(BIN)/python -m experiments.localizers.graph_bench --original "$(LOCAGENT)" $(REPOS)
 
 truth-spans: env ## function spans beside Universal Ctags 6.2 (REPOS="a.git b.git ..." CTAGS=ctags; minutes)
 	$(BIN)/python -m experiments.truth spans --ctags "$(CTAGS)" $(REPOS)
