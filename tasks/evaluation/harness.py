@@ -82,8 +82,8 @@ async def evaluate(
         trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
     scores = [
         score_trajectory(
-            trajectory, _truth(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()), issue_chars=len(cell.instance.problem_statement),
-            reward=reward, scope=scope, arm=arm, run=cell.run,
+            trajectory, _truth(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()),
+            issue_chars=len(cell.instance.problem_statement), reward=reward, scope=scope, arm=arm, run=cell.run,
         )
         for cell, trajectory in zip(cells, trajectories, strict=True)
     ]  # fmt: skip

@@ -125,8 +125,14 @@ _F1 = ("file_f1", "function_f1")
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
-        Protocol("fusesearch", "FuseSearch section 4: one file of code, counts pooled over instances", _one_file, _pooled(), _F1, LONGEST_ISSUE),
-        Protocol("single_file", "the same where no function is added either", _one_file_adds_nothing, _pooled(), _F1, LONGEST_ISSUE),
+        Protocol(
+            "fusesearch", "FuseSearch section 4: one file of code, counts pooled over instances",
+            _one_file, _pooled(), _F1, LONGEST_ISSUE,
+        ),
+        Protocol(
+            "single_file", "as fusesearch, where no function is added either",
+            _one_file_adds_nothing, _pooled(), _F1, LONGEST_ISSUE,
+        ),
         Protocol("codescout", "CodeScout: mean over instances that modify a function", _modifies_functions, _mean(), _F1),
         Protocol(
             "tooltrain", "ToolTrain section 4.2: ranked metrics, mean over instances that modify a function",
