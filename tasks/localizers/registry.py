@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tasks.agents.loop import OnEvent
-from tasks.agents.models.base import Model, Sampling
-from tasks.core.config import Agent, Tools
 from tasks.core.errors import ConfigError
-from tasks.localizers.base import Localizer
+
+if TYPE_CHECKING:
+    from tasks.agents.loop import OnEvent
+    from tasks.agents.models.base import Model, Sampling
+    from tasks.core.config import Agent, Tools
+    from tasks.localizers.base import Localizer
+
+
+def _agent() -> Agent:
+    from tasks.core.config import Agent
+
+    return Agent()
+
+
+def _tools() -> Tools:
+    from tasks.core.config import Tools
+
+    return Tools()
 
 
 @dataclass(frozen=True)
@@ -17,8 +32,8 @@ class Equipment:
     """What a localizer may need. ``model`` is None for those that use none; ``sampling`` holds temperature and length."""
 
     model: Model | None = None
-    agent: Agent = field(default_factory=Agent)
-    tools: Tools = field(default_factory=Tools)
+    agent: Agent = field(default_factory=_agent)
+    tools: Tools = field(default_factory=_tools)
     sampling: Sampling | None = None
     on_event: OnEvent | None = None
 
@@ -66,8 +81,66 @@ def _lexical(equipment: Equipment) -> Localizer:
     return LexicalLocalizer(equipment.agent, equipment.tools, on_event=equipment.on_event)
 
 
+def _agentless(equipment: Equipment, *, folders: bool = False) -> Localizer:
+    from tasks.localizers.agentless import AgentlessLocalizer, Settings
+
+    return AgentlessLocalizer(
+        _asked(equipment), equipment.agent, Settings(irrelevant_folders=folders), sampling=equipment.sampling,
+        name="agentless-folders" if folders else "agentless", on_event=equipment.on_event,
+    )  # fmt: skip
+
+
+def _agentless_folders(equipment: Equipment) -> Localizer:
+    return _agentless(equipment, folders=True)
+
+
+def _cosil(equipment: Equipment) -> Localizer:
+    from tasks.localizers.cosil import CoSilLocalizer
+
+    return CoSilLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
+def _reposearcher(equipment: Equipment) -> Localizer:
+    from tasks.localizers.reposearcher import RepoSearcherLocalizer
+
+    return RepoSearcherLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
+def _bm25(equipment: Equipment) -> Localizer:
+    from tasks.localizers.bm25 import Bm25Localizer
+
+    return Bm25Localizer(equipment.agent, on_event=equipment.on_event)
+
+
+def _oracle(equipment: Equipment) -> Localizer:
+    from tasks.localizers.bounds import OracleLocalizer
+
+    return OracleLocalizer(equipment.agent, on_event=equipment.on_event)
+
+
+def _random(equipment: Equipment) -> Localizer:
+    from tasks.localizers.bounds import RandomLocalizer
+
+    return RandomLocalizer(equipment.agent, on_event=equipment.on_event)
+
+
 LOCALIZERS: dict[str, Entry] = {
     "fusesearch": Entry(_fusesearch, "three tools, several calls per turn at once (FuseSearch section 3.1)"),
     "fusesearch-sequential": Entry(_sequential, "the same with one call per turn (FuseSearch table 3)"),
     "lexical": Entry(_lexical, "no model: clues of the issue, searched and ranked; the scripted teacher", asks_model=False),
+    "agentless": Entry(
+        _agentless, "no agent: tree, suspicious files, elements from skeletons, places to edit (Agentless section 3.1)"
+    ),
+    "agentless-folders": Entry(_agentless_folders, "the same, after asking which folders do not matter"),
+    "cosil": Entry(
+        _cosil, "files from the tree and their imports, then functions along the call graph, pruned (CoSIL section 3)"
+    ),
+    "reposearcher": Entry(_reposearcher, "six tools that look up definitions by file and name, ranked functions (ToolTrain 3.1)"),
+    "bm25": Entry(_bm25, "no model: words of the issue against those of every file and function", asks_model=False),
+    "oracle": Entry(_oracle, "no model: the truth of the instance, the upper bound", asks_model=False),
+    "random": Entry(_random, "no model: files and functions drawn by chance, the lower bound", asks_model=False),
 }

@@ -86,7 +86,7 @@ def parse(source: str) -> ast.Module | None:
 
 def spans_in_tree(tree: ast.Module, source: str) -> list[FunctionSpan]:
     """As :func:`function_spans`, for a source that has been parsed already."""
-    return sorted(_renumbered(_spans_of(tree), source))
+    return sorted(renumbered(_spans_of(tree), source))
 
 
 def code_lines(source: str) -> list[str]:
@@ -126,7 +126,7 @@ def _spans_of(tree: ast.Module) -> Iterator[FunctionSpan]:
                 pending.extend((child, prefix) for child in children)
 
 
-def _renumbered(spans: Iterator[FunctionSpan], source: str) -> Iterator[FunctionSpan]:
+def renumbered(spans: Iterator[FunctionSpan], source: str) -> Iterator[FunctionSpan]:
     """Python also ends a line at a lone carriage return; git does not. Give the lines as git counts them."""
     if "\r" not in source.replace("\r\n", "\n"):
         yield from spans

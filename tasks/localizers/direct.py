@@ -1,0 +1,71 @@
+"""Episodes of localizers that ask no model: one turn, the answer, made in a thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tasks.agents.loop import OnEvent, recorded
+from tasks.agents.parsing import format_answer
+from tasks.agents.prompts import render_issue
+from tasks.core.config import Agent
+from tasks.core.errors import OutsideRootError, ToolError
+from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn
+from tasks.search.repository import Repository
+
+FILES, FUNCTIONS = 5, 10
+"""What a ranking without a model answers: as far as the protocols look (Recall@5 and nDCG@5; Acc@10 of functions)."""
+
+
+async def answered(
+    instance: Instance,
+    name: str,
+    find: Callable[[], Answer],
+    *,
+    agent: Agent,
+    seed: int | None = None,
+    on_event: OnEvent | None = None,
+) -> Trajectory:
+    """The trajectory of localizer ``name`` whose whole work is ``find``; failures of the world become its error."""
+    trajectory = Trajectory(
+        instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit, localizer=name,
+        mode=agent.mode, system="", issue=render_issue(agent, instance.problem_statement), seed=seed,
+        stop="error", error="interrupted",
+    )  # fmt: skip
+    emit = on_event or (lambda kind, payload: None)
+
+    async def work() -> None:
+        answer = await asyncio.to_thread(find)
+        turn = Turn(text=format_answer(answer))
+        trajectory.turns.append(turn)
+        trajectory.answer = answer if answer.modify or answer.related else None
+        trajectory.stop = "answer" if answer.modify else "no_answer"
+        emit("turn", {"number": 1, "turn": turn})
+
+    return await recorded(trajectory, work(), agent.max_seconds, emit)
+
+
+def as_answer(files: list[str], functions: list[str]) -> Answer:
+    """Files and function entities, both in rank order, as one ranking that gives both back.
+
+    A function stands where its file does, or behind the entry of its file alone where a function of another file ranks higher.
+    """
+    remaining = list(files)
+    modify: list[Location] = []
+    for entity in functions:
+        path, _, function = entity.partition("::")
+        while path in remaining and remaining[0] != path:
+            modify.append(Location(path=remaining.pop(0)))
+        if path in remaining:
+            remaining.remove(path)
+        modify.append(Location(path=path, function=function))
+    return Answer(modify=[*modify, *(Location(path=path) for path in remaining)])
+
+
+def readable_source(repository: Repository, path: str, limit: int) -> str | None:
+    """Text of a file of at most ``limit`` bytes; None for one that is larger, missing or outside."""
+    try:
+        data = repository.read_bytes(repository.resolve(path), limit + 1)
+    except (ToolError, OutsideRootError):
+        return None
+    return data.decode("utf-8-sig", "replace") if len(data) <= limit else None
