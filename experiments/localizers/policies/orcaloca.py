@@ -42,7 +42,9 @@ def nonsense(request: dict[str, Any]) -> dict[str, Any]:
     useless: Any = draw.choice([None, [], {}, [None], [[]], [{"action": "search_class"}], [{"file_path": "../x"}], "x", 1e308])
     keys = ("scores", "code_info_list", "bug_locations", "potential_bug_locations", "new_search_actions", "observation_feedback")
     known = {"action": "search_callable", "action_input": {"query_name": draw.choice(["x", "get", "__init__", "../", ""])}}
-    objects = [dict.fromkeys(keys, useless), {"new_search_actions": [known] * 30}, {"scores": [100] * 60}]
+    names = [{"keyword": name, "file_path": "/etc/passwd"} for name in ("get", "__init__", "run", "x")] * 9
+    asking = {"new_search_actions": [known] * 30, "code_info_list": names, "scores": [100] * 60}
+    objects = [dict.fromkeys(keys, useless), asking, asking, {"scores": [100] * 60}]
     return draw.choice([any_nonsense(request), *map(_json, objects)])
 
 
