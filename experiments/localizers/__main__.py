@@ -77,6 +77,7 @@ def free(
     dataset: InstancesOption,
     repos: ReposOption,
     instances: Annotated[int, typer.Option(help="How many, spread over the repositories.", min=1)] = 120,
+    skip: Annotated[int, typer.Option(help="Leave out so many first, those that choices were made on.", min=0)] = 0,
     concurrency: Annotated[int, typer.Option(min=1)] = 16,
     cache: CacheOption = CACHE,
 ) -> None:
@@ -90,7 +91,8 @@ def free(
     from experiments.localizers.instances import load, snapshots
 
     places = snapshots(cache, repos)
-    chosen = load(dataset, repos, places, instances)
+    seen = {one.instance_id for one in load(dataset, repos, places, skip)} if skip else set()
+    chosen = [one for one in load(dataset, repos, places, skip + instances) if one.instance_id not in seen]
     counts = Counter(one.repo for one in chosen)
     typer.echo(f"{len(chosen)} instances: {', '.join(f'{count} {repo}' for repo, count in counts.most_common())}\n")
     runs = run_all(chosen, places, concurrency, lambda text: typer.echo(text, err=True))

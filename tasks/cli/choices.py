@@ -10,12 +10,7 @@ from typing import Annotated
 import typer
 
 from tasks.cli.output import usage_error
-
-
-class LocalizerName(StrEnum):
-    """Localizers the commands can run by name."""
-
-    lexical = "lexical"
+from tasks.localizers.registry import LOCALIZERS
 
 
 class ModeName(StrEnum):
@@ -34,19 +29,32 @@ SettingsOption = Annotated[
     typer.Option(help="Directory of a checkpoint: its prompt and limits, for the endpoint that serves it.", metavar="DIR"),
 ]
 CheckpointOption = Annotated[Path | None, typer.Option(help="Directory of a trained checkpoint.", metavar="DIR")]
-LocalizerOption = Annotated[LocalizerName | None, typer.Option(help="A localizer without a model; lexical is also the default.")]
+_SYSTEMS = "".join(f"\n\n    * `{name}`: {entry.says}" for name, entry in LOCALIZERS.items())
+LocalizerOption = Annotated[
+    str | None,
+    typer.Option(
+        help=f"How to search; fusesearch is the default with a model, lexical without one.{_SYSTEMS}",
+        metavar="NAME",
+    ),
+]
 ModeOption = Annotated[ModeName, typer.Option(help="Run the calls of a turn at once, or one call per turn.")]
 CallsOption = Annotated[int, typer.Option(help="Calls lexical makes in a turn.", min=1, max=8)]
 TurnsOption = Annotated[int | None, typer.Option(help="Turns at most; the last one answers.", min=1)]
 
 
 def check_choice(
-    model: str | None, base_url: str | None, settings: Path | None, checkpoint: Path | None, localizer: LocalizerName | None
+    model: str | None, base_url: str | None, settings: Path | None, checkpoint: Path | None, localizer: str | None
 ) -> None:
-    """Raise a usage error when more than one searcher is named, or an endpoint or settings without their model."""
-    chosen = [name for name, value in (("--model", model), ("--checkpoint", checkpoint), ("--localizer", localizer)) if value]
-    if len(chosen) > 1:
-        raise usage_error(f"{' and '.join(chosen)} exclude each other: choose one", chosen[-1])
+    """Raise a usage error for an unknown localizer, for two models, for a model where none is asked or none where one is."""
+    if localizer and localizer not in LOCALIZERS:
+        raise usage_error(f"{localizer!r} is unknown: use one of {', '.join(LOCALIZERS)}", "--localizer")
+    if model and checkpoint:
+        raise usage_error("--model and --checkpoint exclude each other: choose one", "--checkpoint")
+    given = "--model" if model else "--checkpoint" if checkpoint else None
+    if localizer and LOCALIZERS[localizer].asks_model and not given:
+        raise usage_error(f"{localizer} asks a model: name one with --model or --checkpoint", "--localizer")
+    if localizer and not LOCALIZERS[localizer].asks_model and given:
+        raise usage_error(f"{given} and --localizer {localizer}, which asks no model, exclude each other", "--localizer")
     if base_url and not model:
         raise usage_error("name the model that the endpoint serves", "--model")
     if settings and not model:

@@ -50,7 +50,8 @@ def localize(
 ) -> None:
     """Find the files and functions of an issue.
 
-    Nothing in DIR is changed or run, and nothing outside it is read. Without a model the lexical localizer searches.
+    Nothing in DIR is changed or run, and nothing outside it is read. Without a model the lexical localizer searches,
+    unless --localizer names another.
     An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`: its title and text are fetched.
     GITHUB_TOKEN is used if set; GITHUB_API_URL leads to a server of your own.
 
@@ -75,6 +76,7 @@ def localize(
         base_url=address,
         settings=settings,
         checkpoint=checkpoint,
+        localizer=localizer,
         calls_per_turn=calls_per_turn,
         mode=mode.value,
         max_turns=max_turns,

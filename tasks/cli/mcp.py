@@ -66,7 +66,8 @@ def mcp(
     """Serve the localizer and the search tools over MCP.
 
     Tools: `localize`, `grep`, `glob`, `read_file`. Nothing in DIR is changed or run, and nothing outside it is read;
-    a client cannot name other directories. Without a model the lexical localizer searches.
+    a client cannot name other directories. Without a model the lexical localizer searches,
+    unless --localizer names another.
 
     ```
     fusesearch mcp --root .
@@ -91,6 +92,7 @@ def mcp(
             base_url=address,
             settings=settings,
             checkpoint=checkpoint,
+            localizer=localizer,
             calls_per_turn=calls_per_turn,
             mode=mode.value,
             max_turns=max_turns,

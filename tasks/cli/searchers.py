@@ -9,14 +9,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from tasks.agents.loop import OnEvent, run_episode
-from tasks.agents.models.base import Model, Sampling
+from tasks.agents.loop import OnEvent
+from tasks.agents.models.base import Model
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import read_json
+from tasks.localizers.registry import Equipment, make_localizer
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
 
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
@@ -24,10 +24,10 @@ SETTINGS = "fusesearch.json"
 
 @dataclass(frozen=True)
 class Searcher:
-    """A model, and the limits under which it searches."""
+    """A localizer by its name, the model it asks if it asks one, and the limits under which it searches."""
 
     name: str
-    model: Model
+    model: Model | None
     agent: Agent
     tools: Tools
 
@@ -36,13 +36,17 @@ class Searcher:
         try:
             return await self.search(instance, repository, on_event)
         finally:
-            await self.model.close()
+            await self.close()
 
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent) -> Trajectory:
         """One greedy episode; the model stays open for others, which may run at the same time."""
-        sampling = Sampling(max_new_tokens=self.agent.max_new_tokens)
-        toolbox = Toolbox(repository, self.tools)
-        return await run_episode(instance, toolbox, self.model, self.agent, sampling, localizer=self.name, on_event=on_event)
+        equipment = Equipment(self.model, self.agent, self.tools, on_event=on_event)
+        return await make_localizer(self.name, equipment).localize(instance, repository)
+
+    async def close(self) -> None:
+        """Close the model, if there is one."""
+        if self.model is not None:
+            await self.model.close()
 
 
 def choose(
@@ -51,18 +55,18 @@ def choose(
     base_url: str | None,
     settings: Path | None,
     checkpoint: Path | None,
+    localizer: str | None = None,
     calls_per_turn: int,
     mode: str,
     max_turns: int | None,
 ) -> Searcher:
-    """The searcher the options ask for; lexical when they name no model."""
+    """The searcher the options ask for; lexical when they name neither a model nor a localizer."""
     changes: dict[str, Any] = {"mode": mode} | ({"max_turns": max_turns} if max_turns else {})
     if checkpoint is not None:
-        return _from_checkpoint(checkpoint, changes)
+        return _from_checkpoint(localizer or "fusesearch", checkpoint, changes)
     if model is not None and base_url is not None:
-        return _from_endpoint(model, base_url, settings, changes)
-    lexical = _lexical(1 if mode == "sequential" else calls_per_turn)
-    return Searcher("lexical", lexical, Agent.model_validate(changes), Tools())
+        return _from_endpoint(localizer or "fusesearch", model, base_url, settings, changes)
+    return Searcher(localizer or "lexical", None, Agent.model_validate(changes | {"max_calls_per_turn": calls_per_turn}), Tools())
 
 
 def instance_of(name: str, issue: str) -> Instance:
@@ -85,7 +89,7 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
         raise ArtifactError(f"{path} does not hold tool limits and loop settings: {error}") from None
 
 
-def _from_checkpoint(checkpoint: Path, changes: dict[str, Any]) -> Searcher:
+def _from_checkpoint(localizer: str, checkpoint: Path, changes: dict[str, Any]) -> Searcher:
     if not (checkpoint / "config.json").is_file():
         raise ArtifactError(
             f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
@@ -97,10 +101,10 @@ def _from_checkpoint(checkpoint: Path, changes: dict[str, Any]) -> Searcher:
     logging.disable_progress_bar()  # loading takes a second; its bar would stand between stderr and who reads errors there
     logging.set_verbosity_error()
     tools, agent = settings_of(checkpoint)
-    return Searcher("fusesearch", TransformersModel.load(checkpoint), _changed(agent, changes), tools)
+    return Searcher(localizer, TransformersModel.load(checkpoint), _changed(agent, changes), tools)
 
 
-def _from_endpoint(model: str, base_url: str, settings: Path | None, changes: dict[str, Any]) -> Searcher:
+def _from_endpoint(localizer: str, model: str, base_url: str, settings: Path | None, changes: dict[str, Any]) -> Searcher:
     """The endpoint with few tries: a person waits for the answer."""
     from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 
@@ -108,14 +112,8 @@ def _from_endpoint(model: str, base_url: str, settings: Path | None, changes: di
         raise ArtifactError(f"{settings} holds no {SETTINGS}: name the directory of the checkpoint that the endpoint serves")
     tools, agent = settings_of(settings) if settings else (Tools(), Agent())
     endpoint = OpenAICompatibleModel(model, base_url, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
-    return Searcher("fusesearch", endpoint, _changed(agent, changes), tools)
+    return Searcher(localizer, endpoint, _changed(agent, changes), tools)
 
 
 def _changed(agent: Agent, changes: dict[str, Any]) -> Agent:
     return Agent.model_validate(agent.model_dump() | changes)
-
-
-def _lexical(calls_per_turn: int) -> Model:
-    from tasks.localizers.lexical.model import LexicalModel
-
-    return LexicalModel(calls_per_turn)

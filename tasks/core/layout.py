@@ -8,6 +8,7 @@ STATE = Path(".fusesearch")
 """What is local to this machine: caches, progress of running stages, server records. Not tracked by DVC or git."""
 
 SNAPSHOTS = STATE / "snapshots"
+GRAPHS = STATE / "graphs"
 
 REPOS = Path("data/repos")
 PAIRS = Path("data/raw/pairs.parquet")

@@ -186,6 +186,7 @@ class Score(Record):
     arm: str = ""
     run: int = 0
     error: str | None = None
+    issue_chars: int | None = None
     file_precision: float | None = None
     file_recall: float | None = None
     file_f1: float | None = None

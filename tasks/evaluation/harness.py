@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from tasks.agents.loop import run_episodes
 from tasks.core.errors import DataError, InfrastructureError, RepositoryError
@@ -43,7 +44,12 @@ class _Cell:
 
     @property
     def key(self) -> str:
-        return f"{self.instance.instance_id}#{self.run}"
+        return journal_key(self.instance.instance_id, self.run)
+
+
+def journal_key(instance_id: str, run: int) -> str:
+    """The key of an episode in an evaluation's journal."""
+    return f"{instance_id}#{run}"
 
 
 async def evaluate(
@@ -58,10 +64,12 @@ async def evaluate(
     arm: str = "",
     reward: Reward | None = None,
     scope: Scope = "turn",
+    accepted: Mapping[str, Sequence[Truth]] = MappingProxyType({}),
     progress: Progress = silent,
 ) -> Evaluation:
     """Run ``subject`` on every instance ``runs`` times and score the episodes.
 
+    ``accepted`` holds, by instance, what other patches modify that resolve its issue as well.
     ``journal`` is where finished episodes are kept; it stays, closed, until the caller has published the result and
     removes it. Token ids are not kept. Raises :class:`DataError` for an instance without truth or given twice.
     """
@@ -73,9 +81,12 @@ async def evaluate(
         await _pass(bench, broken, rows, progress, len(cells), keep_errors=True)
         trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
     scores = [
-        score_trajectory(trajectory, _truth(cell.instance), reward=reward, scope=scope, arm=arm, run=cell.run)
+        score_trajectory(
+            trajectory, _truth(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()),
+            issue_chars=len(cell.instance.problem_statement), reward=reward, scope=scope, arm=arm, run=cell.run,
+        )
         for cell, trajectory in zip(cells, trajectories, strict=True)
-    ]
+    ]  # fmt: skip
     return Evaluation(trajectories, scores)
 
 

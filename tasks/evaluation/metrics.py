@@ -1,8 +1,8 @@
 """Quality of an answer and cost of an episode: the one definition of each, used by selection, GRPO, evaluation and reports.
 
 Precision, recall and F1 are FuseSearch equation 2; the combined F1 is equation 8 with the weights of appendix B.3; the
-ranked metrics are equations 1 to 7 of ToolTrain, Acc@k is LocAgent's. All are shares in [0, 1]. *Predicted* is a ranked list, repeated names
-count once at their first rank; *true* is a set.
+ranked metrics are equations 1 to 7 of ToolTrain, Acc@k is LocAgent's. All are shares in [0, 1]. *Predicted* is a ranked
+list, repeated names count once at their first rank; *true* is a set.
 
 Where the truth names nothing at a level (a patch that changes no existing function), recall has no meaning: such an
 instance is left out of that level's means, and its combined F1 is its file F1. What was predicted for it still counts as
@@ -205,6 +205,7 @@ def score_trajectory(
     truth: Truth,
     *,
     accepted: Sequence[Truth] = (),
+    issue_chars: int | None = None,
     reward: Reward | None = None,
     scope: Scope = "turn",
     arm: str = "",
@@ -221,6 +222,7 @@ def score_trajectory(
         instance_id=trajectory.instance_id, repo=trajectory.repo, localizer=trajectory.localizer, arm=arm, run=run,
         error=trajectory.error, true_files=truth.files, true_functions=truth.functions,
         added_files=truth.added_files, added_functions=truth.added_functions,
+        issue_chars=issue_chars,
     )  # fmt: skip
     if trajectory.error is not None:
         return score

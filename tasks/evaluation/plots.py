@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 Curve = Sequence[Mapping[str, float]]
 
 # Okabe and Ito's palette, with a marker and a dash pattern of its own for each arm
-_PALETTE = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+SHAPES = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -50,7 +50,7 @@ def training_curves(curves: Mapping[str, Curve]) -> str | None:
     panels = [(key, title) for key, title in CURVES if any(key in row for rows in curves.values() for row in rows)]
     if not panels:
         return None
-    with _figure(10, 2.6 * ((len(panels) + 1) // 2)) as (figure, output):
+    with drawn(10, 2.6 * ((len(panels) + 1) // 2)) as (figure, output):
         for place, (key, title) in enumerate(panels, 1):
             axes = figure.add_subplot((len(panels) + 1) // 2, 2, place)
             for arm, rows in curves.items():
@@ -65,7 +65,7 @@ def loss_curve(rows: Curve) -> str | None:
     points = [(row["step"], row["loss"]) for row in rows if "loss" in row]
     if not points:
         return None
-    with _figure(7, 3) as (figure, output):
+    with drawn(7, 3) as (figure, output):
         axes = figure.add_subplot()
         _smoothed(axes, points, "sft")
         axes.set(xlabel="SFT step", ylabel="Loss on assistant tokens")
@@ -77,7 +77,7 @@ def calls_by_turn(profiles: Mapping[str, Sequence[Mapping[str, float]]], least: 
     lines = {arm: [row for row in rows if row["episodes"] >= least] for arm, rows in profiles.items()}
     if not any(lines.values()):
         return None
-    with _figure(7, 3.6) as (figure, output):
+    with drawn(7, 3.6) as (figure, output):
         axes = figure.add_subplot()
         for arm, rows in lines.items():
             if rows:
@@ -97,7 +97,7 @@ def candidate_plane(points: Sequence[Candidate], min_f1: float, min_efficiency: 
     groups: dict[bool, Counter[tuple[float, float]]] = {True: Counter(), False: Counter()}
     for f1, e, kept in points:
         groups[kept][round(f1, 2), round(e, 2)] += 1
-    with _figure(6.4, 5) as (figure, output):
+    with drawn(6.4, 5) as (figure, output):
         axes = figure.add_subplot()
         for kept, name, colour, marker in ((False, "dropped", "#D55E00", "x"), (True, "kept", "#0072B2", "o")):
             places = list(groups[kept])
@@ -118,7 +118,7 @@ def differences(rows: Sequence[Difference], keys: Sequence[str] = ("f1_macro", "
     shown = {key: [row for row in rows if row.key == key and row.interval] for key in keys}
     if not any(shown.values()):
         return None
-    with _figure(10, 1.2 + 0.36 * max(len(found) for found in shown.values())) as (figure, output):
+    with drawn(10, 1.2 + 0.36 * max(len(found) for found in shown.values())) as (figure, output):
         for place, (key, found) in enumerate(shown.items(), 1):
             axes = figure.add_subplot(1, len(keys), place)
             for height, row in enumerate(reversed(found)):
@@ -157,12 +157,12 @@ def _smoothed(axes: Axes, points: Sequence[tuple[float, float]], arm: str) -> No
 def _line(arm: str, marker: bool = False) -> dict[str, Any]:
     known = list(ARMS)
     index = known.index(arm) if arm in known else len(known) + sum(arm.encode()) % 2
-    style: dict[str, Any] = {"color": _PALETTE[index], "linestyle": _DASHES[index]}
-    return style | ({"marker": _MARKERS[index], "markersize": 5} if marker else {})
+    style: dict[str, Any] = {"color": COLOURS[index], "linestyle": _DASHES[index]}
+    return style | ({"marker": SHAPES[index], "markersize": 5} if marker else {})
 
 
 @contextmanager
-def _figure(width: float, height: float) -> Iterator[tuple[Figure, io.StringIO]]:
+def drawn(width: float, height: float) -> Iterator[tuple[Figure, io.StringIO]]:
     """A figure of ``width`` x ``height`` inches; on leaving, its ``<svg>`` element is in the string buffer."""
     import matplotlib
     from matplotlib.figure import Figure

@@ -9,7 +9,6 @@ import csv
 import io
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,26 +19,8 @@ from tasks.core.schema import Score
 from tasks.core.storage import write_json, write_text
 from tasks.evaluation import plots, tables
 from tasks.evaluation.inputs import Inputs, read_inputs
-from tasks.evaluation.tables import Difference, Summary, Table
-
-
-@dataclass(frozen=True)
-class Figure:
-    """An SVG with the name of its file and what it shows."""
-
-    name: str
-    caption: str
-    svg: str
-
-
-@dataclass(frozen=True)
-class Section:
-    """A heading, paragraphs of plain text, tables and figures."""
-
-    title: str
-    text: list[str] = field(default_factory=list)
-    tables: list[Table] = field(default_factory=list)
-    figures: list[Figure] = field(default_factory=list)
+from tasks.evaluation.pages import Figure, Section, render, write_figures
+from tasks.evaluation.tables import Difference, Summary
 
 
 def make_report(params: Params, root: Path = Path(), out: Path | None = None) -> Path:
@@ -169,17 +150,9 @@ def _provenance(inputs: Inputs, params: Params, git_revision: str) -> list[tuple
 
 
 def _write_pages(context: Mapping[str, Any], out: Path) -> None:
-    from jinja2 import Environment, PackageLoader, select_autoescape
-    from markupsafe import Markup
-
-    for section in context["sections"]:
-        for figure in section.figures:
-            write_text(out / "plots" / f"{figure.name}.svg", figure.svg + "\n")
-    loader = PackageLoader("tasks.evaluation", "templates")
-    pages = Environment(loader=loader, autoescape=select_autoescape(("html.j2",)), trim_blocks=True)
-    pages.filters |= {"svg": Markup, "cell": _markdown_cell}  # SVG is our own output, escaped by matplotlib
+    write_figures(context["sections"], out)
     for name in ("report.md", "report.html"):
-        write_text(out / name, pages.get_template(f"{name}.j2").render(context))
+        write_text(out / name, render(name, context))
 
 
 def _write_data(
@@ -201,11 +174,6 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return output.getvalue()
-
-
-def _markdown_cell(text: str) -> str:
-    """Text that cannot end a cell or begin markup."""
-    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;").replace("\n", " ")
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -72,10 +72,11 @@ Summary = dict[str, dict[str, Interval | None]]
 
 @dataclass(frozen=True)
 class Row:
-    """A printed row; ``kind`` is ``ours`` or ``paper``."""
+    """A printed row; ``kind`` is ``ours`` or ``paper``; ``link`` is where its first cell leads, "" for nowhere."""
 
     cells: list[str]
     kind: str = "ours"
+    link: str = ""
 
 
 @dataclass(frozen=True)
@@ -212,12 +213,16 @@ def _records(caption: str, records: Sequence[Mapping[str, Any]]) -> Table:
 
 def calls_by_turn_index(trajectories: Iterable[Trajectory]) -> list[dict[str, float]]:
     """Mean calls of tool-using turns at each turn index, from 1 (FuseSearch figure 3), and how many episodes had one."""
+    return calls_by_index(calls_by_turn(trajectory) for trajectory in trajectories if trajectory.error is None)
+
+
+def calls_by_index(episodes: Iterable[Sequence[int]]) -> list[dict[str, float]]:
+    """As :func:`calls_by_turn_index`, from the calls of each turn of each episode."""
     calls: dict[int, list[int]] = {}
-    for trajectory in trajectories:
-        if trajectory.error is None:
-            for index, number in enumerate(calls_by_turn(trajectory), 1):
-                if number:
-                    calls.setdefault(index, []).append(number)
+    for turns in episodes:
+        for index, number in enumerate(turns, 1):
+            if number:
+                calls.setdefault(index, []).append(number)
     return [{"turn": index, "calls": sum(found) / len(found), "episodes": len(found)} for index, found in sorted(calls.items())]
 
 
@@ -292,14 +297,26 @@ def cell(found: Interval | None, column: Column, signed: bool = False) -> str:
 
 
 def _difference(arms: Mapping[str, Sequence[Score]], first: str, second: str, key: str, params: Report, seed: int) -> Difference:
-    statistic, samples = BY_KEY[key].statistic, params.bootstrap_samples
+    return measured_difference(arms, first, second, key, BY_KEY[key].statistic, params, seed)
+
+
+def measured_difference(
+    arms: Mapping[str, Sequence[Score]], first: str, second: str, key: str, statistic: Statistic, params: Report, seed: int
+) -> Difference:
+    """``first - second`` in one figure, with interval and p, not yet corrected."""
+    samples = params.bootstrap_samples
     pair = (arms[first], arms[second], statistic)
     found = statistics.difference(*pair, samples=samples, confidence=params.confidence, seed=seed)
     return Difference(first, second, key, found, statistics.permutation_p(*pair, samples=samples, seed=seed))
 
 
 def _difference_cell(row: Difference) -> str:
-    text = cell(row.interval, BY_KEY[row.key], signed=True)
+    return difference_cell(row, BY_KEY[row.key])
+
+
+def difference_cell(row: Difference, column: Column) -> str:
+    """``difference [low, high] p=...``, with a star where the interval leaves zero out."""
+    text = cell(row.interval, column, signed=True)
     if row.interval and row.interval.excludes_zero:
         text = text.replace(" [", " * [", 1)
     return text if row.p_holm is None else f"{text} p={_p(row.p_holm)}"

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tasks.agents.loop import OnEvent
-from tasks.agents.models.base import Model, Sampling
-from tasks.core.config import Agent, Tools
 from tasks.core.errors import ConfigError
-from tasks.localizers.base import Localizer
+
+if TYPE_CHECKING:
+    from tasks.agents.loop import OnEvent
+    from tasks.agents.models.base import Model, Sampling
+    from tasks.core.config import Agent, Tools
+    from tasks.localizers.base import Localizer
+
+
+def _agent() -> Agent:
+    from tasks.core.config import Agent
+
+    return Agent()
+
+
+def _tools() -> Tools:
+    from tasks.core.config import Tools
+
+    return Tools()
 
 
 @dataclass(frozen=True)
@@ -17,8 +32,8 @@ class Equipment:
     """What a localizer may need. ``model`` is None for those that use none; ``sampling`` holds temperature and length."""
 
     model: Model | None = None
-    agent: Agent = field(default_factory=Agent)
-    tools: Tools = field(default_factory=Tools)
+    agent: Agent = field(default_factory=_agent)
+    tools: Tools = field(default_factory=_tools)
     sampling: Sampling | None = None
     on_event: OnEvent | None = None
 
@@ -66,6 +81,14 @@ def _lexical(equipment: Equipment) -> Localizer:
     return LexicalLocalizer(equipment.agent, equipment.tools, on_event=equipment.on_event)
 
 
+def _locagent(equipment: Equipment) -> Localizer:
+    from tasks.localizers.locagent import LocAgentLocalizer
+
+    return LocAgentLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
 def _agentless(equipment: Equipment, *, folders: bool = False) -> Localizer:
     from tasks.localizers.agentless import AgentlessLocalizer, Settings
 
@@ -83,6 +106,14 @@ def _cosil(equipment: Equipment) -> Localizer:
     from tasks.localizers.cosil import CoSilLocalizer
 
     return CoSilLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
+def _orcaloca(equipment: Equipment) -> Localizer:
+    from tasks.localizers.orcaloca import OrcaLocaLocalizer
+
+    return OrcaLocaLocalizer(
         _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
     )
 
@@ -117,6 +148,8 @@ LOCALIZERS: dict[str, Entry] = {
     "fusesearch": Entry(_fusesearch, "three tools, several calls per turn at once (FuseSearch section 3.1)"),
     "fusesearch-sequential": Entry(_sequential, "the same with one call per turn (FuseSearch table 3)"),
     "lexical": Entry(_lexical, "no model: clues of the issue, searched and ranked; the scripted teacher", asks_model=False),
+    "locagent": Entry(_locagent, "a graph of the code, walked by three tools (Chen et al., 2025)"),
+    "orcaloca": Entry(_orcaloca, "searches scheduled by priority and scored by the model (Yu et al., 2025)"),
     "agentless": Entry(
         _agentless, "no agent: tree, suspicious files, elements from skeletons, places to edit (Agentless section 3.1)"
     ),

@@ -25,7 +25,7 @@ def tree(tmp_path_factory):
 
 def service(*folders, script=None):
     lexical = choose(model=None, base_url=None, settings=None, checkpoint=None, calls_per_turn=4, mode="parallel", max_turns=None)
-    searcher = lexical if script is None else Searcher("scripted", ScriptedModel(script), Agent(), Tools())
+    searcher = lexical if script is None else Searcher("fusesearch", ScriptedModel(script), Agent(), Tools())
     return Service(Roots(folders), searcher)
 
 

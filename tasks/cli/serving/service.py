@@ -110,7 +110,7 @@ class Service:
             yield
         finally:
             with anyio.CancelScope(shield=True):
-                await self.searcher.model.close()
+                await self.searcher.close()
 
 
 def _issue(arguments: dict[str, Any]) -> str:

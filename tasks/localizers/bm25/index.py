@@ -19,6 +19,8 @@ MAX_FILE_BYTES = 1_000_000
 MAX_BYTES = 400 * 2**20
 """Larger files, and what comes after so much text, are not indexed."""
 
+FUNCTION_SHARE = 0.5
+
 
 class Index:
     """Files of code without tests, and the functions in them."""
@@ -49,15 +51,19 @@ class Index:
     def best(self, issue: str, files: int, functions: int) -> tuple[list[str], list[str]]:
         """The best files for an issue, and the best functions among those in them, both in rank order.
 
-        Equal scores stand in the order of the paths. What shares no word with the issue is not named.
+        A file scores for itself and, by ``FUNCTION_SHARE``, for its best function. Equal scores stand in the order of the
+        paths. What shares no word with the issue is not named.
         """
         query = [self._numbers[word] for word in query_of(issue) if word in self._numbers]
-        best = _top(_scores(self._by_file, query, len(self.files)), range(len(self.files)), files)
-        scores = _scores(self._by_function, query, len(self.functions))
-        chosen = set(best)
-        inside = [index for index, owner in enumerate(self._owners) if owner in chosen]
-        named = dict.fromkeys(self.functions[index] for index in _top(scores, inside, len(inside)))
-        return [self.files[index] for index in best], list(named)[:functions]
+        by_function = _scores(self._by_function, query, len(self.functions))
+        inside = np.zeros(len(self.files), dtype=np.float32)
+        np.maximum.at(inside, np.array(self._owners, dtype=np.intp), by_function)
+        by_file = _scores(self._by_file, query, len(self.files)) + FUNCTION_SHARE * inside
+        chosen = _top(by_file, range(len(self.files)), files)
+        kept = set(chosen)
+        among = [index for index, owner in enumerate(self._owners) if owner in kept]
+        named = dict.fromkeys(self.functions[index] for index in _top(by_function, among, len(among)))
+        return [self.files[index] for index in chosen], list(named)[:functions]
 
     @property
     def bytes(self) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
 from tasks.localizers.lexical.stopwords import STOPWORDS, word_set
 
 MAX_WORD_CHARS = 80
+TITLE = 2
 
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"[^\W\d_]+|\d+")
@@ -31,8 +33,16 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def query_of(issue: str) -> list[str]:
-    """Distinct words of an issue that say something about a place in code."""
-    return list(dict.fromkeys(word for word in words_of(issue) if word not in STOPWORDS and word not in _SHORT and len(word) > 1))
+    """The words of an issue that say something about a place in code, each as often as it weighs.
+
+    A word that comes n times weighs 1 + log2(n), rounded down, and ``TITLE`` more where the first line has it.
+    """
+    title = Counter(dict.fromkeys(_telling(issue.strip().partition("\n")[0]), TITLE))
+    return [word for word, times in Counter(_telling(issue)).items() for _ in range(times.bit_length() + title[word])]
+
+
+def _telling(text: str) -> Iterator[str]:
+    return (word for word in words_of(text) if len(word) > 1 and word not in STOPWORDS and word not in _SHORT)
 
 
 @lru_cache(maxsize=200_000)

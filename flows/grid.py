@@ -1,0 +1,55 @@
+"""Evaluate a grid of localizers, models and benchmarks: ``python -m flows.grid GRID.yaml OUT``.
+
+The same work as ``fusesearch evaluate``, seen in Prefect: a task per cell, which goes on from its journal when it is tried again.
+"""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, task
+from prefect.artifacts import create_table_artifact
+
+from flows.progress import StageProgress
+from flows.stage import RETRIED, run_stage
+from tasks.core import layout
+from tasks.core.errors import ConfigError
+from tasks.core.grid import Grid, load_grid
+from tasks.evaluation.results import Cell
+from tasks.stages.grid import GridRun, opened
+from tasks.tracking import Run, cell_run, grid_run, summary
+
+
+@task(name="run cell", task_run_name="{cell.name}", **RETRIED)
+def run_cell(current: GridRun, cell: Cell, parent: Run, progress: StageProgress) -> dict[str, Any]:
+    """One localizer with one model on one benchmark; a run of its own in MLflow."""
+    with cell_run(parent, cell.name, current.params_of(cell)) as run:
+        figures = current.run(cell, progress)
+        run.log({**summary(figures), **figures["protocols"]})
+    return {"cell": cell.name, **{name: figures[name] for name in ("instances", "scores", "errored")}, **figures["protocols"]}
+
+
+@flow(name="grid")
+def grid_flow(grid: Grid, out: Path) -> list[dict[str, Any]]:
+    """All cells of a grid into the folder ``out``."""
+    inputs = [benchmark.instances for benchmark in grid.benchmarks]
+    values = {"runs": grid.runs, "seed": grid.seed, "localizers": ",".join(grid.localizers)}
+    with (
+        StageProgress("grid") as progress,
+        opened(grid, out, layout.SNAPSHOTS, progress=progress) as current,
+        grid_run(f"grid {out.name}", values, inputs, out / "tracking.json") as parent,
+    ):
+        rows = [run_cell(current, cell, parent, progress) for cell in current.cells]
+        current.finish()
+    create_table_artifact(table=rows, key="grid", description=f"Cells of {out}")
+    return rows
+
+
+def _arguments(arguments: list[str]) -> tuple[Grid, Path]:
+    if len(arguments) != 2:
+        raise ConfigError("usage: python -m flows.grid GRID.yaml OUT")
+    return load_grid(Path(arguments[0])), Path(arguments[1])
+
+
+if __name__ == "__main__":
+    run_stage(lambda: grid_flow(*_arguments(sys.argv[1:])))

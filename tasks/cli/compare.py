@@ -1,0 +1,175 @@
+"""``fusesearch compare``: the tables of what ``evaluate`` ran, beside the papers'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks.cli.output import printable, save_text
+
+if TYPE_CHECKING:
+    from tasks.core.schema import Score
+    from tasks.evaluation.comparison import Comparison
+    from tasks.evaluation.pages import Section
+    from tasks.evaluation.results import CellResult, Results
+
+
+class Format(StrEnum):
+    """How the tables are written."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    latex = "latex"
+    html = "html"
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Folders that `evaluate` wrote.", metavar="DIR...")],
+    protocol: Annotated[
+        str, typer.Option(help="fusesearch, single_file, codescout, tooltrain or locagent.", metavar="NAME")
+    ] = "fusesearch",
+    format_: Annotated[Format, typer.Option("--format", help="How the tables are written.")] = Format.terminal,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File of the tables; with html a folder, DIR/compare-PROTOCOL if none is named.", metavar="PATH"),
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Test all others against this system only, such as `lexical`.", metavar="SYSTEM")
+    ] = None,
+    prices: Annotated[
+        Path | None, typer.Option(help="YAML: model name to `prompt` and `completion` prices per million tokens.", metavar="FILE")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="Resamples of intervals and tests.", min=100)] = 10_000,
+    episodes: Annotated[bool, typer.Option(help="With html, a page for every episode.")] = True,
+    reference: Annotated[Path, typer.Option(help="Folder of the papers' tables.", metavar="DIR")] = Path("experiments/reference"),
+) -> None:
+    """Compare what was evaluated, under one protocol.
+
+    Prints per benchmark: Table 1 with intervals and errored episodes beside the paper's rows (where it has some for this
+    protocol and the benchmark's name says `verified` or `locbench`), how systems search and what that costs, and paired
+    tests with Holm's correction. With html there are scatters of quality against tokens and time, and
+    every row leads to its episodes.
+
+    ```
+    fusesearch compare results --protocol tooltrain
+    fusesearch compare results more --format html --out pages
+    ```
+    """
+    from tasks.core.config import Report
+    from tasks.core.grid import load_prices
+    from tasks.evaluation.comparison import compare_cells
+    from tasks.evaluation.protocols import protocol_named
+    from tasks.evaluation.results import read_results
+
+    chosen, known = protocol_named(protocol), load_prices(prices) if prices else {}
+    results, params = read_results(folders), Report(bootstrap_samples=samples)
+    found = [
+        compare_cells(rows, chosen, params, prices=known, reference=reference, against=against)
+        for rows in _by_benchmark(results)
+    ]  # fmt: skip
+    if format_ is Format.html:
+        typer.echo(_write_html(found, results, params, out or folders[0] / f"compare-{protocol}", episodes))
+        return
+    _write_text(found, results, params, format_, out)
+
+
+def _by_benchmark(results: Results) -> list[list[CellResult]]:
+    groups: dict[str, list[CellResult]] = {}
+    for row in results.cells:
+        groups.setdefault(row.cell.benchmark, []).append(row)
+    return list(groups.values())
+
+
+def _write_text(found: Sequence[Comparison], results: Results, params: Any, format_: Format, out: Path | None) -> None:
+    from tasks.evaluation.comparison_pages import sections_of
+    from tasks.evaluation.pages import latex, render, show
+
+    sections = [section for comparison in found for section in sections_of(comparison, params, figures=False)]
+    if format_ is Format.terminal and out is None:
+        show(sections, printable)
+        for line in _unfinished(results):
+            typer.echo(line)
+        return
+    text = latex(sections) if format_ is Format.latex else render("report.md", _context(sections, results))
+    if out is None:
+        typer.echo(text)
+    else:
+        save_text(out, text)
+        typer.echo(out)
+
+
+def _write_html(found: Sequence[Comparison], results: Results, params: Any, out: Path, episodes: bool) -> Path:
+    """The page of tables, one of each cell's episodes, and one of every episode; returns the first."""
+    from tasks.evaluation.comparison_pages import sections_of
+    from tasks.evaluation.pages import render, write_figures
+
+    for comparison in found:
+        for system in comparison.systems:
+            _write_cell(system.result, system.scores, out, episodes)
+    pages = [sections_of(comparison, params, lambda row: f"cells/{row.cell.name}.html") for comparison in found]
+    sections = [section for page in pages for section in page]
+    write_figures(sections, out)
+    save_text(out / "index.html", render("report.html", _context(sections, results)))
+    return out / "index.html"
+
+
+def _write_cell(result: CellResult, scores: Sequence[Score], out: Path, episodes: bool) -> None:
+    from tasks.evaluation.comparison_pages import episodes_table
+    from tasks.evaluation.pages import Section, render
+
+    name = result.cell.name
+    paths = _write_episodes(result, scores, out / "episodes" / name) if episodes else {}
+    links = {key: f"../episodes/{name}/{path.name}" for key, path in paths.items()}
+    text = [f"Scores: {result.folder / 'scores.jsonl'}. Trajectories: {result.folder / 'trajectories.jsonl'}."]
+    table = episodes_table(result, scores, lambda score: links.get((score.instance_id, score.run), ""))
+    context = {"title": name, "verdicts": [], "sections": [Section("Episodes", text, [table])], "footer": _footer([result])}
+    save_text(out / "cells" / f"{name}.html", render("report.html", context))
+
+
+def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -> dict[tuple[str, int], Path]:
+    """A page per episode the protocol looks at, as ``fusesearch view`` makes it."""
+    from tasks.cli.pages.episode import page_of
+    from tasks.cli.pages.rendering import render
+    from tasks.core.layout import slug
+    from tasks.core.schema import Trajectory, Truth
+    from tasks.core.storage import read_jsonl
+
+    wanted = {(score.instance_id, score.run): score for score in scores}
+    pages: dict[tuple[str, int], Path] = {}
+    for score, trajectory in zip(result.scores, read_jsonl(result.folder / "trajectories.jsonl", Trajectory), strict=True):
+        key = (score.instance_id, score.run)
+        if key in wanted:
+            truth = Truth(files=wanted[key].true_files, functions=wanted[key].true_functions)
+            pages[key] = folder / f"{_safe(slug(score.instance_id))}.{score.run + 1}.html"
+            save_text(pages[key], render(page_of(trajectory, truth)))
+    return pages
+
+
+def _safe(name: str) -> str:
+    """An instance's id as the name of a file: it comes from a data set."""
+    from tasks.evaluation.tables import slug
+
+    return slug(name).lstrip(".")[:150] or "episode"
+
+
+def _context(sections: Sequence[Section], results: Results) -> dict[str, Any]:
+    return {
+        "title": "Localizers compared",
+        "verdicts": _unfinished(results),
+        "sections": sections,
+        "footer": _footer(results.cells),
+    }
+
+
+def _unfinished(results: Results) -> list[str]:
+    return [f"Not finished, so not here: {name}. Run `fusesearch evaluate` again to go on." for name in results.unfinished]
+
+
+def _footer(cells: Sequence[CellResult]) -> list[tuple[str, str]]:
+    revisions = dict.fromkeys(row.manifest.revision[:12] for row in cells)
+    folders = dict.fromkeys(str(row.folder.parent.parent) for row in cells)
+    return [("Results", ", ".join(folders)), ("Git revision", ", ".join(revisions))]

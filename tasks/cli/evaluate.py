@@ -1,0 +1,178 @@
+"""``fusesearch evaluate``: a grid of localizers, models and benchmarks into one folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks.cli.output import usage_error
+from tasks.core import layout
+
+if TYPE_CHECKING:
+    from tasks.core.grid import Grid
+
+MODEL = "model"
+
+
+def evaluate(
+    grid: Annotated[
+        Path | None, typer.Argument(help="A grid as YAML (docs/evaluation.md); or say it by options.", metavar="GRID.yaml")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results; the same one again goes on.", metavar="DIR")] = Path(
+        "results"
+    ),
+    localizer: Annotated[list[str] | None, typer.Option(help="Localizer by name; may be repeated.", metavar="NAME")] = None,
+    instances: Annotated[
+        Path | None, typer.Option(help="Instances in the SWE-bench schema: .json, .jsonl or .parquet.", metavar="FILE")
+    ] = None,
+    repos: Annotated[Path | None, typer.Option(help="Folder of clones named OWNER__NAME.git.", metavar="DIR")] = None,
+    clone_url: Annotated[
+        str | None, typer.Option(help="Remote instead of clones: https://github.com/{repo}.git", metavar="URL")
+    ] = None,
+    alternatives: Annotated[Path | None, typer.Option(help="JSONL of other accepted answers.", metavar="FILE")] = None,
+    max_instances: Annotated[int | None, typer.Option(help="As many instances, drawn by the seed.", min=1)] = None,
+    model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
+    base_url: Annotated[str | None, typer.Option(help="That endpoint, with its /v1.", metavar="URL")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per instance; 3 unless the grid says otherwise.", min=1)] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
+    retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Try errored episodes of finished cells again.")] = False,
+    track: Annotated[bool, typer.Option(help="Log a run per cell to MLflow, under one for the grid.")] = True,
+    snapshots: Annotated[Path, typer.Option(help="Where snapshots of repositories are kept.", metavar="DIR")] = layout.SNAPSHOTS,
+) -> None:
+    """Evaluate localizers on benchmarks.
+
+    Runs every localizer with every model on every benchmark, and writes scores (JSONL, Parquet), trajectories and a
+    manifest. Killed, it goes on where it was when it is called again with the same folder. Episodes that the infrastructure
+    broke are tried once more and then counted as errored, never as zero. `fusesearch compare` makes the tables.
+
+    `OPENAI_API_KEY` is the key of `--model`; in a grid file each model names its variable under `api_key_env`.
+
+    ```
+    fusesearch evaluate --localizer bm25 --localizer lexical --instances verified.jsonl --repos clones --out results
+    fusesearch evaluate grid.yaml --out results
+    fusesearch compare results
+    ```
+    """
+    from tasks.stages.grid import opened
+
+    given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url}
+    wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
+        localizer or [], instances, {"repos": repos, "clone_url": clone_url, "alternatives": alternatives,
+        "max_instances": max_instances}, model, base_url, {"runs": runs, "concurrency": concurrency},
+    )  # fmt: skip
+    with _bar() as bar, opened(wanted, out, snapshots, retry_errored=retry_errored, progress=bar.reading) as current:
+        run_cells(current, bar, out, track)
+    typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes: fusesearch compare {out}")
+
+
+def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
+    """Run all cells, each with a run of its own in MLflow unless ``track`` is off."""
+    done = 0
+    with _tracked(current, out, track) as parent:
+        for cell in current.cells:
+            with _cell(parent, current, cell) as log:
+                log(current.run(cell, bar.of(cell.name, done, current.episodes)))
+            done += current.episodes_of(cell)
+        current.finish()
+
+
+def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
+    from tasks.core.grid import load_grid
+
+    if also := next((name for name, value in given.items() if value), None):
+        raise usage_error("the grid file says it already: leave the option out", f"--{also.replace('_', '-')}")
+    changes = {name: value for name, value in (("runs", runs), ("concurrency", concurrency)) if value is not None}
+    return load_grid(path).model_copy(update=changes)
+
+
+def _from_options(
+    localizers: list[str],
+    instances: Path | None,
+    origin: dict[str, Any],
+    model: str | None,
+    base_url: str | None,
+    extent: dict[str, int | None],
+) -> Grid:
+    import os
+
+    from tasks.core.config import parse_section
+    from tasks.core.grid import Grid
+
+    if not localizers or instances is None:
+        raise usage_error("name a grid file, or at least --localizer and --instances", "--localizer")
+    if (model is None) != (base_url is None):
+        raise usage_error("--model and --base-url belong together", "--model")
+    benchmark = {"name": layout.slug(instances.stem), "instances": instances, **origin}
+    key = {"api_key_env": "OPENAI_API_KEY"} if "OPENAI_API_KEY" in os.environ else {}
+    models = [{"name": _name(model), "model": model, "base_url": base_url, **key}] if model else []
+    data = {"localizers": localizers, "models": models, "benchmarks": [benchmark]}
+    return parse_section(Grid, data | {name: value for name, value in extent.items() if value is not None}, "options")
+
+
+def _name(model: str) -> str:
+    """The last part of a model's name, as part of the name of a folder."""
+    last = "".join(char if char.isascii() and (char.isalnum() or char in "._+-") else "_" for char in model.rpartition("/")[2])
+    return last[:100] if last[:1].isalnum() else f"{MODEL}{last[:90]}"
+
+
+@contextmanager
+def _tracked(current: Any, out: Path, track: bool) -> Iterator[Any]:
+    if not track:
+        yield None
+        return
+    from tasks.tracking import grid_run
+
+    grid = current.grid
+    values = {"localizers": ",".join(grid.localizers), "models": ",".join(row.name for row in grid.models)}
+    values |= {"benchmarks": ",".join(row.name for row in grid.benchmarks), "runs": grid.runs, "seed": grid.seed}
+    with grid_run(f"grid {out.name}", values, [row.instances for row in grid.benchmarks], out / "tracking.json") as parent:
+        yield parent
+
+
+@contextmanager
+def _cell(parent: Any, current: Any, cell: Any) -> Iterator[Any]:
+    """A function that takes a cell's figures to its run; nothing where nothing is tracked."""
+    if parent is None:
+        yield lambda figures: None
+        return
+    from tasks.tracking import cell_run, summary
+
+    with cell_run(parent, cell.name, current.params_of(cell)) as run:
+        yield lambda figures: run.log({**summary(figures), **figures["protocols"]})
+
+
+class Bar:
+    """Progress over the whole grid on a terminal: the cell at work, episodes done, and time left."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._task = bar.add_task("starting", total=None)
+        self._reading = True
+
+    def reading(self, done: int, total: int) -> None:
+        """Instances read and given a truth."""
+        self._bar.update(self._task, description="truth", completed=done, total=total)
+
+    def of(self, cell: str, before: int, episodes: int) -> Any:
+        """The progress of one cell, of which ``before`` episodes come before."""
+        if self._reading:
+            self._bar.reset(self._task)
+            self._reading = False
+        self._bar.update(self._task, description=cell, total=episodes, completed=before)
+        return lambda done, total: self._bar.update(self._task, completed=before + done)
+
+
+@contextmanager
+def _bar() -> Iterator[Bar]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    shown = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    with shown if sys.stderr.isatty() else nullcontext():
+        yield Bar(shown)

@@ -1,0 +1,92 @@
+"""Search actions and the queue they wait in (OrcaLoca: priority-based scheduling)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from dataclasses import dataclass
+
+BASIC = 1
+DECOMPOSED = 2
+RELATED_FILE = 2
+"""Priority of what the model asks for, of what a result was broken into, and of the file a result lies in."""
+
+MAX_WAITING = 200
+
+ARGUMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "search_file_contents": (("file_name",), ("directory_path",)),
+    "search_source_code": (("file_path", "source_code"), ()),
+    "search_class": (("class_name",), ("file_path",)),
+    "search_method_in_class": (("class_name", "method_name"), ("file_path",)),
+    "search_callable": (("query_name",), ("file_path",)),
+    "search_file_tree": ((), ("name", "max_depth")),
+}
+"""Required and optional arguments of each action; all are text."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One search: its name and its arguments, in the order of :data:`ARGUMENTS`."""
+
+    name: str
+    arguments: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, name: str, /, **arguments: str) -> Action:
+        """An action; empty arguments are left out."""
+        order = [*ARGUMENTS[name][0], *ARGUMENTS[name][1]]
+        return cls(name, tuple((key, arguments[key]) for key in order if arguments.get(key)))
+
+    def get(self, key: str) -> str:
+        """An argument, empty where it is not given."""
+        return dict(self.arguments).get(key, "")
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Equal for actions that look for the same: a class is also found as something that can be called."""
+        if self.name in ("search_class", "search_callable"):
+            return ("definition", self.get("class_name") or self.get("query_name"), self.get("file_path"))
+        return (self.name, *(f"{key}={value}" for key, value in self.arguments))
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(f'{key}={value!r}' for key, value in self.arguments)})"
+
+
+class Queue:
+    """Actions by priority, older ones first among equals. An action enters once; asked for again, it counts more.
+
+    What was asked for more often than its priority says goes up to that count (the published code's ``resort``).
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[tuple[str, ...], tuple[int, int, Action]] = {}
+        self._asked: Counter[tuple[str, ...]] = Counter()
+        self._order = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def ask(self, action: Action, priority: int = BASIC) -> bool:
+        """Add an action unless it has been in the queue before; count it. Whether it was added."""
+        self._asked[action.key] += 1
+        if self._asked[action.key] > 1 or len(self._waiting) >= MAX_WAITING:
+            return False
+        self._waiting[action.key] = (priority, self._order, action)
+        self._order += 1
+        return True
+
+    def pop(self) -> Action | None:
+        """Take the most urgent action; ``None`` when none waits."""
+        ranked = self.ranked(1)
+        if not ranked:
+            return None
+        del self._waiting[ranked[0].key]
+        return ranked[0]
+
+    def ranked(self, most: int) -> list[Action]:
+        """The most urgent actions, in the order they will come."""
+        waiting = ((-self._urgency(key), order, action) for key, (_, order, action) in self._waiting.items())
+        return [action for _, _, action in heapq.nsmallest(most, waiting, key=lambda item: item[:2])]
+
+    def _urgency(self, key: tuple[str, ...]) -> int:
+        return max(self._waiting[key][0], self._asked[key])

@@ -1,0 +1,216 @@
+"""OrcaLoca as a localizer: its program asks the model after every search, and decides which search is next."""
+
+from __future__ import annotations
+
+import asyncio
+from difflib import SequenceMatcher
+from itertools import pairwise
+from pathlib import Path
+
+from tasks.agents.interview import Interview
+from tasks.agents.loop import Instructions, OnEvent, begun, recorded
+from tasks.agents.models.base import Model, Sampling
+from tasks.agents.prompts import render_issue
+from tasks.core.config import Agent, Tools
+from tasks.core.layout import GRAPHS
+from tasks.core.schema import Answer, Instance, Location, ToolCall, Trajectory, Turn
+from tasks.localizers.graph.code_graph import CLASS, FUNCTION, CodeGraph, name_of, path_of
+from tasks.localizers.graph.naming import Namer, distinct
+from tasks.localizers.orcaloca.actions import Action, Queue
+from tasks.localizers.orcaloca.decomposition import Decomposer
+from tasks.localizers.orcaloca.prompts import render
+from tasks.localizers.orcaloca.pruning import Context, Result
+from tasks.localizers.orcaloca.replies import Step, Suspect, read_conclusion, read_names, read_step
+from tasks.localizers.orcaloca.searches import Meaning, Searches, SearchTools
+from tasks.search.repository import Repository
+
+CHARS_PER_TOKEN = 3
+SAME_OBSERVATIONS = 5
+SIMILARITY = 0.97
+FALLBACK = 3
+SHOWN_ACTIONS = 10
+"""Characters a token of code has at least; how many equal observations end the search; results that are the answer where the
+conclusion names none; waiting actions that are shown."""
+
+_NOTHING = "(nothing was searched yet)"
+
+
+class OrcaLocaLocalizer:
+    """``agent.max_turns`` bounds the requests besides those for scores, of which there are twice as many at most."""
+
+    name = "orcaloca"
+
+    def __init__(
+        self,
+        model: Model,
+        agent: Agent,
+        tools: Tools,
+        *,
+        sampling: Sampling | None = None,
+        on_event: OnEvent | None = None,
+        cache: Path = GRAPHS,
+    ) -> None:
+        self.model = model
+        self.agent = agent.model_copy(update={"mode": "sequential"})  # one search is run at a time
+        self.tools = tools
+        self.sampling = sampling or Sampling(max_new_tokens=agent.max_new_tokens)
+        self.on_event = on_event
+        self.cache = cache
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One episode; failures of the world are in ``Trajectory.error``."""
+        told = Instructions(render("system"), render_issue(self.agent, instance.problem_statement), [])
+        sampling = self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed})
+        trajectory = begun(instance, self.model, self.agent, sampling, told, localizer=self.name)
+        interview = Interview(trajectory, self.model, self.agent, sampling, self.on_event)
+        work = _search(interview, SearchTools(repository, self.tools, self.cache), Namer(repository))
+        return await recorded(trajectory, work, self.agent.max_seconds, self.on_event)
+
+
+async def _search(interview: Interview, tools: SearchTools, namer: Namer) -> None:
+    await _Episode(interview, tools, await tools.searches(), namer).run()
+
+
+class _Episode:
+    """What is known in one search."""
+
+    def __init__(self, interview: Interview, tools: SearchTools, searches: Searches, namer: Namer) -> None:
+        agent = interview.agent
+        self.interview = interview
+        self.tools = tools
+        self.searches = searches
+        self.namer = namer
+        self.queue = Queue()
+        self.context = Context(searches.graph)
+        self.suspects: list[Suspect] = []
+        self.observations: list[str] = []
+        self._shown: set[str] = set()
+        self._chars = max(2000, (agent.max_context_tokens - agent.max_new_tokens) * CHARS_PER_TOKEN - len(render("system")))
+        self._issue = interview.trajectory.issue[: self._chars // 2]
+        self._decomposer = Decomposer(searches, self._issue, self._ask, 2 * agent.max_turns, self._chars)
+
+    async def run(self) -> None:
+        """Names of the issue first, then a search after each reply, then the conclusion."""
+        turns = self.interview.agent.max_turns
+        if turns > 2:
+            self._enqueue_names(read_names(await self._ask(render("extract", issue=self._issue))))
+        result, fault = _NOTHING, ""
+        for _ in range(turns - 2):
+            turn = await self.interview.ask(await self._prompt(result, fault))
+            fault = self._note(read_step(turn.text))
+            chosen = await asyncio.to_thread(self._next)
+            if chosen is None or self._repeats_itself():
+                break
+            result = await self._carry_out(turn, *chosen)
+        await self._conclude()
+
+    async def _ask(self, prompt: str) -> str:
+        return (await self.interview.ask(prompt)).text
+
+    def _enqueue_names(self, names: list[Suspect]) -> None:
+        for name in names:
+            file = self.namer.file(name.file_path) if name.file_path else None
+            action = Action.of("search_callable", query_name=name.method_name, file_path=file or "")
+            there = bool(self.searches.meaning(action).nodes)  # issues name files in which a name is used, not defined
+            self.queue.ask(action if there else Action.of("search_callable", query_name=name.method_name))
+
+    def _note(self, step: Step) -> str:
+        """Take in a reply; what was wrong with it."""
+        self.suspects = step.suspects or self.suspects
+        self.observations.append(step.observation)
+        for action in step.actions:
+            self.queue.ask(action)
+        return step.fault
+
+    def _next(self) -> tuple[Action, Meaning] | None:
+        """The most urgent action whose result was not shown yet."""
+        while action := self.queue.pop():
+            meaning = self.searches.meaning(action)
+            if len(meaning.nodes) != 1:
+                return action, meaning
+            if meaning.nodes[0] not in self._shown:
+                self._shown.add(meaning.nodes[0])
+                return action, meaning
+        return None
+
+    def _repeats_itself(self) -> bool:
+        last = self.observations[-SAME_OBSERVATIONS:]
+        alike = (SequenceMatcher(None, *pair).ratio() >= SIMILARITY for pair in pairwise(last))
+        return len(last) == SAME_OBSERVATIONS and all(alike)
+
+    async def _carry_out(self, turn: Turn, action: Action, meaning: Meaning) -> str:
+        """Run the action as the call of this turn, break its result up, keep it if it is a whole class or function."""
+        number = len(self.interview.trajectory.turns)
+        turn.calls = [ToolCall(id=f"call_{number}", name=action.name, arguments=dict(action.arguments))]
+        await self.interview.observe(turn, self.tools)
+        text = turn.observations[0].output
+        for further, priority in await self._decomposer.further(action, meaning):
+            self.queue.ask(further, priority)
+        if len(meaning.nodes) == 1 and self.searches.is_answer(meaning.nodes[0]):
+            self.context.add(Result(meaning.nodes[0], str(action), text))
+        return f"{action}\n{text}"
+
+    async def _prompt(self, result: str, fault: str) -> str:
+        waiting = "\n".join(map(str, self.queue.ranked(SHOWN_ACTIONS)))
+        queue = _section("waiting_searches", waiting[: self._chars // 20])
+        result = _cut(result, self._chars // 4)
+        left = self._chars - len(self._issue) - len(result) - len(queue)
+        observations, results = await self._remembered(left)
+        fault = f"Mind: {fault}.\n" if fault else ""
+        return render(
+            "step", issue=self._issue, observations=observations, results=results, queue=queue, result=result, fault=fault
+        )
+
+    async def _remembered(self, chars: int) -> tuple[str, str]:
+        """Observations, the latest last, and the nearest results, as far as they fit."""
+        observations = "\n".join(f"- {text}" for text in self.observations if text)[-max(chars, 0) // 4 :]
+        left = chars - len(observations)
+        texts: list[str] = []
+        for kept in await asyncio.to_thread(self.context.kept, self.suspects):
+            text = f"{kept.action}\n{kept.text}"
+            if left - len(text) < 0:
+                break
+            left -= len(text)
+            texts.append(text)
+        return _section("observations", observations), _section("results_kept", "\n\n".join(texts))
+
+    async def _conclude(self) -> None:
+        observations, results = await self._remembered(self._chars - len(self._issue))
+        prompt = render("conclude", issue=self._issue, observations=observations, results=results)
+        found = _locations(read_conclusion(await self._ask(prompt)), self.searches.graph, self.namer)
+        if not found:
+            nearest = await asyncio.to_thread(self.context.kept, self.suspects, FALLBACK)
+            nodes = [Suspect(path_of(result.node), "", name_of(result.node)) for result in nearest]
+            found = _locations(nodes or self.suspects, self.searches.graph, self.namer)
+        self.interview.answer(Answer(modify=found))
+
+
+def _locations(suspects: list[Suspect], graph: CodeGraph, namer: Namer) -> list[Location]:
+    """Locations of the snapshot: what it lacks counts for nothing, and a class by itself names its file."""
+    return distinct([found for suspect in suspects if (found := _location(_with_file(suspect, graph), graph, namer))])
+
+
+def _location(suspect: Suspect, graph: CodeGraph, namer: Namer) -> Location | None:
+    path = namer.file(suspect.file_path) if suspect.file_path else None
+    if path is None:
+        return None
+    method = suspect.method_name
+    return (namer.function(path, method, suspect.class_name) if method else None) or Location(path=path)
+
+
+def _with_file(suspect: Suspect, graph: CodeGraph) -> Suspect:
+    """A location without file, in the one file that defines its name, if it is one."""
+    name = suspect.method_name.rpartition(".")[2] or suspect.class_name.rpartition(".")[2]
+    if suspect.file_path or not name:
+        return suspect
+    nodes = [node for node in graph.named.get(name, []) if graph.type_of(node) in (CLASS, FUNCTION)]
+    files = {path_of(node) for node in nodes if not suspect.class_name or suspect.class_name in node}
+    return Suspect(files.pop(), suspect.class_name, suspect.method_name) if len(files) == 1 else suspect
+
+
+def _section(name: str, text: str) -> str:
+    return f"<{name}>\n{text}\n</{name}>\n\n" if text else ""
+
+
+def _cut(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[:chars]}\n(cut: search for a part of it)"

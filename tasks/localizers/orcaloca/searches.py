@@ -1,0 +1,195 @@
+"""OrcaLoca's six searches over the graph of a snapshot.
+
+A name that means one thing shows its code (files over 200 and classes over 100 lines: an outline); a name that means several
+shows where they are, to be told apart. Tests are left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tasks.core.config import Tools
+from tasks.core.layout import GRAPHS
+from tasks.localizers.graph.code_graph import (
+    CLASS,
+    DIRECTORY,
+    FILE,
+    FUNCTION,
+    ROOT,
+    CodeGraph,
+    is_test,
+    last_name,
+    name_of,
+    path_of,
+)
+from tasks.localizers.graph.listing import Listing, Page, node_named, shown_node
+from tasks.localizers.graph.storing import graph_of
+from tasks.localizers.orcaloca.actions import ARGUMENTS, Action
+from tasks.search.repository import Repository, shown
+from tasks.search.tools import ToolResult
+
+FILE_LINES, CLASS_LINES = 200, 100
+MAX_LISTED = 30
+MAX_TREE_DEPTH = 10
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What an action's names mean: ``nodes``, of which one is shown and several are told apart; or why there are none."""
+
+    nodes: tuple[str, ...] = ()
+    missing: str = ""
+
+
+class Searches:
+    """The searches over one snapshot whose graph is there; it holds nothing of an episode."""
+
+    def __init__(self, repository: Repository, graph: CodeGraph, limits: Tools) -> None:
+        self.graph = graph
+        self.limits = limits
+        self.listing = Listing(repository, graph)
+        self._meanings: dict[str, Callable[[Action], list[str]]] = {
+            "search_file_contents": self._files,
+            "search_source_code": self._holding_source,
+            "search_class": self._classes,
+            "search_method_in_class": self._methods,
+            "search_callable": self._callables,
+            "search_file_tree": self._folders,
+        }
+
+    def meaning(self, action: Action) -> Meaning:
+        """The nodes an action is about."""
+        nodes = tuple(node for node in self._meanings[action.name](action) if not is_test(node))
+        return Meaning(nodes, "" if nodes else f"nothing found by {shown(str(action), 200)}")
+
+    def page(self, action: Action) -> Page:
+        """What an action shows."""
+        page = Page(self.limits)
+        meaning = self.meaning(action)
+        if action.name == "search_file_tree" and meaning.nodes:
+            depth = int(action.get("max_depth")) if action.get("max_depth").isdecimal() else 2
+            self._add_tree(page, meaning.nodes[0], min(depth, MAX_TREE_DEPTH))
+        elif len(meaning.nodes) == 1:
+            self._add_node(page, meaning.nodes[0])
+        elif meaning.nodes:
+            self._add_several(page, meaning.nodes)
+        return page
+
+    def outlined(self, node: str) -> bool:
+        """Whether a node is too long to be shown whole."""
+        most = {FILE: FILE_LINES, CLASS: CLASS_LINES}.get(self.graph.type_of(node))
+        return most is not None and self.listing.size(node) > most
+
+    def is_answer(self, node: str) -> bool:
+        """Whether a node is something to answer with: a class or function that is shown whole."""
+        return self.graph.type_of(node) in (CLASS, FUNCTION) and not self.outlined(node)
+
+    def code(self, node: str, chars: int) -> str:
+        """The code of a node, cut."""
+        return "\n".join(self.listing.code(node))[:chars]
+
+    def _files(self, action: Action) -> list[str]:
+        folder, _, name = action.get("file_name").strip("/").rpartition("/")
+        folder = (action.get("directory_path") or folder).removeprefix("/repo").strip("/")
+        exact = node_named(f"{folder}/{name}", self.graph)
+        if exact is not None:
+            return [exact] if self.graph.type_of(exact) == FILE else []
+        same = [node for node in self.graph.nodes(FILE) if node.rpartition("/")[2] == name]
+        return [node for node in same if not folder or f"/{node}".endswith(f"/{folder}/{name}")]
+
+    def _classes(self, action: Action) -> list[str]:
+        return self._defined(action.get("class_name"), action.get("file_path"), CLASS)
+
+    def _callables(self, action: Action) -> list[str]:
+        return self._defined(action.get("query_name"), action.get("file_path"), CLASS, FUNCTION)
+
+    def _methods(self, action: Action) -> list[str]:
+        holders = self._classes(action)
+        names = [f"{holder}.{action.get('method_name')}" for holder in holders]
+        return [name for name in names if name in self.graph and self.graph.type_of(name) == FUNCTION]
+
+    def _defined(self, name: str, path: str, *types: str) -> list[str]:
+        """Definitions of a last name, or a qualified one, in a file or anywhere."""
+        name = name.removesuffix("()").replace("::", ".")
+        last = name.rpartition(".")[2]
+        file = node_named(path, self.graph) if path else None
+        found = self.graph.named.get(last, []) if last != "__init__" else list(self.graph.nodes(FUNCTION))
+        return [
+            node for node in found
+            if last_name(node) == last and self.graph.type_of(node) in types and (not path or path_of(node) == file)
+            and (name == last or f".{name_of(node)}".endswith(f".{name}"))
+        ]  # fmt: skip
+
+    def _holding_source(self, action: Action) -> list[str]:
+        """The first function of a file that holds a piece of code, blanks aside."""
+        wanted = " ".join(action.get("source_code").split())
+        file = node_named(action.get("file_path"), self.graph)
+        if file is None or self.graph.type_of(file) != FILE:
+            return []
+        inside = (node for node in self.graph.nodes(FUNCTION) if path_of(node) == file)
+        return [node for node in inside if wanted in " ".join("\n".join(self.listing.code(node)).split())][:1]
+
+    def _folders(self, action: Action) -> list[str]:
+        node = node_named(action.get("name") or ROOT, self.graph)
+        return [node] if node is not None and self.graph.type_of(node) == DIRECTORY else []
+
+    def _add_node(self, page: Page, node: str) -> None:
+        start, end = self.graph.lines(node)
+        outlined = self.outlined(node)
+        page.add(f"{self.graph.type_of(node)} {shown_node(node)}, lines {start}-{end}{', outline' if outlined else ''}")
+        if outlined:
+            self.listing.add_outline(page, node)
+        else:
+            self.listing.add_code(page, node)
+
+    def _add_several(self, page: Page, nodes: tuple[str, ...]) -> None:
+        page.add(f"{len(nodes)} are meant by this; search for one of them with its file:")
+        for node in nodes[:MAX_LISTED]:
+            page.add(f"{self.graph.type_of(node)} {shown_node(node)}", path_of(node))
+        if len(nodes) > MAX_LISTED:
+            page.add(f"({MAX_LISTED} of {len(nodes)})")
+
+    def _add_tree(self, page: Page, folder: str, depth: int) -> None:
+        pending = [(folder, 0)]
+        while pending and not page.full:
+            node, level = pending.pop()
+            if is_test(node):
+                continue
+            is_folder = self.graph.type_of(node) == DIRECTORY
+            name = shown_node(node) if level == 0 else node.rpartition("/")[2] + ("/" if is_folder else "")
+            page.add("  " * level + name, "" if is_folder else node)
+            if is_folder and level < depth:
+                pending += [(member, level + 1) for member in reversed(self.graph.members(node))]
+
+
+class SearchTools:
+    """The searches as tools of the loop, so that what they return is counted as for every localizer."""
+
+    def __init__(self, repository: Repository, limits: Tools, cache: Path = GRAPHS) -> None:
+        self.repository = repository
+        self.limits = limits
+        self.cache = cache
+
+    async def searches(self) -> Searches:
+        """The searches; waits until the graph is made. Raises :class:`RepositoryError` when there is none."""
+        return Searches(self.repository, await graph_of(self.repository, self.cache), self.limits)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run one search; one that finds nothing is a result with ``error``."""
+        started = time.perf_counter()
+        if name not in ARGUMENTS:
+            reason = f"there is no search {shown(name, 40)}; there are {', '.join(ARGUMENTS)}"
+            return ToolResult(f"Error: {reason}", [], reason)
+        action = Action.of(name, **{key: str(value) for key, value in arguments.items()})
+        searches = await self.searches()
+        page = await asyncio.to_thread(searches.page, action)
+        seconds = time.perf_counter() - started
+        if page.empty:
+            reason = searches.meaning(action).missing or "nothing found"
+            return ToolResult(f"Error: {reason}", [], reason, seconds)
+        return page.result(seconds)

@@ -1,0 +1,299 @@
+"""A grid over real git, real tools and a real HTTP endpoint: killed and resumed, with a failing endpoint, extended, compared."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from experiments.bench import endpoint
+from experiments.bench.endpoint import Faulty
+from tasks.core.grid import load_grid
+from tasks.core.schema import Score
+from tasks.core.storage import read_json, read_jsonl
+from tasks.evaluation.results import read_results
+from tasks.stages.grid import opened
+
+ROOT = Path(__file__).parents[2]
+NAMES = [f"part{index}" for index in range(8)]
+TIMED = {"seconds", "seconds_model", "seconds_tools", "seconds_waiting"}
+
+
+def git(folder, *arguments):
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A bare clone, instances whose patches change one function each, and what a model answers about each."""
+    root = tmp_path_factory.mktemp("world")
+    work = root / "work"
+    work.mkdir()
+    for name in NAMES:
+        (work / f"{name}.py").write_text(f"def {name}(x):\n    return x + 1\n")
+    git(work, "init", "-q")
+    git(work, "add", ".")
+    git(work, "commit", "-qm", "parts")
+    (root / "repos").mkdir()
+    git(root, "clone", "-q", "--bare", "work", "repos/o__shop.git")
+    commit = git(work, "rev-parse", "HEAD")
+    rows = [
+        {"instance_id": f"o__shop-{name}", "repo": "o/shop", "base_commit": commit,
+         "problem_statement": f"{name} adds one too many in all cases", "patch": patch(name)}
+        for name in NAMES
+    ]  # fmt: skip
+    rows.append({**rows[0], "instance_id": "o__shop-damaged", "patch": "no patch"})
+    (root / "set-verified.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return root
+
+
+def patch(name):
+    return (
+        f"diff --git a/{name}.py b/{name}.py\n--- a/{name}.py\n+++ b/{name}.py\n@@ -1,2 +1,2 @@\n"
+        f" def {name}(x):\n-    return x + 1\n+    return x\n"
+    )
+
+
+def served():
+    """A model's side of every instance: half of the answers are right."""
+    from tasks.agents.parsing import format_calls
+    from tasks.agents.prompts import render_issue
+    from tasks.core.config import Agent
+
+    episodes = []
+    for place, name in enumerate(NAMES):
+        search = format_calls([("grep", {"pattern": f"def {name}"}), ("glob", {"pattern": "*.py"})])
+        named = name if place % 2 else NAMES[place - 1]
+        answer = f"## Locations to Modify\n- /repo/{named}.py::{named}\n"
+        issue = render_issue(Agent(), f"{name} adds one too many in all cases")
+        episodes.append(SimpleNamespace(issue=issue, replies=[search, answer]))
+    return episodes
+
+
+def grid_file(world, tmp_path, url, **changes):
+    data = {
+        "localizers": ["fusesearch", "lexical"],
+        "models": [{"name": "m", "base_url": url, "tool_format": "hermes", "backoff_seconds": 0.01, "timeout_seconds": 5,
+                    "retries": 20, "prices": {"prompt": 1.0, "completion": 2.0}, **changes.pop("model", {})}],
+        "benchmarks": [{"name": "verified", "instances": str(world / "set-verified.jsonl"), "repos": str(world / "repos")}],
+        "runs": 2, "concurrency": 4,
+    } | changes  # fmt: skip
+    path = tmp_path / "grid.yaml"
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+def run_grid(path, out, **options):
+    with opened(load_grid(path), out, out.parent / "snapshots", **options) as current:
+        figures = {cell.name: current.run(cell) for cell in current.cells}
+        current.finish()
+    return figures
+
+
+def table(out):
+    """Every score of a grid but its times."""
+    return [row.model_dump(exclude=TIMED) for result in read_results([out]).cells for row in result.scores]
+
+
+@pytest.fixture(scope="module")
+def clean(world, tmp_path_factory):
+    """The grid as it is when nothing fails."""
+    out = tmp_path_factory.mktemp("clean")
+    with calm(), Faulty(served()) as server:
+        run_grid(grid_file(world, out, server.url), out / "results")
+    return out / "results"
+
+
+class calm:
+    """No faults of the endpoint within the block, or those given."""
+
+    def __init__(self, **faults):
+        self.faults = faults
+
+    def __enter__(self):
+        self.before, endpoint.FAULTS = endpoint.FAULTS, self.faults
+
+    def __exit__(self, *_):
+        endpoint.FAULTS = self.before
+
+
+def test_a_grid_has_a_cell_per_system_and_says_what_it_left_out(clean):
+    found = read_results([clean])
+    assert [row.cell.name for row in found.cells] == ["fusesearch.m.verified", "lexical.verified"]
+    facts = found.cells[0].manifest.benchmarks["verified"]
+    assert (facts.instances, list(facts.excluded)) == (8, ["o__shop-damaged"])
+    assert {row.f1 for row in found.cells[0].scores} == {0.0, 1.0}
+    assert pl.read_parquet(clean / "scores.parquet").height == 2 * 8 * 2
+    assert not list(clean.rglob("journal.jsonl"))
+
+
+def test_an_endpoint_that_fails_a_fifth_of_the_time_gives_the_same_table(world, clean, tmp_path):
+    with calm(drop=0.1, cut=0.05, half=0.05), Faulty(served(), seed=1) as server:
+        run_grid(grid_file(world, tmp_path, server.url), tmp_path / "results")
+    assert server.served.total() - server.served["fine"] > 3
+    assert table(tmp_path / "results") == table(clean)
+
+
+def test_without_tries_failures_are_errored_episodes_and_never_zeros(world, clean, tmp_path):
+    path = None
+    with calm(drop=0.5), Faulty(served(), seed=3) as server:
+        path = grid_file(world, tmp_path, server.url, model={"retries": 0})
+        figures = run_grid(path, tmp_path / "results")["fusesearch.m.verified"]
+    scores = table(tmp_path / "results")
+    errored = [row for row in scores if row["error"]]
+    assert figures["errored"] == len(errored) > 0
+    assert all(row["f1"] is None and row["efficiency"] is None for row in errored)
+    before = {(row["arm"], row["instance_id"], row["run"]): row for row in table(clean)}
+    assert all(row == before[row["arm"], row["instance_id"], row["run"]] for row in scores if not row["error"])
+    shown = compared(tmp_path / "results", "--format", "markdown").stdout
+    assert f"| {len(errored)} |" in next(line for line in shown.splitlines() if line.startswith("| fusesearch | m |"))
+    with calm(), Faulty(served()) as server:  # another address: how the endpoint is reached is no part of the settings
+        run_grid(grid_file(world, tmp_path, server.url), tmp_path / "results", retry_errored=True)
+        assert sum(server.served.values()) == 2 * len(errored)
+    assert table(tmp_path / "results") == table(clean)
+
+
+def test_killed_in_the_middle_and_called_again_gives_the_same_table(world, clean, tmp_path):
+    out = tmp_path / "results"
+    with calm(late=1.0), Faulty(served(), late_seconds=0.3) as server:
+        path = grid_file(world, tmp_path, server.url, concurrency=2)
+        command = [sys.executable, "-c", "from tasks.cli import main; main()", "evaluate", str(path), "--out", str(out)]
+        command += ["--no-track", "--snapshots", str(tmp_path / "snapshots")]
+        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
+        journal = out / "cells/fusesearch.m.verified/journal.jsonl"
+        deadline = time.monotonic() + 120
+        while not (journal.exists() and journal.read_text().count("\n") >= 3):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    kept = journal.read_text().count("\n")
+    assert 3 <= kept < 16
+    with calm(), Faulty(served()) as server:
+        run_grid(grid_file(world, tmp_path, server.url), out)
+        assert sum(server.served.values()) == 2 * (16 - kept)
+    assert table(out) == table(clean)
+    rows = [compared(folder, "--format", "markdown", "--samples", "100").stdout for folder in (out, clean)]
+    assert len({untimed(text) for text in rows}) == 1
+
+
+def untimed(text):
+    """Table 1 and the tests without the column of seconds."""
+    lines = [line.split("|") for line in text.splitlines() if line.startswith(("| fusesearch", "| lexical"))]
+    return str([cells[:11] + cells[13:] for cells in lines if len(cells) in (17, 6)])
+
+
+def compared(out, *options):
+    from tasks.cli import app
+
+    reference = ["--reference", str(ROOT / "experiments/reference")]
+    result = CliRunner().invoke(app, ["compare", str(out), "--samples", "100", *reference, *options])
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_more_runs_only_run_what_is_missing(world, tmp_path):
+    with calm(), Faulty(served()) as server:
+        run_grid(grid_file(world, tmp_path, server.url, runs=1, localizers=["fusesearch"]), tmp_path / "results")
+        first = sum(server.served.values())
+        run_grid(grid_file(world, tmp_path, server.url, runs=2, localizers=["fusesearch"]), tmp_path / "results")
+        assert sum(server.served.values()) == 2 * first == 32
+        run_grid(grid_file(world, tmp_path, server.url, runs=2, localizers=["fusesearch"]), tmp_path / "results")
+        assert sum(server.served.values()) == 32
+
+
+def test_accepted_answers_are_scored_without_running_again(world, tmp_path):
+    lines = [{"instance_id": "o__shop-part0", "patch": patch("part7")}, {"instance_id": "o__shop-part1", "patch": "nonsense"}]
+    (tmp_path / "others.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lines))
+    with calm(), Faulty(served()) as server:
+        path = grid_file(world, tmp_path, server.url, localizers=["fusesearch"], runs=1)
+        run_grid(path, tmp_path / "results")
+        data = yaml.safe_load(path.read_text())
+        data["benchmarks"][0]["alternatives"] = str(tmp_path / "others.jsonl")
+        path.write_text(yaml.safe_dump(data))
+        asked = sum(server.served.values())
+        run_grid(path, tmp_path / "results")
+        assert sum(server.served.values()) == asked
+    cell = tmp_path / "results/cells/fusesearch.m.verified"
+    scores = {row.instance_id: row for row in read_jsonl(cell / "scores.jsonl", Score)}
+    assert (scores["o__shop-part0"].f1, scores["o__shop-part0"].f1_best) == (0, 1)
+    assert scores["o__shop-part1"].f1_best is None
+    assert list(read_json(tmp_path / "results/manifest.json")["benchmarks"]["verified"]["unusable_alternatives"])
+    assert "best accepted" in compared(tmp_path / "results", "--format", "markdown").stdout
+
+
+def test_the_pages_lead_from_every_row_to_its_episodes(clean, tmp_path):
+    compared(clean, "--format", "html", "--out", str(tmp_path / "pages"))
+    index = (tmp_path / "pages/index.html").read_text()
+    assert '<a href="cells/lexical.verified.html">' in index
+    assert index.count("<svg") >= 2
+    assert "Agentless" in index
+    cell = (tmp_path / "pages/cells/fusesearch.m.verified.html").read_text()
+    links = [part.split('"')[0] for part in cell.split('href="../episodes/')[1:]]
+    assert len(links) == 16
+    assert all((tmp_path / "pages/episodes" / link).exists() for link in links)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kind"),
+    [
+        ("fusesearch", "terminal"),
+        ("single_file", "latex"),
+        ("codescout", "markdown"),
+        ("tooltrain", "latex"),
+        ("locagent", "terminal"),
+    ],
+)  # fmt: skip
+def test_one_grid_reads_under_every_protocol_in_every_format(clean, protocol, kind):
+    text = compared(clean, "--protocol", protocol, "--format", kind).stdout
+    assert "fusesearch" in text
+    assert "lexical" in text
+    assert ("\\toprule" in text) == (kind == "latex")
+
+
+def test_cost_is_shown_at_the_prices_given(clean, tmp_path):
+    (tmp_path / "prices.yaml").write_text("m: {prompt: 1000000, completion: 0}\n")
+    text = compared(clean, "--format", "markdown", "--prices", str(tmp_path / "prices.yaml")).stdout
+    assert "Cost per instance" in text
+    assert "20.0000 [20.0000, 20.0000]" in text  # two requests of ten prompt tokens
+
+
+def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
+    from tasks.core.errors import ConfigError
+
+    path = grid_file(world, tmp_path, "http://127.0.0.1:1/v1", agent={"max_turns": 3})
+    with pytest.raises(ConfigError, match="another agent"):
+        run_grid(path, clean)
+
+
+@pytest.mark.slow
+def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch):
+    from mlflow import MlflowClient
+
+    from tasks import tracking
+    from tasks.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'runs.db'}")
+    with calm(), Faulty(served()) as server:
+        path = grid_file(world, tmp_path, server.url, runs=1)
+        for _ in range(2):  # called again, it goes on in the same parent
+            result = CliRunner().invoke(app, ["evaluate", str(path), "--out", "results"])
+            assert result.exit_code == 0, result.output
+    client = MlflowClient(tracking.tracking_uri())
+    runs = client.search_runs([client.get_experiment_by_name(tracking.EXPERIMENT).experiment_id])
+    (parent,) = [run for run in runs if run.data.tags.get("kind") == "grid"]
+    cells = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
+    assert {run.data.params["localizer"] for run in cells} == {"fusesearch", "lexical"}
+    assert all("fusesearch.file_f1" in run.data.metrics and "locagent.file_acc_at_5" in run.data.metrics for run in cells)
+    assert {run.info.status for run in [parent, *cells]} == {"FINISHED"}

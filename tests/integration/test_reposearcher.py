@@ -1,0 +1,233 @@
+"""RepoSearcher over real files: what its six tools return, and how its episodes end, with scripted and with served models."""
+
+import asyncio
+import subprocess
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from experiments.localizers.driven import as_row, drive, problems
+from experiments.localizers.endpoint import PolicyServer
+from experiments.localizers.policies import by_model
+from tasks.agents.models.base import Sampling
+from tasks.agents.models.openai_compatible import OpenAICompatibleModel
+from tasks.agents.models.scripted import ScriptedModel
+from tasks.agents.parsing import format_calls
+from tasks.core.config import Agent, Tools
+from tasks.core.errors import ConfigError, ModelUnavailable
+from tasks.core.schema import Instance, Truth
+from tasks.localizers.reposearcher import RepoSearcherLocalizer
+from tasks.localizers.reposearcher.tools import SearchTools, schemas
+from tasks.search.repository import Repository
+from tasks.search.snapshots import SnapshotStore
+
+CORE = '''\
+"""Shapes."""
+
+import math
+from pkg.maths import (
+    clamp,
+    double,
+)
+
+
+def measure(shape):
+    return clamp(shape.area)
+
+
+class Shape:
+    class Side:
+        def length(self):
+            return 1
+
+    @property
+    def area(self):
+        import os
+        return self._area
+
+    @area.setter
+    def area(self, value):
+        self._area = value
+'''
+FILES = {"pkg/core.py": CORE, "pkg/maths.py": "def clamp(x):\n    return x\n", "web/a.js": "import x from 'y'\nfunction f() {}\n",
+         "tests/test_core.py": "def test(): pass\n", "notes.txt": "hello\n"}  # fmt: skip
+ANSWER = "## Locations to Modify\n- /repo/pkg/core.py::measure\n- /repo/pkg/maths.py::clamp\n"
+
+
+@pytest.fixture
+def root(tmp_path):
+    for path, text in FILES.items():
+        (tmp_path / "tree" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tree" / path).write_text(text)
+    return tmp_path / "tree"
+
+
+def call(root, name, chars=30_000, **arguments):
+    return asyncio.run(SearchTools(Repository(root), chars).call(name, arguments))
+
+
+def instance(issue="`measure` is wrong"):
+    return Instance(
+        instance_id="i", repo="o/r", base_commit="c", problem_statement=issue, truth=Truth(files=["pkg/core.py"], functions=[])
+    )
+
+
+def test_the_structure_shows_source_files_without_tests_and_its_entities_are_what_it_shows(root):
+    result = call(root, "GetRepoStructure")
+    assert result.entities == ["pkg/core.py", "pkg/maths.py"]
+    assert "core.py" in result.output
+    assert "test_core" not in result.output
+
+
+def test_imports_are_whole_statements_wherever_they_stand(root):
+    result = call(root, "GetImportOfFile", file="/repo/pkg/core.py")
+    assert result.entities == [f"pkg/core.py:{line}" for line in (3, 4, 5, 6, 7, 21)]
+    assert "    double," in result.output
+    assert call(root, "GetImportOfFile", file="web/a.js").entities == ["web/a.js:1"]
+    assert "imports nothing" in call(root, "GetImportOfFile", file="pkg/maths.py").output
+
+
+def test_definitions_are_shown_whole_with_decorators(root):
+    found = call(root, "SearchFunction", file="pkg/core.py", function="measure")
+    assert found.entities == ["pkg/core.py:10", "pkg/core.py:11"]
+    both = call(root, "SearchClassMethod", file="/repo/pkg/core.py", **{"class": "Shape", "method": "area"})
+    assert both.entities == [f"pkg/core.py:{line}" for line in (19, 20, 21, 22, 24, 25, 26)]
+    nested = call(root, "SearchClassMethod", file="/repo/pkg/core.py", **{"class": "Shape.Side", "method": "length"})
+    assert nested.entities == ["pkg/core.py:16", "pkg/core.py:17"]
+    assert len(call(root, "SearchClass", file="/repo/pkg/core.py", **{"class": "Shape"}).entities) == 13
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "told"),
+    [
+        ("SearchFunction", {"file": "pkg/core.py", "function": "area"}, "it has Shape.area"),
+        ("SearchFunction", {"file": "pkg/core.py", "function": "mesure"}, "it has measure"),
+        ("SearchFunction", {"file": "pkg/cor.py", "function": "measure"}, "/repo/pkg/core.py"),
+        ("SearchFunction", {"file": "pkg/core.py"}, "SearchFunction(file, function)"),
+        ("SearchFunction", {"file": "pkg/core.py", "function": 3}, "SearchFunction(file, function)"),
+        ("SearchFunction", {"path": "pkg/core.py"}, "no argument 'path'"),
+        ("SearchClass", {"file": "/etc/passwd", "class": "A"}, "outside"),
+        ("SearchClass", {"file": "../../etc/passwd", "class": "A"}, "outside"),
+        ("SearchClass", {"file": "notes.txt", "class": "A"}, "no class"),
+        ("bash", {"command": "ls"}, "there is no tool"),
+    ],
+)
+def test_what_is_wrong_with_a_call_is_told_with_what_is_right(root, name, arguments, told):
+    result = call(root, name, **arguments)
+    assert told in result.error
+    assert result.entities == []
+    assert "\n" not in result.output
+
+
+def test_a_long_result_is_cut_with_a_notice_and_its_entities_are_what_is_shown(root):
+    (root / "long.py").write_text("def long():\n" + "    x = 'some words'\n" * 400)
+    result = call(root, "SearchFunction", chars=900, file="long.py", function="long")
+    assert len(result.output) <= 900
+    assert "more lines are not shown" in result.output
+    assert len(result.entities) == len(result.output.split("\n")) - 2
+
+
+TEXT = st.text(max_size=40) | st.sampled_from(["/repo", "pkg/core.py", "Shape", "area", "..", "\x00", "~"])
+
+
+KEYS = st.sampled_from(["file", "class", "function", "method", "x"])
+TOOL_NAMES = st.sampled_from([tool["function"]["name"] for tool in schemas()])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(name=TOOL_NAMES, arguments=st.dictionaries(KEYS, TEXT | st.none() | st.integers()))
+def test_any_arguments_give_a_bounded_result(root, name, arguments):
+    result = call(root, name, chars=2000, **arguments)
+    assert len(result.output) <= 2100
+    assert (result.error is None) or result.output.startswith("Error: ")
+
+
+def localize(root, replies, **agent):
+    model = ScriptedModel(replies)
+    return asyncio.run(RepoSearcherLocalizer(model, Agent(**agent), Tools()).localize(instance(), Repository(root)))
+
+
+def text_of(name, **arguments):
+    return format_calls([(name, arguments)])
+
+
+def test_an_episode_searches_exits_and_answers_in_rank_order(root):
+    trajectory = localize(root, [text_of("GetRepoStructure"), text_of("Exit"), ANSWER])
+    assert trajectory.stop == "answer"
+    assert trajectory.answer.functions == ["pkg/core.py::measure", "pkg/maths.py::clamp"]
+    assert [turn.prompt != "" for turn in trajectory.turns] == [False, False, True]
+    assert trajectory.turns[0].observations[0].gain_turn == 1
+    assert trajectory.mode == "sequential"
+
+
+def test_only_the_first_call_of_a_message_is_run(root):
+    both = format_calls([("GetRepoStructure", {}), ("GetRepoStructure", {})])
+    trajectory = localize(root, [both, text_of("Exit"), ANSWER])
+    assert [seen.error is None for seen in trajectory.turns[0].observations] == [True, False]
+
+
+def test_a_message_without_a_call_is_reminded_and_then_the_answer_asked_for(root):
+    trajectory = localize(root, ["hm", "hm", ANSWER])
+    assert "no call" in trajectory.turns[1].prompt
+    assert "Locations to Modify" in trajectory.turns[2].prompt
+    assert trajectory.stop == "answer"
+
+
+def test_a_model_that_never_stops_calling_ends_within_its_turns(root):
+    trajectory = localize(root, [text_of("GetRepoStructure")] * 6, max_turns=6)
+    assert (trajectory.stop, len(trajectory.turns), trajectory.error) == ("max_turns", 6, None)
+    assert [turn.observations[0].error is None for turn in trajectory.turns] == [True] * 4 + [False] * 2
+
+
+def test_a_small_context_asks_for_the_answer_early_and_leaves_old_turns_out(root):
+    (root / "long.py").write_text("def long():\n" + "    x = 'some words'\n" * 2000)
+    calls = [text_of("SearchFunction", file="long.py", function="long")] * 8
+    trajectory = localize(root, [*calls[:3], ANSWER, ANSWER, ANSWER], max_context_tokens=4000, max_new_tokens=256)
+    assert trajectory.stop == "answer"
+    assert all(len(seen.output) <= 12_000 for turn in trajectory.turns for seen in turn.observations)
+
+
+@pytest.fixture
+def clone(tmp_path, root):
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run([*git, *arguments], cwd=root, check=True)
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
+    return SnapshotStore(tmp_path / "cache").repository(root, commit)
+
+
+@pytest.mark.parametrize("style", ["sensible", "nonsense"])
+@pytest.mark.parametrize("name", ["reposearcher", "fusesearch"])
+async def test_policies_take_localizers_through_snapshots_over_http(clone, name, style):
+    rows = [instance(f"`measure` {index}").model_copy(update={"instance_id": f"i{index}"}) for index in range(4)]
+    done = await drive(name, style, rows, lambda row: clone)
+    assert problems(done) == []
+    assert all(len(one.turns) <= 12 for one in done.evaluation.trajectories)
+    assert as_row(done)[0] == name
+    if style == "sensible":
+        assert {one.stop for one in done.evaluation.trajectories} == {"answer"}
+
+
+async def test_an_endpoint_that_fails_gives_errors_and_no_zeros(clone):
+    rows = [instance().model_copy(update={"instance_id": f"i{index}"}) for index in range(6)]
+    done = await drive("reposearcher", "sensible", rows, lambda row: clone, fail=0.5, retries=0)
+    errored = [score for score in done.evaluation.scores if score.error]
+    assert errored
+    assert {score.f1 for score in errored} == {None}
+    patient = await drive("reposearcher", "sensible", rows, lambda row: clone, fail=0.3, retries=12)
+    assert [score.error for score in patient.evaluation.scores] == [None] * 6
+    assert patient.served["answered"] < sum(patient.served.values())
+
+
+async def test_the_server_refuses_what_is_no_request_and_tells_a_policy_that_fails():
+    from tasks.agents.models.base import Message
+
+    with PolicyServer(by_model) as server:
+        model = OpenAICompatibleModel("nobody:sensible", server.url, retries=0)
+        with pytest.raises(ModelUnavailable, match="nothing stands in"):
+            await model.complete([Message(role="user", content="x")], [], Sampling())
+        await model.close()
+    assert "nobody" in server.faults[0]
+    with pytest.raises(ConfigError):
+        by_model({"model": "fusesearch:dreamy", "messages": []})

@@ -1,0 +1,166 @@
+"""Words of code, the ranking made of them, what is shared of a snapshot, and the bounds that need no model."""
+
+import asyncio
+import gc
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.config import Agent
+from tasks.core.errors import ConfigError, DataError
+from tasks.core.schema import Instance, Truth
+from tasks.evaluation.metrics import score_trajectory
+from tasks.localizers.bm25 import Bm25Localizer, Index
+from tasks.localizers.bm25.words import query_of, split, words_of
+from tasks.localizers.bounds import OracleLocalizer, RandomLocalizer
+from tasks.localizers.direct import as_answer
+from tasks.localizers.per_snapshot import PerSnapshot
+from tasks.localizers.registry import LOCALIZERS, Equipment, make_localizer
+from tasks.search.repository import Repository
+
+FILES = {
+    "shop/till.py": "class Till:\n    def open_drawer(self):\n        return self.coins\n\n    def close(self):\n        pass\n",
+    "shop/mail.py": "def send_receipt(customer):\n    return render(customer)\n\n\ndef render(customer):\n    return 1\n",
+    "web/cart.js": "function addItem(cart, item) {\n  cart.push(item)\n}\n",
+    "tests/test_mail.py": "def test_send_receipt():\n    send_receipt(send_receipt)\n",
+    "README.md": "send_receipt\n",
+    "bad.py": "def broken(:\n    receipt\n",
+}
+
+
+@pytest.fixture
+def repository(tmp_path):
+    for path, text in FILES.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "raw.py").write_bytes(b"\xff\x00def f(): pass\n")
+    (tmp_path / "link.py").symlink_to("/etc/passwd")
+    return Repository(tmp_path)
+
+
+def instance(issue, truth=None):
+    return Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement=issue, truth=truth)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "words"),
+    [
+        ("HttpResponse_base", ["httpresponse_base", "http", "response", "base"]),
+        ("getHTTPHeader2", ["gethttpheader2", "get", "http", "header", "2"]),
+        ("plain", ["plain"]),
+        ("__init__", ["init"]),
+        ("_", ["_"]),
+        ("größe_ÄÖ", ["größe_äö", "größe", "äö"]),
+    ],
+)
+def test_an_identifier_is_itself_and_its_parts(identifier, words):
+    assert list(split(identifier)) == words
+
+
+@given(st.text(max_size=300))
+def test_any_text_has_words_in_lower_case_and_its_query_only_words_it_has(text):
+    words = set(words_of(text))
+    assert all(word and word == word.lower() for word in words)
+    assert set(query_of(text)) <= words
+
+
+def test_a_word_weighs_by_how_often_it_comes_and_more_in_the_title():
+    query = query_of("drawer stuck\ncoins coins coins coins")
+    assert (query.count("drawer"), query.count("coins")) == (3, 3)
+
+
+def test_files_and_functions_are_ranked_without_tests_and_documents(repository):
+    index = Index(repository)
+    files, functions = index.best("`send_receipt` names the wrong customer", 5, 10)
+    assert files[0] == "shop/mail.py"
+    assert functions[0] == "shop/mail.py::send_receipt"
+    assert not {"tests/test_mail.py", "README.md", "link.py"} & set(files)
+    assert index.best("addItem puts an item into the cart twice", 1, 1) == (["web/cart.js"], ["web/cart.js::addItem"])
+    assert index.best("??", 5, 10) == ([], [])
+    assert all(entity.partition("::")[0] in files for entity in functions)
+
+
+def test_an_empty_tree_has_no_answer(tmp_path):
+    trajectory = asyncio.run(Bm25Localizer(Agent()).localize(instance("anything at all"), Repository(tmp_path)))
+    assert (trajectory.stop, trajectory.answer, trajectory.error) == ("no_answer", None, None)
+
+
+NAMES = st.sampled_from([f"{path}::{name}" for path in "abc" for name in "fgh"])
+
+
+@given(st.permutations(["a", "b", "c"]), st.lists(NAMES, unique=True))
+def test_one_answer_gives_back_both_rankings(files, functions):
+    answer = as_answer(files, functions)
+    assert answer.files == files
+    assert answer.functions == functions
+
+
+def test_an_index_is_built_once_for_all_that_ask_and_forgotten_with_its_repository(repository):
+    built = []
+    shared = PerSnapshot(lambda found: built.append(1) or ["index"], lambda made: 10, limit=15)
+
+    async def ask():
+        return await asyncio.gather(*(shared.of(repository) for _ in range(20)))
+
+    results = asyncio.run(ask())
+    assert built == [1]
+    assert all(one is results[0] for one in results)
+    other = Repository(repository.root / "shop")
+    shared.get(other)
+    shared.get(repository)  # the limit holds one: this was dropped, and is made again
+    assert built == [1, 1, 1]
+    del other
+    gc.collect()
+    assert len(shared._entries) == 1
+
+
+def test_a_build_that_fails_is_tried_again_by_the_next(repository):
+    tries = iter([OSError("gone"), None])
+
+    def build(found):
+        if (error := next(tries)) is not None:
+            raise error
+        return threading.get_ident()
+
+    shared = PerSnapshot(build, lambda made: 1)
+    with pytest.raises(OSError, match="gone"):
+        shared.get(repository)
+    assert shared.get(repository) == threading.get_ident()
+
+
+@given(st.lists(NAMES, unique=True), st.sets(st.sampled_from("abcd"), min_size=1))
+def test_oracle_scores_exactly_one(functions, files):
+    files = sorted({*files, *(name.partition("::")[0] for name in functions)})
+    truth = Truth(files=files, functions=functions)
+    trajectory = asyncio.run(OracleLocalizer(Agent()).localize(instance("issue", truth), Repository(".")))
+    score = score_trajectory(trajectory, truth)
+    assert (score.f1, score.file_f1, score.function_f1) == (1, 1, 1 if functions else None)
+
+
+def test_oracle_needs_a_truth():
+    with pytest.raises(DataError, match="no truth"):
+        asyncio.run(OracleLocalizer(Agent()).localize(instance("issue"), Repository(".")))
+
+
+def test_random_is_the_same_for_the_same_seed_and_differs_between_seeds(repository):
+    def answers(seed):
+        return asyncio.run(RandomLocalizer(Agent(), files=2).localize(instance("issue"), repository, seed)).answer
+
+    assert answers(1) == answers(1)
+    assert len({answers(seed).model_dump_json() for seed in range(12)}) > 3
+    assert all(
+        set(answers(seed).files) <= {"shop/till.py", "shop/mail.py", "web/cart.js", "bad.py", "raw.py"} for seed in range(12)
+    )
+
+
+def test_the_registry_makes_what_asks_no_model_and_says_what_is_missing_for_the_others(repository):
+    for name, entry in LOCALIZERS.items():
+        if entry.asks_model:
+            with pytest.raises(ConfigError, match="asks a model"):
+                make_localizer(name, Equipment())
+        else:
+            assert make_localizer(name, Equipment()).name == name
+    with pytest.raises(ConfigError, match="unknown"):
+        make_localizer("nobody", Equipment())

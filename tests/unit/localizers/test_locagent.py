@@ -1,0 +1,292 @@
+"""LocAgent's tools, its answer, and what a model may write in their place."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.config import Tools
+from tasks.core.errors import ToolError
+from tasks.localizers.graph.code_graph import EDGE_TYPES, NODE_TYPES
+from tasks.localizers.graph.facts import facts_of
+from tasks.localizers.graph.linking import link
+from tasks.localizers.graph.listing import Page
+from tasks.localizers.graph.naming import Namer
+from tasks.localizers.locagent.answers import read_answer
+from tasks.localizers.locagent.arguments import MAX_ITEMS, TOOLS, checked, schemas
+from tasks.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
+from tasks.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
+from tasks.search.repository import Repository
+
+FILES = {
+    "shop/cart.py": '''\
+from shop.money import Money
+
+
+class Cart:
+    """What is bought."""
+
+    def __init__(self, owner):
+        self.owner = owner
+
+    def total(self):
+        return sum_up(self.items())
+
+    def items(self):
+        return []
+
+
+def sum_up(items):
+    return Money(len(items))
+''',
+    "shop/money.py": (
+        "class Money:\n    def __init__(self, amount):\n        self.n = amount\n\n    def rounded(self):\n        return 1\n"
+    ),
+    "shop/many.py": "\n".join(f"class C{n}:\n    def same(self):\n        return {n}\n" for n in range(MANY + 5)),
+    "shop/long.py": "class Long:\n    def first(self):\n        pass\n" + "    x = 1\n" * OUTLINE_LINES,
+    "tests/test_cart.py": "def test_total():\n    pass\n",
+}  # fmt: skip
+
+
+@pytest.fixture
+def repository(tmp_path):
+    for path, text in FILES.items():
+        file = tmp_path / "repo" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return Repository(tmp_path / "repo")
+
+
+@pytest.fixture
+def tools(repository, tmp_path):
+    return GraphTools(repository, Tools(), tmp_path / "graphs")
+
+
+async def seen(tools, name, **arguments):
+    return await tools.call(name, arguments)
+
+
+async def test_one_exact_id_is_shown_whole_with_numbers(tools):
+    found = await seen(tools, "search_entity", terms=["shop/cart.py:Cart.total"])
+    assert found.output.split("\n")[1:] == [
+        "function /repo/shop/cart.py::Cart.total, lines 10-11",
+        "10\t    def total(self):",
+        "11\t        return sum_up(self.items())",
+    ]
+    assert found.entities == ["shop/cart.py:10", "shop/cart.py:11"]
+
+
+@pytest.mark.parametrize("term", ["sum_up", "SUM_UP", "def sum_up", "function sum_up()", "cart.sum_up", "shop.cart.sum_up"])
+async def test_names_are_found_however_they_are_written(tools, term):
+    found = await seen(tools, "search_entity", terms=[term])
+    assert "function /repo/shop/cart.py::sum_up, lines 17-18" in found.output
+
+
+async def test_many_of_one_name_are_listed_as_ids(tools):
+    found = await seen(tools, "search_entity", terms=["same"])
+    assert found.output.count("function /repo/shop/many.py::C") == MANY
+    assert f"({MANY} of {MANY + 5}" in found.output
+    assert found.entities == ["shop/many.py"]
+
+
+async def test_a_name_with_its_holder_means_that_one(tools):
+    found = await seen(tools, "search_entity", terms=["C7.same"])
+    assert "C7.same, lines" in found.output
+    assert "C8" not in found.output
+
+
+async def test_long_classes_are_outlined_and_whole_on_request(tools):
+    outline = await seen(tools, "search_entity", terms=["Long"])
+    whole = await seen(tools, "retrieve_entity", entities=["/repo/shop/long.py::Long"])
+    assert outline.entities == ["shop/long.py:1", "shop/long.py:2"]
+    assert len(whole.entities) == OUTLINE_LINES + 3
+
+
+async def test_words_find_code_where_no_name_does(tools):
+    found = await seen(tools, "search_entity", terms=["what is bought"])
+    assert "class /repo/shop/cart.py::Cart" in found.output
+    nothing = await seen(tools, "search_entity", terms=["zzz yyy"])
+    assert "nothing found" in nothing.output
+    assert nothing.entities == []
+
+
+async def test_a_pattern_keeps_to_files_unless_none_matches(tools):
+    inside = await seen(tools, "search_entity", terms=["__init__", "rounded"], file_pattern="/repo/shop/**/money.py")
+    assert "cart.py" not in inside.output
+    elsewhere = await seen(tools, "search_entity", terms=["rounded"], file_pattern="docs/*")
+    assert "money.py::Money.rounded" in elsewhere.output
+
+
+async def test_lines_show_what_holds_them(tools):
+    found = await seen(tools, "search_entity", lines=[11, 2], file_pattern="/repo/shop/cart.py")
+    assert "function /repo/shop/cart.py::Cart.total" in found.output
+    assert "around line 2" in found.output
+    assert (await seen(tools, "search_entity", lines=[1])).error
+
+
+async def test_a_walk_is_shown_as_a_tree_with_its_edges(tools):
+    down = await seen(tools, "traverse_graph", start=["/repo/shop/cart.py::sum_up"], hops=2)
+    assert down.output.split("\n") == [
+        "/repo/shop/cart.py::sum_up",
+        "└── invokes ── /repo/shop/money.py::Money",
+        "    ├── contains ── /repo/shop/money.py::Money.__init__",
+        "    └── contains ── /repo/shop/money.py::Money.rounded",
+    ]
+    assert down.entities == ["shop/cart.py", "shop/money.py"]
+    up = await seen(tools, "traverse_graph", start=["shop/money.py::Money"], direction="upstream", hops=1, edge_types=["invokes"])
+    assert up.output.split("\n")[1:] == ["└── invokes-by ── /repo/shop/cart.py::sum_up"]
+
+
+async def test_a_walk_leaves_out_tests_and_other_types(tools):
+    found = await seen(tools, "traverse_graph", start=["/repo"], hops=-1, node_types=["directory", "file"])
+    assert "test" not in found.output
+    assert "::" not in found.output
+    assert "/repo/shop/money.py" in found.output
+
+
+async def test_ids_that_are_not_there_are_told_with_close_ones(tools):
+    found = await seen(tools, "retrieve_entity", entities=["shop/cart.py::Cart.totals", "tests/test_cart.py", "shop"])
+    assert "no such id: shop/cart.py::Cart.totals; close: /repo/shop/cart.py::Cart" in found.output
+    assert "tests are left out" in found.output
+    assert "/repo/shop/money.py" in found.output
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "reason"),
+    [
+        ("bash", {}, "there is no tool bash"),
+        ("search_entity", {}, "give terms"),
+        ("search_entity", {"terms": [1]}, "must be text"),
+        ("search_entity", {"terms": ["a"] * (MAX_ITEMS + 1)}, "at most"),
+        ("search_entity", {"query": "x"}, "unknown argument query"),
+        ("traverse_graph", {"start": []}, "start is missing"),
+        ("traverse_graph", {"start": ["/repo"], "direction": "sideways"}, "must be one of downstream"),
+        ("traverse_graph", {"start": ["/repo"], "hops": "far"}, "must be an integer"),
+        ("traverse_graph", {"start": ["/repo"], "hops": -2}, "-1 or more"),
+        ("traverse_graph", {"start": ["/repo"], "edge_types": ["calls"]}, "must be of contains"),
+        ("retrieve_entity", [], "must be a JSON object"),
+    ],
+)
+async def test_faults_are_one_line_that_says_what_is_right(tools, name, arguments, reason):
+    found = await tools.call(name, arguments)
+    assert reason in found.error
+    assert "\n" not in found.output
+
+
+def test_a_large_walk_ends_and_says_so():
+    graph = link([facts_of("a.py", "\n".join(f"def f{n}(): pass" for n in range(MAX_EDGES + 10)))])
+    page = Page(Tools())
+    add_tree(page, graph, "a.py", Walk())
+    assert page.text().count("contains") == MAX_EDGES
+    assert "the walk ends" in page.text()
+
+
+@given(
+    st.dictionaries(st.sampled_from(["a", "b", "C", "C.m"]), st.lists(st.sampled_from(["a", "b", "C", "m", "x"]), max_size=4)),
+    st.builds(
+        Walk, st.sampled_from(["downstream", "upstream", "both"]), st.integers(-1, 30),
+        st.sets(st.sampled_from(NODE_TYPES)), st.sets(st.sampled_from(EDGE_TYPES)),
+    ),
+)  # fmt: skip
+def test_any_walk_ends_and_shows_each_edge_once(calls, walk):
+    lines = [
+        f"def {name}(): {'; '.join(f'{other}()' for other in others) or 'pass'}"
+        for name, others in calls.items()
+        if "." not in name and name != "C"
+    ]
+    lines += ["class C:", f"    def m(self): {'; '.join(f'{other}()' for other in calls.get('C.m', [])) or 'pass'}"]
+    graph = link([facts_of("p/a.py", "\n".join(lines))])
+    for start in graph.nodes():
+        page = Page(Tools())
+        add_tree(page, graph, start, walk)
+        shown = page.text().split("\n")
+        assert len(shown) - 1 <= (len(list(graph.edges())) if walk.hops else 0)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+KEYS = st.sampled_from(["terms", "file_pattern", "lines", "start", "direction", "hops", "node_types", "edge_types", "entities"])
+
+
+@given(st.sampled_from(TOOLS), st.dictionaries(KEYS, JSON, max_size=4) | JSON)
+def test_any_arguments_are_either_of_the_right_types_or_refused_in_one_line(name, arguments):
+    try:
+        request = checked(name, arguments)
+    except ToolError as error:
+        refused = str(error)
+        request = None
+    if request is None:
+        assert refused.startswith(f"{name}: ")
+        assert "\n" not in refused
+        return
+    properties = next(tool["function"]["parameters"]["properties"] for tool in schemas() if tool["function"]["name"] == name)
+    assert set(request) == set(properties)
+    for key, value in request.items():
+        assert isinstance(value, {"array": list, "string": str | None, "integer": int | None}[properties[key]["type"]])
+
+
+ANSWER = """Some thoughts about `shop/money.py`.
+
+```
+shop/cart.py
+class: Cart
+function: total
+line: 14
+
+/repo/shop/money.py
+method: Money.rounded
+```
+"""
+
+
+def entities(text, repository):
+    return [location.entity for location in read_answer(text, Namer(repository)).modify]
+
+
+def test_the_answer_is_ranked_by_the_order_it_is_written_in(repository):
+    assert entities(ANSWER, repository) == [
+        "shop/cart.py::Cart.total", "shop/cart.py::Cart.items", "shop/money.py::Money.rounded",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("```\nshop/gone.py\nfunction: f\nshop/cart.py\n```", ["shop/cart.py"]),
+        ("```\nshop/cart.py\nfunction: nothing_like_it\n```", ["shop/cart.py"]),
+        ("```\nshop/cart.py\nclass: Cart\n```", ["shop/cart.py"]),
+        ("```\nshop/cart.py\nclass: Cart.total\n```", ["shop/cart.py::Cart.total"]),
+        ("```\nshop/cart.py:11\n```", ["shop/cart.py::Cart.total"]),
+        ("1. `shop/cart.py::sum_up`\n2. shop/cart.py:Cart.__init__", ["shop/cart.py::sum_up", "shop/cart.py::Cart.__init__"]),
+        ("```python\nshop/money.py\n```\nno, rather\n```\nshop/cart.py\n```", ["shop/cart.py"]),
+        ("```\nshop/cart.py\n```\n```\nx = 1\n```", ["shop/cart.py"]),
+        ("<think>\nshop/money.py\n</think>\nshop/cart.py", ["shop/cart.py"]),
+        ("## Locations to Modify\n- /repo/gone.py::f\n", ["gone.py::f"]),
+        ("no idea", []), ("", []), ("```", []),
+    ],
+)  # fmt: skip
+def test_answers_are_read_as_models_write_them(repository, text, found):
+    assert entities(text, repository) == found
+
+
+PIECES = st.sampled_from(
+    ["```", "shop/cart.py", "/repo/shop/money.py", "class: Cart", "function: total", "line: 11", "lines: 1-99999999", "\n", ": ",
+     "method:", "../..", "::", "(" * 50, "9" * 400, "- ", "\x00", "</think>"]
+)  # fmt: skip
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40).map("\n".join))
+def test_any_answer_is_read_without_error_and_names_each_place_once(shop, text):
+    found = [location.entity for location in read_answer(text, Namer(shop)).modify]
+    assert len(found) == len(set(found)) <= 200
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    root = tmp_path_factory.mktemp("shop")
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return Repository(root)

@@ -1,0 +1,312 @@
+"""OrcaLoca's parts: the queue, the searches, decomposition by scores, pruning by distance, and replies of any kind."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.config import Tools
+from tasks.localizers.graph.storing import build_graph
+from tasks.localizers.orcaloca.actions import ARGUMENTS, DECOMPOSED, RELATED_FILE, Action, Queue
+from tasks.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THRESHOLD, TOP_METHODS, Decomposer
+from tasks.localizers.orcaloca.pruning import Context, Result, node_of
+from tasks.localizers.orcaloca.replies import MAX_ITEMS, Suspect, read_action, read_conclusion, read_names, read_scores, read_step
+from tasks.localizers.orcaloca.searches import CLASS_LINES, Searches
+from tasks.search.repository import Repository
+
+FILES = {
+    "bank/account.py": '''\
+from bank.ledger import Ledger
+
+
+class Account:
+    def __init__(self, owner):
+        self.owner = owner
+
+    def pay(self, amount):
+        return check(amount)
+
+    def close(self):
+        return Ledger().book(0)
+
+
+def check(amount):
+    return amount  >  0
+''',
+    "bank/ledger.py": "class Ledger:\n    def book(self, amount):\n        pass\n\n    def close(self):\n        pass\n",
+    "bank/wide.py": "class Wide:\n" + "".join(f"    def m{n}(self):\n        return {n}\n\n" for n in range(CLASS_LINES)),
+    "shop/account.py": "def check(item):\n    return item\n",
+    "tests/test_account.py": "def check():\n    pass\n",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def searches(tmp_path_factory):
+    root = tmp_path_factory.mktemp("bank")
+    for path, text in FILES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    repository = Repository(root)
+    return Searches(repository, build_graph(repository), Tools())
+
+
+def callable_(name, path=""):
+    return Action.of("search_callable", query_name=name, file_path=path)
+
+
+def test_the_queue_goes_by_priority_and_then_by_age():
+    queue = Queue()
+    queue.ask(callable_("first"))
+    queue.ask(callable_("second"))
+    queue.ask(callable_("urgent"), DECOMPOSED)
+    assert [queue.pop().get("query_name") for _ in range(3)] == ["urgent", "first", "second"]
+    assert queue.pop() is None
+
+
+def test_what_is_asked_for_often_goes_up_and_enters_once():
+    queue = Queue()
+    queue.ask(callable_("decomposed"), DECOMPOSED)
+    assert [queue.ask(callable_("wanted")) for _ in range(3)] == [True, False, False]
+    assert queue.pop() == callable_("wanted")
+    assert not queue.ask(callable_("wanted"))
+    assert len(queue) == 1
+
+
+def test_a_class_is_the_same_asked_for_as_a_class_or_as_a_callable():
+    queue = Queue()
+    queue.ask(Action.of("search_class", class_name="Account", file_path="a.py"))
+    assert not queue.ask(callable_("Account", "a.py"))
+    assert queue.ask(callable_("Account"))
+
+
+ACTIONS = st.builds(callable_, st.sampled_from("abcd"))
+
+
+@given(st.lists(st.one_of(st.tuples(ACTIONS, st.integers(1, 5)), st.none()), max_size=40))
+def test_whatever_is_asked_no_action_comes_twice_and_the_order_is_that_shown(steps):
+    queue, popped = Queue(), []
+    for step in steps:
+        if step is not None:
+            queue.ask(*step)
+        else:
+            expected = queue.ranked(1)
+            popped.append(queue.pop())
+            assert [popped[-1]] == (expected or [None])
+    taken = [action for action in popped if action]
+    assert len({action.key for action in taken}) == len(taken)
+
+
+@pytest.mark.parametrize(
+    ("action", "nodes"),
+    [
+        (callable_("pay"), ["bank/account.py::Account.pay"]),
+        (callable_("Account.pay"), ["bank/account.py::Account.pay"]),
+        (callable_("check"), ["bank/account.py::check", "shop/account.py::check"]),
+        (callable_("check", "/repo/shop/account.py"), ["shop/account.py::check"]),
+        (callable_("nothing"), []),
+        (Action.of("search_class", class_name="Ledger"), ["bank/ledger.py::Ledger"]),
+        (Action.of("search_class", class_name="check"), []),
+        (
+            Action.of("search_method_in_class", class_name="Account", method_name="__init__"),
+            ["bank/account.py::Account.__init__"],
+        ),
+        (Action.of("search_method_in_class", class_name="Account", method_name="book"), []),
+        (Action.of("search_file_contents", file_name="account.py"), ["bank/account.py", "shop/account.py"]),
+        (Action.of("search_file_contents", file_name="account.py", directory_path="/repo/shop"), ["shop/account.py"]),
+        (Action.of("search_file_contents", file_name="shop/account.py"), ["shop/account.py"]),
+        (Action.of("search_file_contents", file_name="test_account.py"), []),
+        (Action.of("search_source_code", file_path="bank/account.py", source_code="amount > 0"), ["bank/account.py::check"]),
+        (
+            Action.of("search_source_code", file_path="bank/account.py", source_code="return\n amount  >  0"),
+            ["bank/account.py::check"],
+        ),
+        (Action.of("search_file_tree"), ["/"]),
+        (Action.of("search_file_tree", name="bank"), ["bank"]),
+    ],
+)
+def test_searches_mean_what_their_arguments_say(searches, action, nodes):
+    assert list(searches.meaning(action).nodes) == nodes
+
+
+def test_one_node_is_shown_with_code_several_as_a_list_and_folders_as_a_tree(searches):
+    one = searches.page(callable_("pay"))
+    assert one.text().split("\n")[0] == "function /repo/bank/account.py::Account.pay, lines 8-9"
+    assert one.entities == ["bank/account.py:8", "bank/account.py:9"]
+    assert searches.page(callable_("check")).entities == ["bank/account.py", "shop/account.py"]
+    tree = searches.page(Action.of("search_file_tree", max_depth="1")).text()
+    assert tree == "/repo\n  bank/\n  shop/"
+    assert searches.page(callable_("nothing")).empty
+
+
+def test_long_classes_are_outlined_and_are_no_answer_by_themselves(searches):
+    page = searches.page(Action.of("search_class", class_name="Wide"))
+    assert page.text().split("\n")[0].endswith(", outline")
+    assert len(page.entities) == CLASS_LINES + 1
+    assert not searches.is_answer("bank/wide.py::Wide")
+    assert not searches.is_answer("bank/account.py")
+    assert searches.is_answer("bank/ledger.py::Ledger")
+
+
+def decomposer(searches, score, requests=9):
+    """One whose model scores a piece by its name; with what was asked."""
+    asked = []
+
+    async def ask(prompt):
+        asked.append(prompt)
+        pieces = [line.rpartition(": ")[2] for line in prompt.split("\n") if line.startswith("Piece ")]
+        return json.dumps({"scores": [score(piece) for piece in pieces]})
+
+    return Decomposer(searches, "the issue", ask, requests, 20_000), asked
+
+
+async def test_a_class_leads_to_its_best_methods_and_to_its_file(searches):
+    action = Action.of("search_class", class_name="Wide")
+    scores = {"m4": 80, "m17": 99, "m23": 90, "m31": 85}
+    breaking, asked = decomposer(searches, lambda piece: scores.get(piece.rpartition(".")[2], THRESHOLD))
+    found = await breaking.further(action, searches.meaning(action))
+    assert [(one.get("method_name"), priority) for one, priority in found[:-1]] == [
+        (name, DECOMPOSED) for name in ("m17", "m23", "m31")
+    ]
+    assert found[-1] == (Action.of("search_file_contents", file_name="wide.py", directory_path="bank"), RELATED_FILE)
+    assert len(found) == TOP_METHODS + 1
+    assert all(prompt.count("\nPiece ") <= PIECES_PER_REQUEST for prompt in asked)
+
+
+async def test_functions_of_one_name_are_told_apart_by_score_and_files_all_searched(searches):
+    breaking, _ = decomposer(searches, lambda piece: 90 if "shop" in piece else 80)
+    found = await breaking.further(callable_("check"), searches.meaning(callable_("check")))
+    assert [str(one) for one, _ in found] == ["search_callable(query_name='check', file_path='shop/account.py')"]
+    files = Action.of("search_file_contents", file_name="account.py")
+    found = await breaking.further(files, searches.meaning(files))
+    assert [one.get("directory_path") for one, _ in found] == ["bank", "shop"]
+
+
+async def test_scores_are_asked_for_as_often_as_is_allowed(searches):
+    action = Action.of("search_class", class_name="Wide")
+    breaking, asked = decomposer(searches, lambda piece: 100, requests=2)
+    await breaking.further(action, searches.meaning(action))
+    await breaking.further(action, searches.meaning(action))
+    assert len(asked) == 2
+    nothing = callable_("nothing")
+    assert await breaking.further(nothing, searches.meaning(nothing)) == []
+
+
+def test_results_near_to_what_is_suspected_stay(searches):
+    context = Context(searches.graph)
+    for node in ("shop/account.py::check", "bank/ledger.py::Ledger", "bank/account.py::Account.pay", "bank/account.py::check"):
+        context.add(Result(node, "search", node))
+    suspected = [Suspect("/repo/bank/account.py", "Account", "pay"), Suspect("no/such.py", "", "f")]
+    assert [result.node for result in context.kept(suspected, 3)] == [
+        "bank/account.py::Account.pay", "bank/account.py::check", "shop/account.py::check",
+    ]  # fmt: skip
+    assert [result.node for result in context.kept([], 2)] == ["shop/account.py::check", "bank/ledger.py::Ledger"]
+
+
+def test_suspects_are_found_as_far_as_they_are_there(searches):
+    graph = searches.graph
+    assert node_of(Suspect("bank/account.py", "Account", "pay"), graph) == "bank/account.py::Account.pay"
+    assert node_of(Suspect("bank/account.py", "Account", "gone"), graph) == "bank/account.py::Account"
+    assert node_of(Suspect("bank/account.py", "", "gone"), graph) == "bank/account.py"
+    assert node_of(Suspect("gone.py", "Account", "pay"), graph) is node_of(Suspect("", "Account", "pay"), graph) is None
+
+
+STEP = {
+    "observation_feedback": "seen",
+    "potential_bug_locations": [{"file_path": "/repo/a.py", "class_name": "", "method_name": "f"}],
+    "new_search_actions": [
+        {"action": "search_callable", "action_input": {"query_name": "f", "extra": 1}},
+        {"action": "search_nothing", "action_input": {}},
+        {"action": "search_class", "action_input": {}},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), ("```json\n", "\n```"), ("<think>{}</think>Well: ", " That is all."), ('{"a": 1} {', "")]
+)
+def test_steps_are_read_from_any_frame(before, after):
+    step = read_step(before + json.dumps(STEP) + after)
+    assert step.observation == "seen"
+    assert step.suspects == [Suspect("/repo/a.py", "", "f")]
+    assert step.actions == [callable_("f")]
+    assert "some of the new_search_actions" in step.fault
+
+
+def test_a_reply_without_an_object_is_a_fault_that_is_told():
+    assert read_step("I think it is in f.").fault
+    assert read_step("").actions == []
+
+
+def test_names_and_conclusions_are_read():
+    names = {"code_info_list": [{"keyword": "a.b.Thing()", "file_path": "a.py"}, {"keyword": "not a name"}, {"keyword": ""}, 3]}
+    assert read_names(json.dumps(names)) == [Suspect("a.py", "", "Thing")]
+    assert read_conclusion('{"bug_locations": [{"method_name": "f"}, {}, null]}') == [Suspect("", "", "f")]
+
+
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ('{"scores": [1, 2]}', [1, 2]), ('{"scores": ["90", true]}', [90, 0]), ('{"scores": [500, -3]}', [100, 0]),
+        ('{"scores": [7]}', [7, 0]), ('{"scores": [7, 8, 9]}', [7, 8]), ('{"scores": 5}', [0, 0]),
+        ("80, 20", [80, 20]), ("85", [85, 0]), ("", [0, 0]), ('{"scores": [1e400, NaN]}', [100, 0]),
+    ],
+)  # fmt: skip
+def test_scores_are_one_for_each_piece(text, scores):
+    assert read_scores(text, 2) == scores
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(["search_class", "a.py", "f"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["action", "action_input", "class_name", "file_path", "method_name", "keyword", "scores", "name"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=15,
+)
+OBJECTS = st.dictionaries(
+    st.sampled_from(
+        ["observation_feedback", "potential_bug_locations", "new_search_actions", "bug_locations", "code_info_list", "scores"]
+    ),
+    JSON | st.lists(JSON, max_size=30),
+)
+
+
+@given(
+    st.one_of(
+        st.text(),
+        st.lists(st.sampled_from(['{"', "{", "[", '":', "}", "scores", "1"]), max_size=60).map("".join),
+        OBJECTS.map(json.dumps),
+    )
+)
+def test_any_reply_is_read_without_error_and_within_bounds(text):
+    step = read_step(text)
+    assert max(len(step.actions), len(step.suspects), len(read_names(text)), len(read_conclusion(text))) <= MAX_ITEMS
+    assert all(0 <= score <= 100 for score in read_scores(text, 5))
+    assert len(read_scores(text, 5)) == 5
+    assert all(action.name in ARGUMENTS for action in step.actions)
+
+
+@given(JSON)
+def test_an_action_that_is_read_has_all_it_needs(data):
+    action = read_action(data)
+    assert action is None or all(action.get(key) for key in ARGUMENTS[action.name][0])
+
+
+@given(
+    st.sampled_from(sorted(ARGUMENTS)),
+    st.dictionaries(st.sampled_from(["name", "file_path", "class_name", "max_depth"]), st.text(max_size=9)),
+)
+def test_any_action_means_nodes_of_the_graph(searches, name, arguments):
+    action = Action.of(name, **arguments)
+    assert all(node in searches.graph for node in searches.meaning(action).nodes)
+    assert searches.page(action).empty or searches.meaning(action).nodes
