@@ -32,7 +32,7 @@ def scatter(points: Sequence[Point], cost: str, quality: str) -> str | None:
     if not ours:
         return None
     logarithmic = all(point.cost > 0 for point in points)
-    with drawn(9, 4.8) as (figure, output):
+    with drawn(10, 6) as (figure, output):
         axes = figure.add_subplot()
         for point in (point for point in points if point.paper):
             axes.plot(point.cost, point.quality, "o", color="#888888", markerfacecolor="white", markersize=5)
@@ -45,5 +45,7 @@ def scatter(points: Sequence[Point], cost: str, quality: str) -> str | None:
         best = front(ours)
         axes.step([point.cost for point in best], [point.quality for point in best], where="post", color="#555555", linewidth=1)
         axes.set(xlabel=cost, ylabel=quality, xscale="log" if logarithmic else "linear")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "")
         figure.legend(loc="outside right upper", fontsize=8)
     return output.getvalue()

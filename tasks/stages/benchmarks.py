@@ -94,24 +94,24 @@ def _theirs(path: Path) -> Iterator[Instance]:
 def _with_truth(
     benchmark: Benchmark, cache: Path, store: SnapshotStore, seed: int, progress: Progress
 ) -> tuple[list[Instance], dict[str, str]]:
+    """Instances with truth, and why others have none; only what ``cache`` lacks is computed, the excluded ones again."""
     table, record = cache / f"{benchmark.name}.parquet", cache / f"{benchmark.name}.json"
-    origin = (str(benchmark.repos), benchmark.clone_url, benchmark.max_instances, seed)
+    origin = (str(benchmark.repos), benchmark.clone_url)
     key = digest(file_digest(benchmark.instances), *origin)
-    if record.exists() and table.exists() and (known := read_json(record))["key"] == key:
-        return read_instances(table), known["excluded"]
+    cached = record.exists() and table.exists() and read_json(record)["key"] == key
+    known = {row.instance_id: row for row in read_instances(table)} if cached else {}
     rows = _drawn(read_benchmark(benchmark.instances), benchmark.max_instances, seed)
     excluded: dict[str, str] = {}
-    kept: list[Instance] = []
     with _readers(benchmark, store) as readers:
         for number, row in enumerate(rows, 1):
             try:
-                kept.append(_known_truth(row, readers))
+                known[row.instance_id] = known.get(row.instance_id) or _known_truth(row, readers)
             except FusesearchError as error:
                 excluded[row.instance_id] = " ".join(str(error).split())
             progress(number, len(rows))
-    write_instances(table, kept)
+    write_instances(table, known.values())
     write_json(record, {"key": key, "excluded": excluded})
-    return kept, excluded
+    return [known[row.instance_id] for row in rows if row.instance_id in known], excluded
 
 
 def _drawn(rows: list[Instance], most: int | None, seed: int) -> list[Instance]:

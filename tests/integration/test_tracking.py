@@ -81,7 +81,8 @@ def test_arms_have_their_figures_under_fixed_names(project):
     scores = [
         Score(
             instance_id="i", f1=1.0, reward=1.0, efficiency=1.0, efficiency_call=0.5, turns=2, calls=2, calls_per_turn=2.0,
-            failed_calls=0, seconds=1.0, seconds_model=0.5, seconds_tools=0.5, tokens_context=10, tokens_billed=20,
+            failed_calls=0, seconds=1.0, seconds_model=0.5, seconds_tools=0.3, seconds_waiting=0.2, tokens_context=10,
+            tokens_billed=20, tokens_prompt=15, tokens_completion=5, redundancy=0.0, redundancy_call=0.5, f1_best=1.0,
             predicted_files=["a"], true_files=["a"], predicted_functions=["a::f"], true_functions=["a::f"],
         )
     ]  # fmt: skip

@@ -137,3 +137,24 @@ def test_a_line_that_is_no_answer_is_told_by_its_number(tmp_path, line):
     (tmp_path / "a.jsonl").write_text(f"\n{line}\n")
     with pytest.raises(DataError, match=r"a\.jsonl:2"):
         read_accepted(tmp_path / "a.jsonl", {"i"}, lambda name, patch: Truth())
+
+
+def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
+    from tasks.core.grid import Benchmark
+    from tasks.search.snapshots import SnapshotStore
+    from tasks.stages.benchmarks import prepare
+
+    known = {**ROW, "truth": Truth(files=["a.py"]).model_dump()}
+    (tmp_path / "i.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in (known, {**ROW, "instance_id": "j", "patch": "x"}))
+    )
+    (tmp_path / "repos").mkdir()
+    benchmark = Benchmark(name="b", instances=tmp_path / "i.jsonl", repos=tmp_path / "repos")
+    store = SnapshotStore(tmp_path / "snapshots")
+    for _ in range(2):
+        found = prepare(benchmark, tmp_path / "cache", store, 0)
+        assert [row.instance_id for row in found.instances] == ["i"]
+        assert "no such git repository" in found.facts.excluded["j"]
+    (tmp_path / "i.jsonl").write_text(json.dumps({**ROW, "patch": "x"}))
+    with pytest.raises(DataError, match="none of 1 instances can be used"):
+        prepare(benchmark, tmp_path / "cache", store, 0)

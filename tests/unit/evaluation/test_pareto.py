@@ -29,6 +29,8 @@ def test_the_picture_is_one_svg_whose_names_are_text():
     assert svg.startswith("<svg")
     assert "a &lt;b&gt;" in svg
     assert "theirs" in svg
+    logarithmic = scatter([Point("a", 10.0, 50.0), Point("b", 200.0, 60.0)], "Tokens", "F1")
+    assert "mathdefault" not in svg + logarithmic
     assert 'href="http' not in svg.replace('href="http://www.w3.org', "")
 
 
