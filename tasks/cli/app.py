@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tasks.cli import doctor, localize, mcp, profile, score, tool, truth, view
+from tasks.cli import doctor, imports, localize, mcp, profile, score, tool, truth, view
 from tasks.core.errors import FusesearchError
 
 EPILOG = """
@@ -70,6 +70,7 @@ app.command("mcp", rich_help_panel="Use")(mcp.mcp)
 app.command("tool", rich_help_panel="Use")(tool.tool)
 app.command("truth", rich_help_panel="Measure")(truth.truth)
 app.command("score", rich_help_panel="Measure")(score.score)
+app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
 app.command("doctor", rich_help_panel="Set up")(doctor.doctor)
 app.add_typer(profile.app, name="profile", rich_help_panel="Set up")
 
