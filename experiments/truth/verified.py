@@ -12,9 +12,9 @@ from typing import Any
 
 from tasks.core.config import Filter
 from tasks.core.errors import FusesearchError
+from tasks.core.file_kinds import is_code
 from tasks.core.schema import Instance, Truth
 from tasks.data.blobs import Blobs
-from tasks.data.file_kinds import is_code
 from tasks.data.filtering import Repositories, drop_table, filter_pairs
 from tasks.data.outline import outlines
 from tasks.data.patches import apply_change, parse_patch, split_lines

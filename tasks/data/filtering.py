@@ -18,9 +18,9 @@ from typing import Any
 
 from tasks.core.config import Filter
 from tasks.core.errors import ConfigError, DataError, RepositoryError
+from tasks.core.file_kinds import file_kind, is_code
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import instance_of, iter_rows
-from tasks.data.file_kinds import file_kind, is_code
 from tasks.data.fingerprints import changed_lines, issue_digest, issue_shingles
 from tasks.data.giveaways import links_fix, shows_fix
 from tasks.data.patches import FileChange, parse_patch

@@ -66,8 +66,36 @@ def _lexical(equipment: Equipment) -> Localizer:
     return LexicalLocalizer(equipment.agent, equipment.tools, on_event=equipment.on_event)
 
 
+def _agentless(equipment: Equipment, *, folders: bool = False) -> Localizer:
+    from tasks.localizers.agentless import AgentlessLocalizer, Settings
+
+    return AgentlessLocalizer(
+        _asked(equipment), equipment.agent, Settings(irrelevant_folders=folders), sampling=equipment.sampling,
+        name="agentless-folders" if folders else "agentless", on_event=equipment.on_event,
+    )  # fmt: skip
+
+
+def _agentless_folders(equipment: Equipment) -> Localizer:
+    return _agentless(equipment, folders=True)
+
+
+def _cosil(equipment: Equipment) -> Localizer:
+    from tasks.localizers.cosil import CoSilLocalizer
+
+    return CoSilLocalizer(
+        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
+    )
+
+
 LOCALIZERS: dict[str, Entry] = {
     "fusesearch": Entry(_fusesearch, "three tools, several calls per turn at once (FuseSearch section 3.1)"),
     "fusesearch-sequential": Entry(_sequential, "the same with one call per turn (FuseSearch table 3)"),
     "lexical": Entry(_lexical, "no model: clues of the issue, searched and ranked; the scripted teacher", asks_model=False),
+    "agentless": Entry(
+        _agentless, "no agent: tree, suspicious files, elements from skeletons, places to edit (Agentless section 3.1)"
+    ),
+    "agentless-folders": Entry(_agentless_folders, "the same, after asking which folders do not matter"),
+    "cosil": Entry(
+        _cosil, "files from the tree and their imports, then functions along the call graph, pruned (CoSIL section 3)"
+    ),
 }

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 import warnings
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -30,6 +31,10 @@ MAX_CHARS = 2_000_000
 """Longer sources are read by indentation: a syntax tree takes a hundred times the memory of its source."""
 
 PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
+
+# Python before 3.11.8 and 3.12.1 miscounts its depth when two threads build syntax trees at once (SystemError, CPython issue
+# 106905), and catch_warnings changes what all threads see.
+_PARSING = threading.Lock()
 
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 _HEADER = re.compile(r"[ \t\f]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
@@ -76,7 +81,7 @@ def parse(source: str) -> ast.Module | None:
     """The syntax tree of ``source``, or ``None`` where this Python cannot parse it or it is too long to try."""
     if len(source) > MAX_CHARS:
         return None
-    with warnings.catch_warnings():
+    with _PARSING, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             return ast.parse(source.removeprefix("\ufeff"))
@@ -86,7 +91,7 @@ def parse(source: str) -> ast.Module | None:
 
 def spans_in_tree(tree: ast.Module, source: str) -> list[FunctionSpan]:
     """As :func:`function_spans`, for a source that has been parsed already."""
-    return sorted(_renumbered(_spans_of(tree), source))
+    return sorted(renumbered(_spans_of(tree), source))
 
 
 def code_lines(source: str) -> list[str]:
@@ -126,7 +131,7 @@ def _spans_of(tree: ast.Module) -> Iterator[FunctionSpan]:
                 pending.extend((child, prefix) for child in children)
 
 
-def _renumbered(spans: Iterator[FunctionSpan], source: str) -> Iterator[FunctionSpan]:
+def renumbered(spans: Iterator[FunctionSpan], source: str) -> Iterator[FunctionSpan]:
     """Python also ends a line at a lone carriage return; git does not. Give the lines as git counts them."""
     if "\r" not in source.replace("\r\n", "\n"):
         yield from spans

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from tasks.core.file_kinds import is_code
 from tasks.core.schema import Instance, Truth
-from tasks.data.file_kinds import is_code
 from tasks.data.provenance import read_provenance
 
 UNKNOWN = "unknown"

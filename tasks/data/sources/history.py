@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO
 
 from tasks.core.errors import DataError, RepositoryError
-from tasks.data.file_kinds import file_kind
+from tasks.core.file_kinds import file_kind
 from tasks.search.git import ID, git_command, one_line, reading_environment
 
 TIMEOUT_SECONDS = 600.0

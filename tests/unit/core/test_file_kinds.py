@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.data.file_kinds import file_kind, is_code
+from tasks.core.file_kinds import file_kind, is_code
 
 
 @pytest.mark.parametrize(

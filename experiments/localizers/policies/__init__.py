@@ -1,0 +1,36 @@
+"""What stands in for a model: ``sensible`` and ``nonsense`` of each localizer, in the file of its name.
+
+Each maps the JSON body of a chat-completions request to the assistant message the API would return. They keep no state,
+draw what looks random from the request itself, and never see the truth: what they do says nothing about how good a
+localizer is, only that its program works from the first request to the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from tasks.core.errors import ConfigError
+
+Policy = Callable[[dict[str, Any]], dict[str, Any]]
+STYLES = ("sensible", "nonsense")
+
+
+def policy_named(name: str, style: str) -> Policy:
+    """The policy of a localizer; variants such as ``fusesearch-sequential`` share one. Raises :class:`ConfigError`."""
+    module = name.partition("-")[0]
+    if style not in STYLES or not module.isidentifier():
+        raise ConfigError(f"policy {name}:{style} is unknown: use NAME:{' or NAME:'.join(STYLES)}")
+    try:
+        return getattr(import_module(f"{__package__}.{module}"), style)
+    except (ModuleNotFoundError, AttributeError):
+        raise ConfigError(
+            f"nothing stands in for a model of {name!r}: write experiments/localizers/policies/{module}.py"
+        ) from None
+
+
+def by_model(request: dict[str, Any]) -> dict[str, Any]:
+    """The policy that the request's model names, as ``cosil:sensible``."""
+    name, _, style = str(request.get("model")).partition(":")
+    return policy_named(name, style)(request)

@@ -1,0 +1,7 @@
+"""Agentless: no agent, but three questions from the tree down to the places to edit (arXiv 2407.01489, section 3.1)."""
+
+from __future__ import annotations
+
+from tasks.localizers.agentless.localizer import AgentlessLocalizer, Settings
+
+__all__ = ["AgentlessLocalizer", "Settings"]

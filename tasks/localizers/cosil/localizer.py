@@ -1,0 +1,217 @@
+"""CoSIL's two searches: for files over the tree and the imports, for functions over the call graph."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tasks.agents.interview import Interview
+from tasks.agents.loop import Instructions, OnEvent, begun, recorded
+from tasks.agents.models.base import Message, Model, Sampling
+from tasks.agents.parsing import visible
+from tasks.agents.prompts import render_issue
+from tasks.core.config import Agent, Tools
+from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn
+from tasks.localizers.calls import CallGraph
+from tasks.localizers.cosil.settings import Settings
+from tasks.localizers.cosil.structure import import_list, structure_list
+from tasks.localizers.cosil.tools import MAX_NAMES, SearchTools, read_call, written
+from tasks.localizers.named import close_path, fenced_lines, locate, match_path, ranked, read_named, read_paths
+from tasks.localizers.outlines import Outlines, outlines_of
+from tasks.localizers.prompting import render, room
+from tasks.localizers.tree import source_files, tree_text
+from tasks.search.repository import Repository
+
+NOT_A_CALL = "No call could be read from that."
+_MAX_REPLY_CHARS = 8000
+_MIN_CODE_CHARS = 1500
+_PATIENCE = 2
+"""Replies without a readable call, one after another, that end the search."""
+
+
+class CoSilLocalizer:
+    """CoSIL around any model. ``tools.output_chars`` bounds one piece of code; ``agent`` the context and the replies."""
+
+    def __init__(
+        self,
+        model: Model,
+        agent: Agent,
+        tools: Tools,
+        settings: Settings | None = None,
+        *,
+        sampling: Sampling | None = None,
+        name: str = "cosil",
+        on_event: OnEvent | None = None,
+    ) -> None:
+        self.name = name
+        self.model = model
+        self.agent = agent.model_copy(update={"mode": "sequential"})
+        self.tools = tools
+        self.settings = settings or Settings()
+        self.sampling = sampling or Sampling(max_new_tokens=agent.max_new_tokens)
+        self.on_event = on_event
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One episode. Ends in at most ``5 + 2 * max_calls`` requests."""
+        sampling = self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed})
+        system = render(__package__, "search_system", most=self.settings.max_calls)
+        told = Instructions(system, render_issue(self.agent, instance.problem_statement), [])
+        trajectory = begun(instance, self.model, self.agent, sampling, told, localizer=self.name)
+        interview = Interview(trajectory, self.model, self.agent, sampling, self.on_event)
+        work = self._work(interview, repository)
+        return await recorded(trajectory, work, self.agent.max_seconds, self.on_event)
+
+    async def _work(self, interview: Interview, repository: Repository) -> None:
+        files = await asyncio.to_thread(lambda: source_files(repository.files()))
+        outlines = outlines_of(repository)
+        candidates = await FileSearch(interview, outlines, files, self.settings).run()
+        if not candidates:
+            interview.answer(Answer())
+            return
+        search = FunctionSearch(interview, outlines, files, candidates, self.settings, self.tools)
+        locations = await search.run()
+        interview.answer(Answer(modify=ranked(locations, candidates)))
+
+
+class FileSearch:
+    """Files from the tree; then, with their imports shown, put into order again."""
+
+    def __init__(self, interview: Interview, outlines: Outlines, files: list[str], settings: Settings) -> None:
+        self.interview = interview
+        self.outlines = outlines
+        self.files = files
+        self.settings = settings
+        self._known = frozenset(files)
+
+    async def run(self) -> list[str]:
+        """The most likely first; none where the model named nothing that is there."""
+        issue, chars = self.interview.trajectory.issue, room(self.interview.agent)
+        tree = await asyncio.to_thread(tree_text, self.files, max(chars - len(issue), 200))
+        turn = await self.interview.ask(render(__package__, "files", issue=issue, tree=tree), system="")
+        found = self._read(turn.text) or await self._corrected(turn.text)
+        if not found or not self.settings.reflect:
+            return found
+        # a third of the room is for the imports
+        tree = await asyncio.to_thread(tree_text, self.files, max(2 * (chars - len(issue)) // 3, 200))
+        imports = await asyncio.to_thread(import_list, self.outlines, found, max((chars - len(issue)) // 3, 200))
+        prompt = render(__package__, "reflection", issue=issue, tree=tree, files="\n".join(found), imports=imports)
+        turn = await self.interview.ask(prompt, system="")
+        return self._read(turn.text) or found
+
+    async def _corrected(self, reply: str) -> list[str]:
+        """Ask for the list once more; of names that are nowhere, the files most like them."""
+        turn = await self.interview.ask(render(__package__, "format", reply=reply[:_MAX_REPLY_CHARS]), system="")
+        return self._read(turn.text) or await asyncio.to_thread(self._closest, turn.text)
+
+    def _read(self, text: str) -> list[str]:
+        names = read_paths(text, 4 * self.settings.top_files)
+        found = dict.fromkeys(path for name in names if (path := match_path(name, self.files, self._known)))
+        return list(found)[: self.settings.top_files]
+
+    def _closest(self, text: str) -> list[str]:
+        names = read_paths(text, self.settings.top_files)
+        return list(dict.fromkeys(path for name in names if (path := close_path(name, self.files))))
+
+
+class FunctionSearch:
+    """One conversation in which the model asks for code, follows the call graph, and at last ranks what it saw."""
+
+    def __init__(
+        self,
+        interview: Interview,
+        outlines: Outlines,
+        files: list[str],
+        candidates: list[str],
+        settings: Settings,
+        limits: Tools,
+    ) -> None:
+        self.interview = interview
+        self.outlines = outlines
+        self.files = files
+        self.candidates = candidates
+        self.settings = settings
+        self.issue = interview.trajectory.issue
+        self.chars = room(interview.agent)
+        self.talk: list[Message] = []
+        # lists of names are sent at the start and at the end, code in between
+        self._list_chars = max((self.chars - len(self.issue)) // 5, 500)
+        self._code_chars = max(min(limits.output_chars, (self.chars - len(self.issue)) // 4), _MIN_CODE_CHARS)
+        self.graph = CallGraph(outlines)
+        self.tools = SearchTools(outlines, self.graph, files, self._code_chars)
+
+    async def run(self) -> list[Location]:
+        """At most ``top_places`` locations, the most likely first."""
+        structure = await asyncio.to_thread(self._opened)
+        await self._say(render(__package__, "start", issue=self.issue, structure=structure))
+        note = await self._search()
+        ranking = render(__package__, "rank", structure=structure)
+        turn = await self._say(f"{note}\n\n{ranking}" if note else ranking)
+        return await asyncio.to_thread(self._locations, turn.text)
+
+    async def _search(self) -> str:
+        """Call after call, until there are no more, no room, or nothing to read; what the last of them found."""
+        note, silent = "", 0
+        for made in range(self.settings.max_calls):
+            if self._left(note) < _MIN_CODE_CHARS:
+                break
+            turn = await self._say(render(__package__, "call", note=note, left=self.settings.max_calls - made))
+            call = read_call(turn.text, f"call_{len(self.interview.trajectory.turns)}_0")
+            if call is None:
+                note, silent = NOT_A_CALL, silent + 1
+            elif call.name == "exit":
+                return ""
+            else:
+                turn.calls, silent = [call], 0
+                note = await self._result(turn)
+            if silent == _PATIENCE:
+                break
+        return note
+
+    async def _result(self, turn: Turn) -> str:
+        """Run the call; its code with its neighbours in the call graph, or that it was pruned, or what was wrong."""
+        self.tools.chars = min(self._code_chars, max(self._left(), _MIN_CODE_CHARS))
+        await self.interview.observe(turn, self.tools)
+        seen = turn.observations[0]
+        if seen.error is not None:
+            return seen.output
+        if self.settings.prune and not await self._related(written(turn.calls[0]), seen.output):
+            return render(__package__, "pruned")
+        callees, callers = await asyncio.to_thread(self.tools.neighbours)
+        around = render(__package__, "neighbours", callees=_listed(callees), callers=_listed(callers))
+        return f"{seen.output}\n\n{around}"
+
+    async def _related(self, call: str, code: str) -> bool:
+        """Whether the model says that code has to do with the issue; it does unless the answer is False."""
+        turn = await self.interview.ask(render(__package__, "prune", issue=self.issue, call=call, code=code), system="")
+        words = " ".join(fenced_lines(turn.text)).lower()
+        return "true" in words or "false" not in words
+
+    async def _say(self, prompt: str) -> Turn:
+        """The next message of the conversation, which keeps it."""
+        turn = await self.interview.ask(prompt, self.talk)
+        reply = visible(turn.text).strip()[:_MAX_REPLY_CHARS] or "(nothing)"
+        self.talk += [Message(role="user", content=prompt), Message(role="assistant", content=reply)]
+        return turn
+
+    def _left(self, note: str = "") -> int:
+        """Characters for more code, when ``note`` and the last question with its list have been sent."""
+        talk = len(self.interview.trajectory.system) + sum(len(message.content) for message in self.talk)
+        return self.chars - talk - len(note) - self._list_chars
+
+    def _opened(self) -> str:
+        for path in self.candidates:
+            self.graph.open(path)
+        return structure_list(self.outlines, self.candidates, self._list_chars)
+
+    def _locations(self, text: str) -> list[Location]:
+        found = []
+        for item in read_named(text, 8 * self.settings.top_places):
+            path = match_path(item.path, self.files, frozenset(self.files))
+            outline = self.outlines.get(path) if path else None
+            location = locate(item, outline) if outline else None
+            found += [location] if location else []
+        return ranked(found)[: self.settings.top_places]
+
+
+def _listed(entities: list[str]) -> str:
+    more = f" and {len(entities) - MAX_NAMES} more" if len(entities) > MAX_NAMES else ""
+    return (", ".join(entities[:MAX_NAMES]) or "nothing") + more

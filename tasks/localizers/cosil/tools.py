@@ -1,0 +1,179 @@
+"""The functions CoSIL's search calls, over one snapshot, and how a call is read from a reply."""
+
+from __future__ import annotations
+
+import re
+import time
+from asyncio import to_thread
+from collections.abc import Sequence
+from typing import Any
+
+from tasks.agents.parsing import MAX_CALL_CHARS, OPEN, parse_turn, visible
+from tasks.core.schema import ToolCall
+from tasks.localizers.calls import CallGraph
+from tasks.localizers.named import match_path, qualified
+from tasks.localizers.outline import Outline
+from tasks.localizers.outlines import Outlines
+from tasks.localizers.tree import cut
+from tasks.search.repository import shown
+from tasks.search.tools import ToolResult
+
+PARAMETERS = {
+    "get_functions_of_class": ("file_name", "class_name"),
+    "get_code_of_class": ("file_name", "class_name"),
+    "get_code_of_class_function": ("file_name", "class_name", "func_name"),
+    "get_code_of_file_function": ("file_name", "func_name"),
+    "exit": (),
+}
+MAX_NAMES = 40
+MAX_ARGUMENT_CHARS = 400
+LINE_CHARS = 400
+
+_CALL = re.compile(rf"\b({'|'.join(PARAMETERS)})\s*\(([^()]{{0,2000}})\)")
+_KEYWORD = re.compile(r"(file_name|class_name|func_name)\s*[=:]\s*")
+_EXAMPLE = "get_code_of_file_function('first/path.py', 'name')"
+
+
+def read_call(text: str, call_id: str) -> ToolCall | None:
+    """The first call in a reply, written like Python or as a Hermes block; None where there is none.
+
+    Text is read, never evaluated. A known function with the wrong number of arguments is a call with ``error``.
+    """
+    text = visible(text)[:MAX_CALL_CHARS]
+    if OPEN in text and (calls := parse_turn(text)[1]):
+        return calls[0].model_copy(update={"id": call_id})
+    match = _CALL.search(text)
+    if match is None:
+        return None
+    name, names = match[1], PARAMETERS[match[1]]
+    arguments: dict[str, Any] = {}
+    for position, value in enumerate(part for part in match[2].split(",") if part.strip()):
+        keyword = _KEYWORD.match(value.strip())
+        key = keyword[1] if keyword else names[position] if position < len(names) else f"argument_{position + 1}"
+        value = value.strip()[keyword.end() :] if keyword else value
+        arguments[key] = value.strip(" \t\n'\"`")[:MAX_ARGUMENT_CHARS]
+    return ToolCall(id=call_id, name=name, arguments=arguments, error=_fault(name, arguments))
+
+
+def written(call: ToolCall) -> str:
+    """A call as it is shown to a model."""
+    values = ", ".join(repr(str(value)) for value in call.arguments.values())
+    return shown(f"{call.name}({values})", 2 * MAX_ARGUMENT_CHARS)
+
+
+class SearchTools:
+    """Code by file, class and function, of the candidates and of any other file. One object serves one search.
+
+    ``chars`` bounds one result. Modules that are asked for join the call graph; a call made again is refused.
+    """
+
+    def __init__(self, outlines: Outlines, graph: CallGraph, files: Sequence[str], chars: int) -> None:
+        self.outlines = outlines
+        self.graph = graph
+        self.files = files
+        self.chars = chars
+        self._known = frozenset(files)
+        self._made: set[str] = set()
+        self.found: list[str] = []
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run one call; what is wrong with it becomes the result. ``found`` holds the functions it showed."""
+        started = time.perf_counter()
+        self.found = []
+        fault = _fault(name, arguments) or self._repeated(name, arguments)
+        result = _failed(fault) if fault else await to_thread(self._answer, name, arguments)
+        return ToolResult(result.output, result.entities, result.error, time.perf_counter() - started)
+
+    def neighbours(self) -> tuple[list[str], list[str]]:
+        """What the functions of the last result call, and what calls them in the modules opened so far."""
+        inside = set(self.found)
+        callees = dict.fromkeys(entity for function in self.found for entity in self.graph.callees(function))
+        callers = dict.fromkeys(entity for function in self.found for entity in self.graph.callers(function))
+        return [item for item in callees if item not in inside], [item for item in callers if item not in inside]
+
+    def _repeated(self, name: str, arguments: dict[str, Any]) -> str | None:
+        key = repr((name, sorted(arguments.items())))
+        if key in self._made:
+            return "this call was made before; its result is above. Make another one, or exit()"
+        self._made.add(key)
+        return None
+
+    def _answer(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        path = match_path(arguments["file_name"], self.files, self._known)
+        outline = self.outlines.get(path) if path else None
+        if outline is None:
+            return _failed(f"no file {shown(arguments['file_name'])}; file_name is one of those listed, with its whole path")
+        self.graph.open(outline.path)
+        if name == "get_code_of_file_function":
+            return self._function(outline, arguments["func_name"])
+        class_name = qualified(arguments["class_name"], [span.name for span in outline.classes])
+        if class_name is None:
+            return _failed(_missing("class", arguments["class_name"], outline, [span.name for span in outline.classes]))
+        if name == "get_code_of_class_function":
+            return self._method(outline, class_name, arguments["func_name"])
+        return self._class(outline, class_name, names_only=name == "get_functions_of_class")
+
+    def _function(self, outline: Outline, name: str) -> ToolResult:
+        held = {member.name for span in outline.classes for member in outline.members(span.name)}
+        free = [span.name for span in outline.functions if span.name not in held]
+        # a method that was asked for as a function is shown too, where only one is called so
+        found = qualified(name, free) or qualified(name, [span.name for span in outline.functions])
+        return self._code(outline, found) if found else _failed(_missing("function", name, outline, free))
+
+    def _method(self, outline: Outline, class_name: str, name: str) -> ToolResult:
+        members = [span.name for span in outline.members(class_name)]
+        found = f"{class_name}.{name.rpartition('.')[2]}"
+        if found in members:
+            return self._code(outline, found)
+        return _failed(_missing(f"method of {class_name}", name, outline, [member.rpartition(".")[2] for member in members]))
+
+    def _class(self, outline: Outline, class_name: str, *, names_only: bool) -> ToolResult:
+        members = outline.members(class_name)
+        span = outline.class_(class_name)
+        self.found = [f"{outline.path}::{member.name}" for member in members]
+        if names_only or span is None:
+            listed = ", ".join(member.name.rpartition(".")[2] for member in members) or "none"
+            entities = [f"{outline.path}:{member.start}" for member in members]
+            return ToolResult(cut(f"methods of {class_name} in {outline.path}: {listed}", self.chars, "of the list"), entities)
+        return self._lines(outline, span.start, span.end)
+
+    def _code(self, outline: Outline, name: str) -> ToolResult:
+        spans = [span for span in outline.functions if span.name == name]
+        self.found = [f"{outline.path}::{name}"]
+        parts = [self._lines(outline, span.start, span.end) for span in spans[:MAX_NAMES]]
+        return ToolResult(
+            cut("\n".join(part.output for part in parts), self.chars, "of it"), [line for part in parts for line in part.entities]
+        )
+
+    def _lines(self, outline: Outline, start: int, end: int) -> ToolResult:
+        """Lines of a file below its path, as many as fit; only those are entities."""
+        rows = [f"{outline.path}, lines {start}-{end}"]
+        left = self.chars - len(rows[0]) - 80
+        for line in outline.lines[start - 1 : end]:
+            left -= min(len(line), LINE_CHARS) + 1
+            if left < 0 and len(rows) > 1:
+                rows.append(f"({end - start + 2 - len(rows)} more lines are not shown)")
+                break
+            rows.append(line[:LINE_CHARS])
+        count = len(rows) - 1 - (left < 0 and len(rows) > 2 and rows[-1].startswith("("))
+        return ToolResult("\n".join(rows), [f"{outline.path}:{number}" for number in range(start, start + count)])
+
+
+def _fault(name: str, arguments: dict[str, Any]) -> str | None:
+    if name not in PARAMETERS:
+        return f"there is no function {shown(name)}. Functions are {', '.join(PARAMETERS)}"
+    names = PARAMETERS[name]
+    if set(arguments) != set(names) or not all(isinstance(value, str) and value for value in arguments.values()):
+        wanted = ", ".join(f"'{parameter}'" for parameter in names)
+        return f"{name} takes ({wanted}), each in quotes, as in {_EXAMPLE}"
+    return None
+
+
+def _missing(what: str, name: str, outline: Outline, names: Sequence[str]) -> str:
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - MAX_NAMES} more" if len(distinct) > MAX_NAMES else ""
+    return f"no {what} {shown(name)} in {outline.path}; there is: {', '.join(distinct[:MAX_NAMES]) or 'none'}{more}"
+
+
+def _failed(reason: str) -> ToolResult:
+    return ToolResult(f"Error: {reason}", [], reason)

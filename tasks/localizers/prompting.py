@@ -1,0 +1,56 @@
+"""Prompts of the systems that ask step by step: the ``.md`` files beside each, and how much room a request has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import TypeVar
+
+from tasks.agents.interview import Interview
+from tasks.agents.models.base import CHARS_PER_TOKEN
+from tasks.core.config import Agent
+
+T = TypeVar("T")
+
+MIN_ROOM = 1000
+_FRAME_TOKENS = 600
+"""Tokens left for the words of the prompts themselves."""
+
+
+def render(package: str, name: str, **values: object) -> str:
+    """The prompt ``name.md`` of ``package`` with ``$name`` filled in."""
+    return _template(package, name).substitute(values)
+
+
+def room(agent: Agent) -> int:
+    """Characters of material one request may hold, by four characters a token, the reply's length left out."""
+    return max(CHARS_PER_TOKEN * (agent.max_context_tokens - agent.max_new_tokens - _FRAME_TOKENS), MIN_ROOM)
+
+
+async def ask_until(interview: Interview, prompt: Callable[[int], str], read: Callable[[str], T], attempts: int) -> T:
+    """Ask until ``read`` makes something of the reply: after the first time at temperature 1, at most ``attempts`` times.
+
+    ``prompt`` gets the characters it may take; they are halved when a request did not fit the model's context. Prompts are
+    conversations of their own without a system prompt; both functions run in threads. Returns what the last reply was read as.
+    """
+    sampling, chars = interview.sampling, room(interview.agent)
+    try:
+        for attempt in range(attempts):
+            turn = await interview.ask(await asyncio.to_thread(prompt, chars), system="")
+            found = await asyncio.to_thread(read, turn.text)
+            if found:
+                return found
+            chars = chars if turn.text else max(chars // 2, MIN_ROOM)
+            seed = None if sampling.seed is None else sampling.seed + attempt + 1
+            interview.sampling = sampling.model_copy(update={"temperature": 1.0, "seed": seed})
+        return found
+    finally:
+        interview.sampling = sampling
+
+
+@cache
+def _template(package: str, name: str) -> Template:
+    return Template(files(package).joinpath(f"{name}.md").read_text(encoding="utf-8").strip())
