@@ -74,6 +74,7 @@ class Measured:
     """What is gathered of one run, instance by instance."""
 
     answers: dict[str, Published]
+    class_as_init: bool = False
     tally: Tally = field(default_factory=Tally)
     predictions: dict[str, Prediction] = field(default_factory=dict)
 
@@ -117,14 +118,12 @@ def lite(sources: Sources, out: Path, limit: int | None) -> dict[str, Any]:
         "acc": acc({name: entities for name, entities in edited.items() if name not in left_out}, answers),
         "acc_all": acc(edited, answers),
     }
-    for suffix, as_init in (("", False), ("_init", True)):
-        runs = {LITE: Measured(answers)}
-        truths = _place(rows, runs, sources.repos, class_as_init=as_init)
-        [(_, measured)] = _written(runs, out, suffix)
-        kept = {name: truth for name, truth in truths.items() if name not in left_out}
-        figures[f"ours{suffix}"] = ours(measured.predictions, truths) | {
-            "tally": tally_figures(measured.tally), "acc": our_acc(measured.predictions, kept)
-        }  # fmt: skip
+    runs = {LITE: Measured(answers), LITE._replace(model=f"{LITE.model}-init"): Measured(answers, class_as_init=True)}
+    truths = _place(rows, runs, sources.repos)
+    kept = {name: truth for name, truth in truths.items() if name not in left_out}
+    for key, (_, measured) in zip(("ours", "ours_init"), _written(runs, out), strict=True):
+        tally = tally_figures(measured.tally)
+        figures[key] = ours(measured.predictions, truths) | {"tally": tally, "acc": our_acc(measured.predictions, kept)}
     return figures
 
 
@@ -212,7 +211,7 @@ def _answers(run: Run, git_dir: Path) -> dict[str, Published]:
         return {said.instance_id: said for said in FORMATS[run.format].read(path)}
 
 
-def _place(rows: list[Instance], runs: Mapping[Run, Measured], repos: Path, *, class_as_init: bool = False) -> dict[str, Truth]:
+def _place(rows: list[Instance], runs: Mapping[Run, Measured], repos: Path) -> dict[str, Truth]:
     """Fill in the predictions of all runs, a snapshot being read once for all of them; the truth of each instance."""
     truths: dict[str, Truth] = {}
     with snapshots(lambda repo: git_dir_of(repo, repos)) as opened, Repositories(repos) as repositories:
@@ -222,14 +221,14 @@ def _place(rows: list[Instance], runs: Mapping[Run, Measured], repos: Path, *, c
             for measured in runs.values():
                 if said := measured.answers.get(row.instance_id):
                     measured.predictions[row.instance_id] = prediction(
-                        said, snapshot, measured.tally, class_as_init=class_as_init
+                        said, snapshot, measured.tally, class_as_init=measured.class_as_init
                     )
     return truths
 
 
-def _written(runs: Mapping[Run, Measured], out: Path, suffix: str = "") -> Iterator[tuple[Run, Measured]]:
+def _written(runs: Mapping[Run, Measured], out: Path) -> Iterator[tuple[Run, Measured]]:
     for run, measured in runs.items():
-        write_jsonl(out / f"{run.name}{suffix}.jsonl", measured.predictions.values())
+        write_jsonl(out / f"{run.name}.jsonl", measured.predictions.values())
         yield run, measured
 
 

@@ -136,9 +136,9 @@ def _holder(name: str, entities: Entities) -> str | None:
 
 def _at_lines(path: str, lines: tuple[int, int], entities: Entities) -> Place:
     first, last = lines
-    if first > len(entities.outline.lines):
+    if first > len(entities.lines):
         return Place(path, reason=Reason.NO_LINES)
-    touched = dict.fromkeys(span.name for span in entities.outline.functions if span.start <= last and first <= span.end)
+    touched = dict.fromkeys(span.name for span in entities.spans if span.start <= last and first <= span.end)
     return Place(path, tuple(touched), "lines") if touched else Place(path, reason=Reason.OUTSIDE)
 
 
