@@ -13,7 +13,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining truth-spans truth-verified published serve stop vllm-cpu serve-model try-vllm clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ truth-spans: env ## function spans beside Universal Ctags 6.2 (REPOS="a.git b.gi
 
 truth-verified: env ## functions beside CoSIL's (INSTANCES=verified.jsonl PUBLISHED=gt_verified.json REPOS=folder of owner__name.git)
 	$(BIN)/python -m experiments.truth verified $(INSTANCES) $(PUBLISHED) $(REPOS)
+
+published: env ## released predictions under their rules and ours (COSIL= TOOLTRAIN= LOCAGENT= clones, INSTANCES=verified.jsonl REPOS=folder)
+	$(BIN)/python -m experiments.published --cosil $(COSIL) --tooltrain $(TOOLTRAIN) --locagent $(LOCAGENT) --instances $(INSTANCES) --repos $(REPOS)
 
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining

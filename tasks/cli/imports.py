@@ -35,7 +35,7 @@ def import_predictions(
         bool, typer.Option("--class-as-init", help="A class that defines `__init__` means it, as LocAgent has it.")
     ] = False,
 ) -> None:
-    """Turn the released predictions of another system into ones that can be scored.
+    """Make what other systems released scorable.
 
     Every name is looked up in the snapshot of its instance: module paths, incomplete or qualified names, lines and
     nested functions become `path::Qualified.name`. A name that is not there stays as it is, a wrong answer;
