@@ -175,7 +175,9 @@ class Score(Record):
     """All that is measured of one trajectory; ``None`` where the infrastructure failed.
 
     ``f1`` is 0.7 file F1 + 0.3 function F1 (FuseSearch appendix B.3). ``efficiency`` is e under ``history_scope:
-    turn``, ``efficiency_call`` under ``call``. Seconds are wall time; token figures are counts.
+    turn``, ``efficiency_call`` under ``call``; ``redundancy`` and ``redundancy_call`` are the shares of calls with gain 0 under
+    either. Seconds are wall time; token figures are counts. Where other answers than the gold patch are accepted, ``f1_best``
+    is F1 against the one that fits best, and ``accepted_*`` is what that one modifies, empty where it is the gold patch.
     """
 
     instance_id: str
@@ -193,17 +195,28 @@ class Score(Record):
     f1: float | None = None
     efficiency: float | None = None
     efficiency_call: float | None = None
+    redundancy: float | None = None
+    redundancy_call: float | None = None
     reward: float | None = None
+    f1_best: float | None = None
     turns: int | None = None
     calls: int | None = None
     calls_per_turn: float | None = None
     failed_calls: int | None = None
+    calls_each_turn: list[int] = Field(default_factory=list)
     seconds: float | None = None
     seconds_model: float | None = None
     seconds_tools: float | None = None
+    seconds_waiting: float | None = None
     tokens_context: int | None = None
     tokens_billed: int | None = None
+    tokens_prompt: int | None = None
+    tokens_completion: int | None = None
     predicted_files: list[str] = Field(default_factory=list)
     predicted_functions: list[str] = Field(default_factory=list)
     true_files: list[str] = Field(default_factory=list)
     true_functions: list[str] = Field(default_factory=list)
+    added_files: list[str] = Field(default_factory=list)
+    added_functions: list[str] = Field(default_factory=list)
+    accepted_files: list[str] = Field(default_factory=list)
+    accepted_functions: list[str] = Field(default_factory=list)

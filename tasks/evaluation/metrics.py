@@ -1,7 +1,7 @@
 """Quality of an answer and cost of an episode: the one definition of each, used by selection, GRPO, evaluation and reports.
 
 Precision, recall and F1 are FuseSearch equation 2; the combined F1 is equation 8 with the weights of appendix B.3; the
-ranked metrics are equations 1 to 7 of ToolTrain. All are shares in [0, 1]. *Predicted* is a ranked list, repeated names
+ranked metrics are equations 1 to 7 of ToolTrain, Acc@k is LocAgent's. All are shares in [0, 1]. *Predicted* is a ranked list, repeated names
 count once at their first rank; *true* is a set.
 
 Where the truth names nothing at a level (a patch that changes no existing function), recall has no meaning: such an
@@ -23,6 +23,9 @@ from tasks.search.gain import tool_efficiency
 
 FILE_WEIGHT, FUNCTION_WEIGHT = 0.7, 0.3
 RECALL_AT = (1, 3, 5)
+ACCURACY_AT = {"file": (1, 3, 5), "module": (5, 10), "function": (5, 10)}
+"""LocAgent's levels and cut-offs."""
+
 NDCG_AT = 5
 
 Scope = Literal["turn", "call"]
@@ -83,6 +86,27 @@ def recall_at(predicted: Sequence[str], true: Sequence[str], k: int) -> float:
     """Share of the truth among the first ``k`` predictions."""
     wanted = set(true)
     return _ratio(len(wanted.intersection(_ranked(predicted)[:k])), len(wanted))
+
+
+def accuracy_at(predicted: Sequence[str], true: Sequence[str], k: int) -> float:
+    """1 if the whole truth stands among the first ``k`` predictions, else 0 (LocAgent's Acc@k); 0 for an empty truth."""
+    wanted = set(true)
+    return float(bool(wanted) and wanted <= set(_ranked(predicted)[:k]))
+
+
+def modules_of(functions: Iterable[str]) -> list[str]:
+    """LocAgent's modules of function entities, in rank order: the class, or the function where it stands in none."""
+    parts = (entity.partition("::") for entity in functions)
+    return list(dict.fromkeys(f"{path}::{name.partition('.')[0]}" for path, _, name in parts))
+
+
+def pair_of(score: Score, level: str) -> Pair:
+    """Predicted and true of a score at level ``file``, ``module`` or ``function``."""
+    if level == "file":
+        return score.predicted_files, score.true_files
+    if level == "module":
+        return modules_of(score.predicted_functions), modules_of(score.true_functions)
+    return score.predicted_functions, score.true_functions
 
 
 def average_precision(predicted: Sequence[str], true: Sequence[str]) -> float:
@@ -163,8 +187,10 @@ def aggregate(scores: Iterable[Score]) -> dict[str, Any]:
 
 
 COST_FIELDS = (
-    "reward", "efficiency", "efficiency_call", "turns", "calls", "calls_per_turn", "failed_calls",
-    "seconds", "seconds_model", "seconds_tools", "tokens_context", "tokens_billed",
+    "reward", "f1_best", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
+    "turns", "calls", "calls_per_turn", "failed_calls",
+    "seconds", "seconds_model", "seconds_tools", "seconds_waiting",
+    "tokens_context", "tokens_billed", "tokens_prompt", "tokens_completion",
 )  # fmt: skip
 """Fields of :class:`Score` besides quality, each averaged over trajectories."""
 
@@ -175,9 +201,16 @@ def mean_of(scores: Iterable[Score], field: str) -> float | None:
 
 
 def score_trajectory(
-    trajectory: Trajectory, truth: Truth, *, reward: Reward | None = None, scope: Scope = "turn", arm: str = "", run: int = 0
+    trajectory: Trajectory,
+    truth: Truth,
+    *,
+    accepted: Sequence[Truth] = (),
+    reward: Reward | None = None,
+    scope: Scope = "turn",
+    arm: str = "",
+    run: int = 0,
 ) -> Score:
-    """All that is measured of one episode.
+    """All that is measured of one episode. ``accepted`` is what other patches modify that resolve the issue as well.
 
     An episode the infrastructure broke gets a score whose figures are all ``None``. Raises :class:`DataError` where the
     truth names no file, because nothing could be measured against it.
@@ -187,11 +220,20 @@ def score_trajectory(
     score = Score(
         instance_id=trajectory.instance_id, repo=trajectory.repo, localizer=trajectory.localizer, arm=arm, run=run,
         error=trajectory.error, true_files=truth.files, true_functions=truth.functions,
+        added_files=truth.added_files, added_functions=truth.added_functions,
     )  # fmt: skip
     if trajectory.error is not None:
         return score
-    score = score.model_copy(update=_answer_figures(trajectory.answer or Answer(), truth) | tool_statistics(trajectory))
+    answer = trajectory.answer or Answer()
+    score = against(score.model_copy(update={"predicted_files": answer.files, "predicted_functions": answer.functions}), truth)
+    score = score.model_copy(update=tool_statistics(trajectory) | _best_accepted(score, accepted))
     return score if reward is None else score.model_copy(update={"reward": reward(score, scope)})
+
+
+def against(score: Score, truth: Truth) -> Score:
+    """The score of the same answer against ``truth``: what it modifies, and precision, recall and F1 at both levels."""
+    given = {"true_files": truth.files, "true_functions": truth.functions}
+    return score.model_copy(update=given | (_quality_figures(score, truth) if score.error is None else {}))
 
 
 def efficiency_of(score: Score, scope: Scope) -> float:
@@ -206,21 +248,29 @@ def tool_statistics(trajectory: Trajectory) -> dict[str, Any]:
     """Efficiency and cost of an episode under the names of :class:`Score` (DESIGN.md section 3).
 
     ``calls_per_turn`` is over tool-using turns, 0 where there is none. ``seconds`` is the whole episode's wall time,
-    ``seconds_model`` and ``seconds_tools`` are sums over its requests and turns.
+    ``seconds_model`` and ``seconds_tools`` are sums over its requests and turns, ``seconds_waiting`` is the rest.
     """
     turns, calls = trajectory.turns, calls_by_turn(trajectory)
+    by_turn, by_call = _gains(trajectory, "gain_turn"), _gains(trajectory, "gain_call")
+    model, tools = math.fsum(turn.usage.seconds for turn in turns), math.fsum(turn.seconds_tools for turn in turns)
     return {
-        "efficiency": tool_efficiency(_gains(trajectory, "gain_turn")),
-        "efficiency_call": tool_efficiency(_gains(trajectory, "gain_call")),
+        "efficiency": tool_efficiency(by_turn),
+        "efficiency_call": tool_efficiency(by_call),
+        "redundancy": _mean([float(gain == 0) for gain in by_turn]),
+        "redundancy_call": _mean([float(gain == 0) for gain in by_call]),
         "turns": len(turns),
         "calls": sum(calls),
         "calls_per_turn": _ratio(sum(calls), sum(number > 0 for number in calls)),
         "failed_calls": sum(observation.error is not None for turn in turns for observation in turn.observations),
+        "calls_each_turn": calls,
         "seconds": trajectory.seconds,
-        "seconds_model": math.fsum(turn.usage.seconds for turn in turns),
-        "seconds_tools": math.fsum(turn.seconds_tools for turn in turns),
+        "seconds_model": model,
+        "seconds_tools": tools,
+        "seconds_waiting": max(0.0, trajectory.seconds - model - tools),
         "tokens_context": tokens_context(trajectory),
         "tokens_billed": tokens_billed(trajectory),
+        "tokens_prompt": sum(turn.usage.prompt_tokens for turn in turns),
+        "tokens_completion": sum(turn.usage.completion_tokens for turn in turns),
     }
 
 
@@ -229,15 +279,25 @@ def calls_by_turn(trajectory: Trajectory) -> list[int]:
     return [len(turn.calls) for turn in trajectory.turns]
 
 
-def _answer_figures(answer: Answer, truth: Truth) -> dict[str, Any]:
-    files, functions = answer.files, answer.functions
-    by_file = quality(count(files, truth.files))
-    by_function = quality(count(functions, truth.functions)) if truth.functions else None
+def _quality_figures(score: Score, truth: Truth) -> dict[str, Any]:
+    by_file = quality(count(score.predicted_files, truth.files))
+    by_function = quality(count(score.predicted_functions, truth.functions)) if truth.functions else None
     figures: dict[str, Any] = {f"file_{name}": value for name, value in by_file._asdict().items()}
-    if by_function:
-        figures |= {f"function_{name}": value for name, value in by_function._asdict().items()}
-    figures["f1"] = combined_f1(by_file.f1, by_function.f1 if by_function else None)
-    return figures | {"predicted_files": files, "predicted_functions": functions}
+    for name, value in zip(Quality._fields, by_function or (None,) * len(Quality._fields), strict=True):
+        figures[f"function_{name}"] = value
+    return figures | {"f1": combined_f1(by_file.f1, by_function.f1 if by_function else None)}
+
+
+def _best_accepted(score: Score, accepted: Sequence[Truth]) -> dict[str, Any]:
+    """``f1_best`` and what it is measured against; the gold patch wins a tie."""
+    known = [truth for truth in accepted if truth.files]
+    if not known:
+        return {}
+    rivals = [(against(score, truth).f1 or 0.0, truth) for truth in known]
+    best, truth = max(rivals, key=lambda rival: rival[0])
+    if best <= (score.f1 or 0.0):
+        return {"f1_best": score.f1}
+    return {"f1_best": best, "accepted_files": truth.files, "accepted_functions": truth.functions}
 
 
 def _gains(trajectory: Trajectory, field: str) -> list[float]:

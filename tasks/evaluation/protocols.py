@@ -1,39 +1,51 @@
-"""How each paper reads the same episodes: which instances count, and which averages are reported.
+"""How each paper reads the same episodes: which instances count, what of their truth, and which averages are reported.
 
-A protocol selects and reads; it never runs anything, so one set of scores can be read under all of them.
+A protocol selects and reads; it never runs anything, so one row of scores can be read under all of them. None of the papers
+counts changelogs, manuals or tests: a protocol sees of a truth its files and functions of code.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from tasks.core.errors import ConfigError, DataError
+from tasks.core.file_kinds import is_code
 from tasks.core.schema import Instance, Score, Truth
-from tasks.evaluation.metrics import NDCG_AT, RECALL_AT, aggregate
+from tasks.evaluation import metrics, statistics
+from tasks.evaluation.metrics import ACCURACY_AT, NDCG_AT, RECALL_AT, Quality
+from tasks.evaluation.statistics import Statistic
 
-_QUALITY = ("precision", "recall", "f1")
-_RANKED = (*(f"recall@{k}" for k in RECALL_AT), "map", "mrr", f"ndcg@{NDCG_AT}")
+LEVELS = ("file", "function")
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Name, source, instances kept, and the columns of its table as paths into :func:`~tasks.evaluation.metrics.aggregate`."""
+    """Name, source, instances kept, the columns of its table, and those of them that its paper compares systems by."""
 
     name: str
     source: str
     keeps: Callable[[Truth], bool]
-    columns: tuple[tuple[str, ...], ...]
+    columns: tuple[Statistic, ...]
+    headline: tuple[str, str]
 
     def select(self, instances: Iterable[Instance]) -> list[Instance]:
         """The instances that count. Raises :class:`DataError` for one whose truth was never computed."""
-        return [instance for instance in instances if self.keeps(_truth(instance))]
+        return [instance for instance in instances if self.keeps(code_of(_truth(instance)))]
+
+    def view(self, scores: Iterable[Score], *, accepted: bool = False) -> list[Score]:
+        """The scores of instances that count, against the code of their truth; errored ones stay, without figures.
+
+        With ``accepted`` they are against the accepted answer that fits best, where several are known.
+        """
+        kept = [(score, truth) for score in scores if self.keeps(truth := code_of(_truth_of(score)))]
+        return [metrics.against(score, _best(score) or truth if accepted else truth) for score, truth in kept]
 
     def read(self, scores: Iterable[Score]) -> dict[str, float | None]:
-        """One table row from the scores of selected instances; keys such as ``file_f1`` or ``function_recall@5``."""
-        summary = aggregate(scores)
-        return {"_".join(part for part in path if part not in _AVERAGES): _at(summary, path) for path in self.columns}
+        """One table row from the scores of a system; keys such as ``file_f1`` or ``function_recall@5``."""
+        seen = self.view(scores)
+        return {column.name: statistics.estimate(seen, column) for column in self.columns}
 
 
 def protocol_named(name: str) -> Protocol:
@@ -43,36 +55,78 @@ def protocol_named(name: str) -> Protocol:
     return PROTOCOLS[name]
 
 
-def _only_existing(truth: Truth) -> bool:
-    """The patch changes existing functions and adds no file or function (FuseSearch section 4)."""
-    return bool(truth.files and truth.functions) and not truth.added_files and not truth.added_functions
+def code_of(truth: Truth) -> Truth:
+    """The part of a truth that is code: neither tests nor documentation nor configuration."""
+    return Truth(
+        files=[*filter(is_code, truth.files)],
+        functions=[*filter(_in_code, truth.functions)],
+        added_files=[*filter(is_code, truth.added_files)],
+        added_functions=[*filter(_in_code, truth.added_functions)],
+    )
 
 
-def _single_file(truth: Truth) -> bool:
-    return _only_existing(truth) and len(truth.files) == 1
+def _in_code(entity: str) -> bool:
+    return is_code(entity.partition("::")[0])
 
 
-def _has_functions(truth: Truth) -> bool:
+def _modifies_functions(truth: Truth) -> bool:
+    """At least one function that exists at the base commit is modified."""
     return bool(truth.files and truth.functions)
 
 
-_AVERAGES = ("micro", "macro")
-_LEVELS = ("file", "function")
+def _one_file(truth: Truth) -> bool:
+    """One file is modified and none added; an existing function is modified, and others may be added.
+
+    Of SWE-bench Verified this keeps 386 instances with 386 files, as many as the tables of FuseSearch pool over, and 511
+    functions beside their 510 (``experiments/truth/RESULTS.md``).
+    """
+    return _modifies_functions(truth) and len(truth.files) == 1 and not truth.added_files
 
 
-def _columns(average: str) -> tuple[tuple[str, ...], ...]:
-    return (*((level, average, name) for level in _LEVELS for name in _QUALITY), ("f1", average))
+def _one_file_adds_nothing(truth: Truth) -> bool:
+    """As :func:`_one_file`, and no function is added: all there is to find exists beforehand (361 instances of Verified)."""
+    return _one_file(truth) and not truth.added_functions
 
+
+def _pooled() -> tuple[Statistic, ...]:
+    every = (statistics.pooled(level, figure) for level in LEVELS for figure in Quality._fields)
+    return (*every, statistics.named("f1", statistics.combined_pooled_f1()))
+
+
+def _mean() -> tuple[Statistic, ...]:
+    return (*(statistics.mean(f"{level}_{figure}") for level in LEVELS for figure in Quality._fields), statistics.mean("f1"))
+
+
+def _ranked(level: str) -> tuple[Statistic, ...]:
+    recalls = (statistics.averaged(f"{level}_recall@{k}", level, partial(metrics.recall_at, k=k)) for k in RECALL_AT)
+    return (
+        *recalls,
+        statistics.averaged(f"{level}_map", level, metrics.average_precision),
+        statistics.averaged(f"{level}_mrr", level, metrics.reciprocal_rank),
+        statistics.averaged(f"{level}_ndcg@{NDCG_AT}", level, partial(metrics.ndcg_at, k=NDCG_AT)),
+    )
+
+
+def _accuracy() -> tuple[Statistic, ...]:
+    levels = ((level, k) for level, cuts in ACCURACY_AT.items() for k in cuts)
+    return tuple(statistics.averaged(f"{level}_acc@{k}", level, partial(metrics.accuracy_at, k=k)) for level, k in levels)
+
+
+_F1 = ("file_f1", "function_f1")
 
 PROTOCOLS = {
     protocol.name: protocol
     for protocol in (
-        Protocol("fusesearch", "FuseSearch section 4: existing code only, counts pooled", _only_existing, _columns("micro")),
-        Protocol("single_file", "the same with one file to modify, as its 386 instances have", _single_file, _columns("micro")),
-        Protocol("codescout", "CodeScout: mean over instances that modify a function", _has_functions, _columns("macro")),
+        Protocol("fusesearch", "FuseSearch section 4: one file of code, counts pooled over instances", _one_file, _pooled(), _F1),
+        Protocol("single_file", "the same where no function is added either", _one_file_adds_nothing, _pooled(), _F1),
+        Protocol("codescout", "CodeScout: mean over instances that modify a function", _modifies_functions, _mean(), _F1),
         Protocol(
             "tooltrain", "ToolTrain section 4.2: ranked metrics, mean over instances that modify a function",
-            _has_functions, tuple((level, name) for level in _LEVELS for name in _RANKED),
+            _modifies_functions, (*_ranked("file"), *_ranked("function")), ("file_recall@5", "function_recall@5"),
+        ),
+        Protocol(
+            "locagent", "LocAgent: Acc@k, the whole truth within the first k, over instances that modify a function",
+            _modifies_functions, _accuracy(), ("file_acc@5", "function_acc@10"),
         ),
     )
 }  # fmt: skip
@@ -84,8 +138,12 @@ def _truth(instance: Instance) -> Truth:
     return instance.truth
 
 
-def _at(summary: dict[str, Any], path: tuple[str, ...]) -> float | None:
-    value: Any = summary
-    for part in path:
-        value = value[part]
-    return value
+def _truth_of(score: Score) -> Truth:
+    added = {"added_files": score.added_files, "added_functions": score.added_functions}
+    return Truth(files=score.true_files, functions=score.true_functions, **added)
+
+
+def _best(score: Score) -> Truth | None:
+    """What the accepted answer that fits best modifies in code; ``None`` where that is the gold patch."""
+    best = code_of(Truth(files=score.accepted_files, functions=score.accepted_functions))
+    return best if best.files else None

@@ -3,7 +3,8 @@
 import pytest
 
 from tasks.core.errors import ConfigError, DataError
-from tasks.core.schema import Instance, Score, Truth
+from tasks.core.schema import Answer, Instance, Location, Trajectory, Truth
+from tasks.evaluation.metrics import score_trajectory
 from tasks.evaluation.protocols import PROTOCOLS, protocol_named
 
 
@@ -17,25 +18,36 @@ INSTANCES = [
     instance("adds a function", Truth(files=["a.py"], functions=["a.py::f"], added_functions=["a.py::g"])),
     instance("adds a file", Truth(files=["a.py"], functions=["a.py::f"], added_files=["n.py"])),
     instance("no function", Truth(files=["a.py"])),
+    instance("news too", Truth(files=["CHANGES.rst", "a.py"], functions=["a.py::f"], added_files=["docs/new.rst"])),
+    instance("functions of tests", Truth(files=["a.py", "tests/test_a.py"], functions=["tests/test_a.py::f"])),
 ]
+FUNCTIONS = ["plain", "two files", "adds a function", "adds a file", "news too"]
 
 
 @pytest.mark.parametrize(
     ("name", "kept"),
     [
-        ("fusesearch", ["plain", "two files"]),
-        ("single_file", ["plain"]),
-        ("codescout", ["plain", "two files", "adds a function", "adds a file"]),
-        ("tooltrain", ["plain", "two files", "adds a function", "adds a file"]),
+        ("fusesearch", ["plain", "adds a function", "news too"]),
+        ("single_file", ["plain", "news too"]),
+        ("codescout", FUNCTIONS),
+        ("tooltrain", FUNCTIONS),
+        ("locagent", FUNCTIONS),
     ],
 )
 def test_a_protocol_keeps_its_instances(name, kept):
     assert [row.instance_id for row in protocol_named(name).select(INSTANCES)] == kept
 
 
+def score(name, truth, files=(), functions=(), error=None, accepted=()):
+    answer = Answer(modify=[*(Location(path=path) for path in files), *(Location(path=p, function=f) for p, f in functions)])
+    trajectory = Trajectory(instance_id=name, localizer="l", system="", issue="", answer=answer, error=error)
+    return score_trajectory(trajectory, truth, accepted=accepted)
+
+
+PLAIN = INSTANCES[0].truth
 SCORES = [
-    Score(instance_id="1", f1=1, predicted_files=["a"], true_files=["a"], predicted_functions=["f"], true_functions=["f"]),
-    Score(instance_id="2", f1=0, predicted_files=["x", "y", "z"], true_files=["b"], predicted_functions=[], true_functions=["g"]),
+    score("1", PLAIN, functions=[("a.py", "f")]),
+    score("2", PLAIN, files=["x.py", "y.py", "z.py"]),
 ]
 
 
@@ -44,6 +56,35 @@ def test_the_same_scores_read_under_two_averages():
     assert list(pooled) == list(mean)
     assert (pooled["file_precision"], mean["file_precision"]) == (0.25, 0.5)
     assert mean["f1"] == 0.5
+
+
+def test_scores_alone_say_which_instances_a_protocol_keeps():
+    scores = [score(row.instance_id, row.truth) for row in INSTANCES]
+    for protocol in PROTOCOLS.values():
+        assert [row.instance_id for row in protocol.view(scores)] == [row.instance_id for row in protocol.select(INSTANCES)]
+
+
+def test_only_code_of_a_truth_is_asked_for():
+    news = INSTANCES[-2].truth
+    (seen,) = protocol_named("fusesearch").view([score("n", news, functions=[("a.py", "f")])])
+    assert (seen.true_files, seen.file_recall, seen.f1) == (["a.py"], 1, 1)
+
+
+def test_errored_scores_stay_and_count_in_no_figure():
+    scores = [*SCORES, score("3", PLAIN, error="down")]
+    for protocol in PROTOCOLS.values():
+        assert [row.error for row in protocol.view(scores)] == [None, None, "down"]
+        assert protocol.read(scores) == protocol.read(SCORES)
+
+
+def test_another_accepted_answer_counts_where_it_fits_better():
+    others = [Truth(files=["b.py"], functions=["b.py::g"]), Truth(files=["c.py"])]
+    hit, miss = score("1", PLAIN, files=["b.py"], accepted=others), score("2", PLAIN, files=["a.py"], accepted=others)
+    assert (hit.f1, hit.f1_best) == (0, pytest.approx(0.7))
+    assert (miss.f1_best, miss.accepted_files) == (miss.f1, [])
+    gold, best = ([row.file_f1 for row in protocol_named("codescout").view([hit, miss], accepted=on)] for on in (False, True))
+    assert (gold, best) == ([0, 1], [1, 1])
+    assert score("3", PLAIN, files=["a.py"]).f1_best is None
 
 
 def test_tooltrain_reads_the_columns_of_its_table(request):
