@@ -80,7 +80,7 @@ _OUR_HEAD = [
 
 
 def _our_rows(system: str, model: str, run: dict[str, Any]) -> Iterable[list[str]]:
-    for key, label in (("ours", "all"), ("ours_fusesearch", "filter `fusesearch`")):
+    for key, label in (("ours", "all"), ("ours_fusesearch", "protocol `fusesearch`")):
         summary = run[key]
         micro = [_points(summary[level]["micro"][name]) for level in LEVELS for name in ("precision", "recall", "f1")]
         macro = [_points(summary[level]["macro"]["f1"]) for level in LEVELS]
@@ -89,11 +89,10 @@ def _our_rows(system: str, model: str, run: dict[str, Any]) -> Iterable[list[str
 
 
 def _acc(lite: dict[str, Any]) -> str:
-    ours = lite["ours"]["acc"] | {"module_acc@5": None, "module_acc@10": None}
-    init = lite["ours_init"]["acc"]
+    ours, init = lite["ours"]["acc"], lite["ours_init"]["acc"]
     rows = [
         [name, f"{printed:.2f}", _points(lite["acc"][name]), _points(lite["acc_all"][name]), _points(ours[name]),
-         _points(init.get(name))]
+         _points(init[name])]
         for name, printed in PUBLISHED_ACC.items()
     ]  # fmt: skip
     count, every = lite["acc"]["instances"], lite["acc_all"]["instances"]

@@ -21,8 +21,8 @@ from tasks.data.repositories import Repositories, git_dir_of
 from tasks.data.swe_bench import instances as instances_of
 from tasks.data.swe_bench import read_rows
 from tasks.data.truth import truth_from_patch
-from tasks.evaluation.metrics import Pair, summarize, summarize_level
-from tasks.evaluation.protocols import PROTOCOLS
+from tasks.evaluation.metrics import ACCURACY_AT, Pair, accuracy_at, modules_of, summarize, summarize_level
+from tasks.evaluation.protocols import PROTOCOLS, code_of
 from tasks.evaluation.published import rules
 from tasks.evaluation.published.claims import Published
 from tasks.evaluation.published.formats import FORMATS
@@ -135,13 +135,10 @@ def by_name(answers: Mapping[str, Published], truth: Mapping[str, list[str]]) ->
 
 
 def ours(predictions: Mapping[str, Prediction], truths: Mapping[str, Truth]) -> dict[str, Any]:
-    """Our rule over all instances, and over those that FuseSearch's filter keeps."""
-    return {
-        "ours": _summary(predictions, truths),
-        "ours_fusesearch": _summary(
-            predictions, {name: truth for name, truth in truths.items() if PROTOCOLS["fusesearch"].keeps(truth)}
-        ),
-    }
+    """Our rule over all instances, and as the protocol ``fusesearch`` reads them: some instances, and of their truth the code."""
+    code = {name: code_of(truth) for name, truth in truths.items()}
+    kept = {name: truth for name, truth in code.items() if PROTOCOLS["fusesearch"].keeps(truth)}
+    return {"ours": _summary(predictions, truths), "ours_fusesearch": _summary(predictions, kept)}
 
 
 def acc(edited: Mapping[str, list[str]], answers: Mapping[str, Published]) -> dict[str, Any]:
@@ -149,18 +146,21 @@ def acc(edited: Mapping[str, list[str]], answers: Mapping[str, Published]) -> di
     pairs = [rules.locagent_pairs(answers.get(name), entities) for name, entities in edited.items() if entities]
     return {"instances": len(pairs)} | {
         f"{level}_acc@{k}": fmean(rules.all_found(*pair[level], k) for pair in pairs)
-        for level, ks in rules.ACC_AT.items()
+        for level, ks in ACCURACY_AT.items()
         for k in ks
     }
 
 
-def our_acc(predictions: Mapping[str, Prediction], truths: Mapping[str, Truth]) -> dict[str, Any]:
-    """The same over our entities and our truth; an instance whose truth names no function has none at that level."""
-    figures: dict[str, Any] = {}
-    for level, ks in (("file", (1, 3, 5)), ("function", (5, 10))):
-        pairs = [pair for pair in _pairs(predictions, truths, f"{level}s") if pair[1]]
-        figures |= {f"{level}_acc@{k}": fmean(rules.all_found(*pair, k) for pair in pairs) for k in ks}
-    return figures
+def our_acc(predictions: Mapping[str, Prediction], truths: Mapping[str, Truth]) -> dict[str, float]:
+    """Acc@k of our entities and our truth, over the instances that modify a function."""
+    pairs = {level: _pairs(predictions, truths, f"{level}s") for level in ("file", "function")}
+    kept = [index for index, (_, functions) in enumerate(pairs["function"]) if functions]
+    pairs["module"] = [(modules_of(given), modules_of(wanted)) for given, wanted in pairs["function"]]
+    return {
+        f"{level}_acc@{k}": fmean(accuracy_at(*pairs[level][index], k) for index in kept)
+        for level, ks in ACCURACY_AT.items()
+        for k in ks
+    }
 
 
 def luck(measured: Measured, truth: Mapping[str, list[str]]) -> dict[str, int]:

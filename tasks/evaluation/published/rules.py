@@ -17,8 +17,6 @@ from tasks.evaluation.metrics import Pair
 from tasks.evaluation.published.claims import Published
 
 COMPARED = 5
-ACC_AT = {"file": (1, 3, 5), "module": (5, 10), "function": (5, 10)}
-"""The k of LocAgent's table."""
 
 
 def files_by_name(said: Published | None, truth: Sequence[str]) -> Pair:
@@ -47,7 +45,7 @@ def locagent_pairs(said: Published | None, edited: Sequence[str]) -> dict[str, P
 
 
 def all_found(predicted: Sequence[str], true: Sequence[str], k: int) -> bool:
-    """What Acc@k is the mean of."""
+    """What LocAgent's evaluation takes the mean of. :func:`~tasks.evaluation.metrics.accuracy_at` wants a truth of more than k whole."""
     return sum(name in true for name in predicted[:k]) == min(len(true), k)
 
 
