@@ -45,7 +45,7 @@ def locagent_pairs(said: Published | None, edited: Sequence[str]) -> dict[str, P
 
 
 def all_found(predicted: Sequence[str], true: Sequence[str], k: int) -> bool:
-    """What LocAgent's evaluation takes the mean of. :func:`~tasks.evaluation.metrics.accuracy_at` wants a truth of more than k whole."""
+    """What LocAgent takes the mean of; :func:`~tasks.evaluation.metrics.accuracy_at` never finds a truth of more than k."""
     return sum(name in true for name in predicted[:k]) == min(len(true), k)
 
 
