@@ -50,6 +50,11 @@ class Instance(BaseModel):
     truth: Truth | None = None
     provenance: dict[str, Any] = Field(default_factory=dict)
 
+    def task(self) -> Instance:
+        """What a localizer may know: the issue and the snapshot; no truth, no patch, no hints, no tests."""
+        names = ("instance_id", "repo", "base_commit", "problem_statement")
+        return Instance(**{name: getattr(self, name) for name in names})
+
 
 class ToolCall(Record):
     """A call as the model wrote it. ``error`` is set when the call could not even be parsed."""

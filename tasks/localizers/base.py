@@ -16,6 +16,7 @@ class Localizer(Protocol):
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode. Infrastructure failures are in ``Trajectory.error``, never raised and never an empty answer.
 
+        The harness gives :meth:`Instance.task`, without truth; only a bound whose ``sees_truth`` is set gets everything.
         ``seed`` is all in which two runs on one instance differ.
         """
         ...

@@ -20,6 +20,7 @@ class OracleLocalizer:
     """Answers with the truth of the instance."""
 
     name = "oracle"
+    sees_truth = True
 
     def __init__(self, agent: Agent, *, on_event: OnEvent | None = None) -> None:
         self.agent = agent

@@ -10,7 +10,7 @@ import asyncio
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tasks.agents.loop import run_episode, run_episodes
@@ -20,7 +20,7 @@ from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.progress import Progress, silent
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import Journal
-from tasks.localizers.lexical import LexicalModel, plan_for
+from tasks.localizers.lexical import LexicalModel, Plan, plan_for
 from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
 from tasks.training.slips import SlippingModel
@@ -31,12 +31,17 @@ PASSES = 2
 
 @dataclass(frozen=True)
 class Candidate:
-    """One episode to be made: the instance, its number there, the calls per turn asked for, the sampling seed."""
+    """One episode to be made: the instance, its number there, the calls per turn asked for, the sampling seed.
+
+    ``answers`` and ``turns`` are how many functions the lexical teacher names and how many turns it takes at most.
+    """
 
     instance: Instance
     number: int
     guidance: int
     seed: int
+    answers: int = 1
+    turns: int | None = None
 
     @property
     def key(self) -> str:
@@ -59,7 +64,8 @@ def _draw_one(instance: Instance, section: Synthesize, seed: int) -> Iterator[Ca
     while len(guidance) < section.per_instance:
         guidance += rng.sample(range(low, high + 1), high - low + 1)
     for number, calls in enumerate(guidance[: section.per_instance]):
-        yield Candidate(instance, number, calls, rng.getrandbits(31))
+        turns = rng.randint(*section.turns) if section.turns else None
+        yield Candidate(instance, number, calls, rng.getrandbits(31), rng.randint(*section.answers), turns)
 
 
 def synthesize(
@@ -124,7 +130,7 @@ class _Teacher:
 
     async def episode(self, candidate: Candidate) -> tuple[Candidate, Trajectory]:
         agent, teacher = self.params.agent, self.params.teacher
-        policy = self._endpoint or LexicalModel(candidate.guidance, plan_for(self.params.tools, agent))
+        policy = self._endpoint or LexicalModel(candidate.guidance, _plan(candidate, self.params))
         model = SlippingModel(policy, self.params.synthesize.slips, candidate.seed)
         trajectory = await run_episode(
             candidate.instance,
@@ -142,6 +148,12 @@ class _Teacher:
     async def close(self) -> None:
         if self._endpoint is not None:
             await self._endpoint.close()
+
+
+def _plan(candidate: Candidate, params: Params) -> Plan:
+    """The lexical teacher's plan with what was drawn for the candidate."""
+    plan = plan_for(params.tools, params.agent)
+    return replace(plan, functions=candidate.answers, turns=min(candidate.turns or plan.turns, plan.turns))
 
 
 def _toolboxes(

@@ -59,10 +59,12 @@ class Compact:
         return steps
 
     def answer(self) -> Answer:
-        """The best definition; with it the one function it merely wraps."""
+        """The best definition; with it the one function it merely wraps, or as many others as the plan answers with."""
         if self.target is None:
             return Answer()
         chosen = [self.target, *self._wrapped(self.target)]
+        further = [d for d in [*self._called(self.target), *self._candidates] if d not in chosen]
+        chosen += list(dict.fromkeys(further))[: max(0, self.plan.functions - len(chosen))]
         return Answer(modify=[Location(path=d.path, function=self._name(d)) for d in chosen])
 
     def _unasked(self, steps: list[Step]) -> list[Step]:
@@ -164,7 +166,9 @@ class Compact:
     def _wrapped(self, definition: Definition) -> list[Definition]:
         """The one function of the same file that a short body calls."""
         body = code_of(self.evidence.text_of(definition))
-        called = [
-            d for name in callees(self.evidence, definition) for d in self.evidence.defined(name) if d.path == definition.path
-        ]
+        called = [d for d in self._called(definition) if d.path == definition.path]
         return called if self.frames == [] and len(called) == 1 and 0 < len(body) <= WRAPPER_LINES else []
+
+    def _called(self, definition: Definition) -> list[Definition]:
+        """What the code of ``definition`` calls, where its definition was seen."""
+        return [d for name in callees(self.evidence, definition) for d in self.evidence.defined(name) if not d.is_class]

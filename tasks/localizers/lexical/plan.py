@@ -25,7 +25,7 @@ class Plan:
     reads: int  # definitions that are read
     read_lines: int  # lines of one reading
     follows: int  # callees whose definition is looked up
-    functions: int  # functions answered
+    functions: int  # functions answered, and one more where the best merely wraps it
 
 
 COMPACT = Plan(
@@ -41,7 +41,7 @@ COMPACT = Plan(
     reads=2,
     read_lines=10,
     follows=4,
-    functions=2,
+    functions=1,
 )
 FULL = Plan(
     compact=False,

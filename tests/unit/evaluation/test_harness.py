@@ -148,6 +148,23 @@ async def test_any_localizer_can_be_evaluated(bench):
     assert done == [(1, 3), (2, 3), (3, 3)]
 
 
+@pytest.mark.parametrize("sees_truth", [False, True])
+async def test_a_localizer_is_given_no_truth_and_no_patch_unless_it_is_a_bound(bench, sees_truth):
+    given = []
+
+    class Peeking(Guess):
+        async def localize(self, instance, repository, seed=None):
+            given.append(instance)
+            return await super().localize(instance, repository, seed)
+
+    peeking = Peeking()
+    peeking.sees_truth = sees_truth
+    told = INSTANCES[0].model_copy(update={"patch": "diff --git a/cart.py b/cart.py", "hints_text": "look at cart.py"})
+    await bench(peeking, [told], runs=1)
+    kept = {name for name, value in given[0].model_dump().items() if value}
+    assert ({"truth", "patch", "hints_text"} <= kept) is sees_truth
+
+
 async def test_token_ids_are_not_kept(bench):
     class Ids(ScriptedModel):
         async def complete(self, *request):
