@@ -192,7 +192,7 @@ def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[Po
     for row in comparison.paper:
         value = _paper_quality(row.figures, quality)
         if value is not None and row.figures.get(column):
-            yield Point(f"{row.system} ({row.model})", float(row.figures[column]), value, paper=True)
+            yield Point(row.system, float(row.figures[column]), value, paper=True, model=row.model)
 
 
 def _paper_quality(figures: Mapping[str, str], quality: str) -> float | None:

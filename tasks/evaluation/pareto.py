@@ -9,12 +9,13 @@ from tasks.evaluation.plots import COLOURS, SHAPES, drawn
 
 
 class Point(NamedTuple):
-    """A system: cost (tokens or seconds), quality (percent), and whether it is a paper's."""
+    """A system: cost (tokens or seconds), quality (percent), and whether it is a paper's, whose ``model`` stands beside it."""
 
     name: str
     cost: float
     quality: float
     paper: bool = False
+    model: str = ""
 
 
 def front(points: Sequence[Point]) -> list[Point]:
@@ -34,11 +35,7 @@ def scatter(points: Sequence[Point], cost: str, quality: str) -> str | None:
     logarithmic = all(point.cost > 0 for point in points)
     with drawn(10, 6) as (figure, output):
         axes = figure.add_subplot()
-        for point in (point for point in points if point.paper):
-            axes.plot(point.cost, point.quality, "o", color="#888888", markerfacecolor="white", markersize=5)
-            axes.annotate(
-                point.name, (point.cost, point.quality), xytext=(4, -8), textcoords="offset points", size=6, color="#777777"
-            )
+        _papers(axes, [point for point in points if point.paper])
         for place, point in enumerate(ours):
             style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "marker": SHAPES[place % len(SHAPES)]}
             axes.plot([point.cost], [point.quality], linestyle="", markersize=8, label=point.name, **style)
@@ -49,3 +46,16 @@ def scatter(points: Sequence[Point], cost: str, quality: str) -> str | None:
         axes.xaxis.set_minor_formatter(lambda value, _: f"{value:g}" if f"{value:.0e}"[0] in "25" else "")
         figure.legend(loc="outside right upper", fontsize=8)
     return output.getvalue()
+
+
+def _papers(axes: Any, points: Sequence[Point]) -> None:
+    """The papers' points: hollow, a shape for each system, the model's name small beside it."""
+    for place, name in enumerate(dict.fromkeys(point.name for point in points)):
+        rows = [point for point in points if point.name == name]
+        costs, qualities = [point.cost for point in rows], [point.quality for point in rows]
+        shape = (*SHAPES, "<", ">", "p")[place % (len(SHAPES) + 3)]
+        axes.plot(costs, qualities, shape, color="#888888", markerfacecolor="white", markersize=6, label=f"{name} (paper)")
+        for point in rows:
+            axes.annotate(
+                point.model, (point.cost, point.quality), xytext=(5, -3), textcoords="offset points", size=6, color="#777777"
+            )

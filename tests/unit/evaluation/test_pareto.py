@@ -24,11 +24,12 @@ def test_the_front_is_what_no_other_beats(points):
 
 
 def test_the_picture_is_one_svg_whose_names_are_text():
-    points = [Point("a <b>", 3.0, 50.0), Point("zero", 0.0, 10.0), Point("theirs", 9.0, 80.0, paper=True)]
+    points = [Point("a <b>", 3.0, 50.0), Point("zero", 0.0, 10.0), Point("theirs", 9.0, 80.0, paper=True, model="small")]
     svg = scatter(points, "Tokens", "F1")
     assert svg.startswith("<svg")
     assert "a &lt;b&gt;" in svg
-    assert "theirs" in svg
+    assert "theirs (paper)" in svg
+    assert "small" in svg
     logarithmic = scatter([Point("a", 10.0, 50.0), Point("b", 200.0, 60.0)], "Tokens", "F1")
     assert "mathdefault" not in svg + logarithmic
     assert 'href="http' not in svg.replace('href="http://www.w3.org', "")
