@@ -10,7 +10,7 @@ from tasks.core.errors import DataError
 from tasks.core.file_kinds import is_code
 from tasks.core.schema import Answer, Instance, Trajectory
 from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
-from tasks.localizers.structure import function_spans
+from tasks.localizers.remembered import spans_of
 from tasks.search.repository import Repository
 
 MAX_FILE_BYTES = 1_000_000
@@ -63,4 +63,4 @@ class RandomLocalizer:
 
 def _functions(repository: Repository, path: str) -> list[str]:
     source = readable_source(repository, path, MAX_FILE_BYTES)
-    return [f"{path}::{span.name}" for span in function_spans(source, path)] if source is not None else []
+    return [f"{path}::{span.name}" for span in spans_of(source, path)] if source is not None else []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tasks.core.file_kinds import is_code
 from tasks.localizers.bm25.words import IDENTIFIER, query_of, split
 from tasks.localizers.direct import readable_source
-from tasks.localizers.structure import function_spans
+from tasks.localizers.remembered import spans_of
 from tasks.search.repository import Repository
 
 MAX_FILE_BYTES = 1_000_000
@@ -36,7 +36,7 @@ class Index:
         for path, source in _sources(repository):
             name = self._ids(path)
             inside, rest = [], source.split("\n")
-            for span in function_spans(source, path):
+            for span in spans_of(source, path):
                 body = self._ids("\n".join(rest[span.start - 1 : span.end]))
                 rest[span.start - 1 : span.end] = [""] * (span.end - span.start + 1)
                 self.functions.append(f"{path}::{span.name}")
