@@ -199,11 +199,11 @@ class Synthesize(Section):
 
     per_instance: int = Field(4, ge=1)
     calls_per_turn: tuple[int, int] = Field((2, 8), description="guidance is drawn from this range, inclusive")
-    answers: tuple[int, int] = Field(
-        (1, 1), description="functions a lexical teacher's answer names, drawn from this range, inclusive"
+    answers: tuple[int, int] | None = Field(
+        None, description="functions a lexical teacher's answer names at most, drawn from this range; null: as many as it would"
     )
     turns: tuple[int, int] | None = Field(
-        None, description="turns a lexical teacher takes at most, drawn from this range, inclusive; its own limit where not given"
+        None, description="turns a lexical teacher takes at most, drawn from this range; null: as many as it would"
     )
     slips: float = Field(0.0, ge=0, le=1, description="share of the teacher's messages with calls that are misspelt on purpose")
     concurrency: int = Field(32, ge=1)

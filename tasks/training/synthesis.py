@@ -33,14 +33,15 @@ PASSES = 2
 class Candidate:
     """One episode to be made: the instance, its number there, the calls per turn asked for, the sampling seed.
 
-    ``answers`` and ``turns`` are how many functions the lexical teacher names and how many turns it takes at most.
+    ``answers`` and ``turns`` are how many functions the lexical teacher names, and how many turns it takes, at most;
+    None leaves it to its plan.
     """
 
     instance: Instance
     number: int
     guidance: int
     seed: int
-    answers: int = 1
+    answers: int | None = None
     turns: int | None = None
 
     @property
@@ -64,8 +65,9 @@ def _draw_one(instance: Instance, section: Synthesize, seed: int) -> Iterator[Ca
     while len(guidance) < section.per_instance:
         guidance += rng.sample(range(low, high + 1), high - low + 1)
     for number, calls in enumerate(guidance[: section.per_instance]):
-        turns = rng.randint(*section.turns) if section.turns else None
-        yield Candidate(instance, number, calls, rng.getrandbits(31), rng.randint(*section.answers), turns)
+        sampled = rng.getrandbits(31)
+        answers, turns = (rng.randint(*bounds) if bounds else None for bounds in (section.answers, section.turns))
+        yield Candidate(instance, number, calls, sampled, answers, turns)
 
 
 def synthesize(
@@ -153,7 +155,8 @@ class _Teacher:
 def _plan(candidate: Candidate, params: Params) -> Plan:
     """The lexical teacher's plan with what was drawn for the candidate."""
     plan = plan_for(params.tools, params.agent)
-    return replace(plan, functions=candidate.answers, turns=min(candidate.turns or plan.turns, plan.turns))
+    turns = min(candidate.turns or plan.turns, plan.turns)
+    return replace(plan, functions=candidate.answers or plan.functions, turns=turns)
 
 
 def _toolboxes(

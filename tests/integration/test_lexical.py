@@ -1,6 +1,7 @@
 """The lexical localizer and FuseSearch over real files with the real tools, in the real loop."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -8,7 +9,7 @@ from tasks.agents.models.scripted import ScriptedModel
 from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance
 from tasks.localizers.fusesearch import FuseSearchLocalizer
-from tasks.localizers.lexical import LexicalLocalizer
+from tasks.localizers.lexical import LexicalLocalizer, LexicalModel, plan_for
 from tasks.search.repository import Repository
 
 TIGHT = Tools(read_lines=24, grep_lines=8, glob_paths=8, line_chars=100, output_chars=900)
@@ -98,6 +99,16 @@ async def test_a_thin_wrapper_is_read_and_its_callee_looked_up(repository):
     patterns = [call.arguments.get("pattern") for turn in trajectory.turns for call in turn.calls]
     assert r"(def|class) clamp\b" in patterns
     assert trajectory.answer.functions[0] == "pkg/core.py::measure"
+
+
+@pytest.mark.parametrize("functions", [1, 2, 3])
+async def test_a_plan_that_answers_more_names_what_the_best_calls_next(repository, functions):
+    issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]))\n1\nExpected 6\n"
+    model = LexicalModel(4, replace(plan_for(TIGHT, NANO), functions=functions))
+    trajectory = await FuseSearchLocalizer(model, NANO, TIGHT).localize(instance(issue), repository)
+    assert trajectory.answer.functions[0] == "pkg/core.py::measure"
+    assert len(trajectory.answer.functions) == functions
+    assert set(trajectory.answer.functions[1:]) <= {"pkg/core.py::Shape.area", "pkg/maths.py::clamp"}
 
 
 @pytest.mark.parametrize("calls", [1, 2, 4, 8])

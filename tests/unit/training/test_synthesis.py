@@ -54,6 +54,23 @@ def test_the_lexical_teacher_follows_its_guidance(tmp_path, repository):
     assert all(trajectory.answer and trajectory.answer.files == ["dates.py"] for trajectory in made)
 
 
+def test_answers_and_turns_are_drawn_in_range_where_asked_for_and_leave_the_rest_as_it_is():
+    plain = draw([instance("a"), instance("b")], Synthesize(per_instance=7), seed=0)
+    assert {(one.answers, one.turns) for one in plain} == {(None, None)}
+    varied = draw([instance("a"), instance("b")], Synthesize(per_instance=7, answers=(1, 3), turns=(2, 4)), seed=0)
+    assert {one.answers for one in varied} == {1, 2, 3}
+    assert {one.turns for one in varied} == {2, 3, 4}
+    assert [one.guidance for one in varied if one.instance.instance_id == "a"] == [one.guidance for one in plain[:7]]
+
+
+def test_a_teacher_that_may_take_two_turns_answers_in_the_second(tmp_path, repository):
+    short = params(turns=(2, 2), answers=(1, 1))
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        made = synthesize(draw([instance()], short.synthesize, seed=0), short, lambda _: repository, journal)
+    assert {len(trajectory.turns) for trajectory in made} == {2}
+    assert {len(trajectory.answer.modify) for trajectory in made} == {1}
+
+
 def test_what_is_in_the_journal_is_not_made_again(tmp_path, repository):
     candidates = draw([instance("a"), instance("b")], params().synthesize, seed=0)
     opened = []
