@@ -107,7 +107,7 @@ async def test_a_plan_that_answers_more_names_what_the_best_calls_next(repositor
     model = LexicalModel(4, replace(plan_for(TIGHT, NANO), functions=functions))
     trajectory = await FuseSearchLocalizer(model, NANO, TIGHT).localize(instance(issue), repository)
     assert trajectory.answer.functions[0] == "pkg/core.py::measure"
-    assert len(trajectory.answer.functions) == functions
+    assert len(trajectory.answer.functions) == max(functions, 2)  # `measure` merely wraps one
     assert set(trajectory.answer.functions[1:]) <= {"pkg/core.py::Shape.area", "pkg/maths.py::clamp"}
 
 
