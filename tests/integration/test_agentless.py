@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.localizers.policies import agentless as policy
@@ -237,7 +237,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join), min_size=1, max_size=6))
 async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
     model = ScriptedModel(lambda messages: texts[len(messages[-1].content) % len(texts)])

@@ -4,7 +4,7 @@ import re
 import subprocess
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.localizers.policies import cosil as policy
@@ -316,7 +316,7 @@ def test_any_text_is_a_call_or_none(text):
     assert call is None or call.id == "id"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(TEXTS, min_size=1, max_size=6))
 async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
     model, _ = scripted(call=None, start="", rank=texts[0], prune=texts[-1])

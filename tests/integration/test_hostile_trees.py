@@ -109,7 +109,7 @@ MAKERS = {
 }
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(ENTRIES)
 def test_no_tree_leads_out_or_raises(tmp_path_factory, entries):
     place = tmp_path_factory.mktemp("p")

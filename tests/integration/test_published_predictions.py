@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -209,7 +209,6 @@ TEXTS = st.one_of(
 LINES = st.one_of(st.none(), st.tuples(st.integers(0, 60), st.integers(0, 60)))
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     path=TEXTS, name=TEXTS, kind=st.sampled_from(["", "function", "class", "line", "variable"]), lines=LINES, within=TEXTS,
     as_init=st.booleans(),

@@ -4,7 +4,7 @@ import asyncio
 import subprocess
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.localizers.driven import as_row, drive, problems
@@ -135,7 +135,7 @@ KEYS = st.sampled_from(["file", "class", "function", "method", "x"])
 TOOL_NAMES = st.sampled_from([tool["function"]["name"] for tool in schemas()])
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(name=TOOL_NAMES, arguments=st.dictionaries(KEYS, TEXT | st.none() | st.integers()))
 def test_any_arguments_give_a_bounded_result(root, name, arguments):
     result = call(root, name, chars=2000, **arguments)

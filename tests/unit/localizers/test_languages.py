@@ -341,7 +341,7 @@ def test_a_fault_of_the_reader_is_told_not_hidden():
 
 
 @pytest.mark.parametrize("name", LANGUAGES)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(source=st.text(alphabet="fn class{}()<>=;:'\"`/*#@\n\t aé\0", max_size=120))
 def test_any_text_gives_ordered_spans_within_it(name, source):
     found = read_syntax(source, name)

@@ -46,7 +46,7 @@ def observations(data, name):
 
 
 @PLANS
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(data=st.data())
 def test_every_episode_makes_new_valid_calls_within_its_number_and_ends_in_an_answer(plan, data):
     messages = conversation(data.draw(st.sampled_from([ISSUE, "", "Crash"]) | st.text(max_size=200)))
