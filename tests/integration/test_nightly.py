@@ -82,14 +82,26 @@ class Project:
 
     def night(self):
         """One run of the deployment, as its schedule would start it, to its end."""
-        created = httpx.post(f"{self.api}/deployments/{self.deployment()['id']}/create_flow_run", json={}).json()
+        created = answered("POST", f"{self.api}/deployments/{self.deployment()['id']}/create_flow_run", json={})
         wait_for(lambda: state(self.api, created["id"]) in {"COMPLETED", "FAILED", "CRASHED"}, "the run did not end")
         assert state(self.api, created["id"]) == "COMPLETED"
         return {row.instance_id for row in read_instances(self.root / layout.PAIRS)}, read_json(self.root / layout.MINE_TABLE)
 
 
 def state(api, run):
-    return httpx.get(f"{api}/flow_runs/{run}").json()["state_type"]
+    return answered("GET", f"{api}/flow_runs/{run}")["state_type"]
+
+
+def answered(method, url, **body):
+    """What the server says; a request it was too busy for (its SQLite store was locked) is made again, as its own client does."""
+    replies = []
+
+    def asked():
+        replies.append(httpx.request(method, url, timeout=SECONDS, **body))
+        return not replies[-1].is_server_error
+
+    wait_for(asked, "the server only failed")
+    return replies[-1].raise_for_status().json()
 
 
 def wait_for(reached, words):
