@@ -14,14 +14,14 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from experiments.bench.episodes import Episode, make_episodes
 from experiments.bench.rows import Goal, Row, Say, silent
 from experiments.bench.trees import copy_of
+from experiments.local_server import LocalServer
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
@@ -61,7 +61,7 @@ def measure_on(root: Path, count: int, retries: int, say: Say = silent) -> list[
     ]  # fmt: skip
 
 
-class Faulty:
+class Faulty(LocalServer):
     """Plays scripted episodes over HTTP, statelessly, with faults drawn by a seed."""
 
     def __init__(self, episodes: Sequence[Episode], seed: int = 0, late_seconds: float = 1.5 * TIMEOUT_SECONDS) -> None:
@@ -70,8 +70,7 @@ class Faulty:
         self._late = late_seconds
         self._random = random.Random(seed)
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), partial(_Handler, self))
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        super().__init__(partial(_Handler, self))
 
     def fault(self) -> str:
         """What is wrong with the next reply; ``fine`` if nothing."""
@@ -90,22 +89,6 @@ class Faulty:
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         body = {"id": "x", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
         return json.dumps(body).encode()
-
-    def __enter__(self) -> Faulty:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 256
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """A client that has given up is no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):

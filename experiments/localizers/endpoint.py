@@ -7,10 +7,10 @@ import random
 import threading
 from collections import Counter
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from experiments.local_server import LocalServer
 from experiments.localizers.policies import Policy, by_model
 from tasks.agents.models.base import CHARS_PER_TOKEN
 
@@ -20,7 +20,7 @@ FAULTS = ("busy", "limited", "dropped", "cut")
 _MAX_REQUEST = 64 * 2**20
 
 
-class PolicyServer:
+class PolicyServer(LocalServer):
     """Answers by ``policy`` (that of the request's model, ``cosil:sensible``, unless one is given), as long as it is open.
 
     ``fail`` is the share of requests that fail, drawn by ``seed``. A conversation over ``context_tokens`` is refused as
@@ -45,8 +45,7 @@ class PolicyServer:
         self._context = context_tokens
         self._random = random.Random(seed)
         self._lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", port), partial(_Handler, self))
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        super().__init__(partial(_Handler, self), port)
 
     def outcome(self) -> str:
         """How the next request ends: ``answered``, or one of :data:`FAULTS`."""
@@ -72,26 +71,6 @@ class PolicyServer:
         except Exception as error:  # a fault of the policy, which the driver tells
             self.faults.append(f"{request.get('model')}: {error!r}")
             return 422, _refusal(f"the policy failed: {error!r}")
-
-    def serve_forever(self) -> None:
-        """Serve until the process is interrupted."""
-        self._server.serve_forever()
-
-    def __enter__(self) -> PolicyServer:
-        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    request_queue_size = 256
-    daemon_threads = True
-
-    def handle_error(self, *_: Any) -> None:
-        """A client that has given up is no news."""
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,14 +7,14 @@ localizer.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Protocol
 
-from tasks.agents.loop import OnEvent, Toolset, observe
+from tasks.agents.loop import Instructions, OnEvent, Toolset, begun, conclude, observe, recorded
 from tasks.agents.models.base import Completion, Message, Model, Sampling
 from tasks.agents.parsing import parse_turn
 from tasks.core.config import Agent
-from tasks.core.schema import Answer, Trajectory, Turn
+from tasks.core.schema import Answer, Instance, Trajectory, Turn
 from tasks.search.gain import History
 
 
@@ -56,8 +56,31 @@ class Interview:
 
     def answer(self, answer: Answer) -> None:
         """End with ``answer``; without a location to modify it is none."""
-        self.trajectory.answer = answer if answer.modify or answer.related else None
-        self.trajectory.stop = "answer" if answer.modify else "no_answer"
+        conclude(self.trajectory, answer)
+
+
+class Interviewer(Protocol):
+    """A localizer whose program asks: its name, its model, and the limits of an episode."""
+
+    name: str
+    model: Model
+    agent: Agent
+    sampling: Sampling
+    on_event: OnEvent | None
+
+
+async def interviewed(
+    by: Interviewer,
+    instance: Instance,
+    told: Instructions,
+    seed: int | None,
+    work: Callable[[Interview], Coroutine[Any, Any, None]],
+) -> Trajectory:
+    """One episode in which ``work`` asks; failures are told as :func:`~tasks.agents.loop.recorded` tells them."""
+    sampling = by.sampling.seeded(seed)
+    trajectory = begun(instance, by.model, by.agent, sampling, told, localizer=by.name)
+    interview = Interview(trajectory, by.model, by.agent, sampling, by.on_event)
+    return await recorded(trajectory, work(interview), by.agent.max_seconds, by.on_event)
 
 
 def _calls(completion: Completion, number: int) -> list[Any]:

@@ -24,7 +24,7 @@ from tasks.search.gain import History
 from tasks.search.tools import ToolResult, schemas
 
 __all__ = [
-    "Instructions", "OnEvent", "Toolset", "begun", "messages_of", "observe", "recorded", "run_episode", "run_episodes",
+    "Instructions", "OnEvent", "Toolset", "begun", "conclude", "messages_of", "observe", "recorded", "run_episode", "run_episodes",
     "tokens_billed", "tokens_context",
 ]  # fmt: skip
 
@@ -138,7 +138,7 @@ async def _search(
         messages.append(assistant_message(turn))
         emit("turn", {"number": number, "turn": turn})
         if not turn.calls:
-            _answer(trajectory, told.read(turn.text))
+            conclude(trajectory, told.read(turn.text))
             return
         full = turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens
         if full or number == agent.max_turns:
@@ -160,7 +160,8 @@ def _turn(completion: Completion, number: int) -> Turn:
     return Turn(text=completion.text, calls=calls, usage=completion.usage, tokens=completion.tokens)
 
 
-def _answer(trajectory: Trajectory, answer: Answer) -> None:
+def conclude(trajectory: Trajectory, answer: Answer) -> None:
+    """End ``trajectory`` with ``answer``; one without a location to modify is none."""
     trajectory.answer = answer if answer.modify or answer.related else None
     trajectory.stop = "answer" if answer.modify else "no_answer"
 

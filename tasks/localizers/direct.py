@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tasks.agents.loop import OnEvent, recorded
+from tasks.agents.loop import OnEvent, conclude, recorded
 from tasks.agents.parsing import format_answer
 from tasks.agents.prompts import render_issue
 from tasks.core.config import Agent
@@ -38,8 +38,7 @@ async def answered(
         answer = await asyncio.to_thread(find)
         turn = Turn(text=format_answer(answer))
         trajectory.turns.append(turn)
-        trajectory.answer = answer if answer.modify or answer.related else None
-        trajectory.stop = "answer" if answer.modify else "no_answer"
+        conclude(trajectory, answer)
         emit("turn", {"number": 1, "turn": turn})
 
     return await recorded(trajectory, work(), agent.max_seconds, emit)

@@ -43,7 +43,7 @@ class FuseSearchLocalizer:
             Toolbox(repository, self.tools),
             self.model,
             self.agent,
-            self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed}),
+            self.sampling.seeded(seed),
             localizer=self.name,
             guidance=self.guidance,
             on_event=self.on_event,

@@ -38,6 +38,10 @@ class Sampling(Record):
     max_new_tokens: int = Field(2048, ge=1)
     seed: int | None = None
 
+    def seeded(self, seed: int | None) -> Sampling:
+        """The same with ``seed``; itself where none is given."""
+        return self if seed is None else self.model_copy(update={"seed": seed})
+
 
 class Completion(Record):
     """One message a model wrote.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from tasks.agents.interview import Interview
-from tasks.agents.loop import Instructions, OnEvent, begun, recorded
+from tasks.agents.interview import Interview, interviewed
+from tasks.agents.loop import Instructions, OnEvent
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue
 from tasks.core.config import Agent, Section
@@ -57,12 +57,8 @@ class AgentlessLocalizer:
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode: a turn per question. Ends in at most ``2 + 2 * attempts`` requests."""
-        sampling = self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed})
         told = Instructions("", render_issue(self.agent, instance.problem_statement), [])
-        trajectory = begun(instance, self.model, self.agent, sampling, told, localizer=self.name)
-        interview = Interview(trajectory, self.model, self.agent, sampling, self.on_event)
-        work = self._work(interview, repository)
-        return await recorded(trajectory, work, self.agent.max_seconds, self.on_event)
+        return await interviewed(self, instance, told, seed, lambda interview: self._work(interview, repository))
 
     async def _work(self, interview: Interview, repository: Repository) -> None:
         files = await asyncio.to_thread(lambda: source_files(repository.files()))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tasks.agents.interview import Interview
-from tasks.agents.loop import Instructions, OnEvent, begun, recorded
+from tasks.agents.interview import Interview, interviewed
+from tasks.agents.loop import Instructions, OnEvent
 from tasks.agents.models.base import Message, Model, Sampling
 from tasks.agents.parsing import visible
 from tasks.agents.prompts import render_issue
@@ -52,13 +52,9 @@ class CoSilLocalizer:
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode. Ends in at most ``5 + 2 * max_calls`` requests."""
-        sampling = self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed})
         system = render(__package__, "search_system", most=self.settings.max_calls)
         told = Instructions(system, render_issue(self.agent, instance.problem_statement), [])
-        trajectory = begun(instance, self.model, self.agent, sampling, told, localizer=self.name)
-        interview = Interview(trajectory, self.model, self.agent, sampling, self.on_event)
-        work = self._work(interview, repository)
-        return await recorded(trajectory, work, self.agent.max_seconds, self.on_event)
+        return await interviewed(self, instance, told, seed, lambda interview: self._work(interview, repository))
 
     async def _work(self, interview: Interview, repository: Repository) -> None:
         files = await asyncio.to_thread(lambda: source_files(repository.files()))

@@ -52,7 +52,7 @@ class LocAgentLocalizer:
             GraphTools(repository, self.tools, self.cache),
             self.model,
             self.agent,
-            self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed}),
+            self.sampling.seeded(seed),
             localizer=self.name,
             instructions=Instructions(system, issue, schemas(), read),
             on_event=self.on_event,

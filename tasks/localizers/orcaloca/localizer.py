@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from pathlib import Path
 
-from tasks.agents.interview import Interview
-from tasks.agents.loop import Instructions, OnEvent, begun, recorded
+from tasks.agents.interview import Interview, interviewed
+from tasks.agents.loop import Instructions, OnEvent
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue
 from tasks.core.config import Agent, Tools
@@ -60,11 +60,8 @@ class OrcaLocaLocalizer:
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode; failures of the world are in ``Trajectory.error``."""
         told = Instructions(render("system"), render_issue(self.agent, instance.problem_statement), [])
-        sampling = self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed})
-        trajectory = begun(instance, self.model, self.agent, sampling, told, localizer=self.name)
-        interview = Interview(trajectory, self.model, self.agent, sampling, self.on_event)
-        work = _search(interview, SearchTools(repository, self.tools, self.cache), Namer(repository))
-        return await recorded(trajectory, work, self.agent.max_seconds, self.on_event)
+        tools, namer = SearchTools(repository, self.tools, self.cache), Namer(repository)
+        return await interviewed(self, instance, told, seed, lambda interview: _search(interview, tools, namer))
 
 
 async def _search(interview: Interview, tools: SearchTools, namer: Namer) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tasks.agents.conversation import assistant_message, observation_messages
-from tasks.agents.interview import Interview
-from tasks.agents.loop import Instructions, OnEvent, begun, recorded
+from tasks.agents.interview import Interview, interviewed
+from tasks.agents.loop import Instructions, OnEvent
 from tasks.agents.models.base import Message, Model, Sampling
 from tasks.agents.parsing import parse_answer
 from tasks.agents.prompts import render_issue
@@ -49,13 +49,11 @@ class RepoSearcherLocalizer:
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode."""
-        sampling = self.sampling if seed is None else self.sampling.model_copy(update={"seed": seed})
         system = render(__package__, "system", calls=max(self.agent.max_turns - LAST_REQUESTS, 0))
         told = Instructions(system, render_issue(self.agent, instance.problem_statement), schemas())
-        trajectory = begun(instance, self.model, self.agent, sampling, told, localizer=self.name)
-        interview = Interview(trajectory, self.model, self.agent, sampling, self.on_event)
-        work = _Search(interview, SearchTools(repository, self.tools.output_chars), self.tools.output_chars).run()
-        return await recorded(trajectory, work, self.agent.max_seconds, self.on_event)
+        chars = self.tools.output_chars
+        tools = SearchTools(repository, chars)
+        return await interviewed(self, instance, told, seed, lambda interview: _Search(interview, tools, chars).run())
 
 
 class _Search:
