@@ -24,8 +24,8 @@ from tasks.search.gain import History
 from tasks.search.tools import ToolResult, schemas
 
 __all__ = [
-    "Instructions", "OnEvent", "Toolset", "begun", "conclude", "messages_of", "observe", "recorded", "run_episode", "run_episodes",
-    "tokens_billed", "tokens_context",
+    "Instructions", "OnEvent", "Toolset", "begun", "conclude", "messages_of", "observe", "recorded", "run_episode",
+    "run_episodes", "tokens_billed", "tokens_context",
 ]  # fmt: skip
 
 OnEvent = Callable[[str, dict[str, Any]], None]
