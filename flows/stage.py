@@ -23,9 +23,12 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.logging.configuration import setup_logging
 from prefect.states import Crashed
+from prefect.tasks import exponential_backoff
 
 from flows.progress import StageProgress
+from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
+from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
 from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.layout import checkpoint_path, metrics_path
@@ -56,12 +59,18 @@ def stage(name: str) -> Iterator[Stage]:
     values = spec.values(params)
     scratch = progress_dir(name, values, *spec.deps)
     started = time.perf_counter()
-    with _alone(name, scratch), stage_run(name, params, values, spec.inputs) as run, StageProgress(name) as progress:
+    with (
+        _alone(name, scratch),
+        occupied(quotas_of(name, params)),
+        stage_run(name, params, values, spec.inputs) as run,
+        StageProgress(name) as progress,
+    ):
         current = Stage(name, params, spec, scratch, run, progress)
         _close_killed(current)
         yield current
         run.log({**flatten(current.metrics), "stage_seconds": time.perf_counter() - started})
         write_json(metrics_path(name), current.metrics)
+        show_metrics(name, current.metrics, run)
     finished(name)
 
 
@@ -135,8 +144,9 @@ def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
 
 
 RETRIED: dict[str, Any] = {
-    "retries": 2,
-    "retry_delay_seconds": [5, 30],
+    "retries": 4,
+    "retry_delay_seconds": exponential_backoff(backoff_factor=5),
+    "retry_jitter_factor": 0.3,
     "retry_condition_fn": world_failed,
     "cache_policy": NO_CACHE,
 }

@@ -54,6 +54,20 @@ def stage_names(path: Path = Path("dvc.yaml")) -> list[str]:
     return list(_stages(path))
 
 
+def missing_inputs(name: str, path: Path = Path("dvc.yaml")) -> list[Path]:
+    """Inputs of a stage that are not on disk."""
+    return [dep for dep in stage_spec(name, path).inputs if not dep.exists()]
+
+
+def producer_of(artifact: Path, path: Path = Path("dvc.yaml")) -> str | None:
+    """The stage that makes an artifact, itself or the folder it is in; None for what no stage makes."""
+    for name, stage in _stages(path).items():
+        outs = [Path(_key(out)) for kind in ("outs", "metrics") for out in stage.get(kind, [])]
+        if any(artifact == out or out in artifact.parents for out in outs):
+            return name
+    return None
+
+
 def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested mappings as one with dotted keys; lists stay values."""
     flat: dict[str, Any] = {}

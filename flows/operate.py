@@ -1,0 +1,57 @@
+"""Flows that operators start from Prefect: one stage, with its params as a form. :mod:`flows.deployments` registers them.
+
+A stage that is run as it is in ``params.yaml`` is the pipeline's own. One whose form was filled in is a try beside it, in a
+folder of its own below ``artifacts/nodes``; the pipeline's artifacts stay as they are.
+"""
+
+from __future__ import annotations
+
+from inspect import Parameter, Signature
+from typing import Any
+
+from prefect import Flow, flow
+from pydantic import BaseModel
+
+from flows.failures import WATCHED
+from flows.forms import changes, forms_of
+from flows.pipeline import run_and_record
+from tasks.core.pipeline import stage_spec
+
+
+def staged(stage: str) -> Flow[..., Any]:
+    """A flow that runs ``stage``; its parameters are the sections of ``params.yaml`` that the stage reads."""
+    forms = forms_of(stage_spec(stage).params)
+
+    def run(again: bool = False, **filled: BaseModel | None) -> bool:
+        return _run(stage, again, changes(filled))
+
+    parameters = [
+        Parameter("again", Parameter.KEYWORD_ONLY, default=False, annotation=bool),
+        *(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=form | None) for name, form in forms.items()),
+    ]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__name__ = stage
+    run.__doc__ = _words(stage, forms)
+    return flow(name="stage", flow_run_name=stage, **WATCHED)(run)
+
+
+def _words(stage: str, forms: dict[str, Any]) -> str:
+    sections = "".join(f"\n    {name}: Other values than those of params.yaml; then the result is a try beside the pipeline." for name in forms)
+    return f"Run {stage}.\n\nArgs:\n    again: Run it even if nothing has changed.{sections}\n"
+
+
+def _run(stage: str, again: bool, changed: dict[str, Any]) -> bool:
+    return run_and_record(stage, again)
+
+
+mine = staged("mine")
+filter_ = staged("filter")
+split = staged("split")
+synthesize = staged("synthesize")
+select = staged("select")
+sft = staged("sft")
+grpo = staged("grpo")
+grpo_from_base = staged("grpo_from_base")
+evaluate = staged("evaluate")
+report = staged("report")
