@@ -19,9 +19,7 @@ def explain(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
     error = None if state.is_crashed() else state.result(raise_on_failure=False)
     text = advice(name, error if isinstance(error, BaseException) else None, state.message or "")
     key = f"{flow.name.replace('_', '-')}-failure"
-    artifact = ArtifactCreate(
-        key=key, type="markdown", description="What failed and what to do", data=text, flow_run_id=run.id
-    )
+    artifact = ArtifactCreate(key=key, type="markdown", description="What failed and what to do", data=text, flow_run_id=run.id)
     with get_client(sync_client=True) as client:
         client.create_artifact(artifact)
 

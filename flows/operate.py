@@ -22,22 +22,25 @@ def staged(stage: str) -> Flow[..., Any]:
     """A flow that runs ``stage``; its parameters are the sections of ``params.yaml`` that the stage reads."""
     forms = forms_of(stage_spec(stage).params)
 
-    def run(again: bool = False, **filled: BaseModel | None) -> bool:
+    def run(again: bool = False, **filled: BaseModel) -> bool:
         return _run(stage, again, changes(filled))
 
     parameters = [
         Parameter("again", Parameter.KEYWORD_ONLY, default=False, annotation=bool),
-        *(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=form | None) for name, form in forms.items()),
+        *(Parameter(name, Parameter.KEYWORD_ONLY, default=form(), annotation=form) for name, form in forms.items()),
     ]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    run.__name__ = stage
+    run.__name__ = f"{stage}_stage"
+    run.__module__ = __name__
     run.__doc__ = _words(stage, forms)
     return flow(name="stage", flow_run_name=stage, **WATCHED)(run)
 
 
 def _words(stage: str, forms: dict[str, Any]) -> str:
-    sections = "".join(f"\n    {name}: Other values than those of params.yaml; then the result is a try beside the pipeline." for name in forms)
+    sections = "".join(
+        f"\n    {name}: Other values than those of params.yaml; then the result is a try beside the pipeline." for name in forms
+    )
     return f"Run {stage}.\n\nArgs:\n    again: Run it even if nothing has changed.{sections}\n"
 
 
@@ -45,13 +48,38 @@ def _run(stage: str, again: bool, changed: dict[str, Any]) -> bool:
     return run_and_record(stage, again)
 
 
-mine = staged("mine")
-filter_ = staged("filter")
-split = staged("split")
-synthesize = staged("synthesize")
-select = staged("select")
-sft = staged("sft")
-grpo = staged("grpo")
-grpo_from_base = staged("grpo_from_base")
-evaluate = staged("evaluate")
-report = staged("report")
+mine_stage = staged("mine")
+filter_stage = staged("filter")
+split_stage = staged("split")
+synthesize_stage = staged("synthesize")
+select_stage = staged("select")
+sft_stage = staged("sft")
+grpo_stage = staged("grpo")
+grpo_from_base_stage = staged("grpo_from_base")
+evaluate_stage = staged("evaluate")
+report_stage = staged("report")
+
+STAGE_FLOWS = {
+    "mine": mine_stage,
+    "filter": filter_stage,
+    "split": split_stage,
+    "synthesize": synthesize_stage,
+    "select": select_stage,
+    "sft": sft_stage,
+    "grpo": grpo_stage,
+    "grpo_from_base": grpo_from_base_stage,
+    "evaluate": evaluate_stage,
+    "report": report_stage,
+}
+"""By the name of the stage."""
+
+
+@flow(name="experiment", flow_run_name="{name}")
+def experiment(name: str, seeds: list[int] | None = None, jobs: int = 1) -> None:
+    """Run what an experiment lacks, and write its results.
+
+    Args:
+        name: Folder of the experiment.
+        seeds: Other seeds than those of its file.
+        jobs: Nodes to run at once.
+    """

@@ -34,7 +34,7 @@ def quotas_of(stage: str, params: Params) -> list[str]:
         return [GITHUB]
     if stage == "synthesize" and params.teacher.localizer == "model":
         return [TEACHER]
-    return [GPU] if stage in _ON_GPU and _has_gpu() else []
+    return [GPU] if stage in _ON_GPU and has_gpu() else []
 
 
 @contextmanager
@@ -55,7 +55,8 @@ def register(client: SyncPrefectClient) -> None:
         client.upsert_global_concurrency_limit_by_name(name, 1)
 
 
-def _has_gpu() -> bool:
+def has_gpu() -> bool:
+    """Whether this machine has a GPU that torch can use."""
     import torch
 
     return torch.cuda.is_available()

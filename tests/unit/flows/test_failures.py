@@ -1,0 +1,65 @@
+"""What the failure hook says: what is missing, who makes it, what to run."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.failures import advice, stage_of
+from tasks.core.errors import ArtifactError, ConfigError, InfrastructureError
+from tasks.core.pipeline import missing_inputs, producer_of, stage_names
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project in which nothing has run: dvc.yaml and the base checkpoint's folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
+    (tmp_path / "experiments/nano/base").mkdir(parents=True)
+    return tmp_path
+
+
+def test_missing_inputs_are_named_with_the_command_that_makes_each(project):
+    text = advice("sft", ArtifactError("data/selected/trajectories.jsonl is missing"))
+    assert "`data/selected/trajectories.jsonl` is missing: `dvc repro select`" in text
+    assert "experiments/nano/base" not in text
+    assert text.endswith("Then run `dvc repro sft`.")
+
+
+def test_what_no_stage_makes_comes_from_git_or_dvc(project):
+    (project / "experiments/nano/base").rmdir()
+    assert "`experiments/nano/base` is missing: `git checkout, or dvc pull`" in advice("sft", OSError("gone"))
+
+
+def test_every_input_of_every_stage_has_a_producer_or_is_committed(project):
+    for stage in stage_names():
+        for path in missing_inputs(stage):
+            assert producer_of(path) in stage_names() or path.parts[0] == "experiments"
+
+
+@pytest.mark.parametrize(
+    ("error", "last"),
+    [
+        (InfrastructureError("the teacher failed"), "it goes on where it stopped"),
+        (OSError("no space left"), "it goes on where it stopped"),
+        (None, "it goes on where it stopped"),
+        (ConfigError("sft.epochs: must be positive"), "Mend the params"),
+        (ValueError("what"), "Mend what the line above names"),
+    ],
+)
+def test_what_to_do_depends_on_what_happened(project, error, last):
+    for out in yaml.safe_load((project / "dvc.yaml").read_text())["stages"]["select"]["outs"]:
+        (project / out).parent.mkdir(parents=True, exist_ok=True)
+        (project / out).touch()
+    text = advice("sft", error, "exit code -9")
+    assert last in text
+    assert "Missing" not in text
+    assert (str(error) if error else "exit code -9") in text
+
+
+def test_flows_are_named_as_their_stages_but_for_the_dash(project):
+    assert stage_of("grpo-from-base") == "grpo_from_base"
+    assert stage_of("pipeline") == "pipeline"
+    assert "the same run" in advice("pipeline", None)
