@@ -1,7 +1,7 @@
 """What operators find in Prefect: the pipeline, each stage, each experiment and nightly mining, in a work pool.
 
-``python -m flows.deployments`` makes the pool, the deployments and the global limits, or brings them up to date; ``make serve`` does
-so, too. Schedules are off when they are made. What an operator changed afterwards (schedules, limits) stays as it is.
+``python -m flows.deployments``, which ``make serve`` calls, makes the pool, the deployments and the global limits, or brings them
+up to date. Schedules are off when they are made. What an operator changed afterwards (schedules, limits) stays as it is.
 """
 
 from __future__ import annotations

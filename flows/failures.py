@@ -1,4 +1,4 @@
-"""What to do about a stage that failed: which of its inputs are missing, who makes them, what to run. Shown with the run in Prefect."""
+"""What to do about a stage that failed, shown with its run in Prefect: which inputs are missing, who makes them, what to run."""
 
 from __future__ import annotations
 
@@ -13,25 +13,22 @@ from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.pipeline import missing_inputs, producer_of, stage_names
 
 
-def explain(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
-    """Failure hook: a Markdown artifact of the run that says what is missing and what to run."""
-    name = stage_of(flow.name)
-    error = None if state.is_crashed() else state.result(raise_on_failure=False)
-    text = advice(name, error if isinstance(error, BaseException) else None, state.message or "")
-    key = f"{flow.name.replace('_', '-')}-failure"
-    artifact = ArtifactCreate(key=key, type="markdown", description="What failed and what to do", data=text, flow_run_id=run.id)
+def watched(stage: str) -> dict[str, Any]:
+    """Options of a flow that runs ``stage``: when it fails, or its process is killed, an artifact of the run says what to do."""
+
+    def explain(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
+        error = None if state.is_crashed() else state.result(raise_on_failure=False)
+        text = advice(stage, error if isinstance(error, BaseException) else None, state.message or "")
+        _show(f"{stage.replace('_', '-')}-failure", text, run)
+
+    return {"on_failure": [explain], "on_crashed": [explain]}
+
+
+def _show(key: str, text: str, run: FlowRun) -> None:
     with get_client(sync_client=True) as client:
-        client.create_artifact(artifact)
-
-
-WATCHED: dict[str, Any] = {"on_failure": [explain], "on_crashed": [explain]}
-"""Options of the flow of a stage."""
-
-
-def stage_of(flow_name: str) -> str:
-    """The stage of ``dvc.yaml`` whose flow this is; a flow that is of no stage keeps its name."""
-    names = {name.replace("_", "-"): name for name in stage_names()}
-    return names.get(flow_name, flow_name)
+        client.create_artifact(
+            ArtifactCreate(key=key, type="markdown", description="What failed and what to do", data=text, flow_run_id=run.id)
+        )
 
 
 def advice(stage: str, error: BaseException | None, message: str = "") -> str:

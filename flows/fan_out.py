@@ -1,8 +1,8 @@
 """Episodes of synthesize and evaluate spread over the workers of a Ray cluster, one task per share.
 
-Off unless ``FUSESEARCH_RAY`` is set: ``local`` for workers on this machine, or the address of a cluster (``host:6379`` from one of
-its machines, ``ray://host:10001`` from elsewhere) whose machines have this working tree at the same path. ``FUSESEARCH_RAY_WORKERS``
-says how many workers there are (2).
+Off unless ``FUSESEARCH_RAY`` is set: ``local`` for workers on this machine, or the address of a cluster (``host:6379`` from one
+of its machines, ``ray://host:10001`` from elsewhere) whose machines have this working tree at the same path.
+``FUSESEARCH_RAY_WORKERS`` says how many workers there are (2).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 from prefect import flow, task
 from prefect.logging import get_run_logger
+from tasks.core.places import Places
 
 from flows.quotas import has_gpu
 from flows.stage import RETRIED, Stage
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
-from tasks.core.places import Places
 from tasks.stages.shares import Row, Share, run_share, shares_of, take_in
 
 SHARES_PER_WORKER = 4
@@ -70,7 +70,7 @@ def _spread(work: Any) -> None:
 
 
 def _resources(stage: str) -> Any:
-    """What a task of Ray reserves: a processor, and the GPU where models are asked and this machine has one, as those of the cluster."""
+    """What a task of Ray reserves: a processor; and a GPU where models are asked and this machine, like the others, has one."""
     from prefect_ray.context import remote_options
 
     return remote_options(num_cpus=1, num_gpus=int(stage == "evaluate" and has_gpu()))

@@ -1,4 +1,4 @@
-"""Forms for deployments: the sections of ``params.yaml`` with every field optional, as Prefect's pages and its client check them."""
+"""Forms for deployments: the sections of ``params.yaml`` with every field optional, as Prefect's pages show and check them."""
 
 from __future__ import annotations
 

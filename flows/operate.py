@@ -12,7 +12,7 @@ from typing import Any
 from prefect import Flow, flow
 from pydantic import BaseModel
 
-from flows.failures import WATCHED
+from flows.failures import watched
 from flows.forms import changes, forms_of
 from flows.pipeline import run_and_record
 from tasks.core.pipeline import stage_spec
@@ -34,7 +34,8 @@ def staged(stage: str) -> Flow[..., Any]:
     run.__name__ = f"{stage}_stage"
     run.__module__ = __name__
     run.__doc__ = _words(stage, forms)
-    return flow(name="stage", flow_run_name=stage, **WATCHED)(run)
+    # a failure is explained by the flow of the stage inside; a process that is killed has only this one
+    return flow(name="stage", flow_run_name=stage, on_crashed=watched(stage)["on_crashed"])(run)
 
 
 def _words(stage: str, forms: dict[str, Any]) -> str:

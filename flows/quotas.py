@@ -1,7 +1,7 @@
 """Global concurrency limits: what all runs of one Prefect server share, on whatever machine they are.
 
-``python -m flows.deployments`` makes them; their number is changed in Prefect's pages or with ``prefect gcl update``. A server that
-has none of them, such as the one that ``dvc repro`` starts, limits nothing.
+``python -m flows.deployments`` makes them; their number is changed in Prefect's pages or with ``prefect gcl update``. A server
+that has none of them, such as the one that ``dvc repro`` starts, limits nothing.
 """
 
 from __future__ import annotations

@@ -73,6 +73,8 @@ def prefect_service() -> Service:
         "PREFECT_HOME": str((STATE / "prefect").resolve()),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_API_URL": "",
+        "PREFECT_SERVER_UI_API_URL": "http://127.0.0.1:{port}/api",  # else its pages ask whoever is at 4200
+        "PREFECT_SERVER_DATABASE_TIMEOUT": "60",  # seconds to wait for SQLite's lock; 10 are not enough on a busy machine
     }
     command = (sys.executable, "-m", "prefect", "server", "start")
     return Service("prefect", command, 4200, "/api/health", "/api", environment)
@@ -92,7 +94,7 @@ def worker_service() -> Service:
         "PREFECT_API_URL": _remote() or f"{running(prefect_service())}/api",
         "PREFECT_WORKER_WEBSERVER_HOST": "127.0.0.1",
         "PREFECT_WORKER_WEBSERVER_PORT": "{port}",
-        "PREFECT_WORKER_QUERY_SECONDS": "5",
+        "PREFECT_WORKER_QUERY_SECONDS": "10",
     }
     command = (sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process", "--with-healthcheck")
     return Service("worker", command, 8080, "/health", environment=environment, place=())
@@ -267,7 +269,7 @@ def main(arguments: list[str]) -> None:
     action, names = (arguments or ["status"])[0], arguments[1:] or list(SERVICES)
     if action not in ("start", "stop", "status") or not set(names) <= SERVICES.keys():
         raise SystemExit(f"usage: python -m flows.server start|stop|status [{'] ['.join(SERVICES)}]")
-    for name in names if action == "start" else reversed(names):
+    for name in sorted(names, key=list(SERVICES).index, reverse=action == "stop"):
         print(f"{name}: {_act(action, name)}")
 
 

@@ -1,4 +1,4 @@
-"""What a stage shows in Prefect when it is done: its figures with a link to its run in MLflow, and the funnel of the data so far."""
+"""What a stage shows in Prefect when it is done: its figures with a link to its run in MLflow, and the funnel of the data."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from flows.failures import advice, stage_of
+from flows.failures import advice
 from tasks.core.errors import ArtifactError, ConfigError, InfrastructureError
 from tasks.core.pipeline import missing_inputs, producer_of, stage_names
 
@@ -59,7 +59,5 @@ def test_what_to_do_depends_on_what_happened(project, error, last):
     assert (str(error) if error else "exit code -9") in text
 
 
-def test_flows_are_named_as_their_stages_but_for_the_dash(project):
-    assert stage_of("grpo-from-base") == "grpo_from_base"
-    assert stage_of("pipeline") == "pipeline"
+def test_a_flow_of_no_stage_is_to_be_run_again(project):
     assert "the same run" in advice("pipeline", None)
