@@ -7,6 +7,7 @@ and to MLflow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,11 @@ def stage_names(path: Path = Path("dvc.yaml")) -> list[str]:
     return list(_stages(path))
 
 
+def stage_outs(path: Path = Path("dvc.yaml")) -> dict[Path, str]:
+    """What the stages make (outs, not metrics), and which of them makes it."""
+    return {Path(_key(out)): name for name, stage in _stages(path).items() for out in stage.get("outs", [])}
+
+
 def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested mappings as one with dotted keys; lists stay values."""
     flat: dict[str, Any] = {}
@@ -65,11 +71,17 @@ def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _stages(path: Path) -> dict[str, Any]:
     try:
-        return dict(yaml.safe_load(path.read_text(encoding="utf-8"))["stages"])
+        return dict(_parsed(path.read_text(encoding="utf-8"))["stages"])
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing: run from the project's root") from None
     except (yaml.YAMLError, TypeError, KeyError) as error:
         raise ConfigError(f"{path} is no pipeline: {' '.join(str(error).split())}") from None
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> Any:
+    """The file is asked for often while experiments are planned; its values are not changed by anybody."""
+    return yaml.safe_load(text)
 
 
 def _key(entry: str | dict[str, Any]) -> str:
