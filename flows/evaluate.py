@@ -4,8 +4,10 @@ from typing import Any
 
 from prefect import flow, task
 
-from flows.stage import RETRIED, Stage, run_stage, stage
-from tasks.core import layout
+from flows.failures import watched
+from flows.fan_out import fan_out
+from flows.stage import RETRIED, Stage, run_node, stage
+from tasks.core.node import Node
 from tasks.stages.evaluation import evaluate_arms
 
 
@@ -17,17 +19,18 @@ def run_arms(current: Stage) -> dict[str, Any]:
         with current.run.arm(name) as run:
             run.log(figures)
 
-    return evaluate_arms(current.params, current.scratch, current.progress, log_arm)
+    return evaluate_arms(current.params, current.places, current.scratch, current.progress, log_arm)
 
 
-@flow(name="evaluate")
-def evaluate_flow() -> dict[str, Any]:
+@flow(name="evaluate", **watched("evaluate"))
+def evaluate_flow(node: Node | None = None) -> dict[str, Any]:
     """Checkpoints and the validation split to ``artifacts/evaluate``."""
-    with stage("evaluate") as current:
+    with stage("evaluate", node) as current:
+        fan_out(current)
         current.metrics = run_arms(current)
-        current.run.log_file(layout.SCORES)
+        current.run.log_file(current.places.scores)
     return current.metrics
 
 
 if __name__ == "__main__":
-    run_stage(evaluate_flow)
+    run_node("evaluate", evaluate_flow)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from prefect import Flow
@@ -9,8 +10,11 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.objects import FlowRun, State
 
+from tasks.core.config import load_params
 from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
-from tasks.core.pipeline import missing_inputs, producer_of, stage_names
+from tasks.core.layout import NODES
+from tasks.core.node import Node
+from tasks.core.pipeline import producer_of
 
 
 def watched(stage: str) -> dict[str, Any]:
@@ -18,7 +22,8 @@ def watched(stage: str) -> dict[str, Any]:
 
     def explain(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
         error = None if state.is_crashed() else state.result(raise_on_failure=False)
-        text = advice(stage, error if isinstance(error, BaseException) else None, state.message or "")
+        error = error if isinstance(error, BaseException) else None
+        text = advice(_node(stage, run), error, state.message or "")
         _show(f"{stage.replace('_', '-')}-failure", text, run)
 
     return {"on_failure": [explain], "on_crashed": [explain]}
@@ -31,17 +36,30 @@ def _show(key: str, text: str, run: FlowRun) -> None:
         )
 
 
-def advice(stage: str, error: BaseException | None, message: str = "") -> str:
-    """Markdown: what happened, the inputs that are missing and the command that makes each, what to run afterwards.
+def advice(node: Node, error: BaseException | None, message: str = "") -> str:
+    """Markdown: what happened to a run of a stage, the inputs it lacks and the command that makes each, what to run afterwards.
 
     ``error`` is None for a process that was killed; ``message`` is then all that is known.
     """
-    known = stage in stage_names()
-    rows = [f"- `{path}` is missing: `{_command(producer_of(path))}`" for path in (missing_inputs(stage) if known else [])]
+    rows = [f"- `{path}` is missing: `{_command(path)}`" for path in _missing(node)]
     missing = ["", "Missing inputs:", "", *rows] if rows else []
-    again = f"`dvc repro {stage}`" if known else "the same run"
+    again = f"`dvc repro {_target(node.name)}`"
     last = f"Then run {again}." if rows else _last(error, again)
-    return "\n".join([f"**{stage}**: {_what(error, message)}", *missing, "", last])
+    return "\n".join([f"**{node.name}**: {_what(error, message)}", *missing, "", last])
+
+
+def _node(stage: str, run: FlowRun) -> Node:
+    """What the run was of: the main pipeline's stage, or a node of it."""
+    given = run.parameters.get("node")
+    return Node.model_validate(given) if given else Node(stage=stage)
+
+
+def _missing(node: Node) -> list[Path]:
+    try:
+        spec = node.spec(node.params(load_params()))
+    except ConfigError:  # which is then what the run failed for
+        return []
+    return [path for path in spec.inputs if not path.exists()]
 
 
 def _what(error: BaseException | None, message: str) -> str:
@@ -60,5 +78,13 @@ def _last(error: BaseException | None, again: str) -> str:
     return f"Mend what the line above names, then run {again}. The log of the run has the whole error."
 
 
-def _command(producer: str | None) -> str:
+def _command(path: Path) -> str:
+    if NODES in path.parents:
+        return f"dvc repro {_target(path.relative_to(NODES).parts[0])}"
+    producer = producer_of(path)
     return f"dvc repro {producer}" if producer else "git checkout, or dvc pull"
+
+
+def _target(name: str) -> str:
+    """How DVC is told a stage, or a node, which has its dvc.yaml among the experiments."""
+    return f"experiments/dvc.yaml:{name}" if "-" in name else name

@@ -10,12 +10,17 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from prefect import Flow, flow
+from prefect.logging import get_run_logger
 from pydantic import BaseModel
 
 from flows.failures import watched
 from flows.forms import changes, forms_of
-from flows.pipeline import run_and_record
+from flows.pipeline import STAGES, run_and_record
+from tasks.core.config import load_params
+from tasks.core.node import Node
+from tasks.core.overrides import override
 from tasks.core.pipeline import stage_spec
+from tasks.core.progress import digest
 
 
 def staged(stage: str) -> Flow[..., Any]:
@@ -46,7 +51,24 @@ def _words(stage: str, forms: dict[str, Any]) -> str:
 
 
 def _run(stage: str, again: bool, changed: dict[str, Any]) -> bool:
-    return run_and_record(stage, again)
+    if not changed:
+        return run_and_record(stage, again)
+    node = a_try(stage, changed)
+    if node.places.metrics(stage).exists() and not again:
+        get_run_logger().info("%s: was tried before, %s", stage, node.folder)
+        return False
+    STAGES[stage](node)
+    return True
+
+
+def a_try(stage: str, changed: dict[str, Any]) -> Node:
+    """The node of a stage with other params, on the main pipeline's inputs; the same inputs and params are the same node.
+
+    Raises :class:`ConfigError` for an unknown param or a value out of range, :class:`ArtifactError` where an input is missing.
+    """
+    whole = override(load_params(), changed, stage)
+    spec = Node(stage=stage).spec(whole)
+    return Node(stage=stage, id=f"{stage}-{digest(spec.values(whole), *spec.deps)[:8]}", set=changed)
 
 
 mine_stage = staged("mine")

@@ -7,6 +7,7 @@ and to MLflow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +55,15 @@ def stage_names(path: Path = Path("dvc.yaml")) -> list[str]:
     return list(_stages(path))
 
 
-def missing_inputs(name: str, path: Path = Path("dvc.yaml")) -> list[Path]:
-    """Inputs of a stage that are not on disk."""
-    return [dep for dep in stage_spec(name, path).inputs if not dep.exists()]
+def stage_outs(path: Path = Path("dvc.yaml")) -> dict[Path, str]:
+    """What the stages make (outs, not metrics), and which of them makes it."""
+    return {Path(_key(out)): name for name, stage in _stages(path).items() for out in stage.get("outs", [])}
 
 
 def producer_of(artifact: Path, path: Path = Path("dvc.yaml")) -> str | None:
     """The stage that makes an artifact, itself or the folder it is in; None for what no stage makes."""
-    for name, stage in _stages(path).items():
-        outs = [Path(_key(out)) for kind in ("outs", "metrics") for out in stage.get(kind, [])]
-        if any(artifact == out or out in artifact.parents for out in outs):
-            return name
-    return None
+    made = stage_outs(path).items()
+    return next((name for out, name in made if artifact == out or out in artifact.parents), None)
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -79,11 +77,17 @@ def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _stages(path: Path) -> dict[str, Any]:
     try:
-        return dict(yaml.safe_load(path.read_text(encoding="utf-8"))["stages"])
+        return dict(_parsed(path.read_text(encoding="utf-8"))["stages"])
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing: run from the project's root") from None
     except (yaml.YAMLError, TypeError, KeyError) as error:
         raise ConfigError(f"{path} is no pipeline: {' '.join(str(error).split())}") from None
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> Any:
+    """The file is asked for often while experiments are planned; its values are not changed by anybody."""
+    return yaml.safe_load(text)
 
 
 def _key(entry: str | dict[str, Any]) -> str:

@@ -1,8 +1,8 @@
 """Shares of a stage's episodes, to be run in other processes or on other machines.
 
 A share is some instances of one journal. Whoever runs it needs the same working tree (repositories, splits, checkpoints); it
-gives back the rows that a single process would have written down itself. The stage then goes on from its journal as always, so that
-its artifacts are made by the same code whether or not there were shares.
+gives back the rows that a single process would have written down itself. The stage then goes on from its journal as always, so
+that its artifacts are made by the same code whether or not there were shares.
 """
 
 from __future__ import annotations
