@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +14,11 @@ from tasks.core.schema import Score, Trajectory, Truth
 from tasks.core.storage import read_jsonl, write_jsonl
 from tasks.evaluation.metrics import aggregate
 from tasks.evaluation.names import summary
+from tasks.evaluation.tables import by_arm
+from tasks.tracking.registry import SCORES
 from tasks.tracking.run import Run
 
 TABLE = "instances.json"
-SCORES = "scores.jsonl"
 PAGES = 3
 """Episodes a run keeps as pages: of the same instances in every run, so that arms can be read side by side."""
 
@@ -38,6 +39,19 @@ def log_episodes(run: Run, scores: Sequence[Score], trajectories: Path | None = 
         run.log_file(path)
     if trajectories and trajectories.exists():
         log_pages(run, scores, trajectories)
+
+
+def log_arms(run: Run, scores: Iterable[Score], trajectories: Path) -> dict[str, Run]:
+    """A child run for every arm of an evaluation, with its figures and episodes; the children by arm.
+
+    ``trajectories`` is the folder with ``<arm>.jsonl``.
+    """
+    children = {}
+    for arm, rows in by_arm(scores).items():
+        with run.arm(arm) as child:
+            log_episodes(child, rows, trajectories / f"{arm}.jsonl")
+        children[arm] = child
+    return children
 
 
 def instance_table(scores: Sequence[Score]) -> dict[str, list[Any]]:

@@ -121,6 +121,14 @@ class Run:
         marks = {**(tags or {}), "path": checkpoint.as_posix(), "digest": digest(checkpoint)}
         return self.write("register", name=name, path=str(checkpoint.resolve()), tags=marks, alias=alias)
 
+    def contend(self, name: str, arms: Mapping[Path, Run], base: Run) -> str:
+        """Let checkpoints contend for ``@champion`` of the registered model ``name``, each with the run that holds its scores.
+
+        Returns the version that is the champion now; "" where there is none, or where it is decided later.
+        """
+        measured = {digest(checkpoint): (run.key, run.run_id) for checkpoint, run in arms.items()}
+        return self.write("contend", name=name, arms=measured, base=(base.key, base.run_id))
+
     def log_on_reproduction(self, metrics: Mapping[str, Any]) -> None:
         """Log figures on the parent run, where they stand beside all params and can be compared across reproductions."""
         (self.parent or self).log(metrics)

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 KNOWN = STATE / "tracking.json"
 """Stores that have answered before: one that is away now will be back, and one that never answered is a mistake."""
 
-SETTINGS = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2", "MLFLOW_HTTP_REQUEST_TIMEOUT": "60"}
+SETTINGS = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
+}
 """Set unless the user has: MLflow itself would ask a server that is away for minutes, with training waiting."""
 
 

@@ -61,6 +61,7 @@ class Writer:
             "close_children": self._close_children,
             "current": self._current,
             "register": self._register,
+            "contend": self._contend,
         }
 
     @property
@@ -220,6 +221,13 @@ class Writer:
         from tasks.tracking.registry import register
 
         return register(self.client, run_id, write.data)
+
+    def _contend(self, run_id: str, write: Write) -> str:
+        from tasks.tracking.registry import contend
+
+        arms = {checkpoint: self._ids.get(run) or known for checkpoint, (run, known) in write.data["arms"].items()}
+        base, known = write.data["base"]
+        return contend(self.client, run_id, write.data["name"], arms, self._ids.get(base) or known)
 
 
 def _is_news(known: Mapping[tuple[str, int], float], name: str, step: int, value: float) -> bool:
