@@ -13,15 +13,8 @@ from tasks.evaluation.metrics import aggregate
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    (tmp_path / ".gitignore").write_text(".fusesearch\nmlflow.db*\nmlruns\n")
-    (tmp_path / "rows.jsonl").write_text("{}\n")
-    (tmp_path / "dvc.lock").write_text("schema: '2.0'\n")
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True)
-    return tmp_path
+def project(tracked):
+    return tracked
 
 
 def runs(**tags):
@@ -101,8 +94,10 @@ def test_a_checkpoint_becomes_versions_of_one_model(project):
     checkpoint.mkdir()
     (checkpoint / "config.json").write_text("{}")
     with record("sft") as run:
-        assert [run.register("student", checkpoint) for _ in range(2)] == ["1", "2"]
-        version = run.client.get_model_version("student", "2")
+        assert [run.register("student", checkpoint) for _ in range(2)] == ["1", "1"]
+        (checkpoint / "config.json").write_text("{ }")
+        assert run.register("student", checkpoint, alias="sft") == "2"
+        version = run.client.get_model_version_by_alias("student", "sft")
     assert version.run_id == run.run_id
     assert version.source.endswith("/checkpoint")
 
