@@ -1,0 +1,89 @@
+"""What has to be done for experiments, as jobs that wait for one another: runs of stages, and results at the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tasks.core.config import Params
+from tasks.core.errors import DataError
+from tasks.core.node import Node
+from tasks.core.pipeline import stage_names
+from tasks.experiments.dvc_file import TARGET, results_stage
+from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
+from tasks.experiments.spec import Experiment
+
+
+@dataclass
+class Job:
+    """One stage of DVC. ``needs`` are the names of the jobs it waits for; ``users`` says which arms it is for."""
+
+    name: str
+    stage: str
+    needs: tuple[str, ...]
+    users: list[str] = field(default_factory=list)
+    main: bool = False
+
+    @property
+    def target(self) -> str:
+        """How DVC is told it."""
+        return self.name if self.main else f"{TARGET}:{self.name}"
+
+
+def jobs_of(
+    plans: Mapping[Experiment, Sequence[ArmPlan]] | Sequence[tuple[Experiment, Sequence[ArmPlan]]], params: Params
+) -> list[Job]:
+    """The jobs of experiments, each after those it needs. ``params`` are those of the main pipeline."""
+    found: dict[str, Job] = {}
+    pairs = list(plans.items()) if isinstance(plans, Mapping) else list(plans)
+    for experiment, rows in pairs:
+        for row in rows:
+            for node in row.nodes.values():
+                _add(node, params, found)
+                found[node.name].users.append(f"{experiment.name}: {row.arm}, seed {row.seed}")
+    for experiment, rows in pairs:
+        name = results_stage(experiment.name)
+        found[name] = Job(name, "results", tuple(node.name for node in nodes_of(rows)), [experiment.name])
+    return list(found.values())
+
+
+def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
+    """Add the job of a run, and before it the stages of the main pipeline that it needs and no arm names."""
+    if node.name in found:
+        return
+    needs = tuple(built_on(node, params))
+    for need in needs:
+        if need not in found and need in stage_names(PIPELINE):
+            _add(Node(stage=need), params, found)
+    found[node.name] = Job(node.name, node.stage, needs, main=not node.id)
+
+
+def outdated(jobs: Sequence[Job]) -> set[str]:
+    """Names of the jobs that DVC would run, and of all that need one of them. Raises :class:`DataError` when DVC cannot say."""
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "status", "--json", *(job.target for job in jobs)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DataError(f"dvc status failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    return with_dependents(jobs, {_name(key) for key in json.loads(done.stdout or "{}")})
+
+
+def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:
+    """``names`` and those of all jobs that need one of them; ``jobs`` are in order."""
+    found: set[str] = set()
+    for job in jobs:
+        if job.name in names or found.intersection(job.needs):
+            found.add(job.name)
+    return found
+
+
+def seconds_left(jobs: Iterable[Job], usual: Mapping[str, float], workers: int = 1) -> float | None:
+    """About how long ``jobs`` take with so many at once; None while a stage among them never ran here."""
+    rows = [usual.get(job.stage, 0.0 if job.stage == "results" else None) for job in jobs]
+    return None if None in rows else sum(value or 0.0 for value in rows) / workers
+
+
+def _name(key: str) -> str:
+    return key.rpartition(":")[2]
