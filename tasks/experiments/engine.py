@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from typing import Literal
 import psutil
 from filelock import FileLock, Timeout
 
+from tasks.core.config import Params
 from tasks.core.errors import ConfigError
 from tasks.core.layout import STATE
 from tasks.experiments.jobs import Job
@@ -33,6 +33,9 @@ OWNER = "FUSESEARCH_OWNER"
 TRIES = 3
 BUSY_SECONDS = 120.0
 POLL_SECONDS = 0.2
+JOB_BYTES = 3_000_000_000
+"""Memory of one job besides what its model takes: PyTorch, the trainer, a batch of nano's episodes."""
+
 _COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
 _AGAIN = "run the same command again"
 _BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
@@ -81,6 +84,16 @@ def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch, threads: int | Non
     return list(rows.values())
 
 
+def workers_for(params: Params) -> int:
+    """How many jobs to run at once when nobody says: two where cores and memory allow it and no GPU is in use, else one."""
+    base = Path(params.model.base)
+    if params.grpo.rollouts == "vllm" or not base.is_dir():
+        return 1
+    weights = sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
+    needed = JOB_BYTES + 16 * weights
+    return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))
+
+
 def _advance(row: Progress, rows: dict[str, Progress], workers: int, threads: int) -> None:
     if row.state == "running":
         _look(row)
@@ -99,10 +112,11 @@ def _start(row: Progress, threads: int) -> None:
     """Begin the job; its group is its own, so that Ctrl-C reaches it through this process alone, once."""
     me = psutil.Process()
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), OWNER: f"{me.pid} {me.create_time()}"}
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", row.job.target]
     LOGS.mkdir(parents=True, exist_ok=True)
     with row.log.open("wb") as log:
-        row.process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+        row.process = subprocess.Popen(
+            row.job.command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
     row.state, row.started, row.tries, row.counts = "running", time.monotonic(), row.tries + 1, None
 
 
@@ -115,7 +129,7 @@ def _look(row: Progress) -> None:
     if found := _COUNTS.findall(said):
         row.counts = (int(found[-1][0]), int(found[-1][1]))
     if code == 0:
-        row.state = "done" if "Running stage" in said else "unchanged"
+        row.state = "done" if "Running stage" in said or row.job.part else "unchanged"
     elif code is not None:
         _failed(row, said, code)
 

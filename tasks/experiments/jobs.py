@@ -10,11 +10,16 @@ from dataclasses import dataclass, field
 
 from tasks.core.config import Params
 from tasks.core.errors import DataError
+from tasks.core.layout import EXPERIMENTS, NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names
+from tasks.core.places import MAIN
 from tasks.experiments.dvc_file import TARGET, results_stage
 from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
 from tasks.experiments.spec import Experiment
+
+Planned = tuple[Experiment, Sequence[ArmPlan]]
+"""An experiment and its runs, with all of its seeds or some."""
 
 
 @dataclass
@@ -63,11 +68,13 @@ def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
 
 def outdated(jobs: Sequence[Job]) -> set[str]:
     """Names of the jobs that DVC would run, and of all that need one of them. Raises :class:`DataError` when DVC cannot say."""
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "status", "--json", *(job.target for job in jobs)]
+    targets = [job.target for job in jobs if not job.part]
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "status", "--json", *targets]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise DataError(f"dvc status failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    return with_dependents(jobs, {_name(key) for key in json.loads(done.stdout or "{}")})
+    changed = {_name(key) for key in json.loads(done.stdout or "{}")}
+    return with_dependents(jobs, changed | {job.name for job in jobs if job.part and _is_older(job)})
 
 
 def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:
@@ -83,6 +90,15 @@ def seconds_left(jobs: Iterable[Job], usual: Mapping[str, float], workers: int =
     """About how long ``jobs`` take with so many at once; None while a stage among them never ran here."""
     rows = [usual.get(job.stage, 0.0 if job.stage == "results" else None) for job in jobs]
     return None if None in rows else sum(value or 0.0 for value in rows) / workers
+
+
+def _is_older(job: Job) -> bool:
+    """Whether results over some of the seeds are missing, or older than a score they are made of."""
+    results = EXPERIMENTS / job.part / "results.json"
+    scores = [
+        NODES / need / MAIN.scores.name if "-" in need else MAIN.scores for need in job.needs if need.startswith("evaluate")
+    ]
+    return not results.exists() or any(path.exists() and path.stat().st_mtime > results.stat().st_mtime for path in scores)
 
 
 def _name(key: str) -> str:
