@@ -31,28 +31,40 @@ class Job:
     needs: tuple[str, ...]
     users: list[str] = field(default_factory=list)
     main: bool = False
+    part: str = ""
 
     @property
     def target(self) -> str:
         """How DVC is told it."""
         return self.name if self.main else f"{TARGET}:{self.name}"
 
+    @property
+    def command(self) -> list[str]:
+        """What runs it: DVC; but results over some of the seeds, which no stage stands for, are only written."""
+        if self.part:
+            return [sys.executable, "-m", "flows.results", self.part]
+        return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", self.target]
 
-def jobs_of(
-    plans: Mapping[Experiment, Sequence[ArmPlan]] | Sequence[tuple[Experiment, Sequence[ArmPlan]]], params: Params
-) -> list[Job]:
+
+def jobs_of(planned: Iterable[Planned], params: Params) -> list[Job]:
     """The jobs of experiments, each after those it needs. ``params`` are those of the main pipeline."""
     found: dict[str, Job] = {}
-    pairs = list(plans.items()) if isinstance(plans, Mapping) else list(plans)
-    for experiment, rows in pairs:
-        for row in rows:
+    rows = list(planned)
+    for experiment, plans in rows:
+        for row in plans:
             for node in row.nodes.values():
                 _add(node, params, found)
-                found[node.name].users.append(f"{experiment.name}: {row.arm}, seed {row.seed}")
-    for experiment, rows in pairs:
-        name = results_stage(experiment.name)
-        found[name] = Job(name, "results", tuple(node.name for node in nodes_of(rows)), [experiment.name])
+                found[node.name].users.append(f"{experiment.label(row.arm)}, seed {row.seed}")
+    for experiment, plans in rows:
+        job = _results(experiment, plans)
+        found[job.name] = job
     return list(found.values())
+
+
+def _results(experiment: Experiment, plans: Sequence[ArmPlan]) -> Job:
+    whole = {row.seed for row in plans} == set(experiment.seeds)
+    needs = tuple(node.name for node in nodes_of(plans))
+    return Job(results_stage(experiment.name), "results", needs, [experiment.name], part="" if whole else experiment.name)
 
 
 def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
