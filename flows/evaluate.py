@@ -6,9 +6,14 @@ from prefect import flow, task
 
 from flows.failures import watched
 from flows.fan_out import fan_out
-from flows.stage import RETRIED, Stage, run_node, stage
+from flows.stage import ONCE, RETRIED, Stage, run_node, stage
+from tasks.core.layout import TRAINED_BY
 from tasks.core.node import Node
+from tasks.core.schema import Score
+from tasks.core.storage import read_jsonl
 from tasks.stages.evaluation import evaluate_arms
+from tasks.tracking.episodes import log_arms
+from tasks.tracking.registry import model_name
 
 
 @task(name="run arms", **RETRIED)
@@ -22,13 +27,22 @@ def run_arms(current: Stage) -> dict[str, Any]:
     return evaluate_arms(current.params, current.places, current.scratch, current.progress, log_arm)
 
 
+@task(name="record arms", **ONCE)
+def record_arms(current: Stage) -> None:
+    """Rows per instance and some episodes of every arm in MLflow; the main pipeline's checkpoints contend for the champion."""
+    runs = log_arms(current.run, read_jsonl(current.places.scores, Score), current.places.trajectories)
+    if "base" in runs and not current.node.id:
+        contenders = {current.places.checkpoint(made): runs[arm] for arm, made in TRAINED_BY.items() if arm in runs}
+        current.run.contend(model_name(current.params.profile), contenders, runs["base"])
+
+
 @flow(name="evaluate", **watched("evaluate"))
 def evaluate_flow(node: Node | None = None) -> dict[str, Any]:
     """Checkpoints and the validation split to ``artifacts/evaluate``."""
     with stage("evaluate", node) as current:
         fan_out(current)
         current.metrics = run_arms(current)
-        current.run.log_file(current.places.scores)
+        record_arms(current)
     return current.metrics
 
 

@@ -4,7 +4,8 @@ DVC says which stages have to run, and remembers each as soon as it has ended: a
 was, and a ``dvc repro`` afterwards finds nothing to do.
 """
 
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 from prefect import flow
 from prefect.logging import get_run_logger
@@ -23,7 +24,7 @@ from flows.versions import is_changed, record
 
 StageName = Literal["mine", "filter", "split", "synthesize", "select", "sft", "grpo", "grpo_from_base", "evaluate", "report"]
 
-STAGES = {
+STAGES: dict[str, Callable[..., Any]] = {
     "mine": mine_flow,
     "filter": filter_flow,
     "split": split_flow,

@@ -25,6 +25,7 @@ from prefect.logging.configuration import setup_logging
 from prefect.states import Crashed
 from prefect.tasks import exponential_backoff
 
+from flows.owner import end_with_owner
 from flows.progress import StageProgress
 from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
@@ -36,7 +37,9 @@ from tasks.core.pipeline import StageSpec, flatten
 from tasks.core.places import Places
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
+from tasks.core.timing import note_seconds
 from tasks.tracking import Run, stage_run
+from tasks.tracking.registry import model_name
 
 
 @dataclass
@@ -78,13 +81,15 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
     with (
         _alone(name, scratch),
         occupied(quotas_of(node.stage, params)),
-        stage_run(node.stage, params, values, spec.inputs) as run,
+        stage_run(node.stage, params, values, spec.inputs, node=node.id, left=_left(scratch)) as run,
         StageProgress(name) as progress,
     ):
         current = Stage(node, params, spec, scratch, run, progress)
-        _close_killed(current)
+        _note_runs(current)
         yield current
-        run.log({**flatten(current.metrics), "stage_seconds": time.perf_counter() - started})
+        seconds = time.perf_counter() - started
+        run.log({**flatten(current.metrics), "stage_seconds": seconds})
+        note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
         write_json(node.places.metrics(node.stage), current.metrics)
         show_metrics(node.stage, name, current.metrics, run)
     finished(name)
@@ -109,14 +114,18 @@ def _alone(name: str, scratch: Path) -> Iterator[None]:
         lock.release()
 
 
-def _close_killed(current: Stage) -> None:
-    """Close the runs that a killed process of this stage left open in Prefect and MLflow; note those of this one."""
-    path = current.scratch / "runs.json"
-    if path.exists():
-        left = read_json(path)
-        current.run.close_other(left["mlflow"])
-        _mark_crashed(left["prefect"])
-    write_json(path, {"mlflow": current.run.run_id, "prefect": _flow_run_id()})
+def _left(scratch: Path) -> dict[str, str]:
+    """The run in MLflow that a killed or failed process of this stage left; its run in Prefect is marked as crashed."""
+    path = scratch / "runs.json"
+    if not path.exists():
+        return {}
+    left = read_json(path)
+    _mark_crashed(left["prefect"])
+    return dict(left["mlflow"])
+
+
+def _note_runs(current: Stage) -> None:
+    write_json(current.scratch / "runs.json", {"mlflow": current.run.record, "prefect": _flow_run_id()})
 
 
 def _flow_run_id() -> str:
@@ -139,6 +148,7 @@ def _mark_crashed(flow_run: str) -> None:
 def run_stage(flow: Callable[[], object]) -> NoReturn:
     """Run a flow as a command: against the local Prefect server, one clear line and exit code 1 when it fails."""
     _one_line_errors()
+    end_with_owner()
     try:
         load_params()  # a misspelt param is told at once, before any server is started
         with prefect_server():
@@ -190,12 +200,13 @@ def log_curve(current: Stage) -> Callable[[dict[str, Any]], None]:
 
 
 def publish_checkpoint(current: Stage) -> None:
-    """Link the stage's checkpoint in Prefect; the main pipeline's is registered in MLflow as ``fusesearch-<profile>-<stage>``."""
+    """Link the stage's checkpoint in Prefect; the main pipeline's becomes a version of ``fusesearch-<profile>`` in MLflow."""
     checkpoint = current.places.checkpoint(current.name)
     name = current.node.name
     if not current.node.id:
-        model = f"fusesearch-{current.params.profile}-{name}"
-        name = f"{model} version {current.run.register(model, checkpoint)}"
+        model, tags = model_name(current.params.profile), {"stage": name, "seed": str(current.params.seed)}
+        version = current.run.register(model, checkpoint, tags, alias=name)
+        name = f"{model} version {version or 'to come'}"
     key = f"{current.name.replace('_', '-')}-checkpoint"
     create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=name)
 

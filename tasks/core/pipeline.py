@@ -42,10 +42,7 @@ class StageSpec:
 
 def stage_spec(name: str, path: Path = Path("dvc.yaml")) -> StageSpec:
     """Read one stage. Raises :class:`ConfigError` when the file or the stage is not there."""
-    stages = _stages(path)
-    if name not in stages:
-        raise ConfigError(f"{path} has no stage {name!r}: it has {', '.join(stages)}")
-    stage = stages[name]
+    stage = stage_entry(name, path)
     deps = tuple(Path(_key(dep)) for dep in stage.get("deps", []))
     return StageSpec(name, deps, tuple(_key(param) for param in stage.get("params", [])))
 
@@ -53,6 +50,14 @@ def stage_spec(name: str, path: Path = Path("dvc.yaml")) -> StageSpec:
 def stage_names(path: Path = Path("dvc.yaml")) -> list[str]:
     """All stages in the order of the file."""
     return list(_stages(path))
+
+
+def stage_entry(name: str, path: Path = Path("dvc.yaml")) -> dict[str, Any]:
+    """A stage as it stands in the file. Raises :class:`ConfigError` when the file or the stage is not there."""
+    stages = _stages(path)
+    if name not in stages:
+        raise ConfigError(f"{path} has no stage {name!r}: it has {', '.join(stages)}")
+    return dict(stages[name])
 
 
 def stage_outs(path: Path = Path("dvc.yaml")) -> dict[Path, str]:

@@ -36,8 +36,8 @@ def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progr
         InfrastructureError: an arm has no score at all.
     """
     from tasks.evaluation.metrics import aggregate
+    from tasks.evaluation.names import summary
     from tasks.evaluation.tables import slug
-    from tasks.tracking import summary
 
     instances = held_out(params, places)
     arms = params.evaluate.arms
