@@ -31,12 +31,19 @@ OWNER = "FUSESEARCH_OWNER"
 """Environment variable of the stages: id and start of the process they belong to."""
 
 TRIES = 3
-BUSY_SECONDS = 120.0
+BUSY_TRIES = 24
+"""Tries of a job while another process, such as one that is about to end, holds what it needs."""
+
+RETRY_SECONDS = 5.0
 POLL_SECONDS = 0.2
+LOG_BYTES = 20_000
+"""How much of the end of a log is read."""
+
 JOB_BYTES = 3_000_000_000
 """Memory of one job besides what its model takes: PyTorch, the trainer, a batch of nano's episodes."""
 
 _COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
+_UNCHANGED = "didn't change, skipping"
 _AGAIN = "run the same command again"
 _BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
 
@@ -125,20 +132,26 @@ def _look(row: Progress) -> None:
     assert row.process is not None  # noqa: S101
     row.seconds = time.monotonic() - row.started
     code = row.process.poll()
-    said = row.log.read_text(encoding="utf-8", errors="replace")
+    said = _end_of(row.log)
     if found := _COUNTS.findall(said):
         row.counts = (int(found[-1][0]), int(found[-1][1]))
     if code == 0:
-        row.state = "done" if "Running stage" in said or row.job.part else "unchanged"
+        row.state = "unchanged" if _UNCHANGED in said else "done"
     elif code is not None:
         _failed(row, said, code)
+
+
+def _end_of(log: Path) -> str:
+    with log.open("rb") as handle:
+        handle.seek(max(0, log.stat().st_size - LOG_BYTES))
+        return handle.read().decode("utf-8", errors="replace")
 
 
 def _failed(row: Progress, said: str, code: int) -> None:
     """Try again what another process is still busy with or a server went away from; anything else has failed."""
     busy = any(words in said for words in _BUSY)
-    if row.tries < (BUSY_SECONDS / 5 if busy else TRIES) and (busy or _AGAIN in said):
-        row.state, row.not_before = "waiting", time.monotonic() + 5
+    if row.tries < (BUSY_TRIES if busy else TRIES) and (busy or _AGAIN in said):
+        row.state, row.not_before = "waiting", time.monotonic() + RETRY_SECONDS
         return
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error:")] or lines[-1:] or [f"ended with code {code}"]
