@@ -4,7 +4,6 @@ import sys
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
-from tasks.experiments.results import Results, write_results
 
 from flows.stage import ONCE, run_stage
 from tasks.core.config import load_params
@@ -12,6 +11,7 @@ from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
 from tasks.experiments.outcome import ArmRun, outcomes
+from tasks.experiments.results import Results, write_results
 from tasks.experiments.spec import Experiment, load_experiment
 from tasks.tracking.experiments import arm_run, experiment_run, log_results
 
