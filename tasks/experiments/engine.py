@@ -11,6 +11,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -118,7 +119,9 @@ def _advance(row: Progress, rows: dict[str, Progress], workers: int, threads: in
 def _start(row: Progress, threads: int) -> None:
     """Begin the job; its group is its own, so that Ctrl-C reaches it through this process alone, once."""
     me = psutil.Process()
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), OWNER: f"{me.pid} {me.create_time()}"}
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    owner = f"{me.pid} {me.create_time()}"
+    environment = {**os.environ, "PATH": programs, "OMP_NUM_THREADS": str(threads), OWNER: owner}
     LOGS.mkdir(parents=True, exist_ok=True)
     with row.log.open("wb") as log:
         row.process = subprocess.Popen(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tasks.core import layout
 from tasks.core.config import load_params
+from tasks.core.errors import ConfigError
 from tasks.core.node import parse_node
 from tasks.core.overrides import override
 from tasks.core.pipeline import flatten, stage_names, stage_outs, stage_spec
@@ -16,7 +17,7 @@ from tasks.evaluation.names import METRICS
 from tasks.experiments import dvc_file
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.jobs import jobs_of, with_dependents
-from tasks.experiments.plan import built_on, nodes_of, plan
+from tasks.experiments.plan import built_on, check_id, id_of, nodes_of, plan
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 
 ROOT = Path(__file__).parents[3]
@@ -81,6 +82,13 @@ def test_the_untrained_model_depends_on_no_training():
     assert row.curves == {}
 
 
+def test_a_run_whose_params_have_changed_since_is_refused():
+    node = planned(none={"set": {"select.min_f1": 0.0}})["none"].nodes["sft"]
+    check_id(node, PARAMS)
+    with pytest.raises(ConfigError, match="fusesearch experiment plan"):
+        check_id(node, override(PARAMS, {"sft.epochs": 7}, "test"))
+
+
 def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
     params = override(PARAMS, {"evaluate.arms": ["base"]}, "test")
     rows = {row.arm: row for row in plan(experiment(sft={}, base={"checkpoint": "base"}), params, [params.seed])}
@@ -131,7 +139,8 @@ def test_stages_of_dvc_have_one_output_each_and_say_their_node():
     for name, stage in stages.items():
         if not name.startswith("results-"):
             words = [word.strip("'") for word in stage["cmd"].split(" --")[1:]]
-            assert parse_node(name.rpartition("-")[0], [f"--{word}" for word in words]).id == name
+            node = parse_node(name.rpartition("-")[0], [f"--{word}" for word in words])
+            assert node.id == name == id_of(node, PARAMS)
 
 
 def test_jobs_come_after_those_they_need_and_results_last():
