@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.core import layout
 from tasks.core.config import Params
+from tasks.core.examples import Examples
 from tasks.core.progress import Progress
 from tasks.core.schema import Instance
 from tasks.core.storage import count_rows, write_instances, write_json
@@ -17,11 +18,12 @@ SHOWN_EVERY = 100
 
 
 def filter_pairs(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/filtered/instances.parquet`` and the drop table beside it."""
-    from tasks.data.filtering import drop_table, filter_table
+    """Write ``data/filtered/instances.parquet``, and beside it the drop table and examples of what each rule dropped."""
+    from tasks.data.filtering import RULES, drop_table, filter_table
 
     total = count_rows(layout.PAIRS)
     drops: Counter[str] = Counter()
+    examples = Examples(RULES)
     repositories: set[str] = set()
 
     def counted(instances: Iterable[Instance]) -> Iterator[Instance]:
@@ -31,7 +33,9 @@ def filter_pairs(params: Params, scratch: Path, progress: Progress) -> dict[str,
                 progress(number + drops.total(), total)
             yield instance
 
-    kept = write_instances(layout.INSTANCES, counted(filter_table(layout.PAIRS, params.filter, layout.REPOS, drops)))
+    instances = filter_table(layout.PAIRS, params.filter, layout.REPOS, drops, examples)
+    kept = write_instances(layout.INSTANCES, counted(instances))
     progress(total, total)
     write_json(layout.FILTER_DROPS, drop_table(drops))
+    examples.write(layout.FILTER_EXAMPLES)
     return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}

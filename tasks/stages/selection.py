@@ -14,8 +14,8 @@ from tasks.core.storage import read_instances, read_trajectories, write_csv, wri
 
 
 def select_candidates(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/selected/``: trajectories, drop table, plane."""
-    from tasks.training.selection import drop_table, kept, plane, select
+    """Write ``data/selected/``: trajectories, drop table, examples of what was dropped, plane."""
+    from tasks.training.selection import drop_table, examples, kept, plane, select
 
     truths = {row.instance_id: row.truth for row in read_instances(layout.split_path("sft")) if row.truth is not None}
     candidates = read_trajectories(layout.CANDIDATES)
@@ -25,6 +25,7 @@ def select_candidates(params: Params, scratch: Path, progress: Progress) -> dict
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
     write_jsonl(layout.SELECTED, chosen)
     write_json(layout.SELECT_DROPS, drops)
+    examples(judged).write(layout.SELECT_EXAMPLES)
     write_csv(layout.SELECT_PLANE, plane(judged))
     progress(len(candidates), len(candidates))
     scores = [row.score for row in judged if row.reason is None]
