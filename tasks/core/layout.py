@@ -28,6 +28,7 @@ ARTIFACTS = Path("artifacts")
 SCORES = ARTIFACTS / "evaluate/scores.jsonl"
 TRAJECTORIES = ARTIFACTS / "evaluate/trajectories"
 REPORT = ARTIFACTS / "report"
+EXPERIMENTS = Path("experiments")
 
 TRAINED = ("sft", "grpo", "grpo_from_base")
 """Stages that make a checkpoint."""

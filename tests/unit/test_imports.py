@@ -15,6 +15,7 @@ LAYERS = [
     {"data", "evaluation"},
     {"training"},
     {"tracking"},
+    {"experiments"},
     {"stages"},
     {"flows", "cli", "dashboards"},
 ]
