@@ -33,6 +33,7 @@ from tasks.core.pipeline import StageSpec, flatten, stage_spec
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
 from tasks.tracking import Run, stage_run
+from tasks.tracking.registry import model_name
 
 
 @dataclass
@@ -56,9 +57,13 @@ def stage(name: str) -> Iterator[Stage]:
     values = spec.values(params)
     scratch = progress_dir(name, values, *spec.deps)
     started = time.perf_counter()
-    with _alone(name, scratch), stage_run(name, params, values, spec.inputs) as run, StageProgress(name) as progress:
+    with (
+        _alone(name, scratch),
+        stage_run(name, params, values, spec.inputs, left=_left(scratch)) as run,
+        StageProgress(name) as progress,
+    ):
         current = Stage(name, params, spec, scratch, run, progress)
-        _close_killed(current)
+        _note_runs(current)
         yield current
         run.log({**flatten(current.metrics), "stage_seconds": time.perf_counter() - started})
         write_json(metrics_path(name), current.metrics)
@@ -84,14 +89,18 @@ def _alone(name: str, scratch: Path) -> Iterator[None]:
         lock.release()
 
 
-def _close_killed(current: Stage) -> None:
-    """Close the runs that a killed process of this stage left open in Prefect and MLflow; note those of this one."""
-    path = current.scratch / "runs.json"
-    if path.exists():
-        left = read_json(path)
-        current.run.close_other(left["mlflow"])
-        _mark_crashed(left["prefect"])
-    write_json(path, {"mlflow": current.run.run_id, "prefect": _flow_run_id()})
+def _left(scratch: Path) -> dict[str, str]:
+    """The run in MLflow that a killed or failed process of this stage left; its run in Prefect is marked as crashed."""
+    path = scratch / "runs.json"
+    if not path.exists():
+        return {}
+    left = read_json(path)
+    _mark_crashed(left["prefect"])
+    return dict(left["mlflow"])
+
+
+def _note_runs(current: Stage) -> None:
+    write_json(current.scratch / "runs.json", {"mlflow": current.run.record, "prefect": _flow_run_id()})
 
 
 def _flow_run_id() -> str:
@@ -158,10 +167,11 @@ def log_curve(current: Stage) -> Callable[[dict[str, Any]], None]:
 
 
 def publish_checkpoint(current: Stage) -> None:
-    """Register the stage's checkpoint in MLflow as ``fusesearch-<profile>-<stage>`` and link it in Prefect."""
+    """Make the stage's checkpoint a version of ``fusesearch-<profile>`` in MLflow, and link it in Prefect."""
     checkpoint = checkpoint_path(current.name)
-    model = f"fusesearch-{current.params.profile}-{current.name}"
-    version = current.run.register(model, checkpoint)
+    model = model_name(current.params.profile)
+    tags = {"stage": current.name, "seed": str(current.params.seed)}
+    version = current.run.register(model, checkpoint, tags, alias=current.name) or "to come"
     key = f"{current.name.replace('_', '-')}-checkpoint"
     create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=f"{model} version {version}")
 

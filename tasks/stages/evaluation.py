@@ -36,8 +36,8 @@ def evaluate_arms(params: Params, scratch: Path, progress: Progress, on_arm: OnA
         InfrastructureError: an arm has no score at all.
     """
     from tasks.evaluation.metrics import aggregate
+    from tasks.evaluation.names import summary
     from tasks.evaluation.tables import slug
-    from tasks.tracking import summary
 
     instances = held_out(params)
     arms = [*checkpoints(params), LEXICAL]

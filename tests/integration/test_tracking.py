@@ -101,8 +101,10 @@ def test_a_checkpoint_becomes_versions_of_one_model(project):
     checkpoint.mkdir()
     (checkpoint / "config.json").write_text("{}")
     with record("sft") as run:
-        assert [run.register("student", checkpoint) for _ in range(2)] == ["1", "2"]
-        version = run.client.get_model_version("student", "2")
+        assert [run.register("student", checkpoint) for _ in range(2)] == ["1", "1"]
+        (checkpoint / "config.json").write_text("{ }")
+        assert run.register("student", checkpoint, alias="sft") == "2"
+        version = run.client.get_model_version_by_alias("student", "sft")
     assert version.run_id == run.run_id
     assert version.source.endswith("/checkpoint")
 

@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from tasks.cli.pages.episode import Page
+from tasks.evaluation.episodes.page import Page
 
 # Controls and lone surrogates have no place in HTML; marks of direction could make code read as what it is not.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff0-\uffff\ud800-\udfff]")
@@ -23,7 +23,7 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 def render(page: Page) -> str:
     """The page as one document that needs no other file."""
     environment = Environment(
-        loader=PackageLoader("tasks.cli", "pages"),
+        loader=PackageLoader("tasks.evaluation", "episodes"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_clean,

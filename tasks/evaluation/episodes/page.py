@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.agents.parsing import parse_turn
-from tasks.cli.explain import Explanation, Sighting, Target, explain
-from tasks.cli.hits import Hits
-from tasks.cli.observed import Sources, rows
-from tasks.cli.pages.folding import Segment, fold, items
 from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
+from tasks.evaluation.episodes.explain import Explanation, Sighting, Target, explain
+from tasks.evaluation.episodes.folding import Segment, fold, items
+from tasks.evaluation.episodes.hits import Hits
+from tasks.evaluation.episodes.observed import Sources, rows
 from tasks.evaluation.metrics import score_trajectory, tool_statistics
 
 STOPS = {

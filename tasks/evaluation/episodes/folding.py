@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from tasks.cli.hits import Mark
-from tasks.cli.observed import Row
+from tasks.evaluation.episodes.hits import Mark
+from tasks.evaluation.episodes.observed import Row
 
 SHOWN = 9
 """Items at the top of an observation that are always seen."""

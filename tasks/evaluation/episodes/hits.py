@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tasks.cli.observed import Row, Sources, Span, place
 from tasks.core.schema import Observation, Truth
+from tasks.evaluation.episodes.observed import Row, Sources, Span, place
 
 Mark = Literal["", "file", "function", "change"]
 
@@ -13,8 +13,8 @@ Mark = Literal["", "file", "function", "change"]
 class Hits:
     """Marks rows that show truth: a line the patch changes, a line of a function it changes, or a file it changes.
 
-    Functions are made out in the lines that were shown (:meth:`tasks.cli.observed.Sources.spans`): nothing but the
-    episode is at hand. Without a truth nothing is marked.
+    Functions are made out in the lines that were shown (:meth:`tasks.evaluation.episodes.observed.Sources.spans`): nothing
+    but the episode is at hand. Without a truth nothing is marked.
     """
 
     def __init__(self, truth: Truth | None, sources: Sources) -> None:
