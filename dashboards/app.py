@@ -1,0 +1,28 @@
+"""The app: ``python -m dashboards``. Each page is a script of ``pages/``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+HERE = Path(__file__).parent
+if str(HERE.parent) not in sys.path:
+    sys.path.insert(0, str(HERE.parent))  # `streamlit run` puts only this folder there
+
+PAGES = (
+    ("results", "Results", ":material/table_chart:"),
+    ("experiments", "Experiments", ":material/science:"),
+    ("training", "Training curves", ":material/show_chart:"),
+    ("funnel", "Funnel", ":material/filter_alt:"),
+    ("plane", "F1 and e", ":material/scatter_plot:"),
+    ("trajectories", "Trajectories", ":material/route:"),
+)
+
+st.set_page_config(page_title="fusesearch", layout="wide", initial_sidebar_state="auto")
+pages = [
+    st.Page(HERE / "pages" / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "results")
+    for name, title, icon in PAGES
+]
+st.navigation(pages).run()
