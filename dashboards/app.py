@@ -1,4 +1,4 @@
-"""The app: ``python -m dashboards``. Each page is a script of ``pages/``."""
+"""The app: ``python -m dashboards``. Each page is a script of ``screens/``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PAGES = (
 
 st.set_page_config(page_title="fusesearch", layout="wide", initial_sidebar_state="auto")
 pages = [
-    st.Page(HERE / "pages" / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "results")
+    st.Page(HERE / "screens" / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "results")
     for name, title, icon in PAGES
 ]
 st.navigation(pages).run()

@@ -94,11 +94,17 @@ def lines(rows: Sequence[Mapping[str, Any]], x: str, y: str, names: Sequence[str
     """One line per name, thin as logged and bold smoothed. Rows: ``name`` (a label), ``x, raw, smooth``."""
     colour, _, dash = scales(names, labels)
     encoded = alt.Chart(pd.DataFrame(rows)).encode(
-        x=alt.X("x:Q", title=x), color=alt.Color("name:N", scale=colour, title=None, legend=alt.Legend(symbolType="stroke"))
+        x=alt.X("x:Q", title=x),
+        color=alt.Color(
+            "name:N",
+            scale=colour,
+            title=None,
+            legend=alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2, columns=1),
+        ),
     )
     raw = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(y=alt.Y("raw:Q", title=y, scale=alt.Scale(zero=False)))
     smooth = encoded.mark_line(strokeWidth=2.2).encode(
-        y=alt.Y("smooth:Q", title=y), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None),
+        y=alt.Y("smooth:Q", title=y), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=None),
         tooltip=["name:N", "x:Q", alt.Tooltip("smooth:Q", format=".4f"), alt.Tooltip("raw:Q", format=".4f")],
     )  # fmt: skip
     return dressed((raw + smooth).properties(height=230, width="container"))

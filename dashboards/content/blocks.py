@@ -116,9 +116,15 @@ class Frame:
     link: str = ""
 
 
-Block = (
-    Heading | Text | Notice | Tile | Tiles | Printed | Records | Plot | Picture | Quote | Details | Columns | Frame
-)  # fmt: skip
+@dataclass(frozen=True)
+class Links:
+    """Other pages of an export, as (name, address)."""
+
+    caption: str
+    links: Sequence[tuple[str, str]]
+
+
+Block = Heading | Text | Notice | Tiles | Printed | Records | Plot | Picture | Quote | Details | Columns | Frame | Links
 
 
 def attempt(build: Callable[[], Sequence[Block]]) -> list[Block]:

@@ -22,19 +22,24 @@ INTRODUCTION = (
 )
 
 
-def results_page(root: Path, key: str = "f1_macro") -> list[Block]:
-    """The page, with the figure ``key`` of :data:`SHOWN` drawn."""
+def results_page(root: Path, keys: Sequence[str] = ("f1_macro",)) -> list[Block]:
+    """The page, with the figures ``keys`` of :data:`SHOWN` drawn."""
+    drawn = [block for key in keys for block in _drawn(root, BY_KEY[key])]
     return [
         Text(INTRODUCTION),
         *attempt(lambda: _tables(root)),
-        Heading(f"One figure: {BY_KEY[key].heading}"),
-        *attempt(lambda: [_estimates(root, BY_KEY[key])]),
-        *attempt(lambda: _differences(root, BY_KEY[key])),
+        *drawn,
         Heading("Parallelism"),
         *attempt(lambda: _calls_by_turn(root)),
         Heading("In full"),
         *attempt(lambda: _full(root)),
     ]
+
+
+def _drawn(root: Path, column: Column) -> list[Block]:
+    parts = [attempt(lambda: [_estimates(root, column)]), attempt(lambda: _differences(root, column))]
+    blocks = [block for part in parts for block in part]
+    return [Heading(column.heading), *(block for place, block in enumerate(blocks) if block not in blocks[:place])]
 
 
 def _tables(root: Path) -> list[Block]:

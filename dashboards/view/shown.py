@@ -13,6 +13,10 @@ from dashboards.view import static
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 
 
+FRAME_HEIGHT = 900
+"""Pixels. Streamlit measures a frame by a script inside of it, which the policy of our documents does not let run."""
+
+
 def plain(text: str) -> str:
     """Text as Markdown that shows it as it is."""
     return _MARKUP.sub(r"\\\1", " ".join(text.split()))
@@ -54,7 +58,7 @@ def _show(block: Block) -> None:
                 with column:
                     show(inner)
         case Frame(html, title):
-            st.iframe(html, height="content", alt=title, tab_index=0)
+            st.iframe(html, height=FRAME_HEIGHT, alt=title, tab_index=0)
         case _:
             st.html(static.part(block))
 

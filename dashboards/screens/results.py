@@ -17,4 +17,4 @@ key = st.sidebar.selectbox(
     bind="query-params",
     key="figure",
 )
-show(results_page(Path(), key))
+show(results_page(Path(), [key]))
