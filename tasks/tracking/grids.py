@@ -11,7 +11,7 @@ from tasks.core.progress import digest
 from tasks.core.storage import write_json
 from tasks.tracking.outbox import open_outbox
 from tasks.tracking.run import Run, create, following, remembered_key
-from tasks.tracking.store import tracking_uri
+from tasks.tracking.store import shown, tracking_uri
 
 
 @contextmanager
@@ -23,7 +23,7 @@ def grid_run(name: str, values: Mapping[str, Any], inputs: Iterable[Path], recor
     """
     outbox = open_outbox()
     try:
-        belongs = tracking_uri()
+        belongs = shown(tracking_uri())
         key, known = remembered_key(record, belongs)
         if not known:
             write_json(record, {"belongs": belongs, "run": key})

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from tasks.core.errors import DataError, TrackingUnavailable
 from tasks.core.layout import STATE
 from tasks.core.storage import Journal
-from tasks.tracking.store import answers, require, tracking_uri
+from tasks.tracking.store import answers, require, shown, tracking_uri
 from tasks.tracking.writes import Write, Writer
 
 OUTBOX = STATE / "outbox"
@@ -128,11 +128,11 @@ def deliver_left(uri: str) -> int:
     if not OUTBOX.is_dir() or not answers(uri):
         return delivered
     for path, writes in _left():
-        if not writes or writes[0].store != uri:
+        if not writes or writes[0].store != shown(uri):
             continue
         count = len(writes)
         if left := _deliver(Writer(uri), writes):
-            logger.warning("MLflow at %s takes %d of %d writes kept in %s", uri, count - left, count, path)
+            logger.warning("MLflow at %s takes %d of %d writes kept in %s", shown(uri), count - left, count, path)
             return delivered + count - left
         path.unlink()
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)

@@ -15,6 +15,7 @@ from tasks.evaluation.names import metric_name
 from tasks.tracking.datasets import describe_inputs
 from tasks.tracking.outbox import Outbox
 from tasks.tracking.revision import revision_tags
+from tasks.tracking.store import shown
 from tasks.tracking.writes import Write
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class Run:
 
     def write(self, kind: str, **data: Any) -> str:
         """Make one write of :mod:`tasks.tracking.writes`."""
-        uri = self.outbox.writer.uri
-        return self.outbox.send(Write(store=uri, run=self.key, run_id=self.run_id, kind=kind, data=data))
+        store = shown(self.outbox.writer.uri)
+        return self.outbox.send(Write(store=store, run=self.key, run_id=self.run_id, kind=kind, data=data))
 
     def log(self, metrics: Mapping[str, Any], step: int = 0) -> None:
         """Log the figures among ``metrics``; what is no number (or absent) is left out.

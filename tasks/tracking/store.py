@@ -33,6 +33,13 @@ def tracking_uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{Path('mlflow.db').resolve()}"
 
 
+def shown(uri: str) -> str:
+    """The address of a store without the password it may hold: for messages, and for files that name it."""
+    scheme, split, rest = uri.partition("://")
+    account, at, place = rest.rpartition("@")
+    return f"{scheme}{split}{account.partition(':')[0]}{at}{place}"
+
+
 def is_server(uri: str) -> bool:
     """Whether a store is reached over HTTP."""
     return uri.startswith(("http://", "https://"))
@@ -54,12 +61,12 @@ def require(uri: str) -> None:
     """Refuse a server that does not answer and never has. Raises :class:`TrackingUnavailable`."""
     if not is_server(uri):
         return
-    known = _known()
+    known, name = _known(), shown(uri)
     if answers(uri):
-        if uri not in known:
-            write_json(KNOWN, sorted({*known, uri}))
-    elif uri not in known:
-        raise TrackingUnavailable(f"the MLflow server at {uri} does not answer: start it, or unset MLFLOW_TRACKING_URI")
+        if name not in known:
+            write_json(KNOWN, sorted({*known, name}))
+    elif name not in known:
+        raise TrackingUnavailable(f"the MLflow server at {name} does not answer: start it, or unset MLFLOW_TRACKING_URI")
 
 
 def _known() -> list[str]:
@@ -96,9 +103,9 @@ def reachable(uri: str) -> Iterator[None]:
         yield
     except MlflowException as error:
         kind = DataError if error.get_http_status_code() < 500 else TrackingUnavailable
-        raise kind(f"MLflow at {uri} failed: {_first_line(error)}") from error
+        raise kind(f"MLflow at {shown(uri)} failed: {_first_line(error)}") from error
     except OSError as error:
-        raise TrackingUnavailable(f"MLflow at {uri} failed: {_first_line(error)}") from error
+        raise TrackingUnavailable(f"MLflow at {shown(uri)} failed: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

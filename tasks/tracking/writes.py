@@ -28,7 +28,10 @@ MOST_CHILDREN = 10_000
 
 
 class Write(BaseModel):
-    """One write to one run. ``run`` is the run's key, ``run_id`` its id where it was known; ``at`` milliseconds since 1970."""
+    """One write to one run of ``store`` (:func:`tasks.tracking.store.shown`).
+
+    ``run`` is the run's key, ``run_id`` its id where it was known; ``at`` milliseconds since 1970.
+    """
 
     id: str = Field(default_factory=lambda: uuid.uuid4().hex)
     store: str

@@ -13,15 +13,8 @@ from tasks.evaluation.metrics import aggregate
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
-    (tmp_path / ".gitignore").write_text(".fusesearch\nmlflow.db*\nmlruns\n")
-    (tmp_path / "rows.jsonl").write_text("{}\n")
-    (tmp_path / "dvc.lock").write_text("schema: '2.0'\n")
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True)
-    return tmp_path
+def project(tracked):
+    return tracked
 
 
 def runs(**tags):
