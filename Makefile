@@ -13,7 +13,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean bench-graph localizers-free localizers-model published
+.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -111,6 +111,15 @@ serve-model: env vllm-cpu ## serve a checkpoint through vLLM on the CPU until Ct
 
 try-vllm: env vllm-cpu ## localize and mcp against vLLM serving CHECKPOINT, as a user would; minutes
 	$(BIN)/python -m experiments.serving.trial $(CHECKPOINT)
+
+try-team: env .venv-team/.complete ## a team's servers on this machine (PostgreSQL, S3, Prefect, MLflow), tried; writes experiments/team/RESULTS.md (minutes)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev,team]'
+	$(BIN)/python -m experiments.team
+
+.venv-team/.complete: experiments/team/requirements.txt
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv-team
+	$(BIN)/uv pip install --quiet --python .venv-team/bin/python -r experiments/team/requirements.txt
+	touch $@
 
 clean: ## remove what reproductions made, but not the environment nor DVC's cache and remote
 	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop

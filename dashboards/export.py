@@ -34,7 +34,7 @@ PAGES = (
 
 
 def export(root: Path, out: Path, most: int = 20) -> Path:
-    """Write all pages to ``out``, with the episodes of the ``most`` instances that arms differ on most; returns the first page."""
+    """Write all pages to ``out``, and episodes of the ``most`` instances that arms differ on most; returns the first page."""
     place = Place("", PAGES, about=f"Made by `python -m dashboards export` at git revision {revision(root)}.")
     for (tab, file), blocks in zip(PAGES, _pages(root, out, most, place), strict=True):
         write_text(out / file, page(tab, blocks, replace(place, current=tab)))

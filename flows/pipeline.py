@@ -6,6 +6,8 @@ so that a ``dvc repro`` finds nothing to do.
 
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 from prefect import flow, task
 
@@ -21,7 +23,7 @@ from flows.stage import ONCE, run_stage
 from flows.synthesize import synthesize_flow
 from tasks.core.errors import DataError
 
-STAGES = {
+STAGES: dict[str, Callable[..., Any]] = {
     "mine": mine_flow,
     "filter": filter_flow,
     "split": split_flow,

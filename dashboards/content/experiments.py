@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.evaluation.columns import Column, column
 from tasks.experiments.pages import arms_table, differences_table, orderings_table, power_table
 from tasks.experiments.results import FIGURES, RESULTS, ArmResult, DifferenceResult, Results, read_results
 
@@ -28,12 +27,13 @@ from dashboards.content.blocks import (
 from dashboards.reading.artifacts import cached
 from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.core.layout import EXPERIMENTS
+from tasks.evaluation.columns import Column, column
 from tasks.evaluation.tables import Row, Table
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 
 INTRODUCTION = (
-    "Each experiment changes params of the main pipeline and trains its arms anew for several seeds; intervals are over instances "
-    "and seeds, tests are paired and corrected. The paper's figures are those of its own models and benchmark."
+    "Each experiment changes params of the main pipeline and trains its arms anew for several seeds; intervals are over "
+    "instances and seeds, tests are paired and corrected. The paper's figures are those of its own models and benchmark."
 )
 MOST_SIDE_BY_SIDE = 2
 

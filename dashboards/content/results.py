@@ -9,8 +9,10 @@ from dashboards import charts
 from dashboards.content.blocks import Block, Heading, Notice, Plot, Printed, Records, Text, attempt
 from dashboards.reading import artifacts
 from tasks.evaluation import tables
+from tasks.evaluation.columns import COLUMNS as BY_KEY
+from tasks.evaluation.columns import Column
 from tasks.evaluation.statistics import Interval
-from tasks.evaluation.tables import BY_KEY, COLUMNS, Column, Difference, Summary
+from tasks.evaluation.tables import COLUMNS, Difference, Summary
 
 SHOWN = tuple(column.key for column in COLUMNS)
 """Figures to choose from."""

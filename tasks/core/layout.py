@@ -25,6 +25,9 @@ SELECT_EXAMPLES = Path("data/selected/examples.json")
 SELECT_PLANE = Path("data/selected/plane.csv")
 
 ARTIFACTS = Path("artifacts")
+NODES = ARTIFACTS / "nodes"
+"""Runs of stages with other params than the main pipeline's, a folder each."""
+
 SCORES = ARTIFACTS / "evaluate/scores.jsonl"
 TRAJECTORIES = ARTIFACTS / "evaluate/trajectories"
 REPORT = ARTIFACTS / "report"
@@ -32,6 +35,9 @@ EXPERIMENTS = Path("experiments")
 
 TRAINED = ("sft", "grpo", "grpo_from_base")
 """Stages that make a checkpoint."""
+
+TRAINED_BY = {"rl": "grpo_from_base", "sft": "sft", "sft+rl": "grpo"}
+"""The stage that makes the model of an evaluated arm; that of ``base`` is given, and ``lexical`` has none."""
 
 
 def slug(repo: str) -> str:
