@@ -11,18 +11,11 @@ HERE = Path(__file__).parent
 if str(HERE.parent) not in sys.path:
     sys.path.insert(0, str(HERE.parent))  # `streamlit run` puts only this folder there
 
-PAGES = (
-    ("results", "Results", ":material/table_chart:"),
-    ("experiments", "Experiments", ":material/science:"),
-    ("training", "Training curves", ":material/show_chart:"),
-    ("funnel", "Funnel", ":material/filter_alt:"),
-    ("plane", "F1 and e", ":material/scatter_plot:"),
-    ("trajectories", "Trajectories", ":material/route:"),
-)
+from dashboards.tabs import TABS  # noqa: E402
 
 st.set_page_config(page_title="fusesearch", layout="wide", initial_sidebar_state="auto")
 pages = [
     st.Page(HERE / "screens" / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "results")
-    for name, title, icon in PAGES
+    for name, title, icon in TABS
 ]
 st.navigation(pages).run()

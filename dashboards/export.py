@@ -16,29 +16,20 @@ from dashboards.content.training import figures_of, training_page
 from dashboards.content.trajectories import f1_by_instance, ordered, trajectories_page
 from dashboards.reading import artifacts, curves, episodes
 from dashboards.reading.episodes import Source
+from dashboards.tabs import FILES
 from dashboards.view.static import Place, page
 from tasks.core.errors import FusesearchError
 from tasks.core.storage import write_text
 from tasks.evaluation.report import revision
 from tasks.evaluation.tables import COMPARED
 
-PAGES = (
-    ("Results", "index.html"),
-    ("Experiments", "experiments.html"),
-    ("Training curves", "training.html"),
-    ("Funnel", "funnel.html"),
-    ("F1 and e", "plane.html"),
-    ("Trajectories", "trajectories.html"),
-)
-"""Tabs and their files. Episodes lie in ``episodes/``."""
-
 
 def export(root: Path, out: Path, most: int = 20) -> Path:
     """Write all pages to ``out``, and episodes of the ``most`` instances that arms differ on most; returns the first page."""
-    place = Place("", PAGES, about=f"Made by `python -m dashboards export` at git revision {revision(root)}.")
-    for (tab, file), blocks in zip(PAGES, _pages(root, out, most, place), strict=True):
+    place = Place("", FILES, about=f"Made by `python -m dashboards export` at git revision {revision(root)}.")
+    for (tab, file), blocks in zip(FILES, _pages(root, out, most, place), strict=True):
         write_text(out / file, page(tab, blocks, replace(place, current=tab)))
-    return out / PAGES[0][1]
+    return out / FILES[0][1]
 
 
 def _pages(root: Path, out: Path, most: int, place: Place) -> list[Sequence[Block]]:
