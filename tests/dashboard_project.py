@@ -143,7 +143,7 @@ def _experiment(root: Path, name: str, skill: float) -> None:
         "question": f"What does {name} do?",
         "hypothesis": "It helps.",
         "paper": {"table": "table4.csv", "caption": "FuseSearch table 4"},
-        "arms": {arm: {"label": label, "paper_row": {"filtering": arm}} for arm, label in (("none", "without"), ("joint", "with"))},
+        "arms": {arm: {"label": said, "paper_row": {"filtering": arm}} for arm, said in (("none", "without"), ("joint", "with"))},
         "seeds": [0, 1],
         "metrics": ["f1_macro", "efficiency"],
         "primary": "f1_macro",

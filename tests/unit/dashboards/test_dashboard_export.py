@@ -1,5 +1,6 @@
 """The export: every page, every chart, and nothing that a browser would have to fetch or run."""
 
+import base64
 import re
 from pathlib import Path
 
@@ -8,9 +9,11 @@ import pytest
 from dashboards.__main__ import main
 from dashboards.export import export
 from dashboards.tabs import FILES
+from tasks.evaluation.plots import COLOURS
 from tests.html_seen import Seen
 
 MOST = 2
+GREYS = {"#dddddd", "#888888", "#555555", "#1b1d21", "#ffffff", "#000000"}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,19 @@ def test_nothing_is_fetched_or_run(out):
         assert not {"script", "iframe", "object", "embed", "link", "form"} & set(seen.tags)
         assert all(value.startswith("data:image/svg+xml") for name, value in seen.attributes if name == "src")
         assert not [name for name, _ in seen.attributes if name.startswith("on")]
+
+
+def charts_of(path):
+    sources = [value for name, value in Seen(path.read_text()).attributes if name == "src"]
+    return [base64.b64decode(source.partition(",")[2]).decode() for source in sources]
+
+
+def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(out):
+    drawn = [svg for path in out.rglob("*.html") for svg in charts_of(path) if "role-frame" in svg]
+    assert len(drawn) >= 15
+    for svg in drawn:
+        assert "role-legend" in svg
+        assert set(re.findall(r'stroke="(#[0-9a-fA-F]{6})"', svg)) <= {*COLOURS, *GREYS}
 
 
 def test_every_chart_has_words_for_those_who_do_not_see_it(out):
