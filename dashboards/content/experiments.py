@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tasks.experiments.pages import arms_table, differences_table, orderings_table, power_table
-from tasks.experiments.results import FIGURES, RESULTS, ArmResult, DifferenceResult, Results, read_results
-
 from dashboards import charts
 from dashboards.content.blocks import (
     Block,
@@ -29,6 +26,8 @@ from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.core.layout import EXPERIMENTS
 from tasks.evaluation.columns import Column, column
 from tasks.evaluation.tables import Row, Table
+from tasks.experiments.pages import arms_table, differences_table, orderings_table, power_table
+from tasks.experiments.results import FIGURES, RESULTS, ArmResult, DifferenceResult, Results, read_results
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 
 INTRODUCTION = (

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import streamlit as st
-from tasks.evaluation.columns import column
 
 from dashboards.content.blocks import attempt
 from dashboards.content.experiments import MOST_SIDE_BY_SIDE, experiments_page, finished, metrics_of, names
 from dashboards.view.shown import begin, show
+from tasks.evaluation.columns import column
 
 ROOT = Path()
 
