@@ -103,16 +103,29 @@ def candidates() -> int:
 
 @contextmanager
 def ray_nodes() -> Iterator[str]:
-    """A Ray cluster of two nodes with one processor each on this machine; its address."""
-    ray = [str(Path(sys.executable).parent / "ray")]
-    common = ["--num-cpus=1", "--disable-usage-stats"]
+    """A Ray cluster of two nodes with one processor each on this machine; its address. Other clusters here are left alone."""
     os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # else whoever reaches it runs code here
+    nodes: list[subprocess.Popen[str]] = []
     try:
-        subprocess.run([*ray, "start", "--head", f"--port={PORT}", "--include-dashboard=false", *common], check=True)
-        subprocess.run([*ray, "start", f"--address=127.0.0.1:{PORT}", *common], check=True)
+        for place in (["--head", f"--port={PORT}", "--include-dashboard=false"], [f"--address=127.0.0.1:{PORT}"]):
+            nodes.append(start_node(place))
         yield f"127.0.0.1:{PORT}"
     finally:
-        subprocess.run([*ray, "stop"], check=False)
+        for node in reversed(nodes):
+            node.terminate()
+            node.wait()
+
+
+def start_node(place: list[str]) -> subprocess.Popen[str]:
+    """``ray start`` as a process that is the node, once it says that it has started."""
+    command = [str(Path(sys.executable).parent / "ray"), "start", *place, "--block", "--num-cpus=1", "--disable-usage-stats"]
+    node = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = []
+    for line in node.stdout or ():
+        said.append(line)
+        if "Ray runtime started" in line:
+            return node
+    raise SystemExit(f"Ray did not start:\n{''.join(said)[-2000:]}")
 
 
 def untimed(path: Path) -> list[str]:
