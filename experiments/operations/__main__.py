@@ -31,6 +31,9 @@ from tasks.core.storage import read_json, write_text
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PORT = 6399
+START_TRIES = 5
+"""Ray gives a node 30 seconds to start its agents, which a busy machine does not keep."""
+
 CHANGES = {
     "synthesize": {"synthesize.per_instance": 2},
     "evaluate": {"evaluate.arms": ["base", "lexical"], "evaluate.max_instances": 48},
@@ -119,12 +122,14 @@ def ray_nodes() -> Iterator[str]:
 def start_node(place: list[str]) -> subprocess.Popen[str]:
     """``ray start`` as a process that is the node, once it says that it has started."""
     command = [str(Path(sys.executable).parent / "ray"), "start", *place, "--block", "--num-cpus=1", "--disable-usage-stats"]
-    node = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    said = []
-    for line in node.stdout or ():
-        said.append(line)
-        if "Ray runtime started" in line:
-            return node
+    for _ in range(START_TRIES):
+        node = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said = []
+        for line in node.stdout or ():
+            said.append(line)
+            if "Ray runtime started" in line:
+                return node
+        node.wait()
     raise SystemExit(f"Ray did not start:\n{''.join(said)[-2000:]}")
 
 
