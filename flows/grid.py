@@ -15,9 +15,10 @@ from flows.stage import RETRIED, run_stage
 from tasks.core import layout
 from tasks.core.errors import ConfigError
 from tasks.core.grid import Grid, load_grid
+from tasks.evaluation.names import summary
 from tasks.evaluation.results import Cell
 from tasks.stages.grid import GridRun, opened
-from tasks.tracking import Run, cell_run, grid_run, summary
+from tasks.tracking import Run, cell_run, grid_run
 
 
 @task(name="run cell", task_run_name="{cell.name}", **RETRIED)

@@ -44,6 +44,7 @@ def all_checks(root: Path) -> Iterator[Check]:
     yield from lock(root)
     yield prefect_server()
     yield mlflow_store()
+    yield mlflow_outbox()
     yield from params(root)
     yield disk(root)
     yield Check("cores", ok=cores() >= 2, detail=f"{cores()}", hint="a reproduction is planned for 2 or more")
@@ -108,13 +109,24 @@ def prefect_server() -> Check:
 
 def mlflow_store() -> Check:
     """Where MLflow keeps its runs, and whether anything is there."""
-    from tasks.tracking import tracking_uri
+    from tasks.tracking.store import is_server, shown, tracking_uri
 
     uri = tracking_uri()
-    if uri.startswith("http"):
-        return Check("mlflow store", _answers(f"{uri.rstrip('/')}/health"), uri, "start it, or unset MLFLOW_TRACKING_URI")
+    if is_server(uri):
+        hint = "start it, or unset MLFLOW_TRACKING_URI"
+        return Check("mlflow store", _answers(f"{uri.rstrip('/')}/health"), shown(uri), hint)
     there = Path(uri.removeprefix("sqlite:///").removeprefix("file://")).exists()
-    return Check("mlflow store", there, uri, "the first stage that runs makes it: make reproduce")
+    return Check("mlflow store", there, shown(uri), "the first stage that runs makes it: make reproduce")
+
+
+def mlflow_outbox() -> Check:
+    """Whether runs have something to say that their store has not taken yet."""
+    from tasks.tracking.outbox import OUTBOX, waiting
+
+    count = waiting() if OUTBOX.is_dir() else 0
+    return Check(
+        "mlflow outbox", not count, f"{count} writes wait" if count else "nothing waits", "python -m tasks.tracking delivers them"
+    )
 
 
 def params(root: Path) -> Iterator[Check]:

@@ -132,11 +132,11 @@ def _write_cell(result: CellResult, scores: Sequence[Score], out: Path, episodes
 
 def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -> dict[tuple[str, int], Path]:
     """A page per episode the protocol looks at, as ``fusesearch view`` makes it."""
-    from tasks.cli.pages.episode import page_of
-    from tasks.cli.pages.rendering import render
     from tasks.core.layout import slug
     from tasks.core.schema import Trajectory, Truth
     from tasks.core.storage import read_jsonl
+    from tasks.evaluation.episodes.page import page_of
+    from tasks.evaluation.episodes.rendering import render
 
     wanted = {(score.instance_id, score.run): score for score in scores}
     pages: dict[tuple[str, int], Path] = {}

@@ -86,7 +86,7 @@ def cli_page() -> str:
 
 def metrics_page() -> str:
     """Every figure under its fixed name: of one episode, and of an arm in MLflow and metrics.json."""
-    from tasks.tracking import METRICS
+    from tasks.evaluation.names import METRICS
 
     return (
         f"{NOTE}{METRICS_INTRO}\n"

@@ -140,7 +140,8 @@ def _cell(parent: Any, current: Any, cell: Any) -> Iterator[Any]:
     if parent is None:
         yield lambda figures: None
         return
-    from tasks.tracking import cell_run, summary
+    from tasks.evaluation.names import summary
+    from tasks.tracking import cell_run
 
     with cell_run(parent, cell.name, current.params_of(cell)) as run:
         yield lambda figures: run.log({**summary(figures), **figures["protocols"]})

@@ -15,20 +15,29 @@ PAIRS = Path("data/raw/pairs.parquet")
 MINE_TABLE = Path("data/raw/table.json")
 INSTANCES = Path("data/filtered/instances.parquet")
 FILTER_DROPS = Path("data/filtered/drops.json")
+FILTER_EXAMPLES = Path("data/filtered/examples.json")
 SPLITS = Path("data/splits")
 DATA_CARD = Path("artifacts/split/card")
 CANDIDATES = Path("data/synthesized/trajectories.jsonl")
 SELECTED = Path("data/selected/trajectories.jsonl")
 SELECT_DROPS = Path("data/selected/drops.json")
+SELECT_EXAMPLES = Path("data/selected/examples.json")
 SELECT_PLANE = Path("data/selected/plane.csv")
 
 ARTIFACTS = Path("artifacts")
+NODES = ARTIFACTS / "nodes"
+"""Runs of stages with other params than the main pipeline's, a folder each."""
+
 SCORES = ARTIFACTS / "evaluate/scores.jsonl"
 TRAJECTORIES = ARTIFACTS / "evaluate/trajectories"
 REPORT = ARTIFACTS / "report"
+EXPERIMENTS = Path("experiments")
 
 TRAINED = ("sft", "grpo", "grpo_from_base")
 """Stages that make a checkpoint."""
+
+TRAINED_BY = {"rl": "grpo_from_base", "sft": "sft", "sft+rl": "grpo"}
+"""The stage that makes the model of an evaluated arm; that of ``base`` is given, and ``lexical`` has none."""
 
 
 def slug(repo: str) -> str:

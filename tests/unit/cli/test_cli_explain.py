@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tasks.cli.explain import Target, explain
-from tasks.cli.observed import Sources, defines, rows
 from tasks.core.schema import Observation, ToolCall, Trajectory, Turn
+from tasks.evaluation.episodes.explain import Target, explain
+from tasks.evaluation.episodes.observed import Sources, defines, rows
 
 
 def episode(*turns: list[tuple[str, list[str]]]) -> Trajectory:

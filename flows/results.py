@@ -1,0 +1,47 @@
+"""What an experiment came to: ``python -m flows.results NAME``, over the runs that are finished."""
+
+import sys
+
+from prefect import flow, task
+from prefect.artifacts import create_markdown_artifact
+
+from flows.stage import ONCE, run_stage
+from tasks.core.config import load_params
+from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.layout import EXPERIMENTS
+from tasks.core.storage import read_text
+from tasks.experiments.outcome import outcomes
+from tasks.experiments.recording import record
+from tasks.experiments.results import write_results
+from tasks.experiments.spec import load_experiment
+
+
+@task(name="write results", **ONCE)
+def write(name: str) -> str:
+    """Table, tests, verdicts and figures beside the experiment's file; its arms in MLflow. Returns the sentence of result."""
+    experiment = load_experiment(name)
+    runs = outcomes(experiment)
+    if not runs:
+        raise ArtifactError(f"no arm of {name} is finished: run `fusesearch experiment run {name}`")
+    results = write_results(experiment, runs)
+    record(experiment, runs, profile=load_params().profile, verdict=results.summary, folder=experiment.folder)
+    return results.summary
+
+
+@flow(name="results", flow_run_name="results of {name}")
+def results_flow(name: str) -> str:
+    """Scores of an experiment's arms to tables beside its file, and to MLflow. Returns the sentence of result."""
+    summary = write(name)
+    page = read_text(EXPERIMENTS / name / "RESULTS.md")
+    create_markdown_artifact(page, key=f"results-{name.replace('_', '-')}", description=f"Experiment {name}")
+    return summary
+
+
+def _name(arguments: list[str]) -> str:
+    if len(arguments) != 1:
+        raise ConfigError("usage: python -m flows.results NAME")
+    return arguments[0]
+
+
+if __name__ == "__main__":
+    run_stage(lambda: results_flow(_name(sys.argv[1:])))

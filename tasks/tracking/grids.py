@@ -1,0 +1,47 @@
+"""Runs of a grid of evaluations, and of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tasks.core.progress import digest
+from tasks.core.storage import write_json
+from tasks.tracking.outbox import open_outbox
+from tasks.tracking.run import Run, create, following, remembered_key
+from tasks.tracking.store import shown, tracking_uri
+
+
+@contextmanager
+def grid_run(name: str, values: Mapping[str, Any], inputs: Iterable[Path], record: Path) -> Iterator[Run]:
+    """The parent run of a grid of evaluations; its cells are children (:func:`cell_run`).
+
+    ``record`` is a JSON file that remembers it: a grid that was killed goes on in the run it began, and the cells that its
+    process left open are closed. Raises :class:`TrackingUnavailable` when the store does not answer and never has.
+    """
+    outbox = open_outbox()
+    try:
+        belongs = shown(tracking_uri())
+        key, known = remembered_key(record, belongs)
+        if not known:
+            write_json(record, {"belongs": belongs, "run": key})
+        run = create(outbox, name, {"kind": "grid"}, key=key)
+        run.write("close_children")
+        with following(run):
+            run.log_params(values)
+            run.log_inputs(inputs)
+            yield run
+    finally:
+        outbox.settle()
+
+
+@contextmanager
+def cell_run(parent: Run, cell: str, values: Mapping[str, Any]) -> Iterator[Run]:
+    """The run of one cell of a grid: its params (who, with what, on what) and its figures stand side by side with the others'."""
+    key = digest(parent.key, cell)[:32]
+    run = create(parent.outbox, cell, {"kind": "cell", "arm": cell}, parent=parent, key=key)
+    with following(run):
+        run.log_params(values)
+        yield run

@@ -1,0 +1,30 @@
+"""What several integration tests need."""
+
+import shutil
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory):
+    """An SQLite store of MLflow without a run; making one takes seconds, copying it none."""
+    from tasks.tracking.store import make_client
+
+    path = tmp_path_factory.mktemp("store") / "mlflow.db"
+    make_client(f"sqlite:///{path}").search_experiments()
+    return path
+
+
+@pytest.fixture
+def tracked(tmp_path, monkeypatch, empty_store):
+    """A project under git, current, whose runs go to a store of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    shutil.copyfile(empty_store, tmp_path / "mlflow.db")
+    (tmp_path / ".gitignore").write_text(".fusesearch\nmlflow.db*\nmlruns\n")
+    (tmp_path / "rows.jsonl").write_text("{}\n")
+    (tmp_path / "dvc.lock").write_text("schema: '2.0'\n")
+    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True)
+    return tmp_path
