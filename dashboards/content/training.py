@@ -44,7 +44,7 @@ def figures_of(curves: Sequence[Curve]) -> list[str]:
 def training_page(curves: Sequence[Curve], figures: Sequence[str]) -> list[Block]:
     """One panel per figure, two side by side; SFT and GRPO count steps of their own and have panels of their own."""
     if not curves:
-        return [Notice("No training curve is there: run `dvc repro sft grpo grpo_from_base`, or choose runs of MLflow.")]
+        return [Notice("Every artifacts/*/curve.csv is missing: run `dvc repro grpo grpo_from_base`, or choose runs of MLflow")]
     blocks: list[Block] = [
         Text(
             "Thin lines are what was logged, bold lines a centred mean over a tenth of the run. A step is one update of weights."
