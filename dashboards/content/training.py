@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 from dashboards import charts
 from dashboards.content.blocks import Block, Columns, Heading, Notice, Plot, Records, Text
@@ -84,7 +85,7 @@ def _points(curve: Curve, key: str) -> list[tuple[float, float]]:
     return [(row["step"], row[key]) for row in curve.rows if key in row]
 
 
-def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, object]]:
+def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {"run": curve.label, "steps": max((row["step"] for row in curve.rows), default=0)}
         | {PANELS.get(key, key): round(_end(curve, key), 4) for key in figures if _points(curve, key)}

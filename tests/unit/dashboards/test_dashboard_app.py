@@ -12,7 +12,7 @@ from tasks.core.storage import write_text
 from tests.dashboard_project import instance_id
 
 APP = Path(__file__).parents[3] / "dashboards/app.py"
-NAMES = [name for name, _, _ in TABS]
+NAMES = [name for name, _ in TABS]
 
 
 @pytest.fixture
