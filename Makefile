@@ -14,7 +14,7 @@ CHROMIUM ?=
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published dashboard dashboard-export test-browser
+.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop try-operations vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published dashboard dashboard-export test-browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,10 @@ published: env ## released predictions under their rules and ours (COSIL= TOOLTR
 
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining
+
+try-operations: env ## a Ray cluster of two nodes, a killed Prefect server: the same artifacts? writes experiments/operations/RESULTS.md
+	$(BIN)/dvc repro split
+	$(BIN)/python -m experiments.operations
 
 dashboard: env ## the dashboard at http://127.0.0.1:8501 until Ctrl-C (DASHBOARD=8501)
 	$(BIN)/python -m dashboards --port $(DASHBOARD)
