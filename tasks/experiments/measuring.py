@@ -131,7 +131,7 @@ def _difference(metric: str, second: str, first: str, scores: Scores, paper: Pap
         estimate=round(own.estimate, DIGITS),
         low=_rounded(own.low),
         high=_rounded(own.high),
-        p=own.p,
+        p=None if own.p is None else float(f"{own.p:.4g}"),
         seeds=own.seeds,
         instances=own.instances,
         clear=own.excludes_zero,
@@ -169,9 +169,8 @@ def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResu
 
 
 def _digest(runs: Sequence[ArmRun]) -> str:
-    """Of all scores, whatever their order."""
-    ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
-    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in ordered])
+    """Of all scores, whatever the order of the episodes."""
+    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in runs])
 
 
 def _rounded(value: float | None) -> float | None:

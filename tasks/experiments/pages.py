@@ -66,9 +66,9 @@ _ORDERINGS = (
     "after Holm's correction over the pairs of a metric, the other two within it."
 )
 _POWER = (
-    "Standard deviations of an episode's difference: between seeds, instances, and the rest. A difference of the "
-    "size in a column of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for a difference of 0.05; "
-    "in brackets, those if seeds differ as much as the pilot cannot rule out. A dash: only more instances would help."
+    "Standard deviations of an episode's difference: between seeds, instances, the rest. A difference of the size in a column "
+    "of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for a difference of 0.05; in brackets, "
+    "those if seeds differ as much as the pilot cannot rule out. A dash: only more instances would help."
 )
 _SHOWN_SEEDS = (2, 3, 5, 10)
 _POWER_HEADER = [

@@ -180,8 +180,9 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     from tasks.experiments.records import difference_rows, table_rows
 
     out = folder or root / experiment.folder
-    curves = spread_curves(experiment, runs)
-    results = measured(experiment, runs, root)
+    ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
+    curves = spread_curves(experiment, ordered)
+    results = measured(experiment, ordered, root)
     drawn = draw(experiment, results, curves)
     shutil.rmtree(out / FIGURES, ignore_errors=True)
     for figure in drawn:
