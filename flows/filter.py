@@ -4,8 +4,9 @@ from typing import Any
 
 from prefect import flow, task
 
-from flows.stage import ONCE, Stage, run_stage, show_drops, stage
-from tasks.core import layout
+from flows.failures import watched
+from flows.stage import ONCE, Stage, run_node, show_drops, stage
+from tasks.core.node import Node
 from tasks.core.storage import read_json
 from tasks.stages.filtering import filter_pairs
 
@@ -13,18 +14,18 @@ from tasks.stages.filtering import filter_pairs
 @task(name="apply rules", **ONCE)
 def apply_rules(current: Stage) -> dict[str, Any]:
     """Drop what the rules say; compute the truth of the rest."""
-    return filter_pairs(current.params, current.scratch, current.progress)
+    return filter_pairs(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="filter")
-def filter_flow() -> dict[str, Any]:
+@flow(name="filter", **watched("filter"))
+def filter_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/raw`` to ``data/filtered``."""
-    with stage("filter") as current:
+    with stage("filter", node) as current:
         current.metrics = apply_rules(current)
-        show_drops("filter-drops", read_json(layout.FILTER_DROPS), "Pairs dropped, by rule")
-        current.run.log_file(layout.FILTER_DROPS)
+        show_drops("filter-drops", read_json(current.places.filter_drops), "Pairs dropped, by rule")
+        current.run.log_file(current.places.filter_drops)
     return current.metrics
 
 
 if __name__ == "__main__":
-    run_stage(filter_flow)
+    run_node("filter", filter_flow)

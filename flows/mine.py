@@ -5,8 +5,9 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
-from flows.stage import RETRIED, Stage, run_stage, show_drops, stage
-from tasks.core import layout
+from flows.failures import watched
+from flows.stage import RETRIED, Stage, run_node, show_drops, stage
+from tasks.core.node import Node
 from tasks.core.storage import read_json
 from tasks.stages.mining import mine
 
@@ -14,18 +15,18 @@ from tasks.stages.mining import mine
 @task(name="mine pairs", **RETRIED)
 def mine_pairs(current: Stage) -> dict[str, Any]:
     """Plant faults, or read what a source has that was not read before."""
-    return mine(current.params, current.scratch, current.progress)
+    return mine(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="mine")
-def mine_flow() -> dict[str, Any]:
+@flow(name="mine", **watched("mine"))
+def mine_flow(node: Node | None = None) -> dict[str, Any]:
     """Sources to ``data/raw`` and ``data/repos``."""
-    with stage("mine") as current:
+    with stage("mine", node) as current:
         current.metrics = mine_pairs(current)
-        table = read_json(layout.MINE_TABLE)
+        table = read_json(current.places.mine_table)
         show_drops("mine-drops", table["dropped"], "What was looked at and is no pair, by reason")
         _show(table)
-        current.run.log_file(layout.MINE_TABLE)
+        current.run.log_file(current.places.mine_table)
     return current.metrics
 
 
@@ -39,4 +40,4 @@ def _show(table: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    run_stage(mine_flow)
+    run_node("mine", mine_flow)

@@ -7,8 +7,10 @@ from typing import Any
 
 from prefect import flow, task
 
-from flows.stage import ONCE, Stage, run_stage, show_drops, stage
-from tasks.core import layout
+from flows.failures import watched
+from flows.shown import show_funnel
+from flows.stage import ONCE, Stage, run_node, show_drops, stage
+from tasks.core.node import Node
 from tasks.core.storage import read_json
 from tasks.stages.selection import select_candidates
 
@@ -16,19 +18,20 @@ from tasks.stages.selection import select_candidates
 @task(name="judge candidates", **ONCE)
 def judge_candidates(current: Stage) -> dict[str, Any]:
     """F1 >= rho_F and e >= rho_e."""
-    return select_candidates(current.params, current.scratch, current.progress)
+    return select_candidates(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="select")
-def select_flow() -> dict[str, Any]:
+@flow(name="select", **watched("select"))
+def select_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/synthesized`` to ``data/selected``."""
-    with stage("select") as current:
+    with stage("select", node) as current:
         current.metrics = judge_candidates(current)
-        show_drops("select-drops", read_json(layout.SELECT_DROPS), "Candidates dropped, by reason")
-        current.run.log_file(layout.SELECT_DROPS)
-        current.run.log_file(layout.SELECT_PLANE)
+        show_drops("select-drops", read_json(current.places.select_drops), "Candidates dropped, by reason")
+        show_funnel(current.places)
+        current.run.log_file(current.places.select_drops)
+        current.run.log_file(current.places.select_plane)
     return current.metrics
 
 
 if __name__ == "__main__":
-    run_stage(select_flow)
+    run_node("select", select_flow)

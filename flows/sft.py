@@ -4,24 +4,26 @@ from typing import Any
 
 from prefect import flow, task
 
-from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_stage, stage
+from flows.failures import watched
+from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_node, stage
+from tasks.core.node import Node
 from tasks.stages.training import sft
 
 
 @task(name="fine-tune", **RETRIED)
 def fine_tune(current: Stage) -> dict[str, Any]:
     """TRL's SFTTrainer on the selected trajectories."""
-    return sft(current.params, current.scratch, current.progress, log_curve(current))
+    return sft(current.params, current.places, current.scratch, current.progress, log_curve(current))
 
 
-@flow(name="sft")
-def sft_flow() -> dict[str, Any]:
+@flow(name="sft", **watched("sft"))
+def sft_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/selected`` and the base checkpoint to ``artifacts/sft``."""
-    with stage("sft") as current:
+    with stage("sft", node) as current:
         current.metrics = fine_tune(current)
         publish_checkpoint(current)
     return current.metrics
 
 
 if __name__ == "__main__":
-    run_stage(sft_flow)
+    run_node("sft", sft_flow)

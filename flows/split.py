@@ -5,8 +5,9 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 
-from flows.stage import ONCE, Stage, run_stage, stage
-from tasks.core import layout
+from flows.failures import watched
+from flows.stage import ONCE, Stage, run_node, stage
+from tasks.core.node import Node
 from tasks.core.storage import read_text
 from tasks.stages.splitting import split_instances
 
@@ -14,18 +15,20 @@ from tasks.stages.splitting import split_instances
 @task(name="split by repository", **ONCE)
 def split_by_repository(current: Stage) -> dict[str, Any]:
     """Assign every repository to one split."""
-    return split_instances(current.params, current.scratch, current.progress)
+    return split_instances(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="split")
-def split_flow() -> dict[str, Any]:
+@flow(name="split", **watched("split"))
+def split_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/filtered`` to ``data/splits`` and the data card."""
-    with stage("split") as current:
+    with stage("split", node) as current:
         current.metrics = split_by_repository(current)
-        create_markdown_artifact(read_text(layout.DATA_CARD / "card.md"), key="data-card", description="What the data set holds")
-        current.run.log_file(layout.DATA_CARD)
+        create_markdown_artifact(
+            read_text(current.places.card / "card.md"), key="data-card", description="What the data set holds"
+        )
+        current.run.log_file(current.places.card)
     return current.metrics
 
 
 if __name__ == "__main__":
-    run_stage(split_flow)
+    run_node("split", split_flow)

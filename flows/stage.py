@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,15 +23,22 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.logging.configuration import setup_logging
 from prefect.states import Crashed
+from prefect.tasks import exponential_backoff
 
+from flows.owner import end_with_owner
 from flows.progress import StageProgress
+from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
+from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
 from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
-from tasks.core.layout import checkpoint_path, metrics_path
-from tasks.core.pipeline import StageSpec, flatten, stage_spec
+from tasks.core.node import Node, parse_node
+from tasks.core.pipeline import StageSpec, flatten
+from tasks.core.places import Places
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
+from tasks.core.timing import note_seconds
+from tasks.experiments.plan import check_id
 from tasks.tracking import Run, stage_run
 from tasks.tracking.registry import model_name
 
@@ -40,7 +47,7 @@ from tasks.tracking.registry import model_name
 class Stage:
     """One run of one stage. ``scratch`` is where its unfinished work lies; ``metrics`` is what it reports at the end."""
 
-    name: str
+    node: Node
     params: Params
     spec: StageSpec
     scratch: Path
@@ -48,25 +55,44 @@ class Stage:
     progress: StageProgress
     metrics: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def name(self) -> str:
+        """The name of the stage."""
+        return self.node.stage
+
+    @property
+    def places(self) -> Places:
+        """Where it reads and writes."""
+        return self.node.places
+
 
 @contextmanager
-def stage(name: str) -> Iterator[Stage]:
-    """Inside a flow: everything the stage ``name`` needs; on success its metrics are written and its scratch removed."""
-    params = load_params()
-    spec = stage_spec(name)
+def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
+    """Inside a flow: everything a stage needs; on success its metrics are written and its scratch removed.
+
+    With a ``node`` its params and places are the node's; without one, those of the main pipeline.
+    """
+    node = node or Node(stage=stage_name)
+    name = node.name
+    params = node.params(load_params())
+    spec = node.spec(params)
     values = spec.values(params)
     scratch = progress_dir(name, values, *spec.deps)
     started = time.perf_counter()
     with (
         _alone(name, scratch),
-        stage_run(name, params, values, spec.inputs, left=_left(scratch)) as run,
+        occupied(quotas_of(node.stage, params)),
+        stage_run(node.stage, params, values, spec.inputs, node=node.id, left=_left(scratch)) as run,
         StageProgress(name) as progress,
     ):
-        current = Stage(name, params, spec, scratch, run, progress)
+        current = Stage(node, params, spec, scratch, run, progress)
         _note_runs(current)
         yield current
-        run.log({**flatten(current.metrics), "stage_seconds": time.perf_counter() - started})
-        write_json(metrics_path(name), current.metrics)
+        seconds = time.perf_counter() - started
+        run.log({**flatten(current.metrics), "stage_seconds": seconds})
+        note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
+        write_json(node.places.metrics(node.stage), current.metrics)
+        show_metrics(node.stage, name, current.metrics, run)
     finished(name)
 
 
@@ -123,6 +149,7 @@ def _mark_crashed(flow_run: str) -> None:
 def run_stage(flow: Callable[[], object]) -> NoReturn:
     """Run a flow as a command: against the local Prefect server, one clear line and exit code 1 when it fails."""
     _one_line_errors()
+    end_with_owner()
     try:
         load_params()  # a misspelt param is told at once, before any server is started
         with prefect_server():
@@ -137,6 +164,18 @@ def run_stage(flow: Callable[[], object]) -> NoReturn:
     sys.exit(0)
 
 
+def run_node(stage_name: str, flow: Callable[[Node], object], arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the flow of a stage as a command, with the node that the command line names (:data:`tasks.core.node.USAGE`)."""
+    words = sys.argv[1:] if arguments is None else arguments
+
+    def run() -> None:
+        node = parse_node(stage_name, words)
+        check_id(node, load_params())
+        flow(node)
+
+    run_stage(run)
+
+
 def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
     """Retry condition: only what the world did wrong is worth another try; bad params or data are not."""
     error = state.result(raise_on_failure=False)
@@ -144,8 +183,9 @@ def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
 
 
 RETRIED: dict[str, Any] = {
-    "retries": 2,
-    "retry_delay_seconds": [5, 30],
+    "retries": 4,
+    "retry_delay_seconds": exponential_backoff(backoff_factor=5),
+    "retry_jitter_factor": 0.3,
     "retry_condition_fn": world_failed,
     "cache_policy": NO_CACHE,
 }
@@ -167,13 +207,15 @@ def log_curve(current: Stage) -> Callable[[dict[str, Any]], None]:
 
 
 def publish_checkpoint(current: Stage) -> None:
-    """Make the stage's checkpoint a version of ``fusesearch-<profile>`` in MLflow, and link it in Prefect."""
-    checkpoint = checkpoint_path(current.name)
-    model = model_name(current.params.profile)
-    tags = {"stage": current.name, "seed": str(current.params.seed)}
-    version = current.run.register(model, checkpoint, tags, alias=current.name) or "to come"
+    """Link the stage's checkpoint in Prefect; the main pipeline's becomes a version of ``fusesearch-<profile>`` in MLflow."""
+    checkpoint = current.places.checkpoint(current.name)
+    name = current.node.name
+    if not current.node.id:
+        model, tags = model_name(current.params.profile), {"stage": name, "seed": str(current.params.seed)}
+        version = current.run.register(model, checkpoint, tags, alias=name)
+        name = f"{model} version {version or 'to come'}"
     key = f"{current.name.replace('_', '-')}-checkpoint"
-    create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=f"{model} version {version}")
+    create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=name)
 
 
 def _one_line_errors() -> None:

@@ -19,6 +19,7 @@ import psutil
 from experiments.data_scale.generate import generate, write_params
 from tasks.core import layout
 from tasks.core.config import load_params
+from tasks.core.places import MAIN
 from tasks.core.progress import silent
 from tasks.core.storage import read_json
 from tasks.stages.filtering import filter_pairs
@@ -65,7 +66,7 @@ def run_stage(stage: str) -> None:
     scratch.mkdir(exist_ok=True)
     started = time.perf_counter()
     with Peak() as peak:
-        figures = STAGES[stage](params, scratch, silent)
+        figures = STAGES[stage](params, MAIN, scratch, silent)
     used = time.process_time(), time.perf_counter() - started
     print(json.dumps({"peak_mb": peak.bytes / 1e6, "cpu_seconds": used[0], "seconds": used[1], "figures": figures}))
 

@@ -277,6 +277,9 @@ class Grpo(Section):
 class Evaluate(Section):
     """Scores of every arm on held-out instances."""
 
+    arms: list[Literal["base", "rl", "sft", "sft+rl", "lexical"]] = Field(
+        ["base", "rl", "sft", "sft+rl", "lexical"], min_length=1, description="what is scored, in the order of the tables"
+    )
     max_instances: int | None = Field(None, ge=1)
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
     temperature: float = Field(0.7, ge=0)

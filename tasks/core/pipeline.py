@@ -7,6 +7,7 @@ and to MLflow.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,7 @@ class StageSpec:
 
 def stage_spec(name: str, path: Path = Path("dvc.yaml")) -> StageSpec:
     """Read one stage. Raises :class:`ConfigError` when the file or the stage is not there."""
-    stages = _stages(path)
-    if name not in stages:
-        raise ConfigError(f"{path} has no stage {name!r}: it has {', '.join(stages)}")
-    stage = stages[name]
+    stage = stage_entry(name, path)
     deps = tuple(Path(_key(dep)) for dep in stage.get("deps", []))
     return StageSpec(name, deps, tuple(_key(param) for param in stage.get("params", [])))
 
@@ -52,6 +50,25 @@ def stage_spec(name: str, path: Path = Path("dvc.yaml")) -> StageSpec:
 def stage_names(path: Path = Path("dvc.yaml")) -> list[str]:
     """All stages in the order of the file."""
     return list(_stages(path))
+
+
+def stage_entry(name: str, path: Path = Path("dvc.yaml")) -> dict[str, Any]:
+    """A stage as it stands in the file. Raises :class:`ConfigError` when the file or the stage is not there."""
+    stages = _stages(path)
+    if name not in stages:
+        raise ConfigError(f"{path} has no stage {name!r}: it has {', '.join(stages)}")
+    return dict(stages[name])
+
+
+def stage_outs(path: Path = Path("dvc.yaml")) -> dict[Path, str]:
+    """What the stages make (outs, not metrics), and which of them makes it."""
+    return {Path(_key(out)): name for name, stage in _stages(path).items() for out in stage.get("outs", [])}
+
+
+def producer_of(artifact: Path, path: Path = Path("dvc.yaml")) -> str | None:
+    """The stage that makes an artifact, itself or the folder it is in; None for what no stage makes."""
+    made = stage_outs(path).items()
+    return next((name for out, name in made if artifact == out or out in artifact.parents), None)
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -65,11 +82,17 @@ def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def _stages(path: Path) -> dict[str, Any]:
     try:
-        return dict(yaml.safe_load(path.read_text(encoding="utf-8"))["stages"])
+        return dict(_parsed(path.read_text(encoding="utf-8"))["stages"])
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing: run from the project's root") from None
     except (yaml.YAMLError, TypeError, KeyError) as error:
         raise ConfigError(f"{path} is no pipeline: {' '.join(str(error).split())}") from None
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> Any:
+    """The file is asked for often while experiments are planned; its values are not changed by anybody."""
+    return yaml.safe_load(text)
 
 
 def _key(entry: str | dict[str, Any]) -> str:

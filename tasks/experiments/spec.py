@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tasks.core.config import Params, Section, overlay, parse_params, parse_section
+from tasks.core.config import Params, Section, parse_section
 from tasks.core.errors import ConfigError
 from tasks.core.grid import read_yaml
 from tasks.core.layout import EXPERIMENTS
+from tasks.core.overrides import override
 
 FILE = "experiment.yaml"
 
@@ -108,26 +109,3 @@ def load_experiment(name: str, root: Path = EXPERIMENTS) -> Experiment:
 def experiment_names(root: Path = EXPERIMENTS) -> list[str]:
     """Folders below ``root`` that hold an experiment, by name."""
     return sorted(path.parent.name for path in root.glob(f"*/{FILE}"))
-
-
-def override(params: Params, changes: dict[str, Any], source: str) -> Params:
-    """``params`` with other values for dotted keys. Raises :class:`ConfigError` for an unknown key or a value out of range."""
-    data = params.model_dump(mode="json")
-    for key, value in changes.items():
-        _check_known(data, key, source)
-        data = overlay(data, _nested(key, value))
-    return parse_params(data, source)
-
-
-def _check_known(data: dict[str, Any], key: str, source: str) -> None:
-    place: Any = data
-    for part in key.split("."):
-        if not isinstance(place, dict) or part not in place:
-            raise ConfigError(f"{source}: there is no param {key!r}")
-        place = place[part]
-
-
-def _nested(key: str, value: Any) -> dict[str, Any]:
-    for part in reversed(key.split(".")):
-        value = {part: value}
-    return dict(value)

@@ -12,6 +12,7 @@ from typing import Any
 from tasks.core import layout
 from tasks.core.config import Params
 from tasks.core.errors import DataError, InfrastructureError
+from tasks.core.places import Places
 from tasks.core.progress import Progress
 from tasks.core.schema import Instance, Score
 from tasks.core.storage import read_instances, write_jsonl
@@ -22,14 +23,13 @@ OnArm = Callable[[str, dict[str, Any]], None]
 LEXICAL = "lexical"
 
 
-def checkpoints(params: Params) -> dict[str, Path]:
-    """Arms that are a model, in the order of the paper's table 2, and where each lies."""
-    trained = {"rl": "grpo_from_base", "sft": "sft", "sft+rl": "grpo"}
-    return {"base": Path(params.model.base), **{arm: layout.checkpoint_path(stage) for arm, stage in trained.items()}}
+def checkpoint_of(arm: str, params: Params, places: Places) -> Path:
+    """Where the model of an arm lies."""
+    return places.checkpoint(layout.TRAINED_BY[arm]) if arm in layout.TRAINED_BY else Path(params.model.base)
 
 
-def evaluate_arms(params: Params, scratch: Path, progress: Progress, on_arm: OnArm) -> dict[str, Any]:
-    """Write ``artifacts/evaluate``: scores of all arms, trajectories of each; goes on from the journals in ``scratch``.
+def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progress, on_arm: OnArm) -> dict[str, Any]:
+    """Write ``artifacts/evaluate``: scores of the arms, trajectories of each; goes on from the journals in ``scratch``.
 
     Raises:
         DataError: nothing is held out.
@@ -39,26 +39,26 @@ def evaluate_arms(params: Params, scratch: Path, progress: Progress, on_arm: OnA
     from tasks.evaluation.names import summary
     from tasks.evaluation.tables import slug
 
-    instances = held_out(params)
-    arms = [*checkpoints(params), LEXICAL]
+    instances = held_out(params, places)
+    arms = params.evaluate.arms
     scores: list[Score] = []
     figures: dict[str, Any] = {}
     for place, arm in enumerate(arms):
-        found = _evaluate_arm(arm, params, instances, scratch, _share(progress, place, len(arms)))
+        found = evaluate_arm(arm, params, places, instances, scratch, _share(progress, place, len(arms)))
         aggregated = summary(aggregate(found.scores))
         if not aggregated["scores"]:
             raise InfrastructureError(f"evaluate: every episode of {arm} errored: {found.scores[0].error}")
-        write_jsonl(layout.TRAJECTORIES / f"{arm}.jsonl", found.trajectories)
+        write_jsonl(places.trajectories / f"{arm}.jsonl", found.trajectories)
         scores += found.scores
         figures[slug(arm)] = aggregated
         on_arm(arm, aggregated)
-    write_jsonl(layout.SCORES, scores)
+    write_jsonl(places.scores, scores)
     return {"held_out_instances": len(instances), "held_out_repositories": len({row.repo for row in instances}), **figures}
 
 
-def held_out(params: Params) -> list[Instance]:
+def held_out(params: Params, places: Places) -> list[Instance]:
     """The validation split, or as many of it as ``evaluate.max_instances`` says, drawn by ``data_seed``."""
-    instances = read_instances(layout.split_path("validation"))
+    instances = read_instances(places.split("validation"))
     if not instances:
         raise DataError("the validation split is empty: name owners in split.validation_owners that were mined")
     most = params.evaluate.max_instances
@@ -68,23 +68,35 @@ def held_out(params: Params) -> list[Instance]:
     return [instances[index] for index in sorted(drawn)]
 
 
-def _evaluate_arm(arm: str, params: Params, instances: list[Instance], scratch: Path, progress: Progress) -> Any:
-    from tasks.evaluation.harness import evaluate
+def journal_of(arm: str) -> str:
+    """The name of an arm's journal among the unfinished work."""
     from tasks.evaluation.tables import slug
+
+    return f"{slug(arm)}.jsonl"
+
+
+def runs_of(arm: str, params: Params) -> int:
+    """Episodes per instance."""
+    return 1 if arm == LEXICAL else params.evaluate.runs
+
+
+def evaluate_arm(arm: str, params: Params, places: Places, instances: list[Instance], scratch: Path, progress: Progress) -> Any:
+    """The arm's :class:`~tasks.evaluation.harness.Evaluation` on ``instances``; its journal stays in ``scratch``."""
+    from tasks.evaluation.harness import evaluate
     from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.rewards import make_reward
 
     section = params.grpo
 
     async def run() -> Any:
-        subject = _subject(arm, params)
+        subject = _subject(arm, params, places)
         try:
             return await evaluate(
                 subject,
                 instances,
-                partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), layout.REPOS),
-                journal=scratch / f"{slug(arm)}.jsonl",
-                runs=1 if arm == LEXICAL else params.evaluate.runs,
+                partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), places.repos),
+                journal=scratch / journal_of(arm),
+                runs=runs_of(arm, params),
                 concurrency=params.evaluate.concurrency,
                 seed=params.seed,
                 arm=arm,
@@ -98,7 +110,7 @@ def _evaluate_arm(arm: str, params: Params, instances: list[Instance], scratch: 
     return asyncio.run(run())
 
 
-def _subject(arm: str, params: Params) -> Any:
+def _subject(arm: str, params: Params, places: Places) -> Any:
     """The lexical localizer, or the arm's model in the loop. Both have a ``model``."""
     from tasks.localizers.lexical import LexicalLocalizer
 
@@ -108,7 +120,7 @@ def _subject(arm: str, params: Params) -> Any:
     from tasks.agents.models.transformers import TransformersModel
     from tasks.localizers.fusesearch import FuseSearchLocalizer
 
-    model = TransformersModel.load(checkpoints(params)[arm], dtype=params.model.dtype)
+    model = TransformersModel.load(checkpoint_of(arm, params, places), dtype=params.model.dtype)
     sampling = Sampling(temperature=params.evaluate.temperature, max_new_tokens=params.agent.max_new_tokens)
     return FuseSearchLocalizer(model, params.agent, params.tools, sampling=sampling)
 

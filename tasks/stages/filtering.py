@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.core import layout
 from tasks.core.config import Params
+from tasks.core.places import Places
 from tasks.core.progress import Progress
 from tasks.core.schema import Instance
 from tasks.core.storage import count_rows, write_instances, write_json
@@ -16,11 +16,11 @@ from tasks.core.storage import count_rows, write_instances, write_json
 SHOWN_EVERY = 100
 
 
-def filter_pairs(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
+def filter_pairs(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
     """Write ``data/filtered/instances.parquet`` and the drop table beside it."""
     from tasks.data.filtering import drop_table, filter_table
 
-    total = count_rows(layout.PAIRS)
+    total = count_rows(places.pairs)
     drops: Counter[str] = Counter()
     repositories: set[str] = set()
 
@@ -31,7 +31,7 @@ def filter_pairs(params: Params, scratch: Path, progress: Progress) -> dict[str,
                 progress(number + drops.total(), total)
             yield instance
 
-    kept = write_instances(layout.INSTANCES, counted(filter_table(layout.PAIRS, params.filter, layout.REPOS, drops)))
+    kept = write_instances(places.instances, counted(filter_table(places.pairs, params.filter, places.repos, drops)))
     progress(total, total)
-    write_json(layout.FILTER_DROPS, drop_table(drops))
+    write_json(places.filter_drops, drop_table(drops))
     return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}

@@ -7,6 +7,7 @@ from typing import Any
 
 from tasks.core import layout
 from tasks.core.config import Params
+from tasks.core.places import Places
 from tasks.core.progress import Progress, publish
 from tasks.core.schema import Instance
 from tasks.core.storage import write_instances, write_json
@@ -16,15 +17,15 @@ STATE = layout.STATE / "mining"
 """What sources keep from run to run, so that the next one only reads what is new."""
 
 
-def mine(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
+def mine(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
     """Write ``data/raw/pairs.parquet``, its table of what was tried, and a bare git repository per repository."""
     repos = scratch / "repos"
     mined = source_of(params, scratch).mine(repos, progress)
     figures = _Figures()
     keep_empty_folders(repos)
-    write_json(layout.MINE_TABLE, mined.table)
-    write_instances(layout.PAIRS, map(figures.count, mined.instances))
-    publish(repos, layout.REPOS)
+    write_json(places.mine_table, mined.table)
+    write_instances(places.pairs, map(figures.count, mined.instances))
+    publish(repos, places.repos)
     return {**figures.as_dict(), **_table_figures(mined.table)}
 
 

@@ -6,26 +6,26 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tasks.core import layout
 from tasks.core.config import Params
 from tasks.core.errors import DataError
+from tasks.core.places import Places
 from tasks.core.progress import Progress
 from tasks.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
 
 
-def select_candidates(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/selected/``: trajectories, drop table, plane."""
+def select_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
+    """Write ``data/selected/``, or the node's folder: trajectories, drop table, plane."""
     from tasks.training.selection import drop_table, kept, plane, select
 
-    truths = {row.instance_id: row.truth for row in read_instances(layout.split_path("sft")) if row.truth is not None}
-    candidates = read_trajectories(layout.CANDIDATES)
+    truths = {row.instance_id: row.truth for row in read_instances(places.split("sft")) if row.truth is not None}
+    candidates = read_trajectories(places.candidates)
     judged = select(candidates, truths, params.select, params.agent.history_scope)
     chosen, drops = kept(judged), drop_table(judged)
     if not chosen:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
-    write_jsonl(layout.SELECTED, chosen)
-    write_json(layout.SELECT_DROPS, drops)
-    write_csv(layout.SELECT_PLANE, plane(judged))
+    write_jsonl(places.selected, chosen)
+    write_json(places.select_drops, drops)
+    write_csv(places.select_plane, plane(judged))
     progress(len(candidates), len(candidates))
     scores = [row.score for row in judged if row.reason is None]
     return {

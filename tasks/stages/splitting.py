@@ -6,21 +6,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.core import layout
 from tasks.core.config import Params
+from tasks.core.places import Places
 from tasks.core.progress import Progress, publish
 from tasks.core.schema import Instance
 from tasks.core.storage import count_rows, write_instances
 
 
-def split_instances(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:
+def split_instances(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
     """Write ``data/splits/{sft,rl,validation}.parquet`` and the data card."""
     from tasks.data.card import Tally, write_card
     from tasks.data.contamination import CONTAMINATION
     from tasks.data.splitting import SPLITS, TableSplit, check_filled
 
-    total = count_rows(layout.INSTANCES)
-    table = TableSplit(layout.INSTANCES, params.split, params.data_seed, layout.REPOS)
+    total = count_rows(places.instances)
+    table = TableSplit(places.instances, params.split, params.data_seed, places.repos)
     tallies = {name: Tally() for name in SPLITS}
 
     def counted(name: str, instances: Iterable[Instance]) -> Iterator[Instance]:
@@ -32,9 +32,9 @@ def split_instances(params: Params, scratch: Path, progress: Progress) -> dict[s
     sizes = {name: write_instances(scratch / f"{name}.parquet", counted(name, table.instances(name))) for name in SPLITS}
     check_filled(sizes, params.split, table.drops)
     for name in SPLITS:
-        publish(scratch / f"{name}.parquet", layout.split_path(name))
+        publish(scratch / f"{name}.parquet", places.split(name))
     dropped = {reason: table.drops[reason] for reason in CONTAMINATION}
-    write_card(layout.DATA_CARD, tallies, dropped)
+    write_card(places.card, tallies, dropped, places)
     figures: dict[str, Any] = {f"dropped_{reason}": count for reason, count in dropped.items()}
     for name, tally in tallies.items():
         figures |= {f"{name}_instances": tally.instances, f"{name}_repositories": len(tally.repositories)}

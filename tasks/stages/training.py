@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tasks.core import layout
 from tasks.core.config import Grpo, Params
+from tasks.core.places import Places
 from tasks.core.progress import Progress, publish
 from tasks.core.storage import write_csv
 
@@ -16,38 +16,39 @@ Curve = Callable[[dict[str, Any]], None]
 """Takes one logged step: ``step`` and figures."""
 
 
-def sft(params: Params, scratch: Path, progress: Progress, curve: Curve) -> dict[str, Any]:
+def sft(params: Params, places: Places, scratch: Path, progress: Progress, curve: Curve) -> dict[str, Any]:
     """Fine-tune the base model on the selected trajectories into ``artifacts/sft``."""
     from tasks.training.sft import train_sft
 
     log = _Log(scratch / "log.jsonl", progress, curve)
-    figures = train_sft(params, layout.SELECTED, scratch, on_log=log)
-    return _publish("sft", scratch, figures)
+    figures = train_sft(params, places.selected, scratch, on_log=log)
+    return _publish("sft", places, scratch, figures)
 
 
-def grpo(params: Params, scratch: Path, progress: Progress, curve: Curve) -> dict[str, Any]:
+def grpo(params: Params, places: Places, scratch: Path, progress: Progress, curve: Curve) -> dict[str, Any]:
     """Reinforce the sft checkpoint on the rl split into ``artifacts/grpo``."""
-    return _reinforce(
-        "grpo", params, params.grpo, layout.checkpoint_path("sft"), scratch, _Log(scratch / "log.jsonl", progress, curve)
-    )
+    log = _Log(scratch / "log.jsonl", progress, curve)
+    return _reinforce("grpo", params, params.grpo, places.checkpoint("sft"), places, scratch, log)
 
 
-def grpo_from_base(params: Params, scratch: Path, progress: Progress, curve: Curve) -> dict[str, Any]:
+def grpo_from_base(params: Params, places: Places, scratch: Path, progress: Progress, curve: Curve) -> dict[str, Any]:
     """Reinforce the base model without SFT into ``artifacts/grpo_from_base``."""
     log = _Log(scratch / "log.jsonl", progress, curve)
-    return _reinforce("grpo_from_base", params, params.grpo_from_base, Path(params.model.base), scratch, log)
+    return _reinforce("grpo_from_base", params, params.grpo_from_base, Path(params.model.base), places, scratch, log)
 
 
-def _reinforce(stage: str, params: Params, section: Grpo, checkpoint: Path, scratch: Path, log: _Log) -> dict[str, Any]:
+def _reinforce(
+    stage: str, params: Params, section: Grpo, checkpoint: Path, places: Places, scratch: Path, log: _Log
+) -> dict[str, Any]:
     from tasks.training.grpo import train_grpo
 
-    figures = train_grpo(params, section, layout.split_path("rl"), checkpoint, layout.REPOS, scratch, on_log=log)
-    return _publish(stage, scratch, figures)
+    figures = train_grpo(params, section, places.split("rl"), checkpoint, places.repos, scratch, on_log=log)
+    return _publish(stage, places, scratch, figures)
 
 
-def _publish(stage: str, scratch: Path, figures: dict[str, Any]) -> dict[str, Any]:
-    write_csv(layout.curve_path(stage), [_without_total(row) for row in _rows(scratch / "log.jsonl")])
-    publish(scratch / "checkpoint", layout.checkpoint_path(stage))
+def _publish(stage: str, places: Places, scratch: Path, figures: dict[str, Any]) -> dict[str, Any]:
+    write_csv(places.curve(stage), [_without_total(row) for row in _rows(scratch / "log.jsonl")])
+    publish(scratch / "checkpoint", places.checkpoint(stage))
     return figures
 
 

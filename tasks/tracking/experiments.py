@@ -98,7 +98,7 @@ def arm_run(
 def log_results(parent: Run, folder: Path, figures: Mapping[str, Any], verdict: str = "") -> None:
     """Keep what an experiment's results stage wrote with its parent: tables, plots, and the sentences of its verdict."""
     for path in sorted(folder.iterdir()):
-        if path.name in ("RESULTS.md", "table.csv", "differences.csv", "results.json", "figures"):
+        if path.name in ("RESULTS.md", "table.csv", "differences.csv", "curves.csv", "results.json", "figures"):
             parent.log_file(path)
     parent.log(figures)
     if verdict:

@@ -108,7 +108,8 @@ def contend(client: MlflowClient, run_id: str, name: str, arms: Mapping[str, str
         _crown(client, name, rivals[best.challenger].version, holder, best)
     client.log_text(run_id, _report(held_by, contests, best), "champion.md")
     client.set_tag(run_id, CHAMPION, best.sentence if best else f"{held_by} stays")
-    return rivals[best.challenger].version.version if best else (holder.version.version if holder else "")
+    now = rivals[best.challenger] if best else holder
+    return str(now.version.version) if now else ""
 
 
 def _measure(client: MlflowClient, name: str, arms: Mapping[str, str]) -> list[Measured]:

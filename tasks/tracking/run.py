@@ -98,7 +98,7 @@ class Run:
 
     def log_inputs(self, paths: Iterable[Path]) -> None:
         """Record datasets by path, digest, schema and what they are for (:mod:`tasks.tracking.datasets`)."""
-        rows = describe_inputs(paths, self.name)
+        rows = describe_inputs(paths, self.tags.get("stage", self.name))
         if rows:
             self.write("inputs", datasets=rows)
 

@@ -21,11 +21,12 @@ KNOWN = STATE / "tracking.json"
 
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
 }
-"""Set unless the user has: MLflow itself would ask a server that is away for minutes, with training waiting."""
+"""Set unless the user has: MLflow itself would ask a server that is away for minutes, with training waiting for it."""
 
 
 def tracking_uri() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,7 +187,9 @@ class Writer:
         """MLflow appends to a table that is there: so a table is logged only where there is none."""
         name = write.data["file"]
         if name not in {found.path for found in self.client.list_artifacts(run_id)}:
-            self.client.log_table(run_id, write.data["columns"], name)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # MLflow 3.17 calls pandas in a way that pandas 3 warns of
+                self.client.log_table(run_id, write.data["columns"], name)
 
     def _close(self, run_id: str, write: Write) -> None:
         """Mark the run as killed if its process left it open. A run this store does not know is none to close."""

@@ -1,6 +1,10 @@
 """What MLflow remembers of a reproduction, on a real SQLite store."""
 
+import json
 import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -8,8 +12,11 @@ from tasks import tracking
 from tasks.core.config import Params
 from tasks.core.errors import DataError, TrackingUnavailable
 from tasks.core.progress import file_digest
-from tasks.core.schema import Score
+from tasks.core.schema import Instance, Score
+from tasks.core.storage import write_instances
 from tasks.evaluation.metrics import aggregate
+from tasks.tracking.store import make_client
+from tasks.tracking.writes import Writer
 
 
 @pytest.fixture
@@ -26,8 +33,8 @@ def runs(**tags):
     return [run for run in found if all(run.data.tags.get(key) == value for key, value in tags.items())]
 
 
-def record(stage="mine", params=None, values=None, inputs=()):
-    return tracking.stage_run(stage, params or Params(), values or {}, inputs)
+def record(stage="mine", params=None, values=None, inputs=(), **more):
+    return tracking.stage_run(stage, params or Params(), values or {}, inputs, **more)
 
 
 @pytest.mark.slow
@@ -67,6 +74,95 @@ def test_a_run_says_what_it_was_made_from(project):
     assert dataset.dataset.digest == file_digest(project / "rows.jsonl")
     curve = run.client.get_metric_history(made.info.run_id, "loss")
     assert [(point.step, point.value) for point in curve] == [(1, 1.0), (2, 0.5)]
+
+
+@pytest.mark.slow
+def test_datasets_say_what_they_are_for_and_what_is_in_them(project):
+    split = project / "data/splits/validation.parquet"
+    write_instances(split, [Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="p", patch="")] * 3)
+    with record("evaluate", inputs=[split, project / "rows.jsonl"]):
+        pass
+    (made,) = runs(stage="evaluate")
+    found = {Path(row.dataset.name).name: row for row in made.inputs.dataset_inputs}
+    contexts = {name: row.tags[0].value for name, row in found.items()}
+    assert contexts == {"validation.parquet": "validation", "rows.jsonl": "evaluate"}
+    assert json.loads(found["validation.parquet"].dataset.profile) == {"num_rows": 3}
+    assert "problem_statement" in found["validation.parquet"].dataset.schema
+    assert found["validation.parquet"].dataset.source_type == "local"
+
+
+@pytest.mark.slow
+def test_a_left_run_goes_on_and_no_step_is_there_twice(project):
+    with suppress(DataError), record("grpo") as left:
+        left.log({"reward": 1.0}, step=1)
+        left.log({"reward": 2.0}, step=2)
+        raise DataError("the machine went away")
+    assert [run.info.status for run in runs(stage="grpo")] == ["FAILED"]
+    with record("grpo", left=left.record) as again:
+        for step in (2, 3):
+            again.log({"reward": float(step), "seconds": 7.0}, step=step)
+    (made,) = runs(stage="grpo")
+    assert (made.info.status, made.info.run_id, made.data.tags["resumed"]) == ("FINISHED", left.run_id, "true")
+    points = again.client.get_metric_history(made.info.run_id, "reward")
+    assert [(point.step, point.value) for point in points] == [(1, 1.0), (2, 2.0), (3, 3.0)]
+
+    with record("grpo", params=Params(seed=9), left=left.record):
+        pass
+    assert len(runs(stage="grpo")) == 2
+
+
+@pytest.mark.slow
+def test_a_node_of_an_experiment_has_a_run_of_its_own(project):
+    with record("sft", params=Params(seed=3), values={"sft.epochs": 2}, node="sft-1a2b3c4d"):
+        pass
+    client = make_client(tracking.tracking_uri())
+    (made,) = client.search_runs([client.get_experiment_by_name("fusesearch/nodes").experiment_id])
+    tags = made.data.tags
+    assert (tags["node"], tags["stage"], tags["seed"], tags["kind"]) == ("sft-1a2b3c4d", "sft", "3", "node")
+    assert "mlflow.parentRunId" not in tags
+    assert not tracking.REPRODUCTION.exists()
+
+
+@pytest.mark.slow
+def test_every_write_can_be_made_twice(project):
+    sent = []
+
+    class Twice(Writer):
+        def apply(self, write):
+            sent.append(write)
+            super().apply(write)
+            return super().apply(write)
+
+    (project / "note.txt").write_text("n")
+    with record("sft", values={"a": 1}, inputs=[project / "rows.jsonl"]) as run:
+        run.outbox.writer.__class__ = Twice
+        run.log({"loss": 0.5}, step=1)
+        run.log({"examples": 3})
+        run.log_table({"instance_id": ["a"]}, "rows.json")
+        run.log_file(project / "note.txt")
+        run.log_text("x", "page.html")
+        run.describe("words")
+        with run.arm("sft"):
+            pass
+    assert {"metrics", "table", "file", "text", "tags", "create", "status"} <= {write.kind for write in sent}
+    (made,) = runs(stage="sft", arm="sft")
+    (made,) = [row for row in runs(stage="sft") if "arm" not in row.data.tags]
+    for name in ("loss", "examples"):
+        assert len(run.client.get_metric_history(made.info.run_id, name)) == 1
+    table = run.client.download_artifacts(made.info.run_id, "rows.json", str(project))
+    assert json.loads(Path(table).read_text())["data"] == [["a"]]
+
+
+@pytest.mark.slow
+def test_system_metrics_are_recorded_where_they_are_switched_on(project, monkeypatch):
+    monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "true")
+    monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
+    with record("sft") as run:
+        deadline = time.monotonic() + 60
+        while not any(name.startswith("system/") for name in run.client.get_run(run.run_id).data.metrics):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+    assert "system/cpu_utilization_percentage" in run.client.get_run(run.run_id).data.metrics
 
 
 @pytest.mark.slow

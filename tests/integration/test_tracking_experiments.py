@@ -67,7 +67,7 @@ def test_an_experiment_has_a_child_per_arm_and_seed_that_stands_alone(tracked):
     assert (tags["experiment"], tags["kind"], tags["stage"], tags["node.grpo"]) == ("reward", "arm", "grpo", "grpo-f1+e1")
     assert (tags["profile"], tags["current"], len(tags["git.revision"])) == ("nano", "true", 40)
     assert run.data.params == {"arm": "f1+e", "seed": "1", "checkpoint": "grpo", "grpo.reward": "f1+e"}
-    assert run.data.metrics["f1_macro"] == 1.0
+    assert run.data.metrics["reward"] == 1.0
     curve = client.get_metric_history(run.info.run_id, "grpo/reward")
     assert [(point.step, point.value) for point in curve] == [(1, 0.25), (2, 0.5)]
     kept = {row.path for row in client.list_artifacts(run.info.run_id)}
@@ -87,7 +87,7 @@ def test_recorded_again_nothing_changes_and_what_is_new_takes_its_place(tracked)
 
     record(tracked, {"f1": [1.0, 1.0]}, seeds=[0])
     _, found = children(parent)
-    states = {(run.data.tags["seed"], run.data.metrics["f1_macro"], run.data.tags["current"]) for run in found}
+    states = {(run.data.tags["seed"], run.data.metrics["reward"], run.data.tags["current"]) for run in found}
     assert states == {("0", 0.5, "false"), ("0", 1.0, "true"), ("1", 0.5, "true")}
 
     record(tracked, {"f1": [1.0, 0.0]}, seeds=[0])

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.core import layout
 from tasks.core.errors import ArtifactError
+from tasks.core.places import MAIN, Places
 from tasks.core.storage import read_json, write_json, write_text
 from tasks.data.card import figures
 from tasks.data.card.tally import LENGTHS, Tally, merged
@@ -43,14 +43,14 @@ class Section:
         return f"plots/{self.title.lower().replace(' ', '-')}.svg"
 
 
-def write_card(folder: Path, tallies: Mapping[str, Tally], contaminated: Mapping[str, int], root: Path = Path()) -> Path:
+def write_card(folder: Path, tallies: Mapping[str, Tally], contaminated: Mapping[str, int], places: Places = MAIN) -> Path:
     """Write ``card.md``, ``card.html`` (needs no other file), ``card.json`` and ``plots/*.svg`` into ``folder``.
 
     ``tallies`` are the splits by name, ``contaminated`` how many training instances were dropped, by reason. The drop table
-    of the filter and the table of the miner are read below ``root`` if they are there. Returns the Markdown page.
+    of the filter and the table of the miner are read from ``places`` if they are there. Returns the Markdown page.
     """
     total = merged(list(tallies.values()))
-    sections = _sections(tallies, total, _funnel(contaminated, total.instances, root), _yield(root))
+    sections = _sections(tallies, total, _funnel(contaminated, total.instances, places), _yield(places))
     shutil.rmtree(folder, ignore_errors=True)
     for section in sections:
         if section.figure:
@@ -126,21 +126,21 @@ def _dates(total: Tally) -> Section:
     return Section("Dates", ("created", "instances"), rows, figures.columns(known, "When issues were written", "date"), note)
 
 
-def _funnel(contaminated: Mapping[str, int], kept: int, root: Path) -> list[tuple[str, int]]:
+def _funnel(contaminated: Mapping[str, int], kept: int, places: Places) -> list[tuple[str, int]]:
     """Raw pairs, what each rule of the filter and each check of the split dropped, without those that dropped nothing."""
     rules: dict[str, int] = {}
     try:
-        rules = dict(read_json(root / layout.FILTER_DROPS))
+        rules = dict(read_json(places.filter_drops))
     except (ArtifactError, TypeError, ValueError):
         return []
     dropped = [(name, int(count)) for name, count in (*rules.items(), *contaminated.items()) if count]
     return [("raw pairs", kept + sum(count for _, count in dropped)), *dropped]
 
 
-def _yield(root: Path) -> list[tuple[str, ...]]:
+def _yield(places: Places) -> list[tuple[str, ...]]:
     """Mutants tried and kept for each kind of fault, where the synthetic source made the pairs."""
     try:
-        kinds = read_json(root / layout.MINE_TABLE)["kinds"]
+        kinds = read_json(places.mine_table)["kinds"]
         rows = [(str(kind), int(row["attempts"]), int(row["kept"])) for kind, row in kinds.items()]
     except (ArtifactError, TypeError, ValueError, KeyError, AttributeError):
         return []

@@ -3,7 +3,7 @@
 import json
 import re
 
-from tasks.core import layout
+from tasks.core.places import Places
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import write_json
 from tasks.data.card import Tally, write_card
@@ -33,10 +33,11 @@ ROWS = [
 
 
 def test_a_card_has_figures_plots_and_a_funnel(tmp_path):
-    write_json(tmp_path / layout.FILTER_DROPS, {"bot": 3, "only_docs": 0})
-    write_json(tmp_path / layout.MINE_TABLE, {"kinds": {"off_by_one": {"attempts": 4, "kept": 1}}})
+    places = Places({"filter": tmp_path, "mine": tmp_path})
+    write_json(places.filter_drops, {"bot": 3, "only_docs": 0})
+    write_json(places.mine_table, {"kinds": {"off_by_one": {"attempts": 4, "kept": 1}}})
     tallies = {"sft": tallied(ROWS[0]), "validation": tallied(ROWS[1])}
-    page = write_card(tmp_path / "card", tallies, {"same_issue": 2}, tmp_path).read_text()
+    page = write_card(tmp_path / "card", tallies, {"same_issue": 2}, places).read_text()
     figures = json.loads((tmp_path / "card/card.json").read_text())
     assert figures["splits"]["sft"] == {"instances": 1, "repositories": 1}
     assert figures["languages"] == {"Python": 2, "TypeScript": 1}
@@ -53,5 +54,5 @@ def test_a_card_has_figures_plots_and_a_funnel(tmp_path):
 
 def test_the_version_follows_what_the_data_set_holds(tmp_path):
     assert tallied(*ROWS).digest == tallied(*ROWS).digest != tallied(ROWS[0]).digest
-    write_card(tmp_path, {"sft": tallied(*ROWS)}, {}, tmp_path)
-    assert tallied().digest in write_card(tmp_path, {"sft": tallied()}, {}, tmp_path).read_text()
+    write_card(tmp_path, {"sft": tallied(*ROWS)}, {})
+    assert tallied().digest in write_card(tmp_path, {"sft": tallied()}, {}).read_text()

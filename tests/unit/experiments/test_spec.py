@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
-from tasks.experiments.spec import experiment_names, load_experiment, override
+from tasks.core.overrides import override
+from tasks.experiments.spec import experiment_names, load_experiment
 
 FILTERING = {
     "title": "Filtering",
