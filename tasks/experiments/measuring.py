@@ -8,11 +8,10 @@ from pathlib import Path
 
 from tasks.core.config import load_params
 from tasks.core.errors import ArtifactError
-from tasks.core.progress import digest, file_digest
+from tasks.core.progress import digest
 from tasks.evaluation import seeds as over_seeds
 from tasks.evaluation.columns import column
 from tasks.evaluation.power import plan
-from tasks.evaluation.report import revision
 from tasks.evaluation.seeds import Measured, Seeds
 from tasks.evaluation.statistics import holm
 from tasks.evaluation.tables import calls_by_index
@@ -21,6 +20,7 @@ from tasks.experiments.paper import Paper, paper_figures
 from tasks.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.experiments.spec import Experiment
 from tasks.experiments.verdicts import judge, summarize
+from tasks.tracking.revision import revision_tags
 
 TARGET = 0.05
 """The difference an experiment is to see, as a share: five points of F1."""
@@ -41,7 +41,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
     differences = _differences(experiment, scores, paper)
     power = _power(experiment, scores)
     claims = judge(experiment, differences, power)
-    lock = root / "dvc.lock"
+    made_from = revision_tags()
     return Results(
         experiment=experiment.name,
         title=experiment.title,
@@ -49,8 +49,8 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         hypothesis=experiment.hypothesis,
         summary=summarize(claims, differences),
         command=f"fusesearch experiment run {experiment.name}",
-        revision=revision(root),
-        dvc_revision=file_digest(lock)[:12] if lock.exists() else "none",
+        revision=made_from["git.revision"][:12] + ("+changes" if made_from["git.dirty"] == "true" else ""),
+        dvc_revision=made_from["dvc.revision"][:12],
         inputs=_digest(runs)[:16],
         profile=load_params(root / PARAMS).profile if (root / PARAMS).exists() else "",
         seeds=experiment.seeds,

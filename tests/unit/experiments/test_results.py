@@ -8,6 +8,7 @@ import pytest
 from experiment_runs import experiment, reference, run, runs, score
 
 from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.storage import write_json
 from tasks.evaluation.columns import COLUMNS
 from tasks.evaluation.metrics import aggregate, combined_f1
 from tasks.evaluation.names import METRICS, summary
@@ -54,6 +55,14 @@ def test_results_are_read_again_as_they_were_written(root):
     assert results.arm("none").figures["file_micro_f1"].paper == 75.44
     assert results.arm("joint").nodes[1] == {"sft": "sft-joint1"}
     assert results.missing == []
+
+
+def test_results_keep_the_revision_they_were_written_at_until_they_change(root):
+    first = written(root, runs(root, BETTER), figures=[])
+    older = first.model_copy(update={"revision": "0123456789ab"})
+    write_json(root / "out/results.json", older.model_dump(mode="json"))
+    assert written(root, runs(root, BETTER), figures=[]) == older
+    assert written(root, runs(root, {"none": 0.5}), figures=[]).revision == first.revision
 
 
 def test_the_same_runs_give_the_same_files_in_any_order(root):
