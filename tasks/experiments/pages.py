@@ -9,8 +9,8 @@ from tasks.evaluation.pages import Figure as Drawing
 from tasks.evaluation.pages import Section, render
 from tasks.evaluation.statistics import Interval
 from tasks.evaluation.tables import Row, Table, cell
-from tasks.experiments.results import FIGURES, PAGE, ArmResult, PowerResult, Results
-from tasks.experiments.verdicts import ORDERINGS, difference_text, metric_name, ordering, p_text
+from tasks.experiments.results import FIGURES, PAGE, ArmResult, DifferenceResult, PowerResult, Results
+from tasks.experiments.verdicts import ORDERINGS, decided, difference_text, metric_name, ordering
 
 ABSENT = "–"  # noqa: RUF001
 MINUS = "−"  # noqa: RUF001
@@ -58,12 +58,12 @@ def overview(every: Sequence[Results]) -> str:
 
 OVERVIEW_BY = "make experiment-tables"
 _DIFFERENCES = (
-    "The arm further down minus the one further up, over the seeds and instances that both have; p is of the t test over seeds "
-    "and instances, after Holm's correction over the pairs of a metric. A star marks p below 0.05."
+    "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
+    "t test over several seeds and the instances, after Holm's correction over the pairs of a metric; p is in `differences.csv`."
 )
 _ORDERINGS = (
-    "Every pair of arms that the paper's table orders, in every metric that both have: `holds` and `reversed` are beyond chance "
-    "after Holm's correction over the pairs of a metric, the other two within it."
+    "Every pair of arms that the paper's table orders, in every metric that both have. `holds` and `reversed` are decided by the "
+    "test over seeds and instances after Holm's correction over the pairs of a metric; the other two are undecided."
 )
 _POWER = (
     "Standard deviations of an episode's difference: between seeds, instances, the rest. A difference of the size in a column "
@@ -102,11 +102,14 @@ def differences_table(results: Results) -> Table:
         cells = [f"{results.arm(first).label} {MINUS} {results.arm(second).label}"]
         for of in columns:
             row = found.get((first, second, of.key))
-            star = "" if row is None or row.p_holm is None or row.p_holm >= 0.05 else " *"
-            p = "" if row is None or row.p_holm is None else f" {p_text(row.p_holm)}"
-            cells.append(ABSENT if row is None else f"{difference_text(row, of)}{star}{p}")
+            cells.append(ABSENT if row is None else _difference_cell(row, of))
         rows.append(Row(cells))
     return Table("Differences of arms", ["Difference", *(of.heading for of in columns)], rows)
+
+
+def _difference_cell(row: DifferenceResult, of: Column) -> str:
+    text = cell(Interval(row.estimate, row.low, row.high, row.instances), of, signed=True)
+    return text.replace(" [", " * [", 1) if decided(row) else text
 
 
 def orderings_table(results: Results) -> Table:

@@ -170,8 +170,9 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     """Measure the runs that are there and write all files to ``folder`` (default: beside the experiment's YAML).
 
     Runs that are missing are named in the results; nothing is made up for them. Results that come out as they are there already
-    keep the revision they were first written at. ``root`` is the project's, for the papers' tables. Raises :class:`ArtifactError` where no run is there at all, :class:`ConfigError` for a metric,
-    a figure or a row of the paper's table that is not there.
+    keep the revision they were first written at. ``root`` is the project's, for the papers' tables. Raises
+    :class:`ArtifactError` where no run is there at all, :class:`ConfigError` for a metric, a figure or a row of the paper's
+    table that is not there.
     """
     from tasks.experiments.curves import spread_curves
     from tasks.experiments.figures import draw
