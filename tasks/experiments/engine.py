@@ -12,6 +12,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -178,15 +179,27 @@ def _alone() -> Iterator[None]:
 @contextmanager
 def _ended(rows: dict[str, Progress]) -> Iterator[None]:
     """Whatever ends the block, no job runs on: each is asked to stop as Ctrl-C would, and waited for."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        yield
+        with _interrupted_by_sigterm():
+            yield
     finally:
         left = [row.process for row in rows.values() if row.process is not None and row.process.poll() is None]
         for process in left:
             os.killpg(process.pid, signal.SIGINT)
         for process in left:
             _wait(process)
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C within the block, where signals can be caught: in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
         signal.signal(signal.SIGTERM, before)
 
 

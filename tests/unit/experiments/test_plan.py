@@ -1,5 +1,6 @@
 """Which runs arms, seeds and experiments share, and the file that DVC reads of them."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -138,8 +139,8 @@ def test_stages_of_dvc_have_one_output_each_and_say_their_node():
     assert not {Path(out) for out in outs} & set(stage_outs())
     for name, stage in stages.items():
         if not name.startswith("results-"):
-            words = [word.strip("'") for word in stage["cmd"].split(" --")[1:]]
-            node = parse_node(name.rpartition("-")[0], [f"--{word}" for word in words])
+            words = [word for word in shlex.split(stage["cmd"]) if word.startswith("--")]
+            node = parse_node(name.rpartition("-")[0], words)
             assert node.id == name == id_of(node, PARAMS)
 
 
