@@ -24,6 +24,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.logging.configuration import setup_logging
 from prefect.states import Crashed
 
+from flows.owner import end_with_owner
 from flows.progress import StageProgress
 from flows.server import prefect_server
 from tasks.core.config import Params, load_params
@@ -33,6 +34,7 @@ from tasks.core.pipeline import StageSpec, flatten
 from tasks.core.places import Places
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
+from tasks.core.timing import note_seconds
 from tasks.tracking import Run, stage_run
 from tasks.tracking.registry import model_name
 
@@ -81,7 +83,9 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
         current = Stage(node, params, spec, scratch, run, progress)
         _note_runs(current)
         yield current
-        run.log({**flatten(current.metrics), "stage_seconds": time.perf_counter() - started})
+        seconds = time.perf_counter() - started
+        run.log({**flatten(current.metrics), "stage_seconds": seconds})
+        note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
         write_json(node.places.metrics(node.stage), current.metrics)
     finished(name)
 
@@ -139,6 +143,7 @@ def _mark_crashed(flow_run: str) -> None:
 def run_stage(flow: Callable[[], object]) -> NoReturn:
     """Run a flow as a command: against the local Prefect server, one clear line and exit code 1 when it fails."""
     _one_line_errors()
+    end_with_owner()
     try:
         load_params()  # a misspelt param is told at once, before any server is started
         with prefect_server():

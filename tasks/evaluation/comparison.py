@@ -12,10 +12,11 @@ from tasks.core.errors import ConfigError
 from tasks.core.grid import Prices
 from tasks.core.schema import Score
 from tasks.evaluation import statistics
+from tasks.evaluation.columns import Column, tool_success
 from tasks.evaluation.protocols import Protocol
 from tasks.evaluation.results import CellResult
 from tasks.evaluation.statistics import Interval, Statistic
-from tasks.evaluation.tables import Column, Difference, Summary, measured_difference, read_table
+from tasks.evaluation.tables import Difference, Summary, measured_difference, read_table
 
 HEADINGS = {"precision": "P", "recall": "R", "f1": "F1", "map": "MAP", "mrr": "MRR", "ndcg@5": "nDCG@5", "acc": "Acc"}
 MILLION = 1e6
@@ -119,7 +120,7 @@ def behaviour_columns(prices: Mapping[str, Prices]) -> list[Column]:
         Column("efficiency_call", "e, by call (%)", mean("efficiency_call"), percent=True),
         Column("redundancy", "Redundant, by turn (%)", mean("redundancy"), percent=True),
         Column("redundancy_call", "Redundant, by call (%)", mean("redundancy_call"), percent=True),
-        Column("tool_success", "Tool success (%)", statistics.ratio("tool_success", _succeeded), percent=True),
+        Column("tool_success", "Tool success (%)", tool_success(), percent=True),
         Column("calls", "Calls", mean("calls")),
         Column("calls_per_turn", "Calls per turn", mean("calls_per_turn")),
         Column("seconds_model", "Model (s)", mean("seconds_model")),
@@ -210,10 +211,3 @@ def prices_by_arm(results: Sequence[CellResult], given: Mapping[str, Prices]) ->
         if row.cell.model and price is not None:
             known[row.cell.name] = price
     return known
-
-
-def _succeeded(score: Score) -> tuple[float, float] | None:
-    """Calls that came back without an error, and calls."""
-    if not score.calls or score.failed_calls is None:
-        return None
-    return float(score.calls - score.failed_calls), float(score.calls)

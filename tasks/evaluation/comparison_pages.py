@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tasks.core.config import Report
 from tasks.core.schema import Score
 from tasks.evaluation import plots
+from tasks.evaluation.columns import Column
 from tasks.evaluation.comparison import Comparison, PaperRow, System, heading
 from tasks.evaluation.metrics import combined_f1
 from tasks.evaluation.pages import Figure, Section
 from tasks.evaluation.pareto import Point, scatter
 from tasks.evaluation.results import CellResult
-from tasks.evaluation.tables import Column, Row, Table, calls_by_index, cell, difference_cell
+from tasks.evaluation.tables import Row, Table, calls_by_index, cell, difference_cell
 
 Link = Callable[[CellResult], str]
 """Where the page of a cell's episodes is; "" where there is none."""

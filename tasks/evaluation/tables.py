@@ -16,6 +16,8 @@ from tasks.core.config import Report
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Score, Trajectory
 from tasks.evaluation import statistics
+from tasks.evaluation.columns import COLUMNS as BY_KEY
+from tasks.evaluation.columns import Column
 from tasks.evaluation.metrics import aggregate, calls_by_turn
 from tasks.evaluation.statistics import Interval, Statistic
 
@@ -25,43 +27,11 @@ ARMS = {"base": "base", "rl": "RL without SFT", "sft": "SFT", "sft+rl": "SFT + R
 COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("rl", "base"), ("sft+rl", "rl"), ("sft", "lexical"), ("sft+rl", "lexical"))
 """Pairs (first, second) whose difference first - second is reported."""
 
-
-@dataclass(frozen=True)
-class Column:
-    """A figure of an arm: its key in files, its heading, how it is printed, and its column in the paper's table 2."""
-
-    key: str
-    heading: str
-    statistic: Statistic
-    percent: bool = False
-    digits: int = 2
-    paper: str | None = None
-    scale: float = 1.0
-
-    def show(self, value: float, signed: bool = False) -> str:
-        """The value as printed; shares in percent."""
-        number = value * (100 if self.percent else self.scale)
-        return f"{number:{'+' if signed else ''}.{1 if self.percent else self.digits}f}"
-
-
-_MEAN = statistics.mean
-COLUMNS = (
-    Column("file_micro_f1", "File F1, pooled (%)", statistics.pooled_f1("file"), percent=True, paper="file_f1"),
-    Column("function_micro_f1", "Function F1, pooled (%)", statistics.pooled_f1("function"), percent=True, paper="function_f1"),
-    Column("f1_micro", "F1 0.7/0.3, pooled (%)", statistics.combined_pooled_f1(), percent=True),
-    Column("file_macro_f1", "File F1, mean (%)", _MEAN("file_f1"), percent=True),
-    Column("function_macro_f1", "Function F1, mean (%)", _MEAN("function_f1"), percent=True),
-    Column("f1_macro", "F1 0.7/0.3, mean (%)", _MEAN("f1"), percent=True),
-    Column("reward", "Reward", _MEAN("reward"), digits=3),
-    Column("efficiency", "e, history by turn (%)", _MEAN("efficiency"), percent=True, paper="efficiency"),
-    Column("efficiency_call", "e, history by call (%)", _MEAN("efficiency_call"), percent=True),
-    Column("turns", "Turns", _MEAN("turns"), paper="turns"),
-    Column("calls_per_turn", "Calls per turn", _MEAN("calls_per_turn"), paper="tools_per_turn"),
-    Column("seconds", "Seconds", _MEAN("seconds"), paper="time_s"),
-    Column("tokens_context", "Tokens, context (k)", _MEAN("tokens_context"), digits=2, paper="tokens_k", scale=1e-3),
-    Column("tokens_billed", "Tokens, billed (k)", _MEAN("tokens_billed"), digits=2, scale=1e-3),
-)
-BY_KEY = {column.key: column for column in COLUMNS}
+REPORTED = (
+    "file_micro_f1", "function_micro_f1", "f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward",
+    "efficiency", "efficiency_call", "turns", "calls_per_turn", "seconds", "tokens_context", "tokens_billed",
+)  # fmt: skip
+COLUMNS = tuple(BY_KEY[key] for key in REPORTED)
 QUALITY_COLUMNS = ("f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward")
 COST_COLUMNS = ("efficiency_call", "tokens_billed")
 COMPARED = ("f1_macro", "reward", "file_micro_f1", "function_micro_f1", "efficiency", "efficiency_call", "calls_per_turn")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tasks.core.config import load_params
 from tasks.core.schema import Score
+from tasks.core.storage import read_jsonl
+from tasks.experiments.plan import PIPELINE, ArmPlan, plan
+from tasks.experiments.spec import Experiment
 
 
 @dataclass(frozen=True)
@@ -24,3 +28,29 @@ class ArmRun:
     trajectories: Path
     curves: Mapping[str, Path] = field(default_factory=dict)
     nodes: Mapping[str, str] = field(default_factory=dict)
+
+
+def outcomes(experiment: Experiment, seeds: Iterable[int] | None = None, root: Path = Path()) -> list[ArmRun]:
+    """Every arm with every seed that is finished, in the order of the experiment's seeds and arms.
+
+    Raises :class:`ArtifactError` for a file of scores that cannot be read; runs that are missing are left out.
+    """
+    read: dict[Path, list[Score]] = {}
+    plans = plan(experiment, load_params(root / "params.yaml"), seeds, root / PIPELINE)
+    return [_outcome(row, root, read) for row in plans if is_finished(row, root)]
+
+
+def is_finished(row: ArmPlan, root: Path = Path()) -> bool:
+    """Whether the arm was evaluated with the seed: its scores are published last."""
+    return (root / row.scores).is_file() and (root / row.trajectories).is_file()
+
+
+def _outcome(row: ArmPlan, root: Path, read: dict[Path, list[Score]]) -> ArmRun:
+    """``read`` remembers the files of scores, which many arms share."""
+    path = root / row.scores
+    if path not in read:
+        read[path] = list(read_jsonl(path, Score))
+    own = [score.model_copy(update={"arm": row.arm}) for score in read[path] if score.arm == row.evaluated]
+    curves = {stage: root / curve for stage, curve in row.curves.items() if (root / curve).is_file()}
+    nodes = {stage: node.name for stage, node in row.nodes.items()}
+    return ArmRun(row.arm, row.seed, own, root / row.trajectories, curves, nodes)

@@ -51,12 +51,12 @@ class ArmPlan:
         return {stage: node.places.curve(stage) for stage, node in self.nodes.items() if stage in layout.TRAINED}
 
 
-def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = None) -> list[ArmPlan]:
+def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = None, pipeline: Path = PIPELINE) -> list[ArmPlan]:
     """The runs of every arm with every seed, or with those of ``seeds`` (which the experiment must have).
 
     Raises :class:`ConfigError` for an arm with an unknown param.
     """
-    resolver = _Resolver(params)
+    resolver = _Resolver(params, pipeline)
     chosen = experiment.seeds if seeds is None else list(seeds)
     return [
         resolver.arm(arm, seed, experiment.params(params, arm, seed), spec.checkpoint)
@@ -98,8 +98,9 @@ class _Found(NamedTuple):
 class _Resolver:
     """Finds the runs of arms; ``base`` are the params of the main pipeline."""
 
-    def __init__(self, base: Params) -> None:
+    def __init__(self, base: Params, pipeline: Path) -> None:
         self.base = base
+        self.pipeline = pipeline
 
     def arm(self, arm: str, seed: int, params: Params, checkpoint: Checkpoint) -> ArmPlan:
         evaluated = EVALUATED[checkpoint]
@@ -107,16 +108,16 @@ class _Resolver:
         own, main = (override(values, only, "evaluate") for values in (params, self.base))
         found: dict[str, _Found] = {}
         self._resolve("evaluate", own, main, found)
-        stages = [stage for stage in stage_names(PIPELINE) if stage in found]
+        stages = [stage for stage in stage_names(self.pipeline) if stage in found]
         return ArmPlan(arm, seed, evaluated, {stage: found[stage].node for stage in stages})
 
     def _resolve(self, stage: str, own: Params, main: Params, found: dict[str, _Found]) -> None:
         """Find the run of ``stage`` with ``own`` params, and those it builds on; ``main`` params make the main pipeline's."""
-        ups = upstream(stage, own)
+        ups = upstream(stage, own, self.pipeline)
         for up in ups:
             if up not in found:
                 self._resolve(up, own, main, found)
-        spec = stage_spec(stage, PIPELINE)
+        spec = stage_spec(stage, self.pipeline)
         values = spec.values(own)
         mine = _id(stage, values, {up: found[up].mine for up in ups})
         theirs = _id(stage, spec.values(main), {up: found[up].main for up in ups})

@@ -1,0 +1,36 @@
+"""A stage that an experiment's run started ends when that run is gone, so that a later one finds nothing still at work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import psutil
+
+from tasks.experiments.engine import OWNER
+
+POLL_SECONDS = 1.0
+
+
+def end_with_owner() -> None:
+    """Interrupt this process, as Ctrl-C would, once the process named in the environment is no more; without a name, nothing."""
+    owner = os.environ.get(OWNER)
+    if owner:
+        threading.Thread(target=_watch, args=(owner,), name="owner", daemon=True).start()
+
+
+def is_alive(owner: str) -> bool:
+    """Whether the process is there and is the same one: ids are given anew."""
+    number, _, started = owner.partition(" ")
+    try:
+        return abs(psutil.Process(int(number)).create_time() - float(started)) < 1
+    except (psutil.Error, ValueError):
+        return False
+
+
+def _watch(owner: str) -> None:
+    while is_alive(owner):
+        time.sleep(POLL_SECONDS)
+    os.kill(os.getpid(), signal.SIGINT)

@@ -1,0 +1,150 @@
+"""``fusesearch experiment run``: what is left to do, done with a display of how far it is."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from tasks.cli import profiles
+from tasks.cli.experiment_state import duration
+from tasks.core.config import load_params
+from tasks.core.errors import ConfigError
+from tasks.core.timing import usual_seconds
+from tasks.experiments import engine
+from tasks.experiments.dvc_file import write_dvc_file
+from tasks.experiments.jobs import Job, jobs_of, outdated, seconds_left
+from tasks.experiments.plan import plan
+from tasks.experiments.spec import Experiment, experiment_names, load_experiment
+
+ALL = "all"
+
+
+def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int | None, dry: bool, profile: str | None) -> int:
+    """Do what is left of the experiments; returns the exit code."""
+    if profile and profile != load_params().profile:
+        profiles.use(profile, Path.cwd())
+        typer.echo(f"params.yaml is now {profile}")
+    params = load_params()
+    experiments = [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
+    _check_seeds(experiments, seeds)
+    if write_dvc_file():
+        typer.echo("experiments/dvc.yaml was written anew")
+    jobs = jobs_of([(row, plan(row, params, seeds)) for row in experiments], params)
+    changed = outdated(jobs)
+    left = [job for job in jobs if job.name in changed]
+    workers = workers or engine.workers_for(params)
+    _announce(left, len(jobs), workers)
+    if dry or not left:
+        return 0
+    return _run(left, workers)
+
+
+def _check_seeds(experiments: Sequence[Experiment], seeds: list[int] | None) -> None:
+    for experiment in experiments:
+        if unknown := set(seeds or []) - set(experiment.seeds):
+            path = experiment.folder / "experiment.yaml"
+            raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
+
+
+def _announce(left: Sequence[Job], total: int, workers: int) -> None:
+    if not left:
+        typer.echo(f"nothing to do: all {total} runs are there, and nothing they depend on has changed")
+        return
+    took = duration(seconds_left(left, usual_seconds(), workers))
+    typer.echo(f"{len(left)} of {total} to run, {workers} at a time; time: {took}")
+    for job in left:
+        own = " (main pipeline)" if job.main else ""
+        typer.echo(f"  {job.name}{own}: {'; '.join(job.users[:2])}{f' and {len(job.users) - 2} more' if job.users[2:] else ''}")
+
+
+def _run(left: Sequence[Job], workers: int) -> int:
+    started = time.monotonic()
+    try:
+        with _shown(len(left), workers) as watch:
+            rows = engine.run_jobs(left, workers, watch)
+    except KeyboardInterrupt:
+        typer.echo("interrupted: run the same command again to go on from here", err=True)
+        return 130
+    failed = [row for row in rows if row.state == "failed"]
+    for row in failed:
+        typer.echo(f"fusesearch: {row.job.name} failed: {row.reason} (all it said: {row.log})", err=True)
+    blocked = sum(row.state == "blocked" for row in rows)
+    if failed:
+        typer.echo(f"{len(failed)} failed, {blocked} wait for them; the same command goes on from here", err=True)
+        return 1
+    typer.echo(f"done in {duration(time.monotonic() - started)}")
+    return 0
+
+
+@contextmanager
+def _shown(total: int, workers: int) -> Iterator[engine.Watch]:
+    """Bars on a terminal; elsewhere a line whenever a job ends."""
+    if not sys.stderr.isatty():
+        yield _Lines(total, workers)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[said]}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        yield _Bars(progress, total, workers)
+
+
+class _Bars:
+    """A bar for all jobs with the time left, and one for each that runs."""
+
+    def __init__(self, progress: Progress, total: int, workers: int) -> None:
+        self.progress, self.workers = progress, workers
+        self.whole = progress.add_task("all runs", total=total, said="")
+        self.tasks: dict[str, TaskID] = {}
+
+    def __call__(self, rows: Sequence[engine.Progress]) -> None:
+        ended = sum(row.state not in ("waiting", "running") for row in rows)
+        self.progress.update(self.whole, completed=ended, said=left_of(rows, self.workers))
+        for row in rows:
+            if row.state == "running":
+                self._show(row)
+            elif row.job.name in self.tasks:
+                self.progress.remove_task(self.tasks.pop(row.job.name))
+
+    def _show(self, row: engine.Progress) -> None:
+        if row.job.name not in self.tasks:
+            words = f"{row.job.name} {escape(row.job.users[0]) if row.job.users else ''}"
+            self.tasks[row.job.name] = self.progress.add_task(words, total=None, said="")
+        if row.counts:
+            done, total = row.counts
+            self.progress.update(self.tasks[row.job.name], completed=done, total=total, said=f"{done}/{total}")
+
+
+class _Lines:
+    """A line when a job begins and when it ends."""
+
+    def __init__(self, total: int, workers: int) -> None:
+        self.total, self.workers = total, workers
+        self.known: dict[str, str] = {}
+
+    def __call__(self, rows: Sequence[engine.Progress]) -> None:
+        for row in rows:
+            if row.state != self.known.get(row.job.name, "waiting"):
+                self.known[row.job.name] = row.state
+                typer.echo(self._line(row, rows), err=True)
+
+    def _line(self, row: engine.Progress, rows: Sequence[engine.Progress]) -> str:
+        ended = sum(other.state not in ("waiting", "running") for other in rows)
+        took = f" in {duration(row.seconds)}" if row.state in ("done", "failed") else ""
+        return f"[{ended}/{self.total}] {row.job.name}: {row.state}{took}; {left_of(rows, self.workers)}"
+
+
+def left_of(rows: Sequence[engine.Progress], workers: int) -> str:
+    """About how long the jobs that have not ended will take."""
+    usual = usual_seconds()
+    whole = seconds_left([row.job for row in rows if row.state in ("waiting", "running")], usual)
+    if whole is None:
+        return "time left not known yet"
+    gone = sum(min(row.seconds, usual.get(row.job.stage, 0.0)) for row in rows if row.state == "running")
+    return f"{duration(max(0.0, whole - gone) / workers)} left"

@@ -1,0 +1,182 @@
+"""Runs jobs: each a ``dvc repro`` of one stage in a process of its own, several at once, none before those it needs.
+
+DVC says whether a stage has to run, and remembers it as soon as it has ended; a stage that was cut off goes on where it stopped.
+So whatever ends a run of an experiment (Ctrl-C, a kill, a server that went away), the same command goes on from there. A
+stage ends by itself when the process that started it is gone (:data:`OWNER`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import psutil
+from filelock import FileLock, Timeout
+
+from tasks.core.config import Params
+from tasks.core.errors import ConfigError
+from tasks.core.layout import STATE
+from tasks.experiments.jobs import Job
+
+LOGS = STATE / "experiments"
+OWNER = "FUSESEARCH_OWNER"
+"""Environment variable of the stages: id and start of the process they belong to."""
+
+TRIES = 3
+BUSY_SECONDS = 120.0
+POLL_SECONDS = 0.2
+JOB_BYTES = 3_000_000_000
+"""Memory of one job besides what its model takes: PyTorch, the trainer, a batch of nano's episodes."""
+
+_COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
+_AGAIN = "run the same command again"
+_BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
+
+State = Literal["waiting", "running", "done", "unchanged", "failed", "blocked"]
+
+
+@dataclass
+class Progress:
+    """Where a job stands; ``counts`` are rows done and rows in all as the stage last said them."""
+
+    job: Job
+    state: State = "waiting"
+    started: float = 0.0
+    seconds: float = 0.0
+    tries: int = 0
+    reason: str = ""
+    counts: tuple[int, int] | None = None
+    not_before: float = 0.0
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def log(self) -> Path:
+        """What the job said."""
+        return LOGS / f"{self.job.name}.log"
+
+
+Watch = Callable[[Sequence[Progress]], None]
+"""Called several times a second while jobs run."""
+
+
+def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch, threads: int | None = None) -> list[Progress]:
+    """Run ``jobs`` (each after those it needs), ``workers`` at a time, and return where each ended.
+
+    A job whose need failed is ``blocked``; the others go on. ``threads`` are those of one job: by default its share of the
+    cores. Raises :class:`ConfigError` when another process runs experiments here.
+    """
+    rows = {job.name: Progress(job) for job in jobs}
+    share = threads or max(1, (os.cpu_count() or 1) // workers)
+    with _alone(), _ended(rows):
+        while any(row.state in ("waiting", "running") for row in rows.values()):
+            for row in rows.values():
+                _advance(row, rows, workers, share)
+            watch(list(rows.values()))
+            time.sleep(POLL_SECONDS)
+    return list(rows.values())
+
+
+def workers_for(params: Params) -> int:
+    """How many jobs to run at once when nobody says: two where cores and memory allow it and no GPU is in use, else one."""
+    base = Path(params.model.base)
+    if params.grpo.rollouts == "vllm" or not base.is_dir():
+        return 1
+    weights = sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
+    needed = JOB_BYTES + 16 * weights
+    return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))
+
+
+def _advance(row: Progress, rows: dict[str, Progress], workers: int, threads: int) -> None:
+    if row.state == "running":
+        _look(row)
+    if row.state != "waiting":
+        return
+    needed = [rows[name].state for name in row.job.needs if name in rows]
+    if any(state in ("failed", "blocked") for state in needed):
+        row.state, row.reason = "blocked", "a run that it builds on failed"
+    elif any(state in ("waiting", "running") for state in needed) or time.monotonic() < row.not_before:
+        return
+    elif sum(other.state == "running" for other in rows.values()) < workers:
+        _start(row, threads)
+
+
+def _start(row: Progress, threads: int) -> None:
+    """Begin the job; its group is its own, so that Ctrl-C reaches it through this process alone, once."""
+    me = psutil.Process()
+    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), OWNER: f"{me.pid} {me.create_time()}"}
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with row.log.open("wb") as log:
+        row.process = subprocess.Popen(
+            row.job.command, stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+    row.state, row.started, row.tries, row.counts = "running", time.monotonic(), row.tries + 1, None
+
+
+def _look(row: Progress) -> None:
+    """Note how far a running job is, and whether it has ended."""
+    assert row.process is not None  # noqa: S101
+    row.seconds = time.monotonic() - row.started
+    code = row.process.poll()
+    said = row.log.read_text(encoding="utf-8", errors="replace")
+    if found := _COUNTS.findall(said):
+        row.counts = (int(found[-1][0]), int(found[-1][1]))
+    if code == 0:
+        row.state = "done" if "Running stage" in said or row.job.part else "unchanged"
+    elif code is not None:
+        _failed(row, said, code)
+
+
+def _failed(row: Progress, said: str, code: int) -> None:
+    """Try again what another process is still busy with or a server went away from; anything else has failed."""
+    busy = any(words in said for words in _BUSY)
+    if row.tries < (BUSY_SECONDS / 5 if busy else TRIES) and (busy or _AGAIN in said):
+        row.state, row.not_before = "waiting", time.monotonic() + 5
+        return
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith("error:")] or lines[-1:] or [f"ended with code {code}"]
+    row.state, row.reason = "failed", errors[-1].removeprefix("error:").strip()
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(LOGS / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ConfigError("experiments are already running here: wait for them, or stop them") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _ended(rows: dict[str, Progress]) -> Iterator[None]:
+    """Whatever ends the block, no job runs on: each is asked to stop as Ctrl-C would, and waited for."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        left = [row.process for row in rows.values() if row.process is not None and row.process.poll() is None]
+        for process in left:
+            os.killpg(process.pid, signal.SIGINT)
+        for process in left:
+            _wait(process)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _wait(process: subprocess.Popen[bytes], seconds: float = 60.0) -> None:
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,117 @@
+"""What has to be done for experiments, as jobs that wait for one another: runs of stages, and results at the end."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tasks.core.config import Params
+from tasks.core.errors import DataError
+from tasks.core.layout import EXPERIMENTS, NODES
+from tasks.core.node import Node
+from tasks.core.pipeline import stage_names
+from tasks.core.places import MAIN
+from tasks.experiments.dvc_file import TARGET, results_stage
+from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
+from tasks.experiments.spec import Experiment
+
+Planned = tuple[Experiment, Sequence[ArmPlan]]
+"""An experiment and its runs, with all of its seeds or some."""
+
+
+@dataclass
+class Job:
+    """One stage of DVC. ``needs`` are the names of the jobs it waits for; ``users`` says which arms it is for."""
+
+    name: str
+    stage: str
+    needs: tuple[str, ...]
+    users: list[str] = field(default_factory=list)
+    main: bool = False
+    part: str = ""
+
+    @property
+    def target(self) -> str:
+        """How DVC is told it."""
+        return self.name if self.main else f"{TARGET}:{self.name}"
+
+    @property
+    def command(self) -> list[str]:
+        """What runs it: DVC; but results over some of the seeds, which no stage stands for, are only written."""
+        if self.part:
+            return [sys.executable, "-m", "flows.results", self.part]
+        return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", self.target]
+
+
+def jobs_of(planned: Iterable[Planned], params: Params) -> list[Job]:
+    """The jobs of experiments, each after those it needs. ``params`` are those of the main pipeline."""
+    found: dict[str, Job] = {}
+    rows = list(planned)
+    for experiment, plans in rows:
+        for row in plans:
+            for node in row.nodes.values():
+                _add(node, params, found)
+                found[node.name].users.append(f"{experiment.label(row.arm)}, seed {row.seed}")
+    for experiment, plans in rows:
+        job = _results(experiment, plans)
+        found[job.name] = job
+    return list(found.values())
+
+
+def _results(experiment: Experiment, plans: Sequence[ArmPlan]) -> Job:
+    whole = {row.seed for row in plans} == set(experiment.seeds)
+    needs = tuple(node.name for node in nodes_of(plans))
+    return Job(results_stage(experiment.name), "results", needs, [experiment.name], part="" if whole else experiment.name)
+
+
+def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
+    """Add the job of a run, and before it the stages of the main pipeline that it needs and no arm names."""
+    if node.name in found:
+        return
+    needs = tuple(built_on(node, params))
+    for need in needs:
+        if need not in found and need in stage_names(PIPELINE):
+            _add(Node(stage=need), params, found)
+    found[node.name] = Job(node.name, node.stage, needs, main=not node.id)
+
+
+def outdated(jobs: Sequence[Job]) -> set[str]:
+    """Names of the jobs that DVC would run, and of all that need one of them. Raises :class:`DataError` when DVC cannot say."""
+    targets = [job.target for job in jobs if not job.part]
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "status", "--json", *targets]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise DataError(f"dvc status failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    changed = {_name(key) for key in json.loads(done.stdout or "{}")}
+    return with_dependents(jobs, changed | {job.name for job in jobs if job.part and _is_older(job)})
+
+
+def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:
+    """``names`` and those of all jobs that need one of them; ``jobs`` are in order."""
+    found: set[str] = set()
+    for job in jobs:
+        if job.name in names or found.intersection(job.needs):
+            found.add(job.name)
+    return found
+
+
+def seconds_left(jobs: Iterable[Job], usual: Mapping[str, float], workers: int = 1) -> float | None:
+    """About how long ``jobs`` take with so many at once; None while a stage among them never ran here."""
+    rows = [usual.get(job.stage, 0.0 if job.stage == "results" else None) for job in jobs]
+    return None if None in rows else sum(value or 0.0 for value in rows) / workers
+
+
+def _is_older(job: Job) -> bool:
+    """Whether results over some of the seeds are missing, or older than a score they are made of."""
+    results = EXPERIMENTS / job.part / "results.json"
+    scores = [
+        NODES / need / MAIN.scores.name if "-" in need else MAIN.scores for need in job.needs if need.startswith("evaluate")
+    ]
+    return not results.exists() or any(path.exists() and path.stat().st_mtime > results.stat().st_mtime for path in scores)
+
+
+def _name(key: str) -> str:
+    return key.rpartition(":")[2]
