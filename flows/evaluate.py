@@ -4,6 +4,8 @@ from typing import Any
 
 from prefect import flow, task
 
+from flows.failures import watched
+from flows.fan_out import fan_out
 from flows.stage import ONCE, RETRIED, Stage, run_node, stage
 from tasks.core.layout import TRAINED_BY
 from tasks.core.node import Node
@@ -34,10 +36,11 @@ def record_arms(current: Stage) -> None:
         current.run.contend(model_name(current.params.profile), contenders, runs["base"])
 
 
-@flow(name="evaluate")
+@flow(name="evaluate", **watched("evaluate"))
 def evaluate_flow(node: Node | None = None) -> dict[str, Any]:
     """Checkpoints and the validation split to ``artifacts/evaluate``."""
     with stage("evaluate", node) as current:
+        fan_out(current)
         current.metrics = run_arms(current)
         record_arms(current)
     return current.metrics

@@ -4,6 +4,7 @@ from typing import Any
 
 from prefect import flow, task
 
+from flows.failures import watched
 from flows.stage import ONCE, Stage, run_node, show_drops, stage
 from tasks.core.node import Node
 from tasks.core.storage import read_json
@@ -16,7 +17,7 @@ def apply_rules(current: Stage) -> dict[str, Any]:
     return filter_pairs(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="filter")
+@flow(name="filter", **watched("filter"))
 def filter_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/raw`` to ``data/filtered``."""
     with stage("filter", node) as current:

@@ -5,6 +5,7 @@ from typing import Any
 
 from prefect import flow, task
 
+from flows.failures import watched
 from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_node, stage
 from tasks.core.node import Node
 from tasks.stages import training
@@ -24,13 +25,13 @@ def _train(name: str, node: Node | None) -> dict[str, Any]:
     return current.metrics
 
 
-@flow(name="grpo")
+@flow(name="grpo", **watched("grpo"))
 def grpo_flow(node: Node | None = None) -> dict[str, Any]:
     """The rl split and the sft checkpoint to ``artifacts/grpo``."""
     return _train("grpo", node)
 
 
-@flow(name="grpo-from-base")
+@flow(name="grpo-from-base", **watched("grpo_from_base"))
 def grpo_from_base_flow(node: Node | None = None) -> dict[str, Any]:
     """The rl split and the base checkpoint to ``artifacts/grpo_from_base``."""
     return _train("grpo_from_base", node)

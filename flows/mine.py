@@ -5,6 +5,7 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
+from flows.failures import watched
 from flows.stage import RETRIED, Stage, run_node, show_drops, stage
 from tasks.core.node import Node
 from tasks.core.storage import read_json
@@ -17,7 +18,7 @@ def mine_pairs(current: Stage) -> dict[str, Any]:
     return mine(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="mine")
+@flow(name="mine", **watched("mine"))
 def mine_flow(node: Node | None = None) -> dict[str, Any]:
     """Sources to ``data/raw`` and ``data/repos``."""
     with stage("mine", node) as current:

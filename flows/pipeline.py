@@ -1,15 +1,14 @@
 """All stages in order as one flow, to be scheduled or started from Prefect; by hand, ``dvc repro`` is the way.
 
-Every stage runs, whether or not its inputs changed; afterwards ``dvc commit`` makes ``dvc.lock`` agree with what was made,
-so that a ``dvc repro`` finds nothing to do.
+DVC says which stages have to run, and remembers each as soon as it has ended: a pipeline that was cut off goes on where it
+was, and a ``dvc repro`` afterwards finds nothing to do.
 """
 
-import subprocess
-import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
-from prefect import flow, task
+from prefect import flow
+from prefect.logging import get_run_logger
 
 from flows.evaluate import evaluate_flow
 from flows.filter import filter_flow
@@ -19,9 +18,11 @@ from flows.report import report_flow
 from flows.select_ import select_flow
 from flows.sft import sft_flow
 from flows.split import split_flow
-from flows.stage import ONCE, run_stage
+from flows.stage import run_stage
 from flows.synthesize import synthesize_flow
-from tasks.core.errors import DataError
+from flows.versions import is_changed, record
+
+StageName = Literal["mine", "filter", "split", "synthesize", "select", "sft", "grpo", "grpo_from_base", "evaluate", "report"]
 
 STAGES: dict[str, Callable[..., Any]] = {
     "mine": mine_flow,
@@ -38,20 +39,26 @@ STAGES: dict[str, Callable[..., Any]] = {
 """Flows by the name of their stage in ``dvc.yaml``, in order."""
 
 
-@task(name="record in dvc", **ONCE)
-def record() -> None:
-    """``dvc commit`` of everything the stages made."""
-    done = subprocess.run([sys.executable, "-m", "dvc", "commit", "--force"], capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise DataError(f"dvc commit failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+def run_and_record(stage: str, again: bool = False) -> bool:
+    """Run a stage if DVC finds it changed, or ``again`` in any case, and let DVC remember it. Whether it ran."""
+    if not (again or is_changed(stage)):
+        get_run_logger().info("%s: nothing has changed", stage)
+        return False
+    STAGES[stage]()
+    record(stage)
+    return True
 
 
 @flow(name="pipeline")
-def pipeline_flow() -> None:
-    """The nine stages, and RL without SFT."""
-    for run in STAGES.values():
-        run()
-    record()
+def pipeline_flow(until: StageName = "report", again: bool = False) -> list[str]:
+    """The stages from mining to the report, and RL without SFT. Returns those that ran.
+
+    Args:
+        until: The last stage to run.
+        again: Run every stage, whether or not anything has changed.
+    """
+    names = list(STAGES)
+    return [name for name in names[: names.index(until) + 1] if run_and_record(name, again)]
 
 
 if __name__ == "__main__":

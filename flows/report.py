@@ -5,6 +5,7 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
+from flows.failures import watched
 from flows.stage import ONCE, Stage, run_stage, stage
 from tasks.core import layout
 from tasks.stages.report import make_pages
@@ -16,7 +17,7 @@ def make_report(current: Stage) -> dict[str, Any]:
     return make_pages(current.params, current.scratch, current.progress)
 
 
-@flow(name="report")
+@flow(name="report", **watched("report"))
 def report_flow() -> dict[str, Any]:
     """``artifacts/evaluate`` to ``artifacts/report``; the page is an artifact in Prefect and in MLflow."""
     with stage("report") as current:

@@ -7,6 +7,8 @@ from typing import Any
 
 from prefect import flow, task
 
+from flows.failures import watched
+from flows.shown import show_funnel
 from flows.stage import ONCE, Stage, run_node, show_drops, stage
 from tasks.core.node import Node
 from tasks.core.storage import read_json
@@ -19,12 +21,13 @@ def judge_candidates(current: Stage) -> dict[str, Any]:
     return select_candidates(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="select")
+@flow(name="select", **watched("select"))
 def select_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/synthesized`` to ``data/selected``."""
     with stage("select", node) as current:
         current.metrics = judge_candidates(current)
         show_drops("select-drops", read_json(current.places.select_drops), "Candidates dropped, by reason")
+        show_funnel(current.places)
         current.run.log_file(current.places.select_drops)
         current.run.log_file(current.places.select_plane)
     return current.metrics

@@ -1,9 +1,10 @@
-"""Local servers in the background: Prefect's, which every flow reports to, and MLflow's page for comparing runs.
+"""Local servers in the background: Prefect's, which every flow reports to, a worker for its deployments, MLflow's pages.
 
-``python -m flows.server start|stop|status [prefect|mlflow]``. One server of a kind per project folder, recorded in
+``python -m flows.server start|stop|status [prefect|mlflow|worker]``. One server of a kind per project folder, recorded in
 ``.fusesearch/<name>.json``, its log beside it. It outlives the command that started it, so that the nine stages of one
-``dvc repro`` share it and its pages stay up afterwards. ``PREFECT_API_URL`` (environment or Prefect profile) wins:
-where it is set, nothing is started.
+``dvc repro`` share it and its pages stay up afterwards. A Prefect server of the project's own that is killed while a flow
+needs it is started again where it was. ``PREFECT_API_URL`` (environment or Prefect profile) wins: where it is set, no Prefect
+server is started, and the worker asks that one.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import psutil
@@ -32,9 +35,17 @@ START_SECONDS = 300.0
 """How long a server may take to answer. Prefect's needs 10 s on two idle cores, minutes on a machine that is overloaded."""
 
 
+WATCH_SECONDS = 5.0
+POOL = "fusesearch"
+"""The work pool whose runs the local worker carries out."""
+
+
 @dataclass(frozen=True)
 class Service:
-    """A server this project can run: its command without host and port, the port it prefers, its health address."""
+    """A server this project can run: its command, the port it prefers, its health address.
+
+    ``{port}`` in ``place``, which is added to the command, and in ``environment`` stands for the port it gets.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -42,6 +53,7 @@ class Service:
     health: str
     api: str = ""
     environment: dict[str, str] = field(default_factory=dict)
+    place: tuple[str, ...] = ("--host", "127.0.0.1", "--port", "{port}")
     start_seconds: float = START_SECONDS
 
     @property
@@ -61,6 +73,8 @@ def prefect_service() -> Service:
         "PREFECT_HOME": str((STATE / "prefect").resolve()),
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_API_URL": "",
+        "PREFECT_SERVER_UI_API_URL": "http://127.0.0.1:{port}/api",  # else its pages ask whoever is at 4200
+        "PREFECT_SERVER_DATABASE_TIMEOUT": "60",  # seconds to wait for SQLite's lock; 10 are not enough on a busy machine
     }
     command = (sys.executable, "-m", "prefect", "server", "start")
     return Service("prefect", command, 4200, "/api/health", "/api", environment)
@@ -72,6 +86,18 @@ def mlflow_service() -> Service:
 
     command = (sys.executable, "-m", "mlflow", "server", "--workers", "1", "--backend-store-uri", tracking_uri())
     return Service("mlflow", command, 5000, "/health")
+
+
+def worker_service() -> Service:
+    """A worker that carries out the runs of deployments as processes on this machine (:mod:`flows.deployments`)."""
+    environment = {
+        "PREFECT_API_URL": _remote() or f"{running(prefect_service())}/api",
+        "PREFECT_WORKER_WEBSERVER_HOST": "127.0.0.1",
+        "PREFECT_WORKER_WEBSERVER_PORT": "{port}",
+        "PREFECT_WORKER_QUERY_SECONDS": "10",
+    }
+    command = (sys.executable, "-m", "prefect", "worker", "start", "--pool", POOL, "--type", "process", "--with-healthcheck")
+    return Service("worker", command, 8080, "/health", environment=environment, place=())
 
 
 def ensure(service: Service, waiting: Callable[[float], None] = lambda seconds: None) -> str:
@@ -114,18 +140,48 @@ def stop(service: Service) -> bool:
 
 @contextmanager
 def prefect_server() -> Iterator[str]:
-    """Within the block flows report to the server of ``PREFECT_API_URL``, or to this project's own."""
+    """Within the block flows report to the server of ``PREFECT_API_URL``, or to this project's own, which is kept running."""
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    url = PREFECT_API_URL.value()
-    if url:
+    if url := _remote():
         _check_remote(url)
         yield url
         return
     service = prefect_service()
     url = ensure(service) + service.api
-    with temporary_settings(updates={PREFECT_API_URL: url}):
+    with temporary_settings(updates={PREFECT_API_URL: url}), kept_running(service):
         yield url
+
+
+@contextmanager
+def kept_running(service: Service) -> Iterator[None]:
+    """Within the block a thread starts the recorded server again, at its old address, when its process is gone.
+
+    A server that was stopped by :func:`stop` stays stopped; one that only does not answer is left to itself.
+    """
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(WATCH_SECONDS):
+            record = _record(service)
+            if record and not _is_ours(service, record):
+                with suppress(TrackingUnavailable):  # tried again; the flow itself says what it lacks
+                    ensure(service)
+
+    thread = threading.Thread(target=watch, name=f"keep-{service.name}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(timeout=WATCH_SECONDS)
+
+
+def _remote() -> str | None:
+    """The server the user names, in the environment or in a Prefect profile."""
+    from prefect.settings import PREFECT_API_URL
+
+    return PREFECT_API_URL.value()
 
 
 def _check_remote(url: str) -> None:
@@ -136,9 +192,10 @@ def _check_remote(url: str) -> None:
 
 
 def _start(service: Service, waiting: Callable[[float], None]) -> str:
-    port = _free_port(service.port)
+    port = _free_port(_recorded_port(service) or service.port)
     url = f"http://127.0.0.1:{port}"
-    command = [*service.command, "--host", "127.0.0.1", "--port", str(port)]
+    command = [*service.command, *(part.replace("{port}", str(port)) for part in service.place)]
+    environment = {name: value.replace("{port}", str(port)) for name, value in service.environment.items()}
     with service.log.open("ab") as log:
         process = subprocess.Popen(
             command,
@@ -146,7 +203,7 @@ def _start(service: Service, waiting: Callable[[float], None]) -> str:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, **service.environment},
+            env={**os.environ, **environment},
         )
     write_json(service.record, {"pid": process.pid, "started": psutil.Process(process.pid).create_time(), "url": url})
     _wait(service, process, url, waiting)
@@ -172,6 +229,12 @@ def _record(service: Service) -> dict[str, Any] | None:
         return record if {"pid", "url"} <= record.keys() else None
     except ArtifactError:
         return None
+
+
+def _recorded_port(service: Service) -> int | None:
+    """Where the server was that is recorded, so that processes which know its address find the next one there."""
+    record = _record(service)
+    return urlsplit(record["url"]).port if record else None
 
 
 def _is_ours(service: Service, record: dict[str, Any]) -> bool:
@@ -202,21 +265,26 @@ def _free_port(preferred: int) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """``start``, ``stop`` or ``status``, of the named servers or of both."""
-    action, names = (arguments or ["status"])[0], arguments[1:] or ["prefect", "mlflow"]
-    known = {"prefect": prefect_service, "mlflow": mlflow_service}
-    if action not in ("start", "stop", "status") or not set(names) <= known.keys():
-        raise SystemExit("usage: python -m flows.server start|stop|status [prefect] [mlflow]")
-    for name in names:
-        print(f"{name}: {_act(action, known[name]())}")
+    """``start``, ``stop`` or ``status``, of the named servers or of all."""
+    action, names = (arguments or ["status"])[0], arguments[1:] or list(SERVICES)
+    if action not in ("start", "stop", "status") or not set(names) <= SERVICES.keys():
+        raise SystemExit(f"usage: python -m flows.server start|stop|status [{'] ['.join(SERVICES)}]")
+    for name in sorted(names, key=list(SERVICES).index, reverse=action == "stop"):
+        print(f"{name}: {_act(action, name)}")
 
 
-def _act(action: str, service: Service) -> str:
+SERVICES: dict[str, Callable[[], Service]] = {"prefect": prefect_service, "mlflow": mlflow_service, "worker": worker_service}
+"""In the order in which they are started; they are stopped in the other one."""
+
+
+def _act(action: str, name: str) -> str:
     if action == "start":
-        return ensure(service)
+        if name == "worker" and not _remote():
+            ensure(prefect_service())
+        return ensure(SERVICES[name]())
     if action == "stop":
-        return "stopped" if stop(service) else "was not running"
-    return running(service) or "not running"
+        return "stopped" if stop(SERVICES[name]()) else "was not running"
+    return running(SERVICES[name]()) or "not running"
 
 
 if __name__ == "__main__":

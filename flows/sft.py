@@ -4,6 +4,7 @@ from typing import Any
 
 from prefect import flow, task
 
+from flows.failures import watched
 from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_node, stage
 from tasks.core.node import Node
 from tasks.stages.training import sft
@@ -15,7 +16,7 @@ def fine_tune(current: Stage) -> dict[str, Any]:
     return sft(current.params, current.places, current.scratch, current.progress, log_curve(current))
 
 
-@flow(name="sft")
+@flow(name="sft", **watched("sft"))
 def sft_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/selected`` and the base checkpoint to ``artifacts/sft``."""
     with stage("sft", node) as current:

@@ -5,6 +5,7 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 
+from flows.failures import watched
 from flows.stage import ONCE, Stage, run_node, stage
 from tasks.core.node import Node
 from tasks.core.storage import read_text
@@ -17,7 +18,7 @@ def split_by_repository(current: Stage) -> dict[str, Any]:
     return split_instances(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="split")
+@flow(name="split", **watched("split"))
 def split_flow(node: Node | None = None) -> dict[str, Any]:
     """``data/filtered`` to ``data/splits`` and the data card."""
     with stage("split", node) as current:

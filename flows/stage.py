@@ -23,10 +23,13 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.logging.configuration import setup_logging
 from prefect.states import Crashed
+from prefect.tasks import exponential_backoff
 
 from flows.owner import end_with_owner
 from flows.progress import StageProgress
+from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
+from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
 from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.node import Node, parse_node
@@ -77,6 +80,7 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
     started = time.perf_counter()
     with (
         _alone(name, scratch),
+        occupied(quotas_of(node.stage, params)),
         stage_run(node.stage, params, values, spec.inputs, node=node.id, left=_left(scratch)) as run,
         StageProgress(name) as progress,
     ):
@@ -87,6 +91,7 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
         run.log({**flatten(current.metrics), "stage_seconds": seconds})
         note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
         write_json(node.places.metrics(node.stage), current.metrics)
+        show_metrics(node.stage, name, current.metrics, run)
     finished(name)
 
 
@@ -171,8 +176,9 @@ def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
 
 
 RETRIED: dict[str, Any] = {
-    "retries": 2,
-    "retry_delay_seconds": [5, 30],
+    "retries": 4,
+    "retry_delay_seconds": exponential_backoff(backoff_factor=5),
+    "retry_jitter_factor": 0.3,
     "retry_condition_fn": world_failed,
     "cache_policy": NO_CACHE,
 }

@@ -4,6 +4,8 @@ from typing import Any
 
 from prefect import flow, task
 
+from flows.failures import watched
+from flows.fan_out import fan_out
 from flows.stage import RETRIED, Stage, run_node, stage
 from tasks.core.node import Node
 from tasks.stages.synthesis import synthesize_candidates
@@ -15,10 +17,11 @@ def run_teacher(current: Stage) -> dict[str, Any]:
     return synthesize_candidates(current.params, current.places, current.scratch, current.progress)
 
 
-@flow(name="synthesize")
+@flow(name="synthesize", **watched("synthesize"))
 def synthesize_flow(node: Node | None = None) -> dict[str, Any]:
     """The sft split to ``data/synthesized``."""
     with stage("synthesize", node) as current:
+        fan_out(current)
         current.metrics = run_teacher(current)
     return current.metrics
 

@@ -65,6 +65,12 @@ def stage_outs(path: Path = Path("dvc.yaml")) -> dict[Path, str]:
     return {Path(_key(out)): name for name, stage in _stages(path).items() for out in stage.get("outs", [])}
 
 
+def producer_of(artifact: Path, path: Path = Path("dvc.yaml")) -> str | None:
+    """The stage that makes an artifact, itself or the folder it is in; None for what no stage makes."""
+    made = stage_outs(path).items()
+    return next((name for out, name in made if artifact == out or out in artifact.parents), None)
+
+
 def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Nested mappings as one with dotted keys; lists stay values."""
     flat: dict[str, Any] = {}

@@ -170,8 +170,8 @@ def pair_f1(files: Pair, functions: Pair) -> float:
 def aggregate(scores: Iterable[Score]) -> dict[str, Any]:
     """Averages over scores of one arm; errored ones are only counted.
 
-    ``file`` and ``function`` as :func:`summarize_level` gives them, ``f1`` in both averages, and the mean of every other
-    figure of :class:`Score`. Runs of one instance weigh like instances.
+    ``file`` and ``function`` as :func:`summarize_level` gives them, ``f1`` in both averages, tool success, and the mean of
+    every other figure of :class:`Score`. Runs of one instance weigh like instances.
     """
     every = list(scores)
     measured = [score for score in every if score.error is None]
@@ -183,6 +183,7 @@ def aggregate(scores: Iterable[Score]) -> dict[str, Any]:
     files = [(score.predicted_files, score.true_files) for score in measured]
     functions = [(score.predicted_functions, score.true_functions) for score in measured]
     summary |= summarize(files, functions)
+    summary["tool_success"] = tool_success(measured)
     return summary | {name: mean_of(measured, name) for name in COST_FIELDS}
 
 
@@ -193,6 +194,12 @@ COST_FIELDS = (
     "tokens_context", "tokens_billed", "tokens_prompt", "tokens_completion",
 )  # fmt: skip
 """Fields of :class:`Score` besides quality, each averaged over trajectories."""
+
+
+def tool_success(scores: Iterable[Score]) -> float | None:
+    """Calls that came back without an error over calls, pooled over episodes; ``None`` where no call was made."""
+    counted = [(score.calls, score.failed_calls) for score in scores if score.calls and score.failed_calls is not None]
+    return 1 - sum(failed for _, failed in counted) / sum(calls for calls, _ in counted) if counted else None
 
 
 def mean_of(scores: Iterable[Score], field: str) -> float | None:

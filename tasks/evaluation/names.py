@@ -39,6 +39,7 @@ METRICS: dict[str, str] = {
     "turns": "assistant messages per episode",
     "calls": "tool calls per episode",
     "calls_per_turn": "tool calls per turn that used tools",
+    "tool_success": "share of all calls that came back without an error",
     "failed_calls": "calls per episode that came back as an error",
     "seconds": "wall seconds per episode",
     "seconds_model": "seconds per episode spent in the model",

@@ -31,21 +31,22 @@ class Section:
 
 
 def render(name: str, context: Mapping[str, Any]) -> str:
-    """The page ``report.md`` or ``report.html`` of ``title``, ``verdicts``, ``sections`` and ``footer``."""
+    """The page ``report.md`` or ``report.html`` of ``title``, ``verdicts``, ``sections``, ``footer`` and its folder ``plots``."""
     from jinja2 import Environment, PackageLoader, select_autoescape
     from markupsafe import Markup
 
     loader = PackageLoader("tasks.evaluation", "templates")
     pages = Environment(loader=loader, autoescape=select_autoescape(("html.j2",)), trim_blocks=True)
+    pages.globals["plots"] = "plots"
     pages.filters |= {"svg": Markup, "cell": _markdown_cell}  # SVG is our own output, escaped by matplotlib
     return pages.get_template(f"{name}.j2").render(context)
 
 
-def write_figures(sections: Sequence[Section], out: Path) -> None:
-    """Every figure as ``plots/<name>.svg``."""
+def write_figures(sections: Sequence[Section], out: Path, folder: str = "plots") -> None:
+    """Every figure as ``<folder>/<name>.svg``."""
     for section in sections:
         for figure in section.figures:
-            write_text(out / "plots" / f"{figure.name}.svg", figure.svg + "\n")
+            write_text(out / folder / f"{figure.name}.svg", figure.svg + "\n")
 
 
 def latex(sections: Sequence[Section]) -> str:

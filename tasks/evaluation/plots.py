@@ -20,7 +20,7 @@ Curve = Sequence[Mapping[str, float]]
 # Okabe and Ito's palette, with a marker and a dash pattern of its own for each arm
 COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 SHAPES = ("o", "s", "^", "D", "v", "P", "X")
-_DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
+DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)))
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "fusesearch",
@@ -157,7 +157,7 @@ def _smoothed(axes: Axes, points: Sequence[tuple[float, float]], arm: str) -> No
 def _line(arm: str, marker: bool = False) -> dict[str, Any]:
     known = list(ARMS)
     index = known.index(arm) if arm in known else len(known) + sum(arm.encode()) % 2
-    style: dict[str, Any] = {"color": COLOURS[index], "linestyle": _DASHES[index]}
+    style: dict[str, Any] = {"color": COLOURS[index], "linestyle": DASHES[index]}
     return style | ({"marker": SHAPES[index], "markersize": 5} if marker else {})
 
 

@@ -25,6 +25,10 @@ class Variances:
     instances: float
     residual: float
 
+    def named(self) -> dict[str, float]:
+        """By where they come from: ``seeds``, ``instances``, ``rest``."""
+        return {"seeds": self.seeds, "instances": self.instances, "rest": self.residual}
+
 
 @dataclass(frozen=True)
 class Plan:

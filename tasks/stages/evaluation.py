@@ -44,7 +44,7 @@ def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progr
     scores: list[Score] = []
     figures: dict[str, Any] = {}
     for place, arm in enumerate(arms):
-        found = _evaluate_arm(arm, params, places, instances, scratch, _share(progress, place, len(arms)))
+        found = evaluate_arm(arm, params, places, instances, scratch, _share(progress, place, len(arms)))
         aggregated = summary(aggregate(found.scores))
         if not aggregated["scores"]:
             raise InfrastructureError(f"evaluate: every episode of {arm} errored: {found.scores[0].error}")
@@ -68,9 +68,21 @@ def held_out(params: Params, places: Places) -> list[Instance]:
     return [instances[index] for index in sorted(drawn)]
 
 
-def _evaluate_arm(arm: str, params: Params, places: Places, instances: list[Instance], scratch: Path, progress: Progress) -> Any:
-    from tasks.evaluation.harness import evaluate
+def journal_of(arm: str) -> str:
+    """The name of an arm's journal among the unfinished work."""
     from tasks.evaluation.tables import slug
+
+    return f"{slug(arm)}.jsonl"
+
+
+def runs_of(arm: str, params: Params) -> int:
+    """Episodes per instance."""
+    return 1 if arm == LEXICAL else params.evaluate.runs
+
+
+def evaluate_arm(arm: str, params: Params, places: Places, instances: list[Instance], scratch: Path, progress: Progress) -> Any:
+    """The arm's :class:`~tasks.evaluation.harness.Evaluation` on ``instances``; its journal stays in ``scratch``."""
+    from tasks.evaluation.harness import evaluate
     from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.rewards import make_reward
 
@@ -83,8 +95,8 @@ def _evaluate_arm(arm: str, params: Params, places: Places, instances: list[Inst
                 subject,
                 instances,
                 partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), places.repos),
-                journal=scratch / f"{slug(arm)}.jsonl",
-                runs=1 if arm == LEXICAL else params.evaluate.runs,
+                journal=scratch / journal_of(arm),
+                runs=runs_of(arm, params),
                 concurrency=params.evaluate.concurrency,
                 seed=params.seed,
                 arm=arm,

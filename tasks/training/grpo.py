@@ -21,13 +21,19 @@ from tasks.core.errors import ConfigError, DataError
 from tasks.core.layout import SNAPSHOTS
 from tasks.core.schema import Instance, Score, Trajectory
 from tasks.core.storage import read_instances
-from tasks.evaluation.metrics import score_trajectory
+from tasks.evaluation.metrics import mean_of, score_trajectory, tool_success
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training.renaming import Exchange, Names, RenamedModel
 from tasks.training.rewards import Reward, make_reward
 from tasks.training.sft import describe_checkpoint
 from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
+
+LOGGED = (
+    "f1", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
+    "calls_per_turn", "turns", "calls", "failed_calls", "tokens_context", "tokens_completion",
+)  # fmt: skip
+"""Figures of :class:`Score` whose means stand in the training curve, beside what TRL logs: reward, entropy, KL, lengths."""
 
 
 def train_grpo(
@@ -130,11 +136,11 @@ class Rollouts:
         return score_trajectory(trajectory, truth, reward=self.reward, scope=self.params.agent.history_scope)
 
     def figures(self) -> dict[str, float]:
-        """Means over the rollouts of the last step: F1, e, calls per turn and the rest."""
-        names = ("f1", "efficiency", "efficiency_call", "calls_per_turn", "turns", "calls", "tokens_context")
+        """Means over the rollouts of the last step: F1, e, calls per turn and the rest; tool success is over all their calls."""
         scored = [score for score in self._scores if score.error is None]
-        means = {name: _mean([getattr(score, name) for score in scored]) for name in names}
-        return {**means, "errored": float(len(self._scores) - len(scored))}
+        figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
+        known = {name: value for name, value in figures.items() if value is not None}
+        return {**known, "errored": float(len(self._scores) - len(scored))}
 
 
 def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
@@ -215,7 +221,3 @@ def _prompts(params: Params, tasks: dict[str, Instance]) -> Any:
         for instance in tasks.values()
     ]
     return Dataset.from_list(rows)
-
-
-def _mean(values: list[float]) -> float:
-    return float(sum(values) / len(values)) if values else 0.0

@@ -1,0 +1,143 @@
+"""What operators find in Prefect: the pipeline, each stage, each experiment and nightly mining, in a work pool.
+
+``python -m flows.deployments``, which ``make serve`` calls, makes the pool, the deployments and the global limits, or brings them
+up to date. Schedules are off when they are made. What an operator changed afterwards (schedules, limits) stays as it is.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from prefect import Flow
+from prefect.client.orchestration import SyncPrefectClient, get_client
+from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate, WorkPoolUpdate
+from prefect.client.schemas.objects import WorkPool
+from prefect.deployments.runner import EntrypointType, RunnerDeployment
+from prefect.exceptions import ObjectNotFound
+from prefect.schedules import Cron
+from pydantic import Field
+
+from flows import operate, quotas
+from flows.nightly import nightly_flow
+from flows.pipeline import STAGES, pipeline_flow
+from flows.server import POOL, prefect_server
+from tasks.core.config import Section, overlay, parse_section
+from tasks.core.errors import ConfigError, FusesearchError
+from tasks.core.grid import read_yaml
+from tasks.experiments.spec import experiment_names, load_experiment
+
+POOLS = Path("flows/pools")
+
+
+class Pool(Section):
+    """A work pool of any type that Prefect knows: ``flows/pools/*.yaml``."""
+
+    name: str = POOL
+    type: str = Field("process", description="process, docker, kubernetes, or another type of Prefect's")
+    concurrency_limit: int | None = Field(None, ge=1, description="runs at once; null: any number")
+    job_variables: dict[str, Any] = Field(
+        default_factory=dict, description="of all deployments; {root} is this folder, {api} the server's address"
+    )
+    job_configuration: dict[str, Any] = Field(default_factory=dict, description="merged into Prefect's own for the type")
+
+
+def load_pool(path: Path) -> Pool:
+    """Read and check a pool's file. Raises :class:`ConfigError` with file, key and reason in one line."""
+    return parse_section(Pool, read_yaml(path), source=str(path))
+
+
+def register(pool: Pool, api: str) -> list[str]:
+    """Make or update pool, global limits and deployments at the current server; returns the deployments' names."""
+    with get_client(sync_client=True) as client:
+        _register_pool(client, pool)
+        quotas.register(client)
+        rows = list(deployments(pool, api))
+        for row in rows:
+            _keep_schedules(client, row)
+            row.apply()
+    return [row.full_name for row in rows]
+
+
+def deployments(pool: Pool, api: str) -> Iterator[RunnerDeployment]:
+    """All deployments, as they are where nobody has changed them."""
+    variables = _filled(pool.job_variables, {"{root}": str(Path.cwd()), "{api}": api})
+
+    def deployed(flow: Flow[..., Any], name: str, words: str, tags: list[str], **options: Any) -> RunnerDeployment:
+        return RunnerDeployment.from_flow(
+            flow, name, description=words, tags=["fusesearch", *tags], concurrency_limit=1, work_pool_name=pool.name,
+            job_variables=variables, entrypoint_type=EntrypointType.MODULE_PATH, **options,
+        )  # fmt: skip
+
+    sunday, night, saturday = (Cron(cron, timezone="UTC", active=False) for cron in ("0 4 * * 0", "0 2 * * *", "0 6 * * 6"))
+    yield deployed(pipeline_flow, "pipeline", "All stages that DVC finds changed, in order.", ["pipeline"], schedules=[sunday])
+    yield deployed(nightly_flow, "nightly", "Mines what is new since the last night.", ["mining"], schedules=[night])
+    for stage in STAGES:
+        yield deployed(operate.STAGE_FLOWS[stage], stage, f"The stage {stage} alone, as it is or as a try.", ["stage"])
+    for name in experiment_names():
+        title = load_experiment(name).title
+        yield deployed(
+            operate.experiment, name, title, ["experiment", name], parameters={"name": name}, schedules=[saturday]
+        )  # fmt: skip
+
+
+def _register_pool(client: SyncPrefectClient, pool: Pool) -> WorkPool:
+    template = _template(client, pool)
+    try:
+        client.read_work_pool(pool.name)
+    except ObjectNotFound:
+        return client.create_work_pool(
+            WorkPoolCreate(name=pool.name, type=pool.type, base_job_template=template, concurrency_limit=pool.concurrency_limit)
+        )
+    client.update_work_pool(pool.name, WorkPoolUpdate(base_job_template=template))
+    return client.read_work_pool(pool.name)
+
+
+def _template(client: SyncPrefectClient, pool: Pool) -> dict[str, Any]:
+    """The base job template that Prefect has for the type, with what the pool's file says of it."""
+    kinds = {name: kind for collection in client.read_worker_metadata().values() for name, kind in collection.items()}
+    if pool.type not in kinds:
+        raise ConfigError(f"pool {pool.name}: the server knows no type {pool.type!r}: use one of {', '.join(sorted(kinds))}")
+    template = kinds[pool.type]["default_base_job_configuration"]
+    return overlay(template, {"job_configuration": pool.job_configuration})
+
+
+def _keep_schedules(client: SyncPrefectClient, row: RunnerDeployment) -> None:
+    """Leave the schedules of a deployment that is there already as they are, switched on or off."""
+    try:
+        known = client.read_deployment_by_name(row.full_name)
+    except ObjectNotFound:
+        return
+    keys = ("schedule", "active", "parameters", "slug", "max_scheduled_runs")
+    row.schedules = [DeploymentScheduleCreate(**{key: getattr(one, key) for key in keys}) for one in known.schedules]
+
+
+def _filled(value: Any, words: dict[str, str]) -> Any:
+    """``value`` with every placeholder replaced, in all strings inside it."""
+    if isinstance(value, dict):
+        return {key: _filled(item, words) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_filled(item, words) for item in value]
+    for word, meaning in words.items():
+        value = value.replace(word, meaning) if isinstance(value, str) else value
+    return value
+
+
+def main(
+    pool: Annotated[Path, typer.Option(help="The work pool: process, docker, kubernetes, or your own.")] = POOLS / "process.yaml",
+) -> None:
+    """Register the deployments with the Prefect server; schedules are off until they are switched on."""
+    try:
+        with prefect_server() as api:
+            names = register(load_pool(pool), api)
+            typer.echo(f"{len(names)} deployments in {load_pool(pool).name}: {api.removesuffix('/api')}/deployments")
+    except FusesearchError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,89 @@
+"""Episodes of synthesize and evaluate spread over the workers of a Ray cluster, one task per share.
+
+Off unless ``FUSESEARCH_RAY`` is set: ``local`` for workers on this machine, or the address of a cluster (``host:6379`` from one
+of its machines, ``ray://host:10001`` from elsewhere) whose machines have this working tree at the same path.
+``FUSESEARCH_RAY_WORKERS`` says how many workers there are (2).
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from prefect import flow, task
+from prefect.logging import get_run_logger
+from tasks.core.places import Places
+
+from flows.quotas import has_gpu
+from flows.stage import RETRIED, Stage
+from tasks.core.config import Params
+from tasks.core.errors import ConfigError
+from tasks.stages.shares import Row, Share, run_share, shares_of, take_in
+
+SHARES_PER_WORKER = 4
+"""Several, so that a worker that is done early takes another, and a lost one costs little."""
+
+
+@task(name="run share", task_run_name="{share.name}", **RETRIED)
+def run_remotely(share: Share, params: Params, places: Places, root: str) -> list[Row]:
+    """A share of the episodes, on a worker."""
+    os.chdir(root)
+    return run_share(share, params, places)
+
+
+def fan_out(current: Stage) -> None:
+    """Let the workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
+
+    Raises :class:`ConfigError` when a cluster is named and Ray is not installed.
+    """
+    address, workers = os.environ.get("FUSESEARCH_RAY", ""), int(os.environ.get("FUSESEARCH_RAY_WORKERS", "2"))
+    if not address:
+        return
+    shares = shares_of(current.name, current.params, current.places, current.scratch, workers * SHARES_PER_WORKER)
+    if shares:
+        spread = flow(name=f"{current.name}-shares", task_runner=_runner(address, workers))(_spread)
+        spread(_Work(current, shares))
+
+
+class _Work:
+    """What the flow of the shares is called with; Prefect shows its words in place of all instances."""
+
+    def __init__(self, stage: Stage, shares: list[Share]) -> None:
+        self.stage, self.shares = stage, shares
+
+    def __str__(self) -> str:
+        return f"{len(self.shares)} shares of {self.stage.name}"
+
+
+def _spread(work: Any) -> None:
+    stage, root = work.stage, str(Path.cwd())
+    with _resources(stage.name):
+        waiting = [(share, run_remotely.submit(share, stage.params, stage.places, root)) for share in work.shares]
+    for done, (share, future) in enumerate(waiting, 1):
+        rows = future.result(raise_on_failure=False)
+        if isinstance(rows, list):
+            take_in(share, rows, stage.scratch)
+        else:
+            get_run_logger().warning("%s is left to this process: %s", share.name, rows)
+        stage.progress(done, len(waiting))
+
+
+def _resources(stage: str) -> Any:
+    """What a task of Ray reserves: a processor; and a GPU where models are asked and this machine, like the others, has one."""
+    from prefect_ray.context import remote_options
+
+    return remote_options(num_cpus=1, num_gpus=int(stage == "evaluate" and has_gpu()))
+
+
+def _runner(address: str, workers: int) -> Any:
+    try:
+        from prefect_ray import RayTaskRunner
+    except ImportError:
+        raise ConfigError("FUSESEARCH_RAY is set and Ray is not installed: pip install 'fusesearch[ray]', or unset it") from None
+
+    environment = {"PYTHONPATH": str(Path.cwd()), "DO_NOT_TRACK": "true"}
+    options: dict[str, Any] = {"runtime_env": {"env_vars": environment}, "logging_level": "warning"}
+    if address == "local":
+        return RayTaskRunner(init_kwargs={"num_cpus": workers, "include_dashboard": False, **options})
+    return RayTaskRunner(address=address, init_kwargs=options)

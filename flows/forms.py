@@ -1,0 +1,55 @@
+"""Forms for deployments: the sections of ``params.yaml`` with every field optional, as Prefect's pages show and check them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.fields import FieldInfo
+
+from tasks.core.config import Params, Section
+
+
+@cache
+def form(section: type[Section]) -> type[BaseModel]:
+    """``section`` with every field optional; what is left empty stays as it is in ``params.yaml``."""
+    fields = {name: (_kind(field) | None, _optional(field)) for name, field in section.model_fields.items()}
+    return create_model(  # type: ignore[call-overload,no-any-return]
+        section.__name__, __config__=ConfigDict(extra="forbid"), __doc__=section.__doc__, **fields
+    )
+
+
+def forms_of(names: tuple[str, ...]) -> dict[str, type[BaseModel]]:
+    """The forms of those params of a stage that are sections, by name; ``grpo.alpha`` counts for its section."""
+    sections = dict.fromkeys(name.partition(".")[0] for name in names)
+    kinds = {name: Params.model_fields[name].annotation for name in sections}
+    return {name: form(kind) for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Section)}
+
+
+def changes(filled: Mapping[str, BaseModel | None]) -> dict[str, Any]:
+    """What was filled in, as values by dotted key, such as ``sft.epochs``."""
+    found: dict[str, Any] = {}
+    for name, value in filled.items():
+        if value is not None:
+            found |= _changes(name, value)
+    return found
+
+
+def _changes(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, BaseModel):
+        return {} if value is None else {name: value}
+    inner = [_changes(f"{name}.{key}", getattr(value, key)) for key in type(value).model_fields]
+    return {key: item for part in inner for key, item in part.items()}
+
+
+def _kind(field: FieldInfo) -> Any:
+    kind = field.annotation
+    if isinstance(kind, type) and issubclass(kind, Section):
+        return form(kind)
+    return Annotated[(kind, *field.metadata)] if field.metadata else kind
+
+
+def _optional(field: FieldInfo) -> Any:
+    return Field(None, description=field.description)

@@ -1,0 +1,62 @@
+"""Global concurrency limits: what all runs of one Prefect server share, on whatever machine they are.
+
+``python -m flows.deployments`` makes them; their number is changed in Prefect's pages or with ``prefect gcl update``. A server
+that has none of them, such as the one that ``dvc repro`` starts, limits nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prefect.client.orchestration import SyncPrefectClient
+from prefect.concurrency.sync import concurrency
+
+from tasks.core.config import Params
+
+GITHUB = "github-api"
+TEACHER = "teacher-endpoint"
+GPU = "gpu"
+
+QUOTAS: dict[str, str] = {
+    GITHUB: "miners that ask GitHub at once: its quota is per user, not per process",
+    TEACHER: "stages that ask the teacher's endpoint at once; each asks `synthesize.concurrency` things at a time",
+    GPU: "stages that use the GPU at once",
+}
+"""Limits and what they are for. All begin with one slot."""
+
+_ON_GPU = ("sft", "grpo", "grpo_from_base", "evaluate")
+
+
+def quotas_of(stage: str, params: Params) -> list[str]:
+    """The limits that a run of ``stage`` with ``params`` on this machine takes a slot of."""
+    if stage == "mine" and params.mine.source == "github":
+        return [GITHUB]
+    if stage == "synthesize" and params.teacher.localizer == "model":
+        return [TEACHER]
+    return [GPU] if stage in _ON_GPU and has_gpu() else []
+
+
+@contextmanager
+def occupied(names: list[str]) -> Iterator[None]:
+    """Wait for a slot of each limit, and hold it within the block.
+
+    The slots of a process that was killed are free after five minutes. A server that cannot be asked for longer than that may
+    give them to another run; this one goes on.
+    """
+    with concurrency(names, occupy=1, strict=False, raise_on_lease_renewal_failure=False):
+        yield
+
+
+def register(client: SyncPrefectClient) -> None:
+    """Make the limits that the server lacks; those it has keep the number that an operator gave them."""
+    known = {limit.name for limit in client.read_global_concurrency_limits(limit=200)}
+    for name in QUOTAS.keys() - known:
+        client.upsert_global_concurrency_limit_by_name(name, 1)
+
+
+def has_gpu() -> bool:
+    """Whether this machine has a GPU that torch can use."""
+    import torch
+
+    return torch.cuda.is_available()

@@ -1,0 +1,69 @@
+"""What a stage shows in Prefect when it is done: its figures with a link to its run in MLflow, and the funnel of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.logging import get_run_logger
+
+from flows.server import mlflow_service, running
+from tasks.core.errors import ArtifactError
+from tasks.core.pipeline import flatten
+from tasks.core.places import Places
+from tasks.core.storage import read_json
+from tasks.tracking import Run, tracking_uri
+
+FUNNEL = (
+    ("mine", "pairs", "pairs of issue and patch"),
+    ("filter", "instances", "instances that passed the rules"),
+    ("split", "sft_instances", "instances for the teacher"),
+    ("synthesize", "candidates", "candidate trajectories"),
+    ("select", "selected", "trajectories to learn from"),
+)
+"""Stage, figure and words of each step from what was mined to what is learned from."""
+
+
+def show_metrics(stage: str, name: str, metrics: Mapping[str, Any], run: Run) -> None:
+    """A Markdown artifact: the figures of a stage or of a node of it, and where its run is in MLflow."""
+    rows = [f"| {key} | {_figure(value)} |" for key, value in flatten(dict(metrics)).items()]
+    try:
+        page = "\n".join([f"[The run in MLflow]({run_page(run)})", "", "| figure | value |", "|---|---|", *rows])
+        create_markdown_artifact(page, key=f"{stage.replace('_', '-')}-metrics", description=f"Figures of {name}")
+    except Exception as error:  # a page that cannot be shown is no reason to lose the stage's work
+        get_run_logger().warning("the figures could not be shown in Prefect: %s", error)
+
+
+def run_page(run: Run) -> str:
+    """The address of a run in MLflow's pages."""
+    uri = tracking_uri()
+    base = uri if uri.startswith("http") else running(mlflow_service()) or f"http://127.0.0.1:{mlflow_service().port}"
+    experiment = run.client.get_run(run.run_id).info.experiment_id
+    return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run.run_id}"
+
+
+def show_funnel(places: Places) -> None:
+    """A table artifact: what was left after each stage, as far as the stages have run."""
+    create_table_artifact(table=funnel(places), key="funnel", description="From mined pairs to trajectories to learn from")
+
+
+def funnel(places: Places) -> list[dict[str, Any]]:
+    """Rows of stage, count and what is counted."""
+    return [
+        {"stage": stage, "left": count, "what": words}
+        for stage, key, words in FUNNEL
+        if (count := _count(places.metrics(stage), key))
+    ]
+
+
+def _count(path: Path, key: str) -> int | None:
+    try:
+        return read_json(path).get(key)
+    except ArtifactError:
+        return None
+
+
+def _figure(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

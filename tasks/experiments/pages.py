@@ -1,0 +1,219 @@
+"""``RESULTS.md`` of an experiment, and the page over all of them, written from the results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tasks.evaluation.columns import Column, column
+from tasks.evaluation.pages import Figure as Drawing
+from tasks.evaluation.pages import Section, render
+from tasks.evaluation.statistics import Interval
+from tasks.evaluation.tables import Row, Table, cell
+from tasks.experiments.results import FIGURES, PAGE, ArmResult, PowerResult, Results
+from tasks.experiments.verdicts import ORDERINGS, difference_text, metric_name, ordering, p_text
+
+ABSENT = "–"  # noqa: RUF001
+MINUS = "−"  # noqa: RUF001
+
+
+def page(results: Results, figures: Sequence[Drawing]) -> str:
+    """The Markdown page of one experiment; its figures lie in the folder ``figures`` beside it."""
+    sections = [
+        Section("Figures by arm", list(_notes(results)), [arms_table(results)]),
+        Section("Differences", [_DIFFERENCES], [differences_table(results)]),
+        Section("Orderings of the paper", [], [orderings_table(results)]),
+        Section("Power", list(_power_notes(results)), [power_table(results)]),
+        Section("Pictures", [], [], list(figures)),
+    ]
+    shown = [part for part in sections if part.figures or any(table.rows for table in part.tables)]
+    opening = Section("Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}"])
+    context = {
+        "title": results.title,
+        "verdicts": [claim.sentence for claim in results.claims],
+        "sections": [opening, *shown],
+        "footer": list(_provenance(results)),
+        "plots": FIGURES,
+    }
+    return render("report.md", context)
+
+
+def overview(every: Sequence[Results]) -> str:
+    """The Markdown page over all experiments: what came of each claim, and which orderings of the papers hold here."""
+    claims = [(results, claim) for results in every for claim in results.claims]
+    rows = [
+        Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""], link=results.experiment)
+        for results, claim in claims
+    ]
+    power = [row for results in every for row in _power_rows(results)]
+    sections = [
+        Section("Experiments", [], [_experiments(every)]),
+        Section("Claims", [], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "The paper's"], rows)]),
+        Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
+        Section("Power", [_POWER], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
+    ]
+    shown = [part for part in sections if any(table.rows for table in part.tables)]
+    context = {"title": "Results of the experiments", "verdicts": [], "sections": shown, "footer": [("Written by", OVERVIEW_BY)]}
+    return render("report.md", context | {"plots": FIGURES})
+
+
+OVERVIEW_BY = "make experiment-tables"
+_DIFFERENCES = (
+    "The arm further down minus the one further up, over the seeds and instances that both have; p is of the t test over seeds "
+    "and instances, after Holm's correction over the pairs of a metric. A star marks p below 0.05."
+)
+_ORDERINGS = (
+    "Every pair of arms that the paper's table orders, in every metric that both have: `holds` and `reversed` are beyond chance "
+    "after Holm's correction over the pairs of a metric, the other two within it."
+)
+_POWER = (
+    "Standard deviations of an episode's difference: between seeds, instances, and the rest. A difference of the "
+    "size in a column of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for a difference of 0.05; "
+    "in brackets, those if seeds differ as much as the pilot cannot rule out. A dash: only more instances would help."
+)
+_SHOWN_SEEDS = (2, 3, 5, 10)
+_POWER_HEADER = [
+    "Difference", "Metric", "Pilot", "SD seeds", "SD instances", "SD rest",
+    *(f"Seen with {seeds} seeds" for seeds in _SHOWN_SEEDS), "Seeds needed",
+]  # fmt: skip
+
+
+def arms_table(results: Results) -> Table:
+    """Arms with intervals; under each the paper's figures, as printed."""
+    columns = [column(metric) for metric in results.metrics]
+    rows: list[Row] = []
+    for arm in results.arms:
+        rows.append(Row([arm.label, _seeds(arm), *(_cell(arm, of) for of in columns), _episodes(arm)]))
+        printed = [arm.figures[of.key].paper if of.key in arm.figures else None for of in columns]
+        if any(value is not None for value in printed):
+            cells = [ABSENT if value is None else f"{value:g}" for value in printed]
+            rows.append(Row([arm.label, "the paper", *cells, ""], kind="paper"))
+    beside = f", beside {results.paper_caption}" if results.paper_caption else ""
+    header = ["Arm", "Seeds", *(of.heading for of in columns), "Episodes (errored)"]
+    return Table(f"{results.title}{beside}", header, rows)
+
+
+def differences_table(results: Results) -> Table:
+    """One row per pair of arms, one column per metric."""
+    columns = [column(metric) for metric in results.metrics]
+    found = {(row.first, row.second, row.metric): row for row in results.differences}
+    pairs = dict.fromkeys((row.first, row.second) for row in results.differences)
+    rows = []
+    for first, second in pairs:
+        cells = [f"{results.arm(first).label} {MINUS} {results.arm(second).label}"]
+        for of in columns:
+            row = found.get((first, second, of.key))
+            star = "" if row is None or row.p_holm is None or row.p_holm >= 0.05 else " *"
+            p = "" if row is None or row.p_holm is None else f" {p_text(row.p_holm)}"
+            cells.append(ABSENT if row is None else f"{difference_text(row, of)}{star}{p}")
+        rows.append(Row(cells))
+    return Table("Differences of arms", ["Difference", *(of.heading for of in columns)], rows)
+
+
+def orderings_table(results: Results) -> Table:
+    """What became of every ordering in the paper's table."""
+    rows = []
+    for row in results.differences:
+        kind = ordering(row)
+        if kind and row.paper is not None:
+            of = column(row.metric)
+            pair = f"{results.arm(row.first).label} {MINUS} {results.arm(row.second).label}"
+            rows.append(Row([pair, metric_name(of), f"{row.paper:+.2f}", difference_text(row, of), kind]))
+    return Table("Orderings", ["Difference", "Metric", "The paper", "Ours", "Here"], rows)
+
+
+def power_table(results: Results) -> Table:
+    """What the spread of the claims' differences says of the number of seeds."""
+    return Table("Power in the primary metric", _POWER_HEADER, [Row(row.cells[1:]) for row in _power_rows(results)])
+
+
+def _power_rows(results: Results) -> list[Row]:
+    return [Row([results.title, *_power_cells(results, row)]) for row in results.power]
+
+
+def _power_cells(results: Results, row: PowerResult) -> list[str]:
+    least = "at least " if row.lower_bound else ""
+    pair = f"{results.arm(row.first).label} {MINUS} {results.arm(row.second).label}"
+    deviations = [f"{value:.3f}" for value in (row.sd_seeds, row.sd_instances, row.sd_rest)]
+    if row.lower_bound:
+        deviations[:2] = [ABSENT, ABSENT]
+    seen = [f"{least}{row.detectable[seeds]:.3f}" for seeds in _SHOWN_SEEDS]
+    pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
+    return [pair, metric_name(column(row.metric)), pilot, *deviations, *seen, f"{least}{_needed(row)}"]
+
+
+def _needed(row: PowerResult) -> str:
+    cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
+    return f"{row.needed or ABSENT}{cautious}"
+
+
+def _power_notes(results: Results) -> Iterator[str]:
+    yield _POWER
+    if any(row.lower_bound for row in results.power):
+        yield "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
+
+
+def _notes(results: Results) -> Iterator[str]:
+    yield (
+        f"Brackets are {results.confidence:.0%} intervals over instances and seeds, both taken as drawn at random. Pooled figures"
+        " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
+        "counted as errored. The paper's models, instances and machines are others: what can be compared is which arm is ahead."
+    )
+    if results.missing:
+        yield f"Missing, and in no figure: {', '.join(results.missing)}. `{results.command}` makes them."
+
+
+def _experiments(every: Sequence[Results]) -> Table:
+    rows = [
+        Row([results.title, _link(results), str(len(results.arms)), _all_seeds(results), results.summary]) for results in every
+    ]
+    return Table("What came out", ["Experiment", "Page", "Arms", "Seeds", "Summary"], rows)
+
+
+def _link(results: Results) -> str:
+    missing = f", {len(results.missing)} runs missing" if results.missing else ""
+    return f"[{results.experiment}]({results.experiment}/{PAGE}){missing}"
+
+
+def _all_orderings(every: Sequence[Results]) -> Table:
+    rows = []
+    for results in every:
+        for kind in ORDERINGS:
+            found = [row for row in results.differences if ordering(row) == kind]
+            if found:
+                names = [
+                    f"{metric_name(column(row.metric))}: {_ordered(results, row.first, row.second, row.paper)}" for row in found
+                ]
+                rows.append(Row([results.title, kind, str(len(found)), "; ".join(names)]))
+    return Table("By what becomes of them here", ["Experiment", "Here", "Number", "The paper's orderings"], rows)
+
+
+def _ordered(results: Results, first: str, second: str, paper: float | None) -> str:
+    names = results.arm(first).label, results.arm(second).label
+    return " > ".join(names if (paper or 0) > 0 else reversed(names))
+
+
+def _all_seeds(results: Results) -> str:
+    return ", ".join(map(str, sorted({seed for arm in results.arms for seed in arm.seeds})))
+
+
+def _cell(arm: ArmResult, of: Column) -> str:
+    found = arm.figures.get(of.key)
+    return cell(Interval(found.estimate, found.low, found.high, found.instances) if found else None, of)
+
+
+def _seeds(arm: ArmResult) -> str:
+    known = ", ".join(map(str, arm.seeds)) or "none"
+    return f"{known} (missing: {', '.join(map(str, arm.missing_seeds))})" if arm.missing_seeds else known
+
+
+def _episodes(arm: ArmResult) -> str:
+    return f"{arm.episodes} ({arm.errored})"
+
+
+def _provenance(results: Results) -> Iterator[tuple[str, str]]:
+    yield "Command", results.command
+    yield "Profile", results.profile or ABSENT
+    yield "Seeds", ", ".join(map(str, results.seeds))
+    yield "Git revision", results.revision
+    yield "dvc.lock", results.dvc_revision
+    yield "Scores", results.inputs

@@ -1,0 +1,110 @@
+"""Shares of a stage's episodes: together they are what one process makes, and a lost one is made by the stage itself."""
+
+import json
+import subprocess
+
+import pytest
+
+from tasks.core import layout
+from tasks.core.config import parse_params
+from tasks.core.places import MAIN
+from tasks.core.progress import silent
+from tasks.core.schema import Instance, Truth
+from tasks.core.storage import read_trajectories, write_instances
+from tasks.stages.evaluation import evaluate_arms
+from tasks.stages.shares import run_share, shares_of, take_in
+from tasks.stages.synthesis import synthesize_candidates
+
+PARAMS = parse_params(
+    {
+        "agent": {"prompt": "nano", "max_turns": 4},
+        "synthesize": {"per_instance": 3, "concurrency": 4},
+        "evaluate": {"arms": ["lexical"], "runs": 2},
+    }
+)
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Five instances of one repository, in the sft split and held out."""
+    monkeypatch.chdir(tmp_path)
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for number in range(5):
+        (tree / f"part{number}.py").write_text(f"def work_{number}(x):\n    return x + {number}\n")
+    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "c"]):
+        subprocess.run(["git", *command], cwd=tree, check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, check=True, capture_output=True, text=True).stdout.strip()
+    subprocess.run(["git", "clone", "-q", "--bare", str(tree), str(layout.REPOS / "o__r.git")], check=True)
+    rows = [
+        Instance(
+            instance_id=f"i{number}", repo="o/r", base_commit=head, problem_statement=f"work_{number} adds the wrong number",
+            truth=Truth(files=[f"part{number}.py"], functions=[f"part{number}.py::work_{number}"]),
+        )
+        for number in range(5)
+    ]  # fmt: skip
+    for split in ("sft", "validation"):
+        write_instances(layout.split_path(split), rows)
+    return tmp_path
+
+
+def untimed(value):
+    """A record without its wall times, which differ from run to run."""
+    if isinstance(value, dict):
+        return {key: untimed(item) for key, item in value.items() if not key.startswith("seconds")}
+    return [untimed(item) for item in value] if isinstance(value, list) else value
+
+
+def lines(path):
+    return [json.dumps(untimed(json.loads(line))) for line in path.read_text().splitlines()]
+
+
+def scratch(project, name):
+    (project / name).mkdir()
+    return project / name
+
+
+def test_shares_cover_every_instance_once_and_are_of_even_size(project):
+    for count in (1, 2, 3, 9):
+        shares = shares_of("synthesize", PARAMS, MAIN, project, count)
+        assert [name for share in shares for name in share.instances] == [f"i{number}" for number in range(5)]
+        sizes = [len(share.instances) for share in shares]
+        assert len(sizes) == min(count, 5)
+        assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("lost", [None, 0])
+def test_candidates_made_in_shares_are_those_of_one_process_byte_for_byte(project, lost):
+    synthesize_candidates(PARAMS, MAIN, scratch(project, "alone"), silent)
+    alone = lines(MAIN.candidates)
+
+    shared = scratch(project, "shared")
+    shares = shares_of("synthesize", PARAMS, MAIN, shared, 2)
+    for number, share in reversed(list(enumerate(shares))):
+        if number != lost:
+            take_in(share, run_share(share, PARAMS, MAIN), shared)
+    assert bool(shares_of("synthesize", PARAMS, MAIN, shared, 2)) == (lost is not None)
+    made = []
+    synthesize_candidates(PARAMS, MAIN, shared, lambda done, total: made.append(done))
+    assert len(made) == (0 if lost is None else 3 * len(shares[lost].instances))
+    assert lines(MAIN.candidates) == alone
+    assert len(read_trajectories(MAIN.candidates)) == 15
+
+
+def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
+    figures = []
+    for name, count in (("alone", 0), ("shared", 3)):
+        place = scratch(project, name)
+        for share in shares_of("evaluate", PARAMS, MAIN, place, count) if count else []:
+            take_in(share, run_share(share, PARAMS, MAIN), place)
+        evaluate_arms(PARAMS, MAIN, place, silent, lambda arm, figures: None)
+        figures.append((lines(MAIN.scores), lines(MAIN.trajectories / "lexical.jsonl")))
+    assert figures[0] == figures[1]
+    assert len(figures[0][0]) == 5
+
+
+def test_a_row_that_is_taken_in_twice_is_there_once(project):
+    place = scratch(project, "twice")
+    (share,) = shares_of("synthesize", PARAMS, MAIN, place, 1)
+    rows = run_share(share, PARAMS, MAIN)
+    assert take_in(share, rows, place) == take_in(share, rows, place) == 15

@@ -1,0 +1,61 @@
+"""A deployment's form is its stage's params, each optional and each checked as in params.yaml."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from flows.forms import changes, form, forms_of
+from flows.operate import STAGE_FLOWS
+from flows.pipeline import STAGES
+from tasks.core.config import Params, Section, parse_params
+from tasks.core.pipeline import stage_names, stage_spec
+
+SECTIONS = {
+    name: field.annotation
+    for name, field in Params.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+}
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_an_empty_form_changes_nothing(name):
+    assert changes({name: form(SECTIONS[name])()}) == {}
+
+
+@given(st.integers(1, 50), st.floats(0.001, 1))
+def test_what_is_filled_in_is_a_change_by_dotted_key(epochs, rate):
+    filled = form(SECTIONS["sft"])(epochs=epochs, learning_rate=rate)
+    assert changes({"sft": filled}) == {"sft.epochs": epochs, "sft.learning_rate": rate}
+
+
+def test_a_section_within_a_section_is_a_form_too_and_a_mapping_is_one_value():
+    filled = form(SECTIONS["mine"])(source="github", github={"repositories": ["a/b"], "criteria": {"min_stars": 5}})
+    assert changes({"mine": filled}) == {
+        "mine.source": "github",
+        "mine.github.repositories": ["a/b"],
+        "mine.github.criteria.min_stars": 5,
+    }
+    assert changes({"split": form(SECTIONS["split"])(aliases={"a/b": "c/d"})}) == {"split.aliases": {"a/b": "c/d"}}
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"epochs": "many"}, {"epoch": 1}, {"optimizer": "sgd"}])
+def test_what_params_would_refuse_the_form_refuses(wrong):
+    with pytest.raises(ValidationError):
+        form(SECTIONS["sft"])(**wrong)
+    with pytest.raises(Exception, match="params: "):
+        parse_params({"sft": wrong})
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_param_that_a_stage_reads_is_in_its_form(stage):
+    forms = forms_of(stage_spec(stage).params)
+    read = {key.partition(".")[0] for key in stage_spec(stage).values(Params())} & SECTIONS.keys()
+    assert forms.keys() == read
+    shown = STAGE_FLOWS[stage].parameters.properties
+    assert {"again", *forms} <= shown.keys()
+    assert not STAGE_FLOWS[stage].parameters.required
+
+
+def test_every_stage_of_dvc_is_a_deployment_in_its_order():
+    assert list(STAGES) == list(STAGE_FLOWS) == stage_names()
