@@ -5,7 +5,6 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
 	"$$p" -c 'import sys, venv; sys.exit(sys.version_info[:2] not in ((3, 11), (3, 12)))' 2>/dev/null && echo "$$p" && break; done)
 BIN := $(CURDIR)/.venv/bin
 STAMP := .venv/.complete
-SEEDS ?= 0 1 2
 VLLM := .venv-vllm
 CHECKPOINT ?= experiments/nano/base
 PORT ?= 8000
@@ -13,7 +12,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published
+.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +49,11 @@ reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
 
-seeds: env ## the main comparison for three seeds (SEEDS="0 1 2"); data shared, training and evaluation repeated
-	$(BIN)/python -m flows.seeds $(SEEDS)
+seeds: env ## the main comparison for three seeds: the experiment `stages` (data shared, training and evaluation repeated)
+	$(BIN)/fusesearch experiment run stages
+
+experiments: env ## all experiments, each run they share once; hours on two cores (docs/experiments.md)
+	$(BIN)/fusesearch experiment run all
 
 base: env ## train the nano base checkpoint from scratch (its result is committed)
 	$(BIN)/dvc repro split

@@ -13,12 +13,12 @@ from typing import Any
 
 from prefect import flow, task
 from prefect.logging import get_run_logger
-from tasks.core.places import Places
 
 from flows.quotas import has_gpu
 from flows.stage import RETRIED, Stage
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
+from tasks.core.places import Places
 from tasks.stages.shares import Row, Share, run_share, shares_of, take_in
 
 SHARES_PER_WORKER = 4

@@ -16,7 +16,7 @@ from tasks.core.config import Params, Section
 def form(section: type[Section]) -> type[BaseModel]:
     """``section`` with every field optional; what is left empty stays as it is in ``params.yaml``."""
     fields = {name: (_kind(field) | None, _optional(field)) for name, field in section.model_fields.items()}
-    return create_model(  # type: ignore[call-overload,no-any-return]
+    return create_model(  # type: ignore[call-overload]
         section.__name__, __config__=ConfigDict(extra="forbid"), __doc__=section.__doc__, **fields
     )
 

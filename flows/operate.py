@@ -17,6 +17,7 @@ from flows.failures import watched
 from flows.forms import changes, forms_of
 from flows.pipeline import STAGES, run_and_record
 from tasks.core.config import load_params
+from tasks.core.errors import DataError
 from tasks.core.node import Node
 from tasks.core.overrides import override
 from tasks.core.pipeline import stage_spec
@@ -97,12 +98,17 @@ STAGE_FLOWS = {
 """By the name of the stage."""
 
 
-@flow(name="experiment", flow_run_name="{name}")
-def experiment(name: str, seeds: list[int] | None = None, jobs: int = 1) -> None:
-    """Run what an experiment lacks, and write its results.
+@flow(name="experiment", flow_run_name="{name}", log_prints=True)
+def experiment(name: str, seeds: list[int] | None = None, jobs: int | None = None, dry_run: bool = False) -> None:
+    """Run what an experiment lacks, and write its results; each of its runs is a flow run of its own.
 
     Args:
         name: Folder of the experiment.
-        seeds: Other seeds than those of its file.
-        jobs: Nodes to run at once.
+        seeds: Some of its seeds; empty: all.
+        jobs: Runs at once; empty: two where cores and memory allow it.
+        dry_run: Only say, in the log, what would run.
     """
+    from tasks.cli.experiment_run import run_experiments
+
+    if run_experiments([name], seeds, jobs, dry_run, None):
+        raise DataError(f"experiment {name}: some of its runs failed (see the log above); run it again to go on from there")

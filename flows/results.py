@@ -4,7 +4,6 @@ import sys
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
-from tasks.experiments.results import write_results
 
 from flows.stage import ONCE, run_stage
 from tasks.core.config import load_params
@@ -13,6 +12,7 @@ from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
 from tasks.experiments.outcome import outcomes
 from tasks.experiments.recording import record
+from tasks.experiments.results import write_results
 from tasks.experiments.spec import load_experiment
 
 

@@ -238,9 +238,10 @@ def _recorded_port(service: Service) -> int | None:
 
 
 def _is_ours(service: Service, record: dict[str, Any]) -> bool:
-    """Whether the recorded process is still the one that was started, and not a later one with the same number."""
+    """Whether the recorded process still runs, and is not a later one with the same number."""
     try:
-        return abs(psutil.Process(record["pid"]).create_time() - record["started"]) < 5
+        process = psutil.Process(record["pid"])
+        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - record["started"]) < 5
     except (psutil.NoSuchProcess, KeyError):
         return False
 

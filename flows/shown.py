@@ -30,10 +30,16 @@ def show_metrics(stage: str, name: str, metrics: Mapping[str, Any], run: Run) ->
     """A Markdown artifact: the figures of a stage or of a node of it, and where its run is in MLflow."""
     rows = [f"| {key} | {_figure(value)} |" for key, value in flatten(dict(metrics)).items()]
     try:
-        page = "\n".join([f"[The run in MLflow]({run_page(run)})", "", "| figure | value |", "|---|---|", *rows])
+        page = "\n".join([_link(run), "", "| figure | value |", "|---|---|", *rows])
         create_markdown_artifact(page, key=f"{stage.replace('_', '-')}-metrics", description=f"Figures of {name}")
     except Exception as error:  # a page that cannot be shown is no reason to lose the stage's work
         get_run_logger().warning("the figures could not be shown in Prefect: %s", error)
+
+
+def _link(run: Run) -> str:
+    if not run.run_id:
+        return "Its run in MLflow is to come: the store was away."
+    return f"[The run in MLflow]({run_page(run)})"
 
 
 def run_page(run: Run) -> str:

@@ -38,6 +38,7 @@ from tasks.core.places import Places
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
 from tasks.core.timing import note_seconds
+from tasks.experiments.plan import check_id
 from tasks.tracking import Run, stage_run
 from tasks.tracking.registry import model_name
 
@@ -166,7 +167,13 @@ def run_stage(flow: Callable[[], object]) -> NoReturn:
 def run_node(stage_name: str, flow: Callable[[Node], object], arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the flow of a stage as a command, with the node that the command line names (:data:`tasks.core.node.USAGE`)."""
     words = sys.argv[1:] if arguments is None else arguments
-    run_stage(lambda: flow(parse_node(stage_name, words)))
+
+    def run() -> None:
+        node = parse_node(stage_name, words)
+        check_id(node, load_params())
+        flow(node)
+
+    run_stage(run)
 
 
 def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:

@@ -24,7 +24,7 @@ from tasks.experiments.spec import FILE, Experiment, experiment_names, load_expe
 
 TARGET = EXPERIMENTS / "dvc.yaml"
 REFERENCE = EXPERIMENTS / "reference"
-RESULTS = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "figures")
+RESULTS = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "curves.csv", "figures")
 """What the last stage of an experiment writes beside its file."""
 
 CODE = ("tasks/evaluation/statistics.py", "tasks/evaluation/tables.py", "tasks/experiments")

@@ -11,6 +11,8 @@ import os
 import re
 import signal
 import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -31,12 +33,19 @@ OWNER = "FUSESEARCH_OWNER"
 """Environment variable of the stages: id and start of the process they belong to."""
 
 TRIES = 3
-BUSY_SECONDS = 120.0
+BUSY_TRIES = 24
+"""Tries of a job while another process, such as one that is about to end, holds what it needs."""
+
+RETRY_SECONDS = 5.0
 POLL_SECONDS = 0.2
+LOG_BYTES = 20_000
+"""How much of the end of a log is read."""
+
 JOB_BYTES = 3_000_000_000
 """Memory of one job besides what its model takes: PyTorch, the trainer, a batch of nano's episodes."""
 
 _COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
+_UNCHANGED = "didn't change, skipping"
 _AGAIN = "run the same command again"
 _BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
 
@@ -111,7 +120,9 @@ def _advance(row: Progress, rows: dict[str, Progress], workers: int, threads: in
 def _start(row: Progress, threads: int) -> None:
     """Begin the job; its group is its own, so that Ctrl-C reaches it through this process alone, once."""
     me = psutil.Process()
-    environment = {**os.environ, "OMP_NUM_THREADS": str(threads), OWNER: f"{me.pid} {me.create_time()}"}
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    owner = f"{me.pid} {me.create_time()}"
+    environment = {**os.environ, "PATH": programs, "OMP_NUM_THREADS": str(threads), OWNER: owner}
     LOGS.mkdir(parents=True, exist_ok=True)
     with row.log.open("wb") as log:
         row.process = subprocess.Popen(
@@ -125,20 +136,26 @@ def _look(row: Progress) -> None:
     assert row.process is not None  # noqa: S101
     row.seconds = time.monotonic() - row.started
     code = row.process.poll()
-    said = row.log.read_text(encoding="utf-8", errors="replace")
+    said = _end_of(row.log)
     if found := _COUNTS.findall(said):
         row.counts = (int(found[-1][0]), int(found[-1][1]))
     if code == 0:
-        row.state = "done" if "Running stage" in said or row.job.part else "unchanged"
+        row.state = "unchanged" if _UNCHANGED in said else "done"
     elif code is not None:
         _failed(row, said, code)
+
+
+def _end_of(log: Path) -> str:
+    with log.open("rb") as handle:
+        handle.seek(max(0, log.stat().st_size - LOG_BYTES))
+        return handle.read().decode("utf-8", errors="replace")
 
 
 def _failed(row: Progress, said: str, code: int) -> None:
     """Try again what another process is still busy with or a server went away from; anything else has failed."""
     busy = any(words in said for words in _BUSY)
-    if row.tries < (BUSY_SECONDS / 5 if busy else TRIES) and (busy or _AGAIN in said):
-        row.state, row.not_before = "waiting", time.monotonic() + 5
+    if row.tries < (BUSY_TRIES if busy else TRIES) and (busy or _AGAIN in said):
+        row.state, row.not_before = "waiting", time.monotonic() + RETRY_SECONDS
         return
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("error:")] or lines[-1:] or [f"ended with code {code}"]
@@ -162,15 +179,27 @@ def _alone() -> Iterator[None]:
 @contextmanager
 def _ended(rows: dict[str, Progress]) -> Iterator[None]:
     """Whatever ends the block, no job runs on: each is asked to stop as Ctrl-C would, and waited for."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        yield
+        with _interrupted_by_sigterm():
+            yield
     finally:
         left = [row.process for row in rows.values() if row.process is not None and row.process.poll() is None]
         for process in left:
             os.killpg(process.pid, signal.SIGINT)
         for process in left:
             _wait(process)
+
+
+@contextmanager
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C within the block, where signals can be caught: in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
         signal.signal(signal.SIGTERM, before)
 
 

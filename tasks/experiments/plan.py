@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from tasks.core import layout
 from tasks.core.config import Params
+from tasks.core.errors import ConfigError
 from tasks.core.node import Node, unused_deps
 from tasks.core.overrides import override
 from tasks.core.pipeline import StageSpec, stage_names, stage_outs, stage_spec
@@ -85,6 +86,19 @@ def upstream(stage: str, params: Params, pipeline: Path = PIPELINE) -> list[str]
     made, unused = stage_outs(pipeline), unused_deps(stage, params)
     deps = stage_spec(stage, pipeline).deps
     return list(dict.fromkeys(made[dep] for dep in deps if dep in made and dep not in unused))
+
+
+def id_of(node: Node, params: Params) -> str:
+    """The id that a run with these changes on these inputs has. ``params`` are those of the main pipeline."""
+    own = node.params(params)
+    ups = {up: node.origins[up].name if up in node.origins else id_of(Node(stage=up), params) for up in upstream(node.stage, own)}
+    return _id(node.stage, stage_spec(node.stage, PIPELINE).values(own), ups)
+
+
+def check_id(node: Node, params: Params) -> None:
+    """Raise :class:`ConfigError` for a run whose id is another than its changes and inputs make: the params have changed."""
+    if node.id and (right := id_of(node, params)) != node.id:
+        raise ConfigError(f"{node.id} would be {right} with this params.yaml: run `fusesearch experiment plan`")
 
 
 class _Found(NamedTuple):

@@ -69,7 +69,7 @@ class Project:
             process.wait()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def project(tmp_path_factory):
     root = tmp_path_factory.mktemp("project")
     for name in COPIED:

@@ -126,6 +126,11 @@ async def test_sequential_mode_makes_one_call_a_turn(repository):
     assert {len(turn.calls) for turn in trajectory.turns[:-1]} == {1}
 
 
+def test_one_call_a_turn_may_take_every_turn_that_is_allowed():
+    agents = [NANO.model_copy(update={"mode": mode, "max_turns": 9}) for mode in ("parallel", "sequential")]
+    assert [plan_for(TIGHT, agent).turns for agent in agents] == [4, 9]
+
+
 async def test_prose_alone_finds_the_file_with_generous_limits(repository):
     trajectory = await localize(
         repository, "Clamping ignores the limit\n\nThe `clamp` helper lets any value pass.", Tools(), Agent()

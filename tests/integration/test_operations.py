@@ -3,6 +3,7 @@
 The tests build on each other and run in the order of the file.
 """
 
+import json
 import os
 import random
 import shutil
@@ -72,6 +73,7 @@ def write_params(root, server):
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
     github = {"repositories": ["team/tool"], "api_url": server.url, "clone_url": server.clone_url}
     params["mine"] = {"source": "github", "github": github}
+    params["split"] = {"sft": 1.0, "rl": 0.0}
     (root / "params.yaml").write_text(yaml.safe_dump(params))
 
 
@@ -98,10 +100,10 @@ class Project:
     def deployment(self, name):
         return answered("GET", f"{self.api}/deployments/name/{name}")
 
-    def deployed(self, name, **parameters):
+    def deployed(self, name, env=None, **parameters):
         """One run of a deployment, as its schedule or an operator would start it, to its end; the kind of its last state."""
         address = f"{self.api}/deployments/{self.deployment(name)['id']}/create_flow_run"
-        run = answered("POST", address, json={"parameters": parameters})["id"]
+        run = answered("POST", address, json={"parameters": parameters, "job_variables": {"env": env or {}}})["id"]
         wait_for(lambda: state(self.api, run) in {"COMPLETED", "FAILED", "CRASHED"}, "the run did not end")
         return state(self.api, run)
 
@@ -218,3 +220,34 @@ def test_a_stage_that_nothing_has_changed_for_does_not_run(project):
     before = answered("POST", f"{project.api}/artifacts/count", json=shown)
     assert project.deployed("stage/mine") == "COMPLETED"
     assert answered("POST", f"{project.api}/artifacts/count", json=shown) == before == 2
+
+
+def test_two_workers_of_ray_make_the_candidates_of_one_process(project):
+    assert project.deployed("pipeline/pipeline", until="synthesize") == "COMPLETED"
+    alone = untimed(project.root / layout.CANDIDATES)
+    ray = {"FUSESEARCH_RAY": "local", "FUSESEARCH_RAY_WORKERS": "2"}
+    assert project.deployed("stage/synthesize", env=ray, again=True) == "COMPLETED"
+    assert untimed(project.root / layout.CANDIDATES) == alone
+    assert len(alone) == 4 * len(read_instances(project.root / layout.split_path("sft")))
+    runs = answered("POST", f"{project.api}/task_runs/filter", json={"task_runs": {"name": {"like_": "instances from"}}})
+    assert runs
+    assert {run["state_type"] for run in runs} == {"COMPLETED"}
+
+
+def test_a_filled_in_form_is_a_try_beside_the_pipeline(project):
+    before = (project.root / layout.SELECTED).exists()
+    assert project.deployed("stage/select", select={"min_f1": 0.0, "min_efficiency": 0.0}) == "COMPLETED"
+    (folder,) = (project.root / layout.NODES).glob("select-*")
+    assert (folder / layout.SELECTED.name).exists()
+    assert (project.root / layout.SELECTED).exists() == before
+
+
+def untimed(path):
+    """The episodes of a file without their wall times, which differ from run to run."""
+    return [_untimed(json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def _untimed(value):
+    if isinstance(value, dict):
+        return {key: _untimed(item) for key, item in value.items() if not key.startswith("seconds")}
+    return [_untimed(item) for item in value] if isinstance(value, list) else value

@@ -1,6 +1,7 @@
 """One background server per kind, whoever asks first."""
 
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -60,6 +61,32 @@ def test_a_process_that_only_has_the_same_number_is_left_alone(toy):
     assert not server.stop(toy)
     assert psutil.Process(record["pid"]).is_running()
     psutil.Process(record["pid"]).kill()
+
+
+def test_a_server_that_is_killed_while_it_is_needed_comes_back_where_it_was(toy, monkeypatch):
+    monkeypatch.setattr(server, "WATCH_SECONDS", 0.1)
+    url = server.ensure(toy)
+    pid = read_json(toy.record)["pid"]
+    with server.kept_running(toy):
+        psutil.Process(pid).kill()
+        wait_for(lambda: server.running(toy) and read_json(toy.record)["pid"] != pid)
+        assert server.running(toy) == url
+
+
+def test_a_server_that_was_stopped_stays_stopped(toy, monkeypatch):
+    monkeypatch.setattr(server, "WATCH_SECONDS", 0.05)
+    server.ensure(toy)
+    with server.kept_running(toy):
+        server.stop(toy)
+        time.sleep(0.5)
+        assert not toy.record.exists()
+
+
+def wait_for(reached):
+    end = time.monotonic() + 60
+    while not reached():
+        assert time.monotonic() < end
+        time.sleep(0.05)
 
 
 def test_a_taken_port_is_no_obstacle(toy):

@@ -61,6 +61,10 @@ FULL = Plan(
 
 
 def plan_for(tools: Tools, agent: Agent) -> Plan:
-    """The plan that fits the limits: compact where observations are short, and never more turns than allowed."""
+    """The plan that fits the limits: compact where observations are short, and never more turns than allowed.
+
+    With one call a turn, the calls of a few turns take many: then it takes as many as are allowed.
+    """
     plan = COMPACT if tools.output_chars < TIGHT_OUTPUT_CHARS else FULL
-    return replace(plan, turns=min(plan.turns, agent.max_turns), read_lines=min(plan.read_lines, tools.read_lines))
+    turns = agent.max_turns if agent.mode == "sequential" else min(plan.turns, agent.max_turns)
+    return replace(plan, turns=turns, read_lines=min(plan.read_lines, tools.read_lines))

@@ -1,0 +1,101 @@
+"""An experiment beside a reproduction, as a user runs it: only what differs runs, killed on the way, and once only.
+
+The tests go on in the project that the tests of the reproduction left, and build on each other.
+"""
+
+import json
+
+import pytest
+import yaml
+
+from tasks.core import layout
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+
+EXPERIMENT = {
+    "title": "Fewer trajectories",
+    "question": "Are four trajectories enough?",
+    "hypothesis": "No.",
+    "paper": {"table": "fusesearch_table4_filtering.csv", "caption": "table 4"},
+    "arms": {
+        "few": {"set": {"select.max_trajectories": 4}, "paper_row": {"filtering": "none"}},
+        "all": {"label": "As in params.yaml", "paper_row": {"filtering": "joint"}},
+    },
+    "seeds": [0],
+    "metrics": ["f1_macro", "efficiency", "turns"],
+    "primary": "f1_macro",
+    "claims": [{"metric": "f1_macro", "better": "all", "than": "few", "paper": True}],
+}
+
+
+def nodes(project):
+    stages = yaml.safe_load((project.root / "experiments/dvc.yaml").read_text())["stages"]
+    return {name.rpartition("-")[0]: name for name in stages}
+
+
+def lock(project):
+    return yaml.safe_load((project.root / "experiments/dvc.lock").read_text())["stages"]
+
+
+def test_a_dry_run_names_what_differs_and_runs_nothing(project):
+    folder = project.root / "experiments/few"
+    folder.mkdir(parents=True)
+    (folder / "experiment.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
+    done = project.run("tasks.cli", "experiment", "run", "few", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert set(nodes(project)) == {"select", "sft", "evaluate", "results"}
+    assert all(name in done.stdout for name in nodes(project).values())
+    assert "main pipeline" not in done.stdout
+    assert "4 of" in done.stdout
+    assert not (project.root / layout.NODES).exists()
+
+
+def test_a_killed_run_goes_on_where_it_was_and_shares_what_is_there(project):
+    before = (project.root / "dvc.lock").read_bytes()
+    trained = project.root / ".fusesearch/progress"
+
+    def saved_a_step():
+        return any(trained.glob("sft-*-*/trainer/checkpoint-1/trainer_state.json"))
+
+    project.kill_during(("tasks.cli", "experiment", "run", "few"), saved_a_step)
+    assert list(lock(project)) == [nodes(project)["select"]]
+
+    done = project.run("tasks.cli", "experiment", "run", "few", "--jobs", "2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{nodes(project)['select']}: " not in done.stderr
+    assert set(lock(project)) == set(nodes(project).values())
+    assert (project.root / "dvc.lock").read_bytes() == before
+    assert not list(trained.iterdir())
+
+
+def test_its_results_stand_beside_its_file(project):
+    folder = project.root / "experiments/few"
+    found = json.loads((folder / "results.json").read_text())
+    assert [arm["name"] for arm in found["arms"]] == ["few", "all"]
+    shown = project.run("tasks.cli", "experiment", "table", "few")
+    assert shown.stdout == (folder / "RESULTS.md").read_text() + "\n"
+    status = project.run("tasks.cli", "experiment", "status", "few").stdout
+    assert "made" in status
+    assert "main" in status
+
+
+def test_a_second_run_does_nothing(project):
+    before = sorted((path, path.stat().st_mtime_ns) for path in (project.root / layout.NODES).rglob("*"))
+    done = project.run("tasks.cli", "experiment", "run", "few")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("nothing to do")
+    assert "up to date" in project.run("dvc", "repro", "experiments/dvc.yaml").stdout
+    assert before == sorted((path, path.stat().st_mtime_ns) for path in (project.root / layout.NODES).rglob("*"))
+
+
+def test_mlflow_has_each_arm_and_each_node_once(project):
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{project.root / 'mlflow.db'}")
+    runs = client.search_runs([client.get_experiment_by_name("fusesearch/few").experiment_id])
+    arms = [run.data.tags["arm"] for run in runs if "arm" in run.data.tags]
+    assert sorted(arms) == ["all", "few"]
+    runs = client.search_runs([client.get_experiment_by_name("fusesearch/nodes").experiment_id])
+    made = [run.data.tags["node"] for run in runs if run.info.status == "FINISHED"]
+    assert sorted(made) == sorted(name for stage, name in nodes(project).items() if stage != "results")
+    assert not [run for run in runs if run.info.status == "RUNNING"]

@@ -1,0 +1,100 @@
+"""``fusesearch experiment``: what it shows of files that are there, and what it refuses. What it runs: tests/end_to_end."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.cli.experiment_run import left_of
+from tasks.cli.experiment_state import duration
+from tasks.core import layout
+from tasks.core.timing import note_seconds
+from tasks.experiments.engine import Progress
+from tasks.experiments.jobs import Job
+
+ROOT = Path(__file__).parents[3]
+EXPERIMENT = {
+    "title": "Filters", "question": "q", "hypothesis": "h", "seeds": [0, 1],
+    "arms": {"none": {"set": {"select.min_f1": 0.0}}, "joint": {"label": "F1 [both]"}},
+    "metrics": ["f1_macro"], "primary": "f1_macro",
+}  # fmt: skip
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    for name in ("dvc.yaml", "params.yaml"):
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    folder = tmp_path / "experiments/filters"
+    folder.mkdir(parents=True)
+    (folder / "experiment.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "140")
+    return tmp_path
+
+
+def make(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
+
+
+def row_of(text, *words):
+    return next(line for line in text.splitlines() if all(word in line for word in words))
+
+
+def test_the_list_says_what_is_left(project, run):
+    shown = run("experiment", "list")
+    assert shown.exit_code == 0, shown.output
+    assert row_of(shown.output, "filters").split()[:5] == ["filters", "Filters", "2", "0,1", "0"]
+
+
+def test_the_status_tells_the_main_pipelines_runs_from_own_and_begun_ones(project, run):
+    make(project / layout.SELECTED)
+    make(project / layout.SELECT_DROPS)
+    make(project / layout.SELECT_PLANE)
+    own = [line.split(":")[0].strip() for line in plan_of(project, run) if "select-" in line]
+    for name in ("trajectories.jsonl", "drops.json", "plane.csv"):
+        make(project / layout.NODES / own[0] / name)
+    (project / f".fusesearch/progress/{own[1]}-0123456789abcdef").mkdir(parents=True)
+    shown = run("experiment", "status", "filters").output
+    states = [word for line in shown.splitlines() for word in line.split() if word in ("main", "made", "begun")]
+    assert {"main", "made", "begun"} <= set(states)
+    assert "F1 [both]" in shown
+
+
+def plan_of(project, run):
+    assert run("experiment", "plan").exit_code == 0
+    assert "nothing to change" in run("experiment", "plan").output
+    return (project / "experiments/dvc.yaml").read_text().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("status", "absent"), 1, "there is no experiment 'absent'"),
+        (("run", "absent"), 1, "there is no experiment 'absent'"),
+        (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
+        (("run", "filters", "--seeds", "zero"), 2, "no list of numbers"),
+        (("run", "filters", "--profile", "huge"), 1, "no profile 'huge'"),
+        (("table", "filters"), 1, "fusesearch experiment run filters"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(project, run, arguments, code, said):
+    done = run("experiment", *arguments)
+    assert done.exit_code == code
+    assert said in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(None, "not known yet"), (12.4, "12 s"), (100, "2 min"), (3600, "1 h 00 min"), (7505, "2 h 05 min")]
+)
+def test_a_duration_is_as_exact_as_it_is_known(seconds, shown):
+    assert duration(seconds) == shown
+
+
+def test_the_time_left_counts_what_runs_as_partly_done(project):
+    jobs = [Job("sft-1", "sft", ()), Job("sft-2", "sft", ()), Job("sft-3", "sft", ())]
+    rows = [Progress(jobs[0], "done"), Progress(jobs[1], "running", seconds=300), Progress(jobs[2])]
+    assert left_of(rows, workers=1) == "time left not known yet"
+    note_seconds("sft", 600)
+    assert left_of(rows, workers=1) == "15 min left"
