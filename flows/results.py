@@ -10,10 +10,10 @@ from tasks.core.config import load_params
 from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
-from tasks.experiments.outcome import ArmRun, outcomes
-from tasks.experiments.results import Results, write_results
-from tasks.experiments.spec import Experiment, load_experiment
-from tasks.tracking.experiments import arm_run, experiment_run, log_results
+from tasks.experiments.outcome import outcomes
+from tasks.experiments.recording import record
+from tasks.experiments.results import write_results
+from tasks.experiments.spec import load_experiment
 
 
 @task(name="write results", **ONCE)
@@ -24,23 +24,8 @@ def write(name: str) -> str:
     if not runs:
         raise ArtifactError(f"no arm of {name} is finished: run `fusesearch experiment run {name}`")
     results = write_results(experiment, runs)
-    record(experiment, runs, results)
+    record(experiment, runs, results, profile=load_params().profile)
     return results.summary
-
-
-def record(experiment: Experiment, runs: list[ArmRun], results: Results) -> None:
-    """A parent run in MLflow with a child per arm and seed; what is recorded already stays as it is."""
-    about = f"{experiment.question}\n\n{experiment.hypothesis}"
-    with experiment_run(
-        experiment.name, profile=load_params().profile, title=experiment.title, description=about, values=experiment.set
-    ) as parent:
-        for run in runs:
-            arm = experiment.arms[run.arm]
-            arm_run(
-                parent, run.arm, run.seed, nodes=run.nodes, values=arm.set, scores=run.scores, trajectories=run.trajectories,
-                curves=run.curves, stage=arm.checkpoint, label=experiment.label(run.arm),
-            )  # fmt: skip
-        log_results(parent, experiment.folder, {}, results.summary)
 
 
 @flow(name="results", flow_run_name="results of {name}")
