@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasks.evaluation.tables import slug
 from tasks.experiments.results import Results
 from tasks.experiments.verdicts import ordering
 
@@ -34,5 +35,5 @@ def difference_rows(results: Results) -> list[dict[str, Any]]:
 
 def flat_figures(results: Results) -> dict[str, float]:
     """Figures under fixed names, ``<arm>.<metric>`` and ``<first>-<second>.<metric>``, as metric stores take them."""
-    figures = {f"{arm.name}.{metric}": figure.estimate for arm in results.arms for metric, figure in arm.figures.items()}
-    return figures | {f"{row.first}-{row.second}.{row.metric}": row.estimate for row in results.differences}
+    figures = {f"{slug(arm.name)}.{metric}": figure.estimate for arm in results.arms for metric, figure in arm.figures.items()}
+    return figures | {f"{slug(row.first)}-{slug(row.second)}.{row.metric}": row.estimate for row in results.differences}
