@@ -19,7 +19,6 @@ from tasks.experiments.outcome import ArmRun
 from tasks.experiments.pages import overview
 from tasks.experiments.paper import paper_figures
 from tasks.experiments.rebuild import write_overview
-from tasks.experiments.records import flat_figures
 from tasks.experiments.results import read_results, write_results
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.experiments.verdicts import ordering
@@ -176,14 +175,6 @@ def test_curves_hold_mean_and_range_over_the_seeds(root):
     rows = [row for row in csv.DictReader((root / "out/curves.csv").open()) if row["stage"] == "grpo" and row["arm"] == "joint"]
     assert [row["step"] for row in rows] == ["1", "2"]
     assert (rows[0]["seeds"], rows[0]["reward"], rows[0]["reward_low"], rows[0]["reward_high"]) == ("3", "0.07", "0.05", "0.09")
-
-
-def test_flat_figures_are_named_as_metric_stores_ask_for(root):
-    arms = {"none": {}, "a+b": {}}
-    made = [*runs(root, {"none": 0.5}), *runs(root, {"a+b": 0.7})]
-    found = flat_figures(measured_of(root, made, arms=arms, claims=[]))
-    assert {"none.f1_macro", "a_b.f1_macro", "a_b-none.f1_macro"} <= set(found)
-    assert found["a_b-none.f1_macro"] == pytest.approx(found["a_b.f1_macro"] - found["none.f1_macro"], abs=1e-5)
 
 
 def test_the_page_over_all_experiments_is_written_from_what_they_wrote(root):
