@@ -23,7 +23,7 @@ from tasks.experiments.verdicts import judge, summarize
 from tasks.tracking.revision import revision_tags
 
 TARGET = 0.05
-"""The difference an experiment is to see, as a share: five points of F1."""
+"""The difference an experiment is to see: five points of a share such as F1, a twentieth of any other figure."""
 
 DIGITS = 6
 PARAMS = Path("params.yaml")
@@ -151,7 +151,8 @@ def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResu
     own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
     if own is None or own.spread is None:
         return None
-    planned = plan(own.spread, TARGET)
+    target = _target(metric, scores[second])
+    planned = plan(own.spread, target)
     deviations = {f"sd_{name}": round(value**0.5, DIGITS) for name, value in planned.variances.named().items()}
     return PowerResult(
         metric=metric,
@@ -160,12 +161,18 @@ def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResu
         seeds=own.seeds,
         instances=own.instances,
         detectable={seeds: round(value, DIGITS) for seeds, value in planned.detectable.items()},
-        target=TARGET,
+        target=round(target, DIGITS),
         needed=planned.needed,
         needed_cautious=planned.needed_cautious,
         lower_bound=planned.lower_bound,
         **deviations,
     )
+
+
+def _target(metric: str, baseline: Seeds) -> float:
+    of = column(metric)
+    known = None if of.percent or metric == "reward" else over_seeds.measure(baseline, of.statistic)
+    return TARGET * abs(known.estimate) if known and known.estimate else TARGET
 
 
 def _digest(runs: Sequence[ArmRun]) -> str:

@@ -67,8 +67,8 @@ _ORDERINGS = (
 )
 _POWER = (
     "Standard deviations of an episode's difference: between seeds, instances, the rest. A difference of the size in a column "
-    "of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for a difference of 0.05; in brackets, "
-    "those if seeds differ as much as the pilot cannot rule out. A dash: only more instances would help."
+    "of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for 0.05 of a share, or a twentieth of "
+    "another figure; in brackets, those if seeds differ as much as the pilot cannot rule out. A dash: 50 are too few."
 )
 _SHOWN_SEEDS = (2, 3, 5, 10)
 _POWER_HEADER = [
@@ -146,7 +146,7 @@ def _power_cells(results: Results, row: PowerResult) -> list[str]:
 
 def _needed(row: PowerResult) -> str:
     cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
-    return f"{row.needed or ABSENT}{cautious}"
+    return f"{row.needed or ABSENT}{cautious} for {row.target:.3g}"
 
 
 def _power_notes(results: Results) -> Iterator[str]:

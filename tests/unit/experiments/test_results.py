@@ -105,6 +105,14 @@ def test_p_is_corrected_over_the_claims(root):
     assert among.p_holm == pytest.approx(3 * among.p) or among.p_holm == pytest.approx(2 * among.p)
 
 
+def test_seeds_are_planned_for_five_points_of_a_share_and_a_twentieth_of_other_figures(root):
+    made = runs(root, BETTER)
+    share, tokens = (measured_of(root, made, primary=metric).power[0] for metric in ("f1_macro", "tokens_context"))
+    assert share.target == 0.05
+    assert tokens.target == pytest.approx(0.05 * measured_of(root, made).arm("none").figures["tokens_context"].estimate)
+    assert tokens.needed == 2
+
+
 def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     results = written(root, runs(root, BETTER), figures=[])
     rows = list(csv.DictReader((root / "out/differences.csv").open()))
