@@ -141,12 +141,13 @@ def _power_cells(results: Results, row: PowerResult) -> list[str]:
         deviations[:2] = [ABSENT, ABSENT]
     seen = [f"{least}{row.detectable[seeds]:.3f}" for seeds in _SHOWN_SEEDS]
     pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
-    return [pair, metric_name(column(row.metric)), pilot, *deviations, *seen, f"{least}{_needed(row)}"]
+    return [pair, metric_name(column(row.metric)), pilot, *deviations, *seen, _needed(row)]
 
 
 def _needed(row: PowerResult) -> str:
+    least = "at least " if row.lower_bound and row.needed else ""
     cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
-    return f"{row.needed or ABSENT}{cautious} for {row.target:.3g}"
+    return f"{least}{row.needed or ABSENT}{cautious} for {row.target:.3g}"
 
 
 def _power_notes(results: Results) -> Iterator[str]:
