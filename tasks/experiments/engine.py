@@ -153,7 +153,8 @@ def _failed(row: Progress, said: str, code: int) -> None:
         row.state, row.not_before = "waiting", time.monotonic() + RETRY_SECONDS
         return
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("error:")] or lines[-1:] or [f"ended with code {code}"]
+    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # which DVC says last, of any failure
+    errors = [line for line in lines if line.startswith("error:")] or own[-1:] or [f"ended with code {code}"]
     row.state, row.reason = "failed", errors[-1].removeprefix("error:").strip()
 
 
