@@ -14,7 +14,7 @@ CHROMIUM ?=
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop try-operations vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published dashboard dashboard-export test-browser
+.PHONY: help env test fast lint types format reproduce seeds experiments experiment-tables base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop try-operations vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published dashboard dashboard-export test-browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ types: env ## mypy
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
+
+experiment-tables: env ## all tables and figures of the experiments again from the runs that are there, and experiments/RESULTS.md
+	$(BIN)/python -m tasks.experiments.rebuild
 
 seeds: env ## the main comparison for three seeds: the experiment `stages` (data shared, training and evaluation repeated)
 	$(BIN)/fusesearch experiment run stages

@@ -6,6 +6,7 @@ folder of its own below ``artifacts/nodes``; the pipeline's artifacts stay as th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -22,6 +23,9 @@ from tasks.core.node import Node
 from tasks.core.overrides import override
 from tasks.core.pipeline import stage_spec
 from tasks.core.progress import digest
+from tasks.experiments.engine import Progress, run_jobs, workers_for
+from tasks.experiments.spec import load_experiment
+from tasks.experiments.todo import left_to_do
 
 
 def staged(stage: str) -> Flow[..., Any]:
@@ -108,7 +112,25 @@ def experiment(name: str, seeds: list[int] | None = None, jobs: int | None = Non
         jobs: Runs at once; empty: two where cores and memory allow it.
         dry_run: Only say, in the log, what would run.
     """
-    from tasks.cli.experiment_run import run_experiments
+    left, total = left_to_do([load_experiment(name)], seeds)
+    print(f"{len(left)} of {total} to run")
+    for job in left:
+        print(f"{job.name}: {'; '.join(job.users)}")
+    if dry_run:
+        return
+    rows = run_jobs(left, jobs or workers_for(load_params()), _Told())
+    if failed := [f"{row.job.name}: {row.reason}" for row in rows if row.state == "failed"]:
+        raise DataError(f"experiment {name}: {'; '.join(failed)}; run it again to go on from there")
 
-    if run_experiments([name], seeds, jobs, dry_run, None):
-        raise DataError(f"experiment {name}: some of its runs failed (see the log above); run it again to go on from there")
+
+class _Told:
+    """Says in the log when a run begins and when it ends."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, str] = {}
+
+    def __call__(self, rows: Sequence[Progress]) -> None:
+        for row in rows:
+            if row.state != self.states.get(row.job.name, "waiting"):
+                self.states[row.job.name] = row.state
+                print(f"{row.job.name}: {row.state} {row.reason}".rstrip())

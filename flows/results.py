@@ -24,7 +24,7 @@ def write(name: str) -> str:
     if not runs:
         raise ArtifactError(f"no arm of {name} is finished: run `fusesearch experiment run {name}`")
     results = write_results(experiment, runs)
-    record(experiment, runs, profile=load_params().profile, verdict=results.summary, folder=experiment.folder)
+    record(experiment, runs, results, profile=load_params().profile)
     return results.summary
 
 

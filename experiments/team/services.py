@@ -19,7 +19,7 @@ from tasks.core.errors import InfrastructureError
 
 BUCKET = "fusesearch"
 PASSWORD = "only-on-this-machine"  # noqa: S105  # of a database that ends with the trial
-SECONDS = 300.0
+SECONDS = 900.0
 
 
 def free_port() -> int:

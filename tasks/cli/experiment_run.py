@@ -16,13 +16,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from tasks.cli import profiles
 from tasks.cli.experiment_state import duration
 from tasks.core.config import load_params
-from tasks.core.errors import ConfigError
 from tasks.core.timing import usual_seconds
 from tasks.experiments import engine
-from tasks.experiments.dvc_file import write_dvc_file
-from tasks.experiments.jobs import Job, jobs_of, outdated, seconds_left
-from tasks.experiments.plan import plan
-from tasks.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.experiments.jobs import Job, seconds_left
+from tasks.experiments.spec import experiment_names, load_experiment
+from tasks.experiments.todo import left_to_do
 
 ALL = "all"
 
@@ -34,24 +32,12 @@ def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int 
         typer.echo(f"params.yaml is now {profile}")
     params = load_params()
     experiments = [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
-    _check_seeds(experiments, seeds)
-    if write_dvc_file():
-        typer.echo("experiments/dvc.yaml was written anew")
-    jobs = jobs_of([(row, plan(row, params, seeds)) for row in experiments], params)
-    changed = outdated(jobs)
-    left = [job for job in jobs if job.name in changed]
+    left, total = left_to_do(experiments, seeds)
     workers = workers or engine.workers_for(params)
-    _announce(left, len(jobs), workers)
+    _announce(left, total, workers)
     if dry or not left:
         return 0
     return _run(left, workers)
-
-
-def _check_seeds(experiments: Sequence[Experiment], seeds: list[int] | None) -> None:
-    for experiment in experiments:
-        if unknown := set(seeds or []) - set(experiment.seeds):
-            path = experiment.folder / "experiment.yaml"
-            raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
 
 
 def _announce(left: Sequence[Job], total: int, workers: int) -> None:

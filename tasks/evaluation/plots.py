@@ -39,6 +39,7 @@ CURVES = (
     ("f1", "F1 (0.7 file + 0.3 function)"),
     ("efficiency", "e, history by turn"),
     ("calls_per_turn", "Tool calls per tool-using turn"),
+    ("tool_success", "Tool success"),
     ("kl", "KL to the reference policy"),
     ("entropy", "Entropy of the policy"),
 )
@@ -46,7 +47,7 @@ CURVES = (
 
 
 def training_curves(curves: Mapping[str, Curve]) -> str | None:
-    """Reward, F1, e, calls per turn, KL and entropy by GRPO step, one line per arm; ``None`` without a curve."""
+    """Reward, F1, e, calls per turn, tool success, KL and entropy by GRPO step, one line per arm; ``None`` without a curve."""
     panels = [(key, title) for key, title in CURVES if any(key in row for rows in curves.values() for row in rows)]
     if not panels:
         return None

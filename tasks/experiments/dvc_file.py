@@ -29,7 +29,10 @@ REFERENCE = EXPERIMENTS / "reference"
 RESULTS = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "curves.csv", "figures")
 """What the last stage of an experiment writes beside its file."""
 
-CODE = ("tasks/evaluation/statistics.py", "tasks/evaluation/tables.py", "tasks/experiments")
+CODE = (
+    *(f"tasks/evaluation/{name}.py" for name in ("columns", "metrics", "power", "seeds", "statistics", "tables")),
+    "tasks/experiments",
+)
 HEADER = "# Written by `fusesearch experiment plan`: runs of experiments that are not the main pipeline's. Not to be edited.\n"
 
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, Any]]
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#555555"
 LEAST_EPISODES = 5
+OTHER_SCALE = ("time_s", "tokens_k")
+"""Columns of the paper whose sizes have nothing to do with ours: its differences would squeeze ours to a point."""
+
 ALWAYS = ("arms", "differences")
 """Drawn for every experiment; `figures` in its YAML adds others."""
 
@@ -89,7 +92,7 @@ def _forest(axes: Axes, results: Results, of: Column, claims: Sequence[ClaimResu
         label = "decided after Holm" if decided else "undecided"
         face = BLUE if decided else "white"
         axes.plot(of.shown(claim.estimate or 0), height, "o", color=BLUE, markerfacecolor=face, markersize=7, label=label)
-        if claim.paper_difference is not None:
+        if claim.paper_difference is not None and of.paper not in OTHER_SCALE:
             axes.plot(claim.paper_difference, height, "D", color=ORANGE, markerfacecolor="white", label="the paper")
     names = [f"{results.arm(claim.better).label} − {results.arm(claim.than).label}" for claim in reversed(claims)]  # noqa: RUF001
     axes.set_yticks(range(len(claims)), names)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from tasks.core.config import load_params
 from tasks.core.errors import ArtifactError
-from tasks.core.progress import digest, file_digest
+from tasks.core.progress import digest
 from tasks.evaluation import seeds as over_seeds
 from tasks.evaluation.columns import column
 from tasks.evaluation.power import plan
-from tasks.evaluation.report import revision
 from tasks.evaluation.seeds import Measured, Seeds
 from tasks.evaluation.statistics import holm
 from tasks.evaluation.tables import calls_by_index
@@ -21,9 +20,10 @@ from tasks.experiments.paper import Paper, paper_figures
 from tasks.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.experiments.spec import Experiment
 from tasks.experiments.verdicts import judge, summarize
+from tasks.tracking.revision import revision_tags
 
 TARGET = 0.05
-"""The difference an experiment is to see, as a share: five points of F1."""
+"""The difference an experiment is to see: five points of a share such as F1, a twentieth of any other figure."""
 
 DIGITS = 6
 PARAMS = Path("params.yaml")
@@ -41,7 +41,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
     differences = _differences(experiment, scores, paper)
     power = _power(experiment, scores)
     claims = judge(experiment, differences, power)
-    lock = root / "dvc.lock"
+    made_from = revision_tags()
     return Results(
         experiment=experiment.name,
         title=experiment.title,
@@ -49,8 +49,8 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         hypothesis=experiment.hypothesis,
         summary=summarize(claims, differences),
         command=f"fusesearch experiment run {experiment.name}",
-        revision=revision(root),
-        dvc_revision=file_digest(lock)[:12] if lock.exists() else "none",
+        revision=made_from["git.revision"][:12] + ("+changes" if made_from["git.dirty"] == "true" else ""),
+        dvc_revision=made_from["dvc.revision"][:12],
         inputs=_digest(runs)[:16],
         profile=load_params(root / PARAMS).profile if (root / PARAMS).exists() else "",
         seeds=experiment.seeds,
@@ -131,7 +131,7 @@ def _difference(metric: str, second: str, first: str, scores: Scores, paper: Pap
         estimate=round(own.estimate, DIGITS),
         low=_rounded(own.low),
         high=_rounded(own.high),
-        p=own.p,
+        p=None if own.p is None else float(f"{own.p:.4g}"),
         seeds=own.seeds,
         instances=own.instances,
         clear=own.excludes_zero,
@@ -151,7 +151,8 @@ def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResu
     own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
     if own is None or own.spread is None:
         return None
-    planned = plan(own.spread, TARGET)
+    target = _target(metric, scores[second])
+    planned = plan(own.spread, target)
     deviations = {f"sd_{name}": round(value**0.5, DIGITS) for name, value in planned.variances.named().items()}
     return PowerResult(
         metric=metric,
@@ -160,7 +161,7 @@ def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResu
         seeds=own.seeds,
         instances=own.instances,
         detectable={seeds: round(value, DIGITS) for seeds, value in planned.detectable.items()},
-        target=TARGET,
+        target=round(target, DIGITS),
         needed=planned.needed,
         needed_cautious=planned.needed_cautious,
         lower_bound=planned.lower_bound,
@@ -168,10 +169,15 @@ def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResu
     )
 
 
+def _target(metric: str, baseline: Seeds) -> float:
+    of = column(metric)
+    known = None if of.percent or metric == "reward" else over_seeds.measure(baseline, of.statistic)
+    return TARGET * abs(known.estimate) if known and known.estimate else TARGET
+
+
 def _digest(runs: Sequence[ArmRun]) -> str:
-    """Of all scores, whatever their order."""
-    ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
-    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in ordered])
+    """Of all scores, whatever the order of the episodes."""
+    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in runs])
 
 
 def _rounded(value: float | None) -> float | None:

@@ -9,8 +9,8 @@ from tasks.evaluation.pages import Figure as Drawing
 from tasks.evaluation.pages import Section, render
 from tasks.evaluation.statistics import Interval
 from tasks.evaluation.tables import Row, Table, cell
-from tasks.experiments.results import FIGURES, PAGE, ArmResult, PowerResult, Results
-from tasks.experiments.verdicts import ORDERINGS, difference_text, metric_name, ordering, p_text
+from tasks.experiments.results import FIGURES, PAGE, ArmResult, DifferenceResult, PowerResult, Results
+from tasks.experiments.verdicts import ORDERINGS, decided, difference_text, metric_name, ordering
 
 ABSENT = "–"  # noqa: RUF001
 MINUS = "−"  # noqa: RUF001
@@ -58,17 +58,17 @@ def overview(every: Sequence[Results]) -> str:
 
 OVERVIEW_BY = "make experiment-tables"
 _DIFFERENCES = (
-    "The arm further down minus the one further up, over the seeds and instances that both have; p is of the t test over seeds "
-    "and instances, after Holm's correction over the pairs of a metric. A star marks p below 0.05."
+    "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
+    "t test over several seeds and the instances, after Holm's correction over the pairs of a metric; p is in `differences.csv`."
 )
 _ORDERINGS = (
-    "Every pair of arms that the paper's table orders, in every metric that both have: `holds` and `reversed` are beyond chance "
-    "after Holm's correction over the pairs of a metric, the other two within it."
+    "Every pair of arms that the paper's table orders, in every metric that both have. `holds` and `reversed` are decided by the "
+    "test over seeds and instances after Holm's correction over the pairs of a metric; the other two are undecided."
 )
 _POWER = (
-    "Standard deviations of an episode's difference: between seeds, instances, and the rest. A difference of the "
-    "size in a column of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for a difference of 0.05; "
-    "in brackets, those if seeds differ as much as the pilot cannot rule out. A dash: only more instances would help."
+    "Standard deviations of an episode's difference: between seeds, instances, the rest. A difference of the size in a column "
+    "of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for 0.05 of a share, or a twentieth of "
+    "another figure; in brackets, those if seeds differ as much as the pilot cannot rule out. A dash: 50 are too few."
 )
 _SHOWN_SEEDS = (2, 3, 5, 10)
 _POWER_HEADER = [
@@ -102,11 +102,14 @@ def differences_table(results: Results) -> Table:
         cells = [f"{results.arm(first).label} {MINUS} {results.arm(second).label}"]
         for of in columns:
             row = found.get((first, second, of.key))
-            star = "" if row is None or row.p_holm is None or row.p_holm >= 0.05 else " *"
-            p = "" if row is None or row.p_holm is None else f" {p_text(row.p_holm)}"
-            cells.append(ABSENT if row is None else f"{difference_text(row, of)}{star}{p}")
+            cells.append(ABSENT if row is None else _difference_cell(row, of))
         rows.append(Row(cells))
     return Table("Differences of arms", ["Difference", *(of.heading for of in columns)], rows)
+
+
+def _difference_cell(row: DifferenceResult, of: Column) -> str:
+    text = cell(Interval(row.estimate, row.low, row.high, row.instances), of, signed=True)
+    return text.replace(" [", " * [", 1) if decided(row) else text
 
 
 def orderings_table(results: Results) -> Table:
@@ -138,12 +141,13 @@ def _power_cells(results: Results, row: PowerResult) -> list[str]:
         deviations[:2] = [ABSENT, ABSENT]
     seen = [f"{least}{row.detectable[seeds]:.3f}" for seeds in _SHOWN_SEEDS]
     pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
-    return [pair, metric_name(column(row.metric)), pilot, *deviations, *seen, f"{least}{_needed(row)}"]
+    return [pair, metric_name(column(row.metric)), pilot, *deviations, *seen, _needed(row)]
 
 
 def _needed(row: PowerResult) -> str:
+    least = "at least " if row.lower_bound and row.needed else ""
     cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
-    return f"{row.needed or ABSENT}{cautious}"
+    return f"{least}{row.needed or ABSENT}{cautious} for {row.target:.3g}"
 
 
 def _power_notes(results: Results) -> Iterator[str]:

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tasks.core.layout import split_path
+from tasks.evaluation.tables import slug
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.spec import Experiment
 from tasks.tracking.experiments import arm_run, experiment_run, log_results
 
+if TYPE_CHECKING:
+    from tasks.experiments.results import Results
 
-def record(
-    experiment: Experiment,
-    runs: Sequence[ArmRun],
-    *,
-    profile: str,
-    verdict: str = "",
-    figures: Mapping[str, Any] | None = None,
-    folder: Path | None = None,
-) -> None:
+
+def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, *, profile: str) -> None:
     """Record what is finished of an experiment; recorded again, nothing is there twice.
 
     Args:
-        experiment: what it says of itself.
+        experiment: what it says of itself; the files of its results lie in its folder.
         runs: its finished runs.
-        profile: profile of the params it ran under.
-        verdict: the sentences that its results come to.
-        figures: figures of the whole experiment, such as differences between arms.
-        folder: where its results are written; kept with the parent if they are there.
+        results: what they come to.
+        profile: profile of the params they ran under.
 
     Raises:
         TrackingUnavailable: the tracking server does not answer and never has.
     """
-    common = {key: str(value) for key, value in experiment.set.items()}
     held_out = [path for path in [split_path("validation")] if path.exists()]
     with experiment_run(
-        experiment.name, profile=profile, title=experiment.title, description=_description(experiment, verdict), values=common
-    ) as parent:
+        experiment.name, profile=profile, title=experiment.title, description=_description(experiment, results),
+        values=experiment.set,
+    ) as parent:  # fmt: skip
         for run in runs:
             arm = experiment.arms[run.arm]
             arm_run(
@@ -46,10 +39,15 @@ def record(
                 trajectories=run.trajectories, curves=run.curves, inputs=held_out, stage=arm.checkpoint,
                 label=experiment.label(run.arm),
             )  # fmt: skip
-        if folder is not None and folder.is_dir():
-            log_results(parent, folder, figures or {}, verdict)
+        log_results(parent, experiment.folder, _differences(results), results.summary)
 
 
-def _description(experiment: Experiment, verdict: str) -> str:
-    parts = [f"# {experiment.title}", experiment.question, f"**Hypothesis.** {experiment.hypothesis}", verdict]
-    return "\n\n".join(part.strip() for part in parts if part.strip())
+def _differences(results: Results) -> dict[str, float | None]:
+    """The difference that each claim is about, under a name that MLflow takes."""
+    return {f"{claim.metric}/{slug(claim.better)} - {slug(claim.than)}": claim.estimate for claim in results.claims}
+
+
+def _description(experiment: Experiment, results: Results) -> str:
+    claims = "\n".join(f"- {claim.verdict}: {claim.sentence}" for claim in results.claims)
+    parts = [experiment.question, f"**Hypothesis.** {experiment.hypothesis.strip()}", results.summary, claims]
+    return "\n\n".join(part for part in parts if part)

@@ -30,9 +30,3 @@ def difference_rows(results: Results) -> list[dict[str, Any]]:
     """One row per pair of arms and metric; ``ordering`` says what became of the paper's."""
     names = ("metric", "first", "second", "estimate", "low", "high", "p", "p_holm", "seeds", "instances", "paper")
     return [{**{name: getattr(row, name) for name in names}, "ordering": ordering(row)} for row in results.differences]
-
-
-def flat_figures(results: Results) -> dict[str, float]:
-    """Figures under fixed names, ``<arm>.<metric>`` and ``<first>-<second>.<metric>``, as metric stores take them."""
-    figures = {f"{arm.name}.{metric}": figure.estimate for arm in results.arms for metric, figure in arm.figures.items()}
-    return figures | {f"{row.first}-{row.second}.{row.metric}": row.estimate for row in results.differences}

@@ -169,9 +169,10 @@ class Results(Record):
 def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path | None = None, root: Path = Path()) -> Results:
     """Measure the runs that are there and write all files to ``folder`` (default: beside the experiment's YAML).
 
-    Runs that are missing are named in the results; nothing is made up for them. ``root`` is the project's, for the papers'
-    tables and the revision. Raises :class:`ArtifactError` where no run is there at all, :class:`ConfigError` for a metric,
-    a figure or a row of the paper's table that is not there.
+    Runs that are missing are named in the results; nothing is made up for them. Results that come out as they are there already
+    keep the revision they were first written at. ``root`` is the project's, for the papers' tables. Raises
+    :class:`ArtifactError` where no run is there at all, :class:`ConfigError` for a metric, a figure or a row of the paper's
+    table that is not there.
     """
     from tasks.experiments.curves import spread_curves
     from tasks.experiments.figures import draw
@@ -180,8 +181,9 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     from tasks.experiments.records import difference_rows, table_rows
 
     out = folder or root / experiment.folder
-    curves = spread_curves(experiment, runs)
-    results = measured(experiment, runs, root)
+    ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
+    curves = spread_curves(experiment, ordered)
+    results = _unchanged(measured(experiment, ordered, root), out)
     drawn = draw(experiment, results, curves)
     shutil.rmtree(out / FIGURES, ignore_errors=True)
     for figure in drawn:
@@ -192,6 +194,16 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     write_text(out / PAGE, page(results, drawn))
     write_json(out / RESULTS, results.model_dump(mode="json"))
     return results
+
+
+def _unchanged(results: Results, out: Path) -> Results:
+    """With the revisions of what is in ``out`` where nothing else differs."""
+    try:
+        old = read_results(out)
+    except ArtifactError:
+        return results
+    known = results.model_copy(update={"revision": old.revision, "dvc_revision": old.dvc_revision})
+    return known if known == old else results
 
 
 def read_results(folder: Path) -> Results:

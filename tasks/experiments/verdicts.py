@@ -17,7 +17,7 @@ RULED_OUT = 0.05
 """Share: an undecided claim whose interval stays within it either way says that there is no difference of that size."""
 
 ORDERINGS = ("holds", "same direction", "other direction", "reversed")
-"""What becomes of an ordering in the paper's table: the outer two beyond chance, the inner two within it."""
+"""What becomes of an ordering in the paper's table: the outer two are decided by the test, the inner two are not."""
 
 
 def judge(experiment: Experiment, differences: Sequence[DifferenceResult], power: Sequence[PowerResult]) -> list[ClaimResult]:
@@ -43,8 +43,14 @@ def ordering(row: DifferenceResult) -> str | None:
     """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two."""
     if row.agrees is None:
         return None
-    beyond = row.seeds > 1 and row.p_holm is not None and row.p_holm < LEVEL
-    return ("holds" if beyond else "same direction") if row.agrees else ("reversed" if beyond else "other direction")
+    if row.agrees:
+        return "holds" if decided(row) else "same direction"
+    return "reversed" if decided(row) else "other direction"
+
+
+def decided(row: DifferenceResult) -> bool:
+    """Whether the corrected test over several seeds decides which arm is ahead."""
+    return row.seeds > 1 and row.p_holm is not None and row.p_holm < LEVEL
 
 
 def p_text(p: float) -> str:
@@ -107,7 +113,8 @@ def _sentence(
     expected = f"{better} {'below' if claim.lower else 'above'} {than} in {metric_name(of)}"
     if row is None:
         return f"Not measured: {expected}: the arms have no finished run of one seed in common."
-    numbers = f"{difference_text(row, of)}{f', {p_text(p)} after Holm over the claims' if p is not None else ''}"
+    tested = "" if p is None or row.seeds < 2 else f", {p_text(p)} after Holm over the claims"
+    numbers = f"{difference_text(row, of)}{tested}"
     size = f"{row.seeds} seed{'s' * (row.seeds != 1)}, {row.instances} instances"
     opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
     parts = [f"{opening}: {expected}: {numbers} ({size})", *_remarks(row, verdict, of, power)]
@@ -120,7 +127,9 @@ def _remarks(row: DifferenceResult, verdict: Verdict, of: Column, power: PowerRe
     """Why an undecided claim is, and what is known all the same."""
     if verdict != "undecided":
         return []
-    remarks = ["one seed cannot tell two ways to train from two trainings"] if row.seeds < 2 else []
+    if row.seeds < 2:
+        return ["one seed cannot tell two ways to train from two trainings"]
+    remarks = []
     if power and row.seeds in power.detectable:
         remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])} would be seen four times in five")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
@@ -164,10 +173,10 @@ def _of_orderings(differences: Sequence[DifferenceResult]) -> str:
     if not counts:
         return ""
     named = {
-        "holds": "hold beyond chance",
-        "same direction": "point the same way within chance",
-        "other direction": "point the other way within chance",
-        "reversed": "are reversed beyond chance",
+        "holds": "hold",
+        "same direction": "point the same way, undecided",
+        "other direction": "point the other way, undecided",
+        "reversed": "are reversed",
     }
     known = [f"{counts[name]} {words}" for name, words in named.items() if counts[name]]
-    return f"Of {counts.total()} orderings in the paper's table: {', '.join(known)}."
+    return f"Of {counts.total()} orderings in the paper's table: {'; '.join(known)}."

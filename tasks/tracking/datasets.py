@@ -31,18 +31,24 @@ def describe_inputs(paths: Iterable[Path], stage: str) -> list[dict[str, Any]]:
 
 def dataset_input(row: dict[str, Any]) -> DatasetInput:
     """What MLflow logs for a row of :func:`describe_inputs`."""
+    from mlflow.data import sources
     from mlflow.data.meta_dataset import MetaDataset
-    from mlflow.data.sources import LocalArtifactDatasetSource
-    from mlflow.entities import DatasetInput, InputTag
+    from mlflow.entities import Dataset, DatasetInput, InputTag
     from mlflow.types import ColSpec, Schema
+    from mlflow.types.schema import TensorSpec
 
-    columns = [ColSpec(kind, name) for name, kind in row.get("columns", {}).items()]
-    source, schema = LocalArtifactDatasetSource(row["name"]), Schema(columns) if columns else None
-    dataset = MetaDataset(source, name=row["name"], digest=row["digest"], schema=schema)
-    entity = dataset._to_mlflow_entity()
-    if "rows" in row:
-        entity._profile = json.dumps({"num_rows": row["rows"]})
-    return DatasetInput(entity, [InputTag("mlflow.data.context", row["context"])])
+    class Table(MetaDataset):
+        """A dataset that stays where it is, with the number of its rows."""
+
+        @property
+        def profile(self) -> dict[str, int] | None:
+            return {"num_rows": row["rows"]} if "rows" in row else None
+
+    columns: list[ColSpec | TensorSpec] = [ColSpec(kind, name) for name, kind in row.get("columns", {}).items()]
+    source = vars(sources)["LocalArtifactDatasetSource"](row["name"])  # MLflow makes this class when it is imported
+    dataset = Table(source, name=row["name"], digest=row["digest"], schema=Schema(columns) if columns else None)
+    described = dataset.to_dict() | ({"profile": json.dumps(dataset.profile)} if dataset.profile else {})
+    return DatasetInput(Dataset(**described), [InputTag("mlflow.data.context", row["context"])])
 
 
 def _table(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tasks.core.progress import file_digest
 
 DVC_LOCK = Path("dvc.lock")
 RESULTS = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "curves.csv", "figures")
-_WRITTEN = [DVC_LOCK, "experiments/dvc.lock", ARTIFACTS, *(f"experiments/*/{name}" for name in RESULTS)]
+_WRITTEN = [DVC_LOCK, "experiments/dvc.lock", "experiments/RESULTS.md", ARTIFACTS, *(f"experiments/*/{name}" for name in RESULTS)]
 SOURCES = (".", *(f":(exclude){path}" for path in _WRITTEN))
 """What counts as the project's own content: not what a running reproduction or experiment itself writes."""
 

@@ -41,7 +41,7 @@ class Run:
         self.parent = parent
         self.of = parent.key if parent else ""
         self.tags: Mapping[str, str] = {}
-        self.experiment = parent.experiment if parent else EXPERIMENT
+        self.experiment: str = parent.experiment if parent else EXPERIMENT
         self._run_id = run_id
 
     @property

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 KEY = "fusesearch.key"
 """Tag of a run: the name its client knows it by before the store has given it an id."""
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""So that MLflow's pages open an experiment with its runs and charts, and not with the traces of language models."""
 BATCH = 500
 PARAM_CHARS = 6000
 MOST_CHILDREN = 10_000
@@ -120,7 +122,7 @@ class Writer:
         found = self.client.get_experiment_by_name(name)
         if found is None:
             try:
-                return str(self.client.create_experiment(name))
+                return str(self.client.create_experiment(name, tags=EXPERIMENT_TAGS))
             except MlflowException:  # another process was quicker
                 found = self.client.get_experiment_by_name(name)
                 if found is None:

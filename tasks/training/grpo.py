@@ -136,11 +136,19 @@ class Rollouts:
         return score_trajectory(trajectory, truth, reward=self.reward, scope=self.params.agent.history_scope)
 
     def figures(self) -> dict[str, float]:
-        """Means over the rollouts of the last step: F1, e, calls per turn and the rest; tool success is over all their calls."""
-        scored = [score for score in self._scores if score.error is None]
-        figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
-        known = {name: value for name, value in figures.items() if value is not None}
-        return {**known, "errored": float(len(self._scores) - len(scored))}
+        """:func:`rollout_figures` of the last step."""
+        return rollout_figures(self._scores)
+
+
+def rollout_figures(scores: list[Score]) -> dict[str, float]:
+    """Means over rollouts: F1, e, calls per turn and the rest; tool success is over all their calls.
+
+    Rollouts that the infrastructure spoilt are counted and in no mean; a figure that no rollout has is left out.
+    """
+    scored = [score for score in scores if score.error is None]
+    figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
+    known = {name: value for name, value in figures.items() if value is not None}
+    return {**known, "errored": float(len(scores) - len(scored))}
 
 
 def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:

@@ -1,0 +1,28 @@
+"""What is left to do of experiments: the one question that the command line and Prefect's flow ask before they run anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tasks.core.config import load_params
+from tasks.core.errors import ConfigError
+from tasks.experiments.dvc_file import write_dvc_file
+from tasks.experiments.jobs import Job, jobs_of, outdated
+from tasks.experiments.plan import plan
+from tasks.experiments.spec import FILE, Experiment
+
+
+def left_to_do(experiments: Sequence[Experiment], seeds: Sequence[int] | None = None) -> tuple[list[Job], int]:
+    """The jobs that DVC would run, each after those it needs, and how many there are in all.
+
+    ``experiments/dvc.yaml`` is written first if it is not fresh. Raises :class:`ConfigError` for a seed that an experiment lacks.
+    """
+    for experiment in experiments:
+        if unknown := set(seeds or []) - set(experiment.seeds):
+            path = experiment.folder / FILE
+            raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
+    params = load_params()
+    write_dvc_file()
+    jobs = jobs_of([(row, plan(row, params, seeds)) for row in experiments], params)
+    changed = outdated(jobs)
+    return [job for job in jobs if job.name in changed], len(jobs)

@@ -1,0 +1,222 @@
+"""What is written of an experiment: figures, verdicts, the paper's orderings, and what is missing."""
+
+import csv
+import random
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from experiment_runs import experiment, reference, run, runs, score
+
+from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.storage import write_json
+from tasks.evaluation.columns import COLUMNS
+from tasks.evaluation.metrics import aggregate, combined_f1
+from tasks.evaluation.names import METRICS, summary
+from tasks.evaluation.statistics import estimate
+from tasks.experiments.figures import FIGURES
+from tasks.experiments.measuring import measured
+from tasks.experiments.outcome import ArmRun
+from tasks.experiments.pages import overview
+from tasks.experiments.paper import paper_figures
+from tasks.experiments.rebuild import write_overview
+from tasks.experiments.results import read_results, write_results
+from tasks.experiments.spec import experiment_names, load_experiment
+from tasks.experiments.verdicts import ordering
+
+BETTER = {"none": 0.2, "joint": 0.8}
+
+
+@pytest.fixture
+def root(tmp_path):
+    return reference(tmp_path)
+
+
+def written(root, made, **changes):
+    return write_results(experiment(**changes), made, root / "out", root)
+
+
+def measured_of(root, made, **changes):
+    """The results without their files."""
+    return measured(experiment(**changes), made, root)
+
+
+def test_every_figure_of_an_arm_has_a_column_that_gives_the_aggregate(root):
+    assert set(COLUMNS) == set(METRICS) - {"instances", "scores", "errored"}
+    scores = run(root, "none", 0, 0.5).scores
+    known = summary(aggregate(scores))
+    for key, column in COLUMNS.items():
+        if known.get(key) is not None:
+            assert estimate(scores, column.statistic) == pytest.approx(known[key]), key
+
+
+def test_results_are_read_again_as_they_were_written(root):
+    results = written(root, runs(root, BETTER), figures=[])
+    assert read_results(root / "out") == results
+    assert [arm.figures["f1_macro"].seeds for arm in results.arms] == [3, 3]
+    assert results.arm("none").figures["file_micro_f1"].paper == 75.44
+    assert results.arm("joint").nodes[1] == {"sft": "sft-joint1"}
+    assert results.missing == []
+
+
+def test_results_keep_the_revision_they_were_written_at_until_they_change(root):
+    first = written(root, runs(root, BETTER), figures=[])
+    older = first.model_copy(update={"revision": "0123456789ab"})
+    write_json(root / "out/results.json", older.model_dump(mode="json"))
+    assert written(root, runs(root, BETTER), figures=[]) == older
+    assert written(root, runs(root, {"none": 0.5}), figures=[]).revision == first.revision
+
+
+def test_the_same_runs_give_the_same_files_in_any_order(root):
+    made = runs(root, BETTER)
+    written(root, made, figures=["training"])
+    before = {path.name: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()}
+    written(root, made[::-1], figures=["training"])
+    assert before == {path.name: path.read_bytes() for path in (root / "out").rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("skill", "lower", "verdict"),
+    [(BETTER, False, "confirmed"), ({"none": 0.8, "joint": 0.2}, False, "refuted"), (BETTER, True, "refuted"),
+     ({"none": 0.5, "joint": 0.52}, False, "undecided")],
+)  # fmt: skip
+def test_a_verdict_follows_the_direction_that_was_claimed(root, skill, lower, verdict):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower}
+    found = measured_of(root, runs(root, skill), claims=[claim]).claims[0]
+    assert found.verdict == verdict
+    opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
+    assert found.sentence.startswith(f"{opening}: F1 and e {'below' if lower else 'above'} no filter in F1 0.7/0.3, mean: ")
+    assert f"{100 * found.estimate:+.1f} points" in found.sentence
+
+
+def test_one_seed_decides_nothing_however_large_the_difference(root):
+    results = measured_of(root, runs(root, {"none": 0.0, "joint": 1.0}, seeds=(1,)))
+    assert results.claims[0].verdict == "undecided"
+    assert "one seed cannot tell" in results.claims[0].sentence
+    assert results.power[0].lower_bound
+    assert {ordering(row) for row in results.differences} <= {None, "same direction", "other direction"}
+
+
+def test_p_is_corrected_over_the_claims(root):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none"}
+    others = [{"metric": name, "better": "joint", "than": "none"} for name in ("file_micro_f1", "tokens_context")]
+    alone = measured_of(root, runs(root, BETTER), claims=[claim]).claims[0]
+    among = measured_of(root, runs(root, BETTER), claims=[claim, *others]).claims[0]
+    assert alone.p_holm == alone.p == among.p
+    assert among.p_holm == pytest.approx(3 * among.p) or among.p_holm == pytest.approx(2 * among.p)
+
+
+def test_seeds_are_planned_for_five_points_of_a_share_and_a_twentieth_of_other_figures(root):
+    made = runs(root, BETTER)
+    share, tokens = (measured_of(root, made, primary=metric).power[0] for metric in ("f1_macro", "tokens_context"))
+    assert share.target == 0.05
+    assert tokens.target == pytest.approx(0.05 * measured_of(root, made).arm("none").figures["tokens_context"].estimate)
+    assert tokens.needed == 2
+
+
+def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
+    results = written(root, runs(root, BETTER), figures=[])
+    rows = list(csv.DictReader((root / "out/differences.csv").open()))
+    found = {row["metric"]: row for row in rows if row["ordering"]}
+    assert set(found) == {"file_micro_f1", "efficiency"}
+    assert (found["file_micro_f1"]["paper"], found["file_micro_f1"]["ordering"]) == ("3.42", "holds")
+    assert found["efficiency"]["ordering"] == "other direction"
+    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 hold; 1 point the other way, undecided.")
+    reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
+    assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
+
+
+def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):
+    results = written(root, [*runs(root, {"none": 0.5}, seeds=(0, 2)), run(root, "joint", 1, 0.5)], figures=[])
+    assert results.missing == ["none seed 1", "joint seed 0", "joint seed 2"]
+    assert results.claims[0].verdict == "not measured"
+    assert results.power == []
+    page = (root / "out/RESULTS.md").read_text()
+    assert "none seed 1, joint seed 0, joint seed 2. `fusesearch experiment run filtering` makes them." in page
+    lone = measured_of(root, runs(root, {"none": 0.5}))
+    assert lone.arm("joint").figures == {}
+    with pytest.raises(ArtifactError, match="no run is finished: run `fusesearch experiment run filtering`"):
+        measured_of(root, [])
+
+
+def test_errored_episodes_are_counted_and_in_no_figure(root):
+    made = runs(root, BETTER)
+    broken = score(0, True, random.Random(0)).model_copy(update={"error": "endpoint down"})
+    made[0] = ArmRun("none", 0, [broken, *made[0].scores[1:]], made[0].trajectories)
+    arm = measured_of(root, made).arm("none")
+    assert (arm.errored, arm.episodes, arm.instances) == (1, 179, 60)
+    dead = [ArmRun("none", seed, [broken], root / "x") for seed in (0, 1, 2)]
+    assert measured_of(root, [*dead, *runs(root, {"joint": 0.5})]).arm("none").figures == {}
+
+
+def test_wrong_names_are_said_in_one_line(root):
+    made = runs(root, BETTER)
+    with pytest.raises(ConfigError, match="no metric 'f2'"):
+        measured_of(root, made, metrics=["f2", "f1_macro"])
+    with pytest.raises(ConfigError, match="no figure 'pie': use arms, differences"):
+        written(root, made, figures=["pie"])
+    arms = {**experiment().model_dump()["arms"], "none": {"paper_row": {"filtering": "nothing"}}}
+    with pytest.raises(ConfigError, match="0 rows with filtering=nothing: exactly one is needed"):
+        measured_of(root, made, arms=arms)
+    with pytest.raises(ArtifactError, match=r"results\.json is missing: run `fusesearch experiment run nowhere`"):
+        read_results(root / "nowhere")
+    (root / "out").mkdir(exist_ok=True)
+    (root / "out/results.json").write_text('{"experiment": 1}')
+    with pytest.raises(ArtifactError, match=r"results\.json: .*: .*; write the results again"):
+        read_results(root / "out")
+
+
+def test_figures_are_svg_with_a_legend_and_those_without_data_are_left_out(root):
+    written(root, runs(root, BETTER))
+    shown = {path.stem: path.read_text() for path in (root / "out/figures").glob("*.svg")}
+    assert set(shown) == {"arms", "differences", "calls_by_turn", "redundancy", "training", "tool_success", "sft_loss"}
+    for name, text in shown.items():
+        ElementTree.fromstring(text)
+        assert 'id="legend_1"' in text, name
+    assert "Mean reward of the rollouts" in shown["training"]
+    bare = [ArmRun(made.arm, made.seed, made.scores, made.trajectories) for made in runs(root, BETTER)]
+    written(root, bare)
+    assert {path.stem for path in (root / "out/figures").glob("*.svg")} == {"arms", "differences", "calls_by_turn", "redundancy"}
+
+
+def test_curves_hold_mean_and_range_over_the_seeds(root):
+    written(root, runs(root, BETTER, steps=3), figures=[])
+    rows = [row for row in csv.DictReader((root / "out/curves.csv").open()) if row["stage"] == "grpo" and row["arm"] == "joint"]
+    assert [row["step"] for row in rows] == ["1", "2"]
+    assert (rows[0]["seeds"], rows[0]["reward"], rows[0]["reward_low"], rows[0]["reward_high"]) == ("3", "0.07", "0.05", "0.09")
+
+
+def test_the_page_over_all_experiments_is_written_from_what_they_wrote(root):
+    write_results(experiment(figures=[]), runs(root, BETTER), root / "experiments/filtering", root)
+    page = write_overview(root / "experiments")
+    assert page == root / "experiments/RESULTS.md"
+    assert "[filtering](filtering/RESULTS.md)" in page.read_text()
+
+
+def test_the_page_over_all_experiments_lists_claims_orderings_and_power(root):
+    page = overview(
+        [measured_of(root, runs(root, BETTER)), measured_of(root, runs(root, {"none": 0.5}), name="other", title="a|b")]
+    )
+    assert "[filtering](filtering/RESULTS.md)" in page
+    assert "[other](other/RESULTS.md), 3 runs missing" in page
+    assert "a\\|b" in page
+    assert "File F1, pooled: F1 and e > no filter" in page
+    assert "3 seeds x 60 instances" in page
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_what_a_committed_experiment_says_of_a_paper_stands_in_the_papers_table(name):
+    """A claim in F1 0.7/0.3 is held against the same combination of the paper's file and function F1."""
+    committed = load_experiment(name)
+    assert set(committed.figures) <= set(FIGURES)
+    wanted = {claim.metric for claim in committed.claims if claim.paper} | {"file_micro_f1", "function_micro_f1"}
+    paper = paper_figures(committed.model_copy(update={"metrics": sorted(wanted)}))
+    for claim in committed.claims:
+        if claim.paper:
+            better, than = (printed(paper.get(arm, {}), claim.metric) for arm in (claim.better, claim.than))
+            assert better is None or than is None or (better < than if claim.lower else better > than), claim
+
+
+def printed(figures, metric):
+    if metric not in ("f1_macro", "f1_micro"):
+        return figures.get(metric)
+    return combined_f1(figures["file_micro_f1"], figures["function_micro_f1"])
