@@ -12,7 +12,7 @@ CTAGS ?= ctags
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published
+.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop try-operations vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +91,10 @@ published: env ## released predictions under their rules and ours (COSIL= TOOLTR
 
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
 	$(BIN)/python -m experiments.mining
+
+try-operations: env ## a Ray cluster of two nodes, a killed Prefect server: the same artifacts? writes experiments/operations/RESULTS.md
+	$(BIN)/dvc repro split
+	$(BIN)/python -m experiments.operations
 
 serve: env ## Prefect with its deployments and a worker, and MLflow's pages, all in the background
 	$(BIN)/python -m flows.server start prefect mlflow

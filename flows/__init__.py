@@ -2,11 +2,11 @@
 
 Set before any library is imported, unless the environment says otherwise: usage statistics are off; Prefect never starts a
 temporary server of its own, because :mod:`flows.server` keeps one for all stages; and a server that was there and is gone is
-waited for (four minutes with Prefect's doubling pauses), so that a stage outlives a restart of its server.
+waited for (eight minutes with Prefect's doubling pauses), so that a stage outlives a restart of its server.
 """
 
 import os
 
 os.environ.setdefault("DO_NOT_TRACK", "true")
 os.environ.setdefault("PREFECT_SERVER_ALLOW_EPHEMERAL_MODE", "false")
-os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "7")
+os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8")

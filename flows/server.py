@@ -75,6 +75,8 @@ def prefect_service() -> Service:
         "PREFECT_API_URL": "",
         "PREFECT_SERVER_UI_API_URL": "http://127.0.0.1:{port}/api",  # else its pages ask whoever is at 4200
         "PREFECT_SERVER_DATABASE_TIMEOUT": "60",  # seconds to wait for SQLite's lock; 10 are not enough on a busy machine
+        # Prefect 3.7 keeps who holds a slot in memory: a run that holds one would be ended after a restart of the server
+        "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     }
     command = (sys.executable, "-m", "prefect", "server", "start")
     return Service("prefect", command, 4200, "/api/health", "/api", environment)
@@ -126,7 +128,11 @@ def stop(service: Service) -> bool:
     """Stop the recorded server and what it started. False if none was running."""
     record = _record(service)
     service.record.unlink(missing_ok=True)
-    if record is None or not _is_ours(service, record):
+    return record is not None and _end(service, record)
+
+
+def _end(service: Service, record: dict[str, Any]) -> bool:
+    if not _is_ours(service, record):
         return False
     os.killpg(record["pid"], signal.SIGTERM)
     try:
@@ -219,7 +225,8 @@ def _wait(service: Service, process: subprocess.Popen[bytes], url: str, waiting:
             raise TrackingUnavailable(f"the {service.name} server ended with code {process.returncode}: see {service.log}")
         waiting(seconds)
         time.sleep(0.2)
-    stop(service)
+    if record := _record(service):
+        _end(service, record)  # its record stays: the next try is at the same address
     raise TrackingUnavailable(f"the {service.name} server did not answer within {service.start_seconds:g} s: see {service.log}")
 
 

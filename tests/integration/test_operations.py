@@ -29,7 +29,17 @@ from tests.github_server.world import Repository, World, add_pull, add_pulls, mo
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
-COPIED = ("experiments/reference", "tasks", "flows", ".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock")
+COPIED = (
+    "experiments/reference",
+    "experiments/filtering/experiment.yaml",
+    "tasks",
+    "flows",
+    ".dvc/config",
+    ".dvcignore",
+    ".gitignore",
+    "dvc.yaml",
+    "requirements.lock",
+)
 TOKEN = "ghp_" + "a" * 36
 SECONDS = 600
 
@@ -143,12 +153,13 @@ def wait_for(reached, words):
 
 def test_every_stage_the_pipeline_and_the_nights_are_deployments_whose_schedules_are_off(project):
     assert read_json(project.root / ".fusesearch/worker.json")["url"]
-    found = {f"stage/{name}" for name in STAGES} | {"pipeline/pipeline", "nightly/nightly"}
+    found = {f"stage/{name}" for name in STAGES} | {"pipeline/pipeline", "nightly/nightly", "experiment/filtering"}
     for name in found:
         row = project.deployment(name)
         assert (row["work_pool_name"], row["status"]) == ("fusesearch", "READY")
         assert "fusesearch" in row["tags"]
         assert not any(schedule["active"] for schedule in row["schedules"])
+    assert project.deployment("experiment/filtering")["parameters"] == {"name": "filtering"}
     (night,) = project.deployment("nightly/nightly")["schedules"]
     assert night["schedule"]["cron"] == "0 2 * * *"
     limits = answered("POST", f"{project.api}/v2/concurrency_limits/filter", json={})
@@ -174,7 +185,7 @@ def test_registering_again_leaves_what_an_operator_changed(project):
     address = f"{project.api}/deployments/{night['id']}/schedules/{schedule}"
     assert httpx.patch(address, json={"active": True}, timeout=SECONDS).is_success
     assert httpx.patch(f"{project.api}/v2/concurrency_limits/gpu", json={"limit": 3}, timeout=SECONDS).is_success
-    assert len(project.register()) == len(STAGES) + 2
+    assert len(project.register()) == len(STAGES) + 3
     (kept,) = project.deployment("nightly/nightly")["schedules"]
     assert kept["active"]
     assert answered("GET", f"{project.api}/v2/concurrency_limits/gpu")["limit"] == 3
