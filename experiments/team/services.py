@@ -51,7 +51,8 @@ class Server:
             )  # fmt: skip
         while not self.ready():
             if self.process.poll() is not None or time.monotonic() - started > SECONDS:
-                raise InfrastructureError(f"{self.name} did not start: see {self.log}")
+                last = self.log.read_text(encoding="utf-8", errors="replace").strip()[-3000:]
+                raise InfrastructureError(f"{self.name} did not start (exit code {self.process.poll()}): {last}")
             time.sleep(0.2)
         return time.monotonic() - started
 
@@ -174,6 +175,8 @@ class Team:
         return {
             "PREFECT_HOME": str(self.folder / "prefect"),
             "PREFECT_API_DATABASE_CONNECTION_URL": self.database("prefect", "postgresql+asyncpg"),
+            "PREFECT_SERVER_DATABASE_TIMEOUT": "120",
+            "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "PREFECT_API_URL": "",
         }
