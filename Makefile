@@ -9,10 +9,12 @@ VLLM := .venv-vllm
 CHECKPOINT ?= experiments/nano/base
 PORT ?= 8000
 CTAGS ?= ctags
+DASHBOARD ?= 8501
+CHROMIUM ?=
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop try-operations vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published
+.PHONY: help env test fast lint types format reproduce seeds experiments base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop try-operations vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published dashboard dashboard-export test-browser
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -95,6 +97,15 @@ mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) wi
 try-operations: env ## a Ray cluster of two nodes, a killed Prefect server: the same artifacts? writes experiments/operations/RESULTS.md
 	$(BIN)/dvc repro split
 	$(BIN)/python -m experiments.operations
+
+dashboard: env ## the dashboard at http://127.0.0.1:8501 until Ctrl-C (DASHBOARD=8501)
+	$(BIN)/python -m dashboards --port $(DASHBOARD)
+
+dashboard-export: env ## the dashboard's pages as static HTML in artifacts/dashboard
+	$(BIN)/python -m dashboards export
+
+test-browser: env ## click through every page of the dashboard in headless Chromium (CHROMIUM=/usr/bin/chromium; minutes)
+	CHROMIUM="$(CHROMIUM)" $(BIN)/pytest -n 0 tests/browser
 
 serve: env ## Prefect with its deployments and a worker, and MLflow's pages, all in the background
 	$(BIN)/python -m flows.server start prefect mlflow

@@ -48,6 +48,11 @@ class Places:
         """How many pairs each rule dropped."""
         return self.of("filter", layout.FILTER_DROPS)
 
+    @property
+    def filter_examples(self) -> Path:
+        """A few pairs that each rule dropped."""
+        return self.of("filter", layout.FILTER_EXAMPLES)
+
     def split(self, name: str) -> Path:
         """The instances of one split: ``sft``, ``rl`` or ``validation``."""
         return self.of("split", layout.split_path(name))
@@ -71,6 +76,11 @@ class Places:
     def select_drops(self) -> Path:
         """How many candidates were dropped, by reason."""
         return self.of("select", layout.SELECT_DROPS)
+
+    @property
+    def select_examples(self) -> Path:
+        """A few candidates that were dropped, by reason."""
+        return self.of("select", layout.SELECT_EXAMPLES)
 
     @property
     def select_plane(self) -> Path:

@@ -18,6 +18,7 @@ from typing import Any
 
 from tasks.core.config import Filter
 from tasks.core.errors import ConfigError, DataError, RepositoryError
+from tasks.core.examples import Examples
 from tasks.core.file_kinds import file_kind, is_code
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import instance_of, iter_rows
@@ -65,17 +66,21 @@ REQUIRED = {"malformed_row", "binary_text", "large_patch", "malformed_patch", "n
 ReadBlobs = Callable[[Instance], Reader]
 
 
-def filter_table(path: Path, rules: Filter, repos_dir: Path, drops: Counter[str]) -> Iterator[Instance]:
+def filter_table(
+    path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], examples: Examples | None = None
+) -> Iterator[Instance]:
     """The instances of a table of raw pairs, one by one, while the others are counted in ``drops``; see :func:`filter_pairs`.
 
     Raises :class:`ArtifactError` when the table cannot be read.
     """
+    kept = examples or Examples(RULES)
     check_skip(rules)
     contested = frozenset[str]()
     if "several_pulls" not in rules.skip:
         contested = contested_issues(iter_rows(path, ["repo", "provenance"]))
     with Repositories(repos_dir) as repositories:
-        yield from filter_pairs(_readable(iter_rows(path), drops), rules, repositories.reader, drops, contested)
+        pairs = _readable(iter_rows(path), drops, kept)
+        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, kept)
 
 
 def apply(pairs: Sequence[Instance], rules: Filter, repos_dir: Path) -> tuple[list[Instance], dict[str, int]]:
@@ -93,12 +98,14 @@ def filter_pairs(
     read_blobs: ReadBlobs,
     drops: Counter[str],
     contested: frozenset[str] = frozenset(),
+    examples: Examples | None = None,
 ) -> Iterator[Instance]:
     """Yield the pairs no rule drops, with truth; count the others in ``drops`` under the rule's name.
 
     ``read_blobs`` gives, for an instance, a reader of files at its base commit; ``contested`` are the issues that several
-    pull requests close. ``provenance["leaks"]`` of a kept one says whether its issue names a modified ``file`` or
-    ``function``. Bad rows are drops, never errors; an unknown rule in ``rules.skip`` is a :class:`ConfigError`.
+    pull requests close; ``examples`` gets the first pairs of each rule. ``provenance["leaks"]`` of a kept one says whether
+    its issue names a modified ``file`` or ``function``. Bad rows are drops, never errors; an unknown rule in ``rules.skip``
+    is a :class:`ConfigError`.
     """
     check_skip(rules)
     seen = _Seen.for_rules(rules)
@@ -107,6 +114,10 @@ def filter_pairs(
         broken = next((rule for rule in _broken(judged, read_blobs, seen) if rule not in rules.skip), None)
         if broken:
             drops[broken] += 1
+            if examples and examples.wants(broken):
+                examples.add(
+                    broken, pair.instance_id, {"repo": pair.repo}, {"issue": pair.problem_statement, "patch": pair.patch}
+                )
             continue
         seen.add(judged)
         provenance = {**pair.provenance, "leaks": leaks(pair.problem_statement, judged.truth)}
@@ -135,12 +146,13 @@ def _mapping(value: Any) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _readable(rows: Iterable[Mapping[str, Any]], drops: Counter[str]) -> Iterator[Instance]:
+def _readable(rows: Iterable[Mapping[str, Any]], drops: Counter[str], examples: Examples) -> Iterator[Instance]:
     for row in rows:
         try:
             yield instance_of(row)
-        except DataError:
+        except DataError as error:
             drops["malformed_row"] += 1
+            examples.add("malformed_row", row.get("instance_id"), {}, {"what is wrong": str(error)})
 
 
 def drop_table(drops: Counter[str]) -> dict[str, int]:

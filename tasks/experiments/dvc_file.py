@@ -2,7 +2,9 @@
 experiments' files.
 
 A run is the stage of ``dvc.yaml`` again, with its command line, and its files where the run has them. One file holds the runs
-of all experiments because DVC lets no two stages have the same output.
+of all experiments because DVC lets no two stages have the same output. The folder of repositories is no dependency of theirs:
+instances name commits, which are digests of what repositories hold, and looking through thousands of files for each of a
+hundred runs is most of what a ``dvc repro`` with nothing to do would do.
 """
 
 from __future__ import annotations
@@ -63,11 +65,12 @@ def render() -> str:
 def _run(node: Node, params: Params) -> dict[str, Any]:
     entry = stage_entry(node.stage, PIPELINE)
     spec = node.spec(node.params(params), PIPELINE)
+    deps = set(spec.deps) - {node.places.repos}
     outs = [*map(Path, entry["outs"]), *(Path(next(iter(row))) for row in entry.get("metrics", []))]
     return {
         "wdir": "..",
         "cmd": " ".join([entry["cmd"], *map(shlex.quote, node.arguments())]),
-        "deps": sorted(path.as_posix() for path in spec.deps),
+        "deps": sorted(path.as_posix() for path in deps),
         "params": list(spec.params),
         "outs": [node.places.of(node.stage, path).as_posix() for path in outs],
     }

@@ -21,7 +21,7 @@ from tasks.core.progress import digest
 from tasks.experiments.spec import Checkpoint, Experiment
 
 PIPELINE = Path("dvc.yaml")
-EVALUATED: dict[Checkpoint, str] = {"base": "base", **{stage: arm for arm, stage in layout.TRAINED_BY.items()}}  # type: ignore[dict-item]
+EVALUATED = {"base": "base", **{stage: arm for arm, stage in layout.TRAINED_BY.items()}}
 """What the evaluate stage calls the model that a stage makes."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.core.config import Params
+from tasks.core.examples import Examples
 from tasks.core.places import Places
 from tasks.core.progress import Progress
 from tasks.core.schema import Instance
@@ -17,11 +18,12 @@ SHOWN_EVERY = 100
 
 
 def filter_pairs(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/filtered/instances.parquet`` and the drop table beside it."""
-    from tasks.data.filtering import drop_table, filter_table
+    """Write ``data/filtered/instances.parquet``, and beside it the drop table and examples of what each rule dropped."""
+    from tasks.data.filtering import RULES, drop_table, filter_table
 
     total = count_rows(places.pairs)
     drops: Counter[str] = Counter()
+    examples = Examples(RULES)
     repositories: set[str] = set()
 
     def counted(instances: Iterable[Instance]) -> Iterator[Instance]:
@@ -31,7 +33,9 @@ def filter_pairs(params: Params, places: Places, scratch: Path, progress: Progre
                 progress(number + drops.total(), total)
             yield instance
 
-    kept = write_instances(places.instances, counted(filter_table(places.pairs, params.filter, places.repos, drops)))
+    instances = filter_table(places.pairs, params.filter, places.repos, drops, examples)
+    kept = write_instances(places.instances, counted(instances))
     progress(total, total)
     write_json(places.filter_drops, drop_table(drops))
+    examples.write(places.filter_examples)
     return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}

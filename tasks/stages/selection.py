@@ -14,8 +14,8 @@ from tasks.core.storage import read_instances, read_trajectories, write_csv, wri
 
 
 def select_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/selected/``, or the node's folder: trajectories, drop table, plane."""
-    from tasks.training.selection import drop_table, kept, plane, select
+    """Write ``data/selected/``, or the node's folder: trajectories, drop table, examples of what was dropped, plane."""
+    from tasks.training.selection import drop_table, examples, kept, plane, select
 
     truths = {row.instance_id: row.truth for row in read_instances(places.split("sft")) if row.truth is not None}
     candidates = read_trajectories(places.candidates)
@@ -25,6 +25,7 @@ def select_candidates(params: Params, places: Places, scratch: Path, progress: P
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
     write_jsonl(places.selected, chosen)
     write_json(places.select_drops, drops)
+    examples(judged).write(places.select_examples)
     write_csv(places.select_plane, plane(judged))
     progress(len(candidates), len(candidates))
     scores = [row.score for row in judged if row.reason is None]

@@ -9,6 +9,7 @@ from typing import Any
 
 from tasks.core.config import Select
 from tasks.core.errors import DataError
+from tasks.core.examples import Examples
 from tasks.core.schema import Score, Trajectory, Truth
 from tasks.evaluation.metrics import Scope, efficiency_of, score_trajectory
 
@@ -70,6 +71,29 @@ def plane(judged: Iterable[Judged]) -> list[dict[str, Any]]:
         for row in judged
         if row.score.error is None
     ]
+
+
+def examples(judged: Iterable[Judged]) -> Examples:
+    """The first candidates of each reason: their figures, their issue, and what they answered or why they could not."""
+    found = Examples(REASONS)
+    for row in judged:
+        if row.reason is not None and found.wants(row.reason):
+            answer = row.trajectory.answer
+            said = "\n".join(location.entity for location in answer.modify) if answer else ""
+            texts = {"issue": row.trajectory.issue, "answer": row.trajectory.error or said}
+            found.add(row.reason, row.trajectory.instance_id, _facts(row), texts)
+    return found
+
+
+def _facts(row: Judged) -> dict[str, Any]:
+    score, trajectory = row.score, row.trajectory
+    return {
+        "repo": trajectory.repo,
+        "f1": _rounded(score.f1),
+        "efficiency": _rounded(score.efficiency),
+        "calls": score.calls,
+        "guidance": trajectory.guidance,
+    }
 
 
 def _judge(trajectory: Trajectory, truths: Mapping[str, Truth], rules: Select, scope: Scope) -> Judged:

@@ -22,7 +22,7 @@ LAYERS = [
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 HEAVY = {"torch", "trl", "vllm", "prefect", "mlflow", "transformers", "datasets", "dvc"}
 SUBCLASSES = {"key_values.py", "optimizer.py", "trl_trimmed.py"}  # of classes of torch, transformers and TRL
-FILES = sorted([*(ROOT / "tasks").rglob("*.py"), *(ROOT / "flows").rglob("*.py")])
+FILES = sorted(path for folder in ("tasks", "flows", "dashboards") for path in (ROOT / folder).rglob("*.py"))
 
 
 def layer(path: Path) -> str:

@@ -26,7 +26,7 @@ def render(page: Page) -> str:
         loader=PackageLoader("tasks.evaluation", "episodes"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_clean,
+        finalize=visible,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -35,8 +35,8 @@ def render(page: Page) -> str:
     return environment.get_template("episode.html.j2").render(page=page, style=Markup(style), digest=digest)  # noqa: S704
 
 
-def _clean(value: Any) -> Any:
-    """Text without characters that are not seen; markup of the templates as it is."""
+def visible(value: Any) -> Any:
+    """Text without characters that are not seen, for Jinja's ``finalize``; markup of the templates as it is."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _UNSEEN.sub("\ufffd", value.replace("\r\n", "\n"))

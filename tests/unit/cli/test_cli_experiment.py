@@ -52,7 +52,7 @@ def test_the_status_tells_the_main_pipelines_runs_from_own_and_begun_ones(projec
     make(project / layout.SELECTED)
     make(project / layout.SELECT_DROPS)
     make(project / layout.SELECT_PLANE)
-    own = [line.split(":")[0].strip() for line in plan_of(project, run) if "select-" in line]
+    own = [name for name in plan_of(project, run) if name.startswith("select-")]
     for name in ("trajectories.jsonl", "drops.json", "plane.csv"):
         make(project / layout.NODES / own[0] / name)
     (project / f".fusesearch/progress/{own[1]}-0123456789abcdef").mkdir(parents=True)
@@ -65,7 +65,7 @@ def test_the_status_tells_the_main_pipelines_runs_from_own_and_begun_ones(projec
 def plan_of(project, run):
     assert run("experiment", "plan").exit_code == 0
     assert "nothing to change" in run("experiment", "plan").output
-    return (project / "experiments/dvc.yaml").read_text().splitlines()
+    return list(yaml.safe_load((project / "experiments/dvc.yaml").read_text())["stages"])
 
 
 @pytest.mark.parametrize(

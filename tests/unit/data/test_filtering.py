@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.core.config import FILTER_PRESETS, Filter, parse_section
 from tasks.core.errors import ConfigError, RepositoryError
+from tasks.core.examples import MOST, Examples, read_examples
 from tasks.core.file_kinds import file_kind
 from tasks.core.schema import Instance, Truth
 from tasks.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs, leaks
@@ -235,3 +236,17 @@ def test_no_row_makes_it_stumble(rows):
 )  # fmt: skip
 def test_files_are_of_one_kind(path, kind):
     assert file_kind(path) == kind
+
+
+def test_examples_are_the_first_pairs_of_each_rule(tmp_path):
+    found = Examples(RULES)
+    pairs = [pair(instance_id=str(number), problem_statement="") for number in range(MOST + 2)]
+    list(filter_pairs([*pairs, pair(patch="no patch")], Filter(), lambda _: FILES.get, Counter(), examples=found))
+    found.write(tmp_path / "examples.json")
+    read = read_examples(tmp_path / "examples.json")
+    assert list(read) == list(RULES)
+    assert [row.id for row in read["short_issue"]] == [str(number) for number in range(MOST)]
+    assert [(row.facts, row.texts) for row in read["malformed_patch"]] == [
+        ({"repo": "o/n"}, {"issue": ISSUE, "patch": "no patch"})
+    ]
+    assert sum(map(len, read.values())) == MOST + 1

@@ -1,0 +1,131 @@
+"""The funnel: how many rows each stage kept, and examples of what each rule dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dashboards import charts
+from dashboards.content.blocks import Block, Details, Heading, Notice, Plot, Printed, Quote, Text, attempt
+from dashboards.reading import artifacts
+from tasks.core import layout
+from tasks.core.errors import FusesearchError
+from tasks.core.examples import Example
+from tasks.data.filtering import RULES
+from tasks.evaluation.tables import mined_tables
+
+ROWS, DROPPED = "#0072B2", "#D55E00"
+KINDS = {"pairs and instances": "#0072B2", "trajectories": "#E69F00"}
+REASONS = {
+    "errored": "the infrastructure failed while the teacher searched",
+    "no_answer": "the teacher named no location to modify",
+    "low_f1": "F1 is below select.min_f1",
+    "low_efficiency": "e is below select.min_efficiency",
+    "duplicate": "an earlier candidate of the instance says the same, word for word",
+    "over_limit": "select.max_trajectories were kept already; first ones of instances go first",
+}
+STAGES = {
+    "filter": (layout.FILTER_DROPS, layout.FILTER_EXAMPLES, RULES),
+    "select": (layout.SELECT_DROPS, layout.SELECT_EXAMPLES, REASONS),
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A bar of the funnel: the stage whose figures have it, the key, the heading, and what is counted."""
+
+    stage: str
+    key: str
+    name: str
+    kind: str
+
+
+STEPS = (
+    Step("mine", "pairs", "mined pairs", "pairs and instances"),
+    Step("filter", "instances", "filter: instances kept", "pairs and instances"),
+    Step("split", "sft_instances", "split: for imitation (sft)", "pairs and instances"),
+    Step("split", "rl_instances", "split: for reinforcement (rl)", "pairs and instances"),
+    Step("split", "validation_instances", "split: held out", "pairs and instances"),
+    Step("synthesize", "candidates", "synthesize: candidates", "trajectories"),
+    Step("select", "selected", "select: trajectories kept", "trajectories"),
+)
+
+
+def funnel_page(root: Path) -> list[Block]:
+    """The page."""
+    return [
+        Text("Rows after each stage, from mining to what is learned from. A trajectory is one search of the teacher."),
+        *attempt(lambda: _funnel(root)),
+        *_rules(root, "filter", "What filter dropped"),
+        *_rules(root, "select", "What select dropped"),
+        Heading("What mining tried"),
+        *attempt(lambda: _mined(root)),
+    ]
+
+
+def _funnel(root: Path) -> list[Block]:
+    rows, missing = [], []
+    for step in STEPS:
+        try:
+            figures = artifacts.counts(root / layout.metrics_path(step.stage), step.stage)
+            rows.append({"name": step.name, "count": int(figures[step.key]), "kind": step.kind})
+        except (FusesearchError, KeyError, TypeError, ValueError) as error:
+            text = str(error) if isinstance(error, FusesearchError) else f"{step.stage} reports no {step.key}: run it again"
+            missing.append(text)
+    notices: list[Block] = [Notice(text) for text in dict.fromkeys(missing)]
+    if not rows:
+        return notices
+    said = ", ".join(f"{row['name']} {row['count']:,}" for row in rows)
+    return [Plot(charts.bars(rows, "rows", KINDS), "Rows after each stage", f"Funnel: {said}."), *notices]
+
+
+def _rules(root: Path, stage: str, title: str) -> list[Block]:
+    drops_path, examples_path, meanings = STAGES[stage]
+    blocks: list[Block] = [Heading(title), *attempt(lambda: _drops(root / drops_path, stage, meanings))]
+    return blocks + attempt(lambda: _examples(root / examples_path, stage, meanings))
+
+
+def _drops(path: Path, stage: str, meanings: Mapping[str, str]) -> list[Block]:
+    counts = _whole(artifacts.counts(path, stage))
+    met = {rule: count for rule, count in counts.items() if count}
+    quiet = [rule for rule, count in counts.items() if not count]
+    silent = Text(f"Nothing was dropped by: {', '.join(quiet)}.") if quiet else None
+    if not met:
+        return [Text(f"No rule of {stage} dropped anything; the rules are {', '.join(counts)}.")]
+    rows = [{"name": rule, "count": count, "kind": "dropped"} for rule, count in met.items()]
+    said = ", ".join(f"{rule} {count:,}" for rule, count in met.items())
+    chart = Plot(
+        charts.bars(rows, "rows dropped", {"dropped": DROPPED}), f"Rows that {stage} dropped, by rule", f"Dropped: {said}."
+    )
+    meaning: list[Block] = [Text(f"{rule}: {meanings.get(rule, 'a rule this version does not know')}.") for rule in met]
+    return [chart, Details("What the rules mean", meaning), *([silent] if silent else [])]
+
+
+def _whole(counts: Mapping[str, Any]) -> dict[str, int]:
+    return {rule: int(count) for rule, count in counts.items() if isinstance(count, int | float)}
+
+
+def _examples(path: Path, stage: str, meanings: Mapping[str, str]) -> list[Block]:
+    found = {rule: rows for rule, rows in artifacts.examples(path, stage).items() if rows}
+    if not found:
+        return []
+    return [
+        Heading("Examples", 3),
+        *(Details(f"{rule}: {meanings.get(rule, '')} ({len(rows)} shown)", _shown(rows)) for rule, rows in found.items()),
+    ]
+
+
+def _shown(rows: list[Example]) -> list[Block]:
+    blocks: list[Block] = []
+    for row in rows:
+        facts = [f"{name} {value}" for name, value in row.facts.items() if value not in (None, "")]
+        blocks.append(Text(" · ".join([row.id, *facts])))
+        blocks += [Quote(heading, text) for heading, text in row.texts.items() if text]
+    return blocks
+
+
+def _mined(root: Path) -> list[Block]:
+    tables = mined_tables(artifacts.counts(root / layout.MINE_TABLE, "mine"))
+    return [Details(table.caption, [Printed(table)]) for table in tables] or [Text("The table of mining is empty.")]

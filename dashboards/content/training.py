@@ -1,0 +1,102 @@
+"""Training: every curve that was logged, runs over one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from dashboards import charts
+from dashboards.content.blocks import Block, Columns, Heading, Notice, Plot, Records, Text
+from dashboards.reading.curves import Curve
+
+PANELS: Mapping[str, str] = {
+    "reward": "Mean reward of the rollouts",
+    "f1": "F1 (0.7 file + 0.3 function)",
+    "efficiency": "e, history by turn",
+    "efficiency_call": "e, history by call",
+    "calls_per_turn": "Tool calls per tool-using turn",
+    "turns": "Turns per episode",
+    "tool_success": "Share of calls that succeed",
+    "failed_calls": "Failed calls per episode",
+    "redundancy_call": "Share of calls that say nothing new",
+    "kl": "KL to the reference policy",
+    "entropy": "Entropy of the policy",
+    "completions/mean_length": "Length of a completion, tokens",
+    "tokens_context": "Length of the conversation, tokens",
+    "errored": "Rollouts the infrastructure broke",
+    "loss": "Loss",
+    "mean_token_accuracy": "Share of tokens foretold",
+    "learning_rate": "Learning rate",
+    "grad_norm": "Norm of the gradient",
+}
+"""Figures with their headings, in the order of the page; others that were logged come after them."""
+
+USUAL = ("reward", "f1", "efficiency", "calls_per_turn", "kl", "entropy", "completions/mean_length", "errored", "loss")
+"""Figures shown unless others are asked for."""
+
+
+def figures_of(curves: Sequence[Curve]) -> list[str]:
+    """All figures that at least one curve has, the known ones first."""
+    logged = {key for curve in curves for row in curve.rows for key in row} - {"step", "steps", "epoch"}
+    return [key for key in PANELS if key in logged] + sorted(logged - PANELS.keys())
+
+
+def training_page(curves: Sequence[Curve], figures: Sequence[str]) -> list[Block]:
+    """One panel per figure, two side by side; SFT and GRPO count steps of their own and have panels of their own."""
+    if not curves:
+        return [Notice("No training curve is there: run `dvc repro sft grpo grpo_from_base`, or choose runs of MLflow.")]
+    blocks: list[Block] = [
+        Text(
+            "Thin lines are what was logged, bold lines a centred mean over a tenth of the run. A step is one update of weights."
+        )
+    ]
+    for title, chosen in _families(curves):
+        panels = [panel for key in figures if (panel := _panel(key, chosen))]
+        if panels:
+            blocks.append(Heading(title))
+            blocks += [Columns([[panel] for panel in panels[at : at + 2]]) for at in range(0, len(panels), 2)]
+            blocks.append(Records("Last tenth of each run, mean", _ends(chosen, figures)))
+    return blocks
+
+
+def _families(curves: Sequence[Curve]) -> list[tuple[str, list[Curve]]]:
+    reinforced = [curve for curve in curves if curve.stage.startswith("grpo")]
+    tuned = [curve for curve in curves if not curve.stage.startswith("grpo")]
+    return [(title, found) for title, found in (("GRPO", reinforced), ("SFT", tuned)) if found]
+
+
+def _panel(key: str, curves: Sequence[Curve]) -> Plot | None:
+    names, labels, rows = [], {}, []
+    for curve in curves:
+        points = _points(curve, key)
+        if points:
+            names.append(curve.name)
+            labels[curve.name] = curve.label
+            rows += [{"name": curve.label, **row} for row in charts.smoothed(points)]
+    if not rows:
+        return None
+    title = PANELS.get(key, key)
+    said = [f"{curve.label} from {_begin(curve, key):.3g} to {_end(curve, key):.3g}" for curve in curves if _points(curve, key)]
+    return Plot(charts.lines(rows, "Step", title, names, labels), title, f"{title}: {'; '.join(said)}.")
+
+
+def _points(curve: Curve, key: str) -> list[tuple[float, float]]:
+    return [(row["step"], row[key]) for row in curve.rows if key in row]
+
+
+def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, object]]:
+    return [
+        {"run": curve.label, "steps": max((row["step"] for row in curve.rows), default=0)}
+        | {PANELS.get(key, key): round(_end(curve, key), 4) for key in figures if _points(curve, key)}
+        for curve in curves
+    ]
+
+
+def _begin(curve: Curve, key: str) -> float:
+    values = [value for _, value in _points(curve, key)]
+    return fmean(values[: max(1, len(values) // 10)])
+
+
+def _end(curve: Curve, key: str) -> float:
+    values = [value for _, value in _points(curve, key)]
+    return fmean(values[-max(1, len(values) // 10) :])

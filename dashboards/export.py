@@ -1,0 +1,101 @@
+"""All pages as static HTML: files that need no server, load nothing and run no script, to be sent to people without the app."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dashboards.content.blocks import Block, Frame, Links, Notice, Text, attempt
+from dashboards.content.experiments import experiments_page, finished
+from dashboards.content.funnel import funnel_page
+from dashboards.content.plane import plane_page
+from dashboards.content.results import results_page
+from dashboards.content.training import figures_of, training_page
+from dashboards.content.trajectories import f1_by_instance, ordered, trajectories_page
+from dashboards.reading import artifacts, curves, episodes
+from dashboards.reading.episodes import Source
+from dashboards.tabs import FILES
+from dashboards.view.static import Place, page
+from tasks.core.errors import FusesearchError
+from tasks.core.storage import write_text
+from tasks.evaluation.report import revision
+from tasks.evaluation.tables import COMPARED
+
+
+def export(root: Path, out: Path, most: int = 20) -> Path:
+    """Write all pages to ``out``, and episodes of the ``most`` instances that arms differ on most; returns the first page."""
+    place = Place("", FILES, about=f"Made by `python -m dashboards export` at git revision {revision(root)}.")
+    for (tab, file), blocks in zip(FILES, _pages(root, out, most, place), strict=True):
+        write_text(out / file, page(tab, blocks, replace(place, current=tab)))
+    return out / FILES[0][1]
+
+
+def _pages(root: Path, out: Path, most: int, place: Place) -> list[Sequence[Block]]:
+    return [
+        results_page(root, COMPARED),
+        _experiments(root),
+        attempt(lambda: _training(root)),
+        funnel_page(root),
+        attempt(lambda: _plane(root)),
+        attempt(lambda: _trajectories(root, out, most, place)),
+    ]
+
+
+def _experiments(root: Path) -> list[Block]:
+    """All that have results one below the other: side by side is for the app."""
+    first, *others = [[name] for name in finished(root)] or [[]]
+    blocks = attempt(lambda: experiments_page(root, first))
+    for chosen in others:
+        blocks += attempt(lambda chosen=chosen: experiments_page(root, chosen)[-1:])  # type: ignore[misc]
+    return blocks
+
+
+def _training(root: Path) -> list[Block]:
+    found = curves.main_curves(root)
+    return training_page(found, figures_of(found))
+
+
+def _plane(root: Path) -> list[Block]:
+    params = artifacts.current_params(root)
+    return plane_page(root, params.select.min_f1, params.select.min_efficiency, params.agent.history_scope)
+
+
+def _trajectories(root: Path, out: Path, most: int, place: Place) -> list[Block]:
+    arms = [source for source in episodes.sources(root) if source.stage == "evaluate"]
+    if not arms:
+        return [Notice("artifacts/evaluate/trajectories is missing: run `dvc repro evaluate`")]
+    chosen = _chosen(root, arms, most)
+    links = [(name, _write_instance(out, arms, name, place)) for name in chosen]
+    says = (
+        f"{len(links)} instances, those first on which {arms[-2 if len(arms) > 1 else 0].label} and {arms[-1].label} differ most."
+    )
+    return [Text("Every localizer on one instance: figures, calls with their gain, and every turn."), Links(says, links)]
+
+
+def _chosen(root: Path, arms: Sequence[Source], most: int) -> list[str]:
+    """Instances that all arms searched, in the order of the difference of two trained arms."""
+    shared = set.intersection(*(set(episodes.index(arm).offsets) for arm in arms))
+    try:
+        scores = artifacts.scores(root)
+    except FusesearchError:
+        return sorted(shared)[:most]
+    names = [arm.name for arm in arms]
+    first, second = ("sft", "sft+rl") if {"sft", "sft+rl"} <= set(names) else (names[0], names[-1])
+    return ordered(list(shared), f1_by_instance(scores, first), f1_by_instance(scores, second), "difference")[:most]
+
+
+def _write_instance(out: Path, arms: Sequence[Source], instance: str, place: Place) -> str:
+    """The page of an instance and a document per episode; returns the page's address."""
+    name = re.sub(r"[^\w.-]+", "_", instance)[:120]
+    blocks = trajectories_page([(arm, 1) for arm in arms], instance, side_by_side=False)
+    shown: list[Block] = []
+    for number, block in enumerate(blocks):
+        if isinstance(block, Frame):
+            file = f"{name}.{number}.html"
+            write_text(out / "episodes" / file, block.html)
+            block = replace(block, link=file)
+        shown.append(block)
+    write_text(out / "episodes" / f"{name}.html", page(instance, shown, replace(place, current="Trajectories", up="../")))
+    return f"episodes/{name}.html"

@@ -1,0 +1,146 @@
+"""Files of the pipeline's stages, read at most once for as long as they stay the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tasks.core import layout
+from tasks.core.config import Params, load_params
+from tasks.core.errors import ArtifactError
+from tasks.core.examples import Example, read_examples
+from tasks.core.schema import Score
+from tasks.core.storage import read_json, read_jsonl
+from tasks.evaluation.inputs import PAPER_STAGES, read_curve
+from tasks.evaluation.statistics import Interval
+from tasks.evaluation.tables import Difference, Summary, read_table
+
+T = TypeVar("T")
+MOST_BYTES = 512 * 1024**2
+"""A larger file is refused: a page would not be done with it."""
+
+
+@dataclass(frozen=True)
+class _Version:
+    """A file as it is now."""
+
+    path: Path
+    changed: int
+    size: int
+
+
+def cached(path: Path, stage: str, read: Callable[[Path], T]) -> T:
+    """``read(path)``, or what it gave while the file was the same.
+
+    Raises :class:`ArtifactError` where the file is missing (naming the stage that makes it), too large, or not what it
+    should be.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        raise ArtifactError(f"{path} is missing: run `dvc repro {stage}`") from None
+    if found.st_size > MOST_BYTES:
+        raise ArtifactError(f"{path} has {found.st_size / 1e6:,.0f} MB: the dashboard reads {MOST_BYTES // 1024**2} MB at most")
+    return _read(_Version(path.resolve(), found.st_mtime_ns, found.st_size), path, read)
+
+
+@lru_cache(maxsize=64)
+def _read(version: _Version, path: Path, read: Callable[[Path], Any]) -> Any:
+    try:
+        return read(path)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+        raise ArtifactError(f"{path} cannot be used ({_first_line(error)}): delete it and run `dvc repro`") from None
+
+
+def current_params(root: Path) -> Params:
+    """``params.yaml`` as it is now."""
+    return load_params(root / "params.yaml")
+
+
+def summary(root: Path) -> Summary:
+    """Figures with intervals of every arm, as the report stage measured them."""
+    return cached(root / layout.REPORT / "table2.csv", "report", _summary)
+
+
+def differences(root: Path) -> list[Difference]:
+    """Paired differences of arms, as the report stage measured them."""
+    return cached(root / layout.REPORT / "differences.csv", "report", _differences)
+
+
+def calls_by_turn(root: Path) -> list[dict[str, Any]]:
+    """Mean calls at each turn index of each arm: ``arm, turn, calls, episodes``."""
+    return cached(root / layout.REPORT / "calls_by_turn.csv", "report", _calls_by_turn)
+
+
+def scores(root: Path) -> list[Score]:
+    """All scores of the evaluate stage."""
+    return cached(root / layout.SCORES, "evaluate", read_scores)
+
+
+def paper_stages(root: Path) -> list[dict[str, str]]:
+    """FuseSearch table 2 as printed; empty where it is not there."""
+    path = root / PAPER_STAGES
+    return cached(path, "report", read_table) if path.exists() else []
+
+
+def curve(path: Path, stage: str) -> list[dict[str, float]]:
+    """Logged steps of a training stage, numbers only."""
+    return cached(path, stage, read_curve)
+
+
+def counts(path: Path, stage: str) -> dict[str, Any]:
+    """A JSON object, such as a drop table or the figures of a stage."""
+    return cached(path, stage, _mapping)
+
+
+def examples(path: Path, stage: str) -> dict[str, list[Example]]:
+    """Examples of what each rule dropped."""
+    return cached(path, stage, read_examples)
+
+
+def read_scores(path: Path) -> list[Score]:
+    """All scores of a file."""
+    return list(read_jsonl(path, Score))
+
+
+def _summary(path: Path) -> Summary:
+    found: Summary = {}
+    for row in read_table(path):
+        found.setdefault(row["arm"], {})[row["metric"]] = _interval(row)
+    return found
+
+
+def _differences(path: Path) -> list[Difference]:
+    return [
+        Difference(row["first"], row["second"], row["metric"], _interval(row), _number(row["p"]), _number(row["p_holm"]))
+        for row in read_table(path)
+    ]
+
+
+def _interval(row: dict[str, str]) -> Interval:
+    return Interval(float(row["estimate"]), _number(row["low"]), _number(row["high"]), int(row["instances"]))
+
+
+def _calls_by_turn(path: Path) -> list[dict[str, Any]]:
+    return [
+        {"arm": row["arm"], "turn": int(row["turn"]), "calls": float(row["calls"]), "episodes": int(row["episodes"])}
+        for row in read_table(path)
+    ]
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    found = read_json(path)
+    if not isinstance(found, dict):
+        raise ArtifactError(f"{path} holds no JSON object: delete it and run `dvc repro`")
+    return found
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,111 @@
+"""Training runs in MLflow: which there are, and their curves. Nothing is written, not even a store that is not there yet."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from dashboards.reading.curves import Curve
+from tasks.core import layout
+from tasks.core.errors import TrackingUnavailable
+from tasks.tracking import EXPERIMENT
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+MOST_RUNS = 200
+MOST_METRICS = 60
+MOST_POINTS = 5000
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """A run of a training stage in MLflow."""
+
+    run_id: str
+    stage: str
+    label: str
+
+
+def training_runs(root: Path) -> list[TrainingRun]:
+    """The newest runs of training stages. Raises :class:`TrackingUnavailable` where there is no store or it does not answer."""
+    client = _client(root)
+    with _reachable():
+        ids = [row.experiment_id for row in client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT}%'")]
+        if not ids:
+            return []
+        newest = ["attributes.start_time DESC"]
+        found = [
+            run
+            for stage in layout.TRAINED
+            for run in client.search_runs(ids, f"tags.stage = '{stage}'", max_results=MOST_RUNS, order_by=newest)
+        ]
+    return [_described(run) for run in found if "arm" not in run.data.tags]
+
+
+def run_curve(root: Path, run: TrainingRun) -> Curve:
+    """All figures of a run by step; a figure without a history is no curve."""
+    client = _client(root)
+    steps: dict[int, dict[str, float]] = {}
+    with _reachable():
+        names = sorted(client.get_run(run.run_id).data.metrics)
+        for name in [name for name in names if not name.startswith("system/")][:MOST_METRICS]:
+            history = client.get_metric_history(run.run_id, name)[:MOST_POINTS]
+            if len({point.step for point in history}) > 1:
+                for point in history:
+                    steps.setdefault(point.step, {"step": float(point.step)})[name] = point.value
+    return Curve(run.run_id, run.label, run.stage, [steps[step] for step in sorted(steps)])
+
+
+def _described(run: Any) -> TrainingRun:
+    tags = run.data.tags
+    when = datetime.fromtimestamp(run.info.start_time / 1000, UTC).strftime("%Y-%m-%d %H:%M")
+    about = [tags.get("node") or tags["stage"], tags.get("profile", ""), f"seed {tags['seed']}" if "seed" in tags else "", when]
+    return TrainingRun(run.info.run_id, tags["stage"], " · ".join(part for part in about if part))
+
+
+def store(root: Path) -> str:
+    """The address of the store: ``MLFLOW_TRACKING_URI``, or the project's own file."""
+    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{(root / 'mlflow.db').resolve()}"
+
+
+def _client(root: Path) -> MlflowClient:
+    uri = store(root)
+    if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).is_file():
+        raise TrackingUnavailable("mlflow.db is missing: run `dvc repro`, or set MLFLOW_TRACKING_URI")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    if uri.startswith(("http://", "https://")):
+        _check_answers(uri)
+    with _reachable():
+        from mlflow import MlflowClient
+
+        return MlflowClient(uri)
+
+
+def _check_answers(uri: str) -> None:
+    """One short question first: MLflow itself would ask again for minutes."""
+    import httpx
+
+    where = urlsplit(uri).hostname
+    try:
+        httpx.get(f"{uri.rstrip('/')}/health", timeout=5).raise_for_status()
+    except httpx.HTTPError as error:
+        raise TrackingUnavailable(
+            f"MLflow at {where} does not answer ({type(error).__name__}): start it with `make serve`"
+        ) from None
+
+
+@contextmanager
+def _reachable() -> Iterator[None]:
+    """Whatever MLflow or its store raises, as one line."""
+    try:
+        yield
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise TrackingUnavailable(f"MLflow's store cannot be read ({type(error).__name__}: {reason})") from None

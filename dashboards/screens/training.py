@@ -1,0 +1,58 @@
+"""Training curves."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from dashboards.content.training import PANELS, USUAL, figures_of, training_page
+from dashboards.reading.curves import Curve, main_curves, node_curves
+from dashboards.reading.runs import TrainingRun, run_curve, training_runs
+from dashboards.view.shown import begin, missing, show
+from tasks.core.errors import FusesearchError
+
+ROOT = Path()
+
+
+def here() -> list[Curve]:
+    """Curves of this checkout: the main pipeline's, and those of nodes that are asked for."""
+    try:
+        main = main_curves(ROOT)
+    except FusesearchError as error:
+        missing(str(error))
+        main = []
+    nodes = {curve.name: curve for curve in node_curves(ROOT)}
+    wanted = st.sidebar.multiselect("Runs of experiments", list(nodes), key="nodes", disabled=not nodes)
+    return main + [nodes[name] for name in wanted]
+
+
+@st.cache_data(ttl=60, show_spinner="Asking MLflow")
+def known_runs(root: Path) -> list[TrainingRun]:
+    """Runs in MLflow, asked for once a minute."""
+    return training_runs(root)
+
+
+@st.cache_data(ttl=60, show_spinner="Reading a run of MLflow")
+def curve_of(root: Path, run: TrainingRun) -> Curve:
+    """The curve of a run, asked for once a minute."""
+    return run_curve(root, run)
+
+
+def tracked() -> list[Curve]:
+    """Curves of runs in MLflow that are asked for; MLflow is not asked before somebody wants it."""
+    if not st.sidebar.toggle("Runs in MLflow", key="mlflow", bind="query-params"):
+        return []
+    try:
+        runs = {run.run_id: run for run in known_runs(ROOT)}
+        wanted = st.sidebar.multiselect("Which of them", list(runs), format_func=lambda run: runs[run].label, key="runs")
+        return [curve_of(ROOT, runs[run]) for run in wanted]
+    except FusesearchError as error:
+        missing(str(error))
+        return []
+
+
+begin("Training curves")
+curves = here() + tracked()
+known = figures_of(curves)
+usual = [key for key in USUAL if key in known]
+figures = st.sidebar.multiselect("Figures", known, usual, format_func=lambda key: PANELS.get(key, key), key="figures")
+show(training_page(curves, figures))

@@ -1,0 +1,1 @@
+"""Blocks on a screen: in Streamlit (``shown.py``) and as HTML (``static.py``)."""

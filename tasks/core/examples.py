@@ -1,0 +1,70 @@
+"""A few of the rows that each rule of a stage dropped, as people look at them: an id and the first lines of its texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError
+
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Record
+from tasks.core.storage import read_json, write_json
+
+MOST = 5
+"""Examples kept per rule: the first ones, so that a stage that runs again keeps the same."""
+
+LINES = 8
+CHARS = 600
+"""How much of a text is kept."""
+
+
+class Example(Record):
+    """A dropped row. ``facts`` are short, such as its repository or its F1; ``texts`` are first lines by heading."""
+
+    id: str
+    facts: dict[str, str | int | float | None] = Field(default_factory=dict)
+    texts: dict[str, str] = Field(default_factory=dict)
+
+
+class Examples:
+    """Collects the first :data:`MOST` rows of each rule; the others cost nothing."""
+
+    def __init__(self, rules: Iterable[str]) -> None:
+        self._rows: dict[str, list[Example]] = {rule: [] for rule in rules}
+
+    def wants(self, rule: str) -> bool:
+        """Whether one more row of this rule would be kept."""
+        return len(self._rows.setdefault(rule, [])) < MOST
+
+    def add(self, rule: str, row_id: object, facts: Mapping[str, Any], texts: Mapping[str, str]) -> None:
+        """Keep a row that ``rule`` dropped, unless there are enough of them."""
+        if self.wants(rule):
+            shown = {heading: first_lines(text) for heading, text in texts.items()}
+            self._rows[rule].append(Example(id=_plain(str(row_id)[:200]), facts=dict(facts), texts=shown))
+
+    def write(self, path: Path) -> None:
+        """All rules with their rows as JSON; rules nobody met have none."""
+        write_json(path, {rule: [row.model_dump(mode="json") for row in rows] for rule, rows in self._rows.items()})
+
+
+def read_examples(path: Path) -> dict[str, list[Example]]:
+    """What :meth:`Examples.write` wrote. Raises :class:`ArtifactError` when it is missing or something else."""
+    rules = read_json(path)
+    try:
+        return {str(rule): [Example.model_validate(row) for row in rows] for rule, rows in rules.items()}
+    except (AttributeError, TypeError, ValidationError):
+        raise ArtifactError(f"{path} holds no examples by rule: delete it and run `dvc repro`") from None
+
+
+def first_lines(text: str) -> str:
+    """At most :data:`LINES` lines and :data:`CHARS` characters, with an ellipsis where something is left out."""
+    lines = text[:CHARS].rstrip("\r\n").split("\n")
+    cut = len(text) > CHARS or len(lines) > LINES
+    return _plain("\n".join(lines[:LINES]) + (" …" if cut else ""))
+
+
+def _plain(text: str) -> str:
+    """Text that UTF-8 can hold: lone surrogates are written out."""
+    return text.encode("utf-8", "backslashreplace").decode()

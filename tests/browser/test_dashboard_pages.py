@@ -1,0 +1,135 @@
+"""Every page of the dashboard in a real browser: it can be used with mouse and keyboard, and nothing else is fetched."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dashboards.tabs import TABS
+
+TITLES = {
+    "results": "Results",
+    "experiments": "Experiments",
+    "training": "Training curves",
+    "funnel": "Funnel",
+    "plane": "F1 and e of candidate trajectories",
+    "trajectories": "Trajectories",
+}
+CHARTS = {"results": 3, "experiments": 4, "training": 2, "funnel": 2, "plane": 1, "trajectories": 1}
+SAID = "chart => (chart.getAttribute('aria-label') || chart.querySelector('[aria-label]')?.getAttribute('aria-label') || '')"
+LOCAL = ("data:", "blob:", "about:")
+SCREENSHOTS = os.environ.get("SCREENSHOTS")
+
+
+def settled(page, title):
+    """Wait until a page is there and Streamlit has done its work."""
+    page.get_by_role("heading", level=1, name=title, exact=True).wait_for()
+    page.wait_for_function("() => !document.querySelector('[data-testid=stStatusWidget]')")
+    page.wait_for_function("() => document.querySelector('[data-testid=stApp]').dataset.testScriptState === 'notRunning'")
+
+
+def opened(page, dashboard, name):
+    page.goto(f"{dashboard}/{name}", wait_until="domcontentloaded")
+    settled(page, TITLES[name])
+
+
+def photograph(page, name):
+    if SCREENSHOTS:
+        page.wait_for_timeout(1500)
+        height = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
+        page.set_viewport_size({"width": 1366, "height": min(height, 3200)})
+        page.wait_for_timeout(1500)
+        Path(SCREENSHOTS).mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
+        page.set_viewport_size({"width": 1366, "height": 768})
+
+
+def test_clicking_through_all_pages(page, dashboard):
+    outside, broken = [], []
+    page.on(
+        "request",
+        lambda request: (
+            None if request.url.startswith((dashboard, "data:", "blob:", "about:", "ws:")) else outside.append(request.url)
+        ),
+    )
+    page.on("pageerror", lambda error: broken.append(str(error)))
+    page.goto(dashboard, wait_until="domcontentloaded")
+    settled(page, TITLES["results"])
+    for name, label, _ in TABS:
+        page.get_by_role("link", name=label, exact=True).click()
+        settled(page, TITLES[name])
+        page.locator(".vega-embed").nth(CHARTS[name] - 1).wait_for()
+        assert page.locator("[data-testid=stException]").count() == 0
+        photograph(page, name)
+    assert outside == []
+    assert broken == []
+
+
+def test_every_chart_says_in_words_what_it_shows(page, dashboard):
+    for name in TITLES:
+        opened(page, dashboard, name)
+        page.locator(".vega-embed").nth(CHARTS[name] - 1).wait_for()
+        charts = page.locator("[data-testid=stVegaLiteChart]")
+        said = [charts.nth(place).evaluate(SAID) for place in range(charts.count())]
+        assert len(said) >= CHARTS[name]
+        assert all(said), name
+
+
+def test_the_lines_of_the_plane_move_by_keyboard_and_the_count_follows(page, dashboard):
+    opened(page, dashboard, "plane")
+    slider = page.get_by_role("slider", name="F1 at least (rho_F)")
+    slider.focus()
+    before = page.locator(".fs-tiles dd").first.inner_text()
+    page.keyboard.press("End")
+    page.wait_for_function("before => document.querySelector('.fs-tiles dd').innerText !== before", arg=before)
+    settled(page, TITLES["plane"])
+    assert slider.get_attribute("aria-valuenow") == "1"
+    assert int(page.locator(".fs-tiles dd").first.inner_text()) <= int(before)
+    assert "f1=1" in page.url
+
+
+def test_pages_are_reached_by_the_tabulator_key_alone(page, dashboard):
+    opened(page, dashboard, "results")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.innerText || ''").strip().endswith("Funnel"):
+            page.keyboard.press("Enter")
+            settled(page, TITLES["funnel"])
+            return
+    pytest.fail("the link to the funnel was never in focus")
+
+
+def test_an_address_keeps_what_was_chosen(page, dashboard):
+    page.goto(f"{dashboard}/trajectories?first=base&second=sft", wait_until="domcontentloaded")
+    settled(page, TITLES["trajectories"])
+    header = page.locator(".fs-table thead").first.inner_text()
+    assert "base" in header
+    assert "SFT + RL" not in header
+
+
+def test_hostile_text_stays_text_in_the_page_and_in_the_frames(page, dashboard):
+    opened(page, dashboard, "trajectories")
+    frames = page.locator("iframe")
+    assert frames.count() == 2
+    for place in range(2):
+        inside = page.frame_locator("iframe").nth(place)
+        inside.get_by_role("heading", name="Turn 1", exact=True).wait_for()
+        assert inside.locator("script").count() <= 1  # Streamlit's own, which the policy of the document does not let run
+    assert "hacked" not in page.title()
+    assert page.locator("main img[src='x']").count() == 0
+    if "DASHBOARD_ROOT" not in os.environ:
+        assert page.get_by_text("<script>document.title").first.is_visible()
+
+
+def test_a_call_in_the_map_of_a_frame_leads_to_its_card(page, dashboard):
+    opened(page, dashboard, "trajectories")
+    inside = page.frame_locator("iframe").first
+    inside.locator(".map a.cell").first.click()
+    assert inside.locator(".card:target").count() == 1
+
+
+def test_the_page_fits_a_small_laptop_without_scrolling_sideways(page, dashboard):
+    for name in TITLES:
+        opened(page, dashboard, name)
+        wide = page.evaluate("(m => m.scrollWidth - m.clientWidth)(document.querySelector('[data-testid=stMain]'))")
+        assert wide <= 1, name

@@ -1,0 +1,163 @@
+"""The app's pages, run by Streamlit without a browser."""
+
+import shutil
+from html import escape
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from dashboards.tabs import TABS
+from tasks.core import layout
+from tasks.core.storage import write_text
+from tests.dashboard_project import HOSTILE, instance_id
+
+APP = Path(__file__).parents[3] / "dashboards/app.py"
+NAMES = [name for name, _, _ in TABS]
+
+
+@pytest.fixture
+def at(project, monkeypatch):
+    """Opens a page over the project."""
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return opened
+
+
+def opened(name):
+    page = AppTest.from_file(str(APP), default_timeout=300)
+    page.run()
+    if name != "results":
+        page.switch_page(f"screens/{name}.py").run()
+    assert not page.exception
+    return page
+
+
+def text_of(page):
+    return "\n".join(element.value if hasattr(element, "value") else element.body for element in page.html)
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "said"),
+    [
+        ("results", "Results", "Training stages beside FuseSearch table 2"),
+        ("experiments", "Experiments", "All experiments"),
+        ("training", "Training curves", "Thin lines are what was logged"),
+        ("funnel", "Funnel", "Nothing was dropped by"),
+        ("plane", "F1 and e of candidate trajectories", "Candidates that stay, by both thresholds"),
+        ("trajectories", "Trajectories", "What the patch modifies, and who found it"),
+    ],
+)
+def test_a_page_shows_what_it_is_for_and_misses_nothing(at, name, title, said):
+    page = at(name)
+    assert [element.value for element in page.title] == [title]
+    assert said in text_of(page)
+    assert "Missing:" not in text_of(page)
+
+
+def test_results_stand_beside_the_papers_rows_with_intervals(at):
+    shown = text_of(at("results"))
+    assert "Qwen3-4B, paper" in shown
+    assert "78.86" in shown
+    assert 'class="range">[' in shown
+
+
+def test_another_figure_can_be_drawn(at):
+    page = at("results")
+    page.sidebar.selectbox[0].select("turns").run()
+    assert "Turns" in [element.value for element in page.header]
+    assert "Differences are measured for" in text_of(page)
+
+
+def test_moved_thresholds_move_the_count_that_stays(at):
+    page = at("plane")
+    counts = []
+    for f1, e in ((0.0, 0.0), (0.5, 0.5), (1.0, 0.5), (1.0, 1.0)):
+        page.slider[0].set_value(f1)
+        page.slider[1].set_value(e).run()
+        counts.append(int(text_of(page).split("Candidates that stay</dt><dd>")[1].split("<")[0]))
+    assert counts[0] == 12
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[1] > counts[-1]
+
+
+def test_two_localizers_on_one_instance_stand_side_by_side(at):
+    page = at("trajectories")
+    assert [box.value for box in page.sidebar.selectbox[:2]] == ["sft", "sft+rl"]
+    frames = page.get("iframe")
+    assert len(frames) == 2
+    page.selectbox(key="instance").select(instance_id(3)).run()
+    assert "Issue 3." in text_of(page)
+    page.selectbox(key="second").select("(nobody)").run()
+    assert len(page.get("iframe")) == 1
+    assert not page.exception
+
+
+def test_instances_can_be_looked_for(at):
+    page = at("trajectories")
+    page.text_input(key="holds").input("REPO-11").run()
+    assert page.selectbox(key="instance").options[0].startswith(instance_id(11))
+    page.text_input(key="holds").input("no such").run()
+    assert "No instance of that name" in text_of(page)
+
+
+@pytest.mark.parametrize("name", ["funnel", "trajectories"])
+def test_hostile_text_is_shown_escaped(at, name):
+    shown = text_of(at(name))
+    assert escape(HOSTILE, quote=False).split("&lt;/script")[0] in shown
+    assert "<script" not in shown
+    assert "<img" not in shown
+
+
+def test_two_experiments_stand_side_by_side_with_verdicts(at):
+    page = at("experiments")
+    shown = text_of(page)
+    assert [element.value for element in page.header] == ["Does filtering matter\\?", "Does reward matter\\?"]
+    assert shown.count("<caption>Claims</caption>") == 2
+    page.sidebar.multiselect[0].unselect("reward").run()
+    assert [element.value for element in page.header] == ["Does filtering matter\\?"]
+
+
+def test_runs_of_experiments_can_be_laid_over_the_main_curves(at):
+    page = at("training")
+    before = str(page.dataframe[0].value)
+    page.multiselect(key="nodes").select("grpo-0123abcd").run()
+    assert "grpo-0123abcd" not in before
+    assert "grpo-0123abcd" in str(page.dataframe[0].value)
+
+
+def test_without_a_store_the_page_says_so_and_makes_none(at):
+    page = at("training")
+    page.toggle(key="mlflow").set_value(True).run()
+    assert "mlflow.db is missing" in text_of(page)
+    assert not Path("mlflow.db").exists()
+    assert not page.exception
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_empty_project_says_what_to_run(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    shown = text_of(opened(name))
+    assert "Missing:" in shown
+    assert "missing" in shown.split("Missing:")[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "says"),
+    [
+        ("results", layout.REPORT / "table2.csv", "dvc repro report"),
+        ("results", layout.SCORES, "dvc repro evaluate"),
+        ("funnel", layout.SELECT_EXAMPLES, "dvc repro select"),
+        ("funnel", layout.metrics_path("split"), "dvc repro split"),
+        ("plane", layout.SELECT_PLANE, "dvc repro select"),
+    ],
+)
+def test_one_missing_or_damaged_artifact_is_named_and_hides_nothing_else(project, tmp_path, monkeypatch, name, path, says):
+    root = tmp_path / "copy"
+    shutil.copytree(project, root)
+    monkeypatch.chdir(root)
+    (root / path).unlink()
+    assert says in text_of(opened(name))
+    write_text(root / path, '{"a": [\n')
+    shown = text_of(opened(name))
+    assert Path(path).name in shown

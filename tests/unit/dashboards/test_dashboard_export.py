@@ -1,0 +1,79 @@
+"""The export: every page, every chart, and nothing that a browser would have to fetch or run."""
+
+import base64
+import re
+from pathlib import Path
+
+import pytest
+
+from dashboards.__main__ import main
+from dashboards.export import export
+from dashboards.tabs import FILES
+from tasks.evaluation.plots import COLOURS
+from tests.html_seen import Seen
+
+MOST = 2
+GREYS = {"#dddddd", "#888888", "#555555", "#1b1d21", "#ffffff", "#000000"}
+
+
+@pytest.fixture(scope="module")
+def out(project, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("export")
+    assert export(project, folder, MOST) == folder / "index.html"
+    return folder
+
+
+def test_there_is_a_page_for_every_tab_and_every_link_leads_somewhere(out):
+    files = sorted(out.rglob("*.html"))
+    assert {file for _, file in FILES} <= {path.name for path in files}
+    for path in files:
+        targets = [value for name, value in Seen(path.read_text()).attributes if name == "href"]
+        for target in targets:
+            assert target.startswith("#") or (path.parent / target).resolve().is_file()
+
+
+def test_the_asked_number_of_instances_is_there_with_an_episode_for_every_arm(out):
+    pages = [path for path in (out / "episodes").glob("*.html") if not re.search(r"\.\d+\.html$", path.name)]
+    assert len(pages) == MOST
+    assert len(list((out / "episodes").glob("*.*.html"))) == MOST * 3
+
+
+def test_nothing_is_fetched_or_run(out):
+    for path in out.rglob("*.html"):
+        seen = Seen(path.read_text())
+        assert not {"script", "iframe", "object", "embed", "link", "form"} & set(seen.tags)
+        assert all(value.startswith("data:image/svg+xml") for name, value in seen.attributes if name == "src")
+        assert not [name for name, _ in seen.attributes if name.startswith("on")]
+
+
+def charts_of(path):
+    sources = [value for name, value in Seen(path.read_text()).attributes if name == "src"]
+    return [base64.b64decode(source.partition(",")[2]).decode() for source in sources]
+
+
+def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(out):
+    drawn = [svg for path in out.rglob("*.html") for svg in charts_of(path) if "role-frame" in svg]
+    assert len(drawn) >= 15
+    for svg in drawn:
+        assert "role-legend" in svg
+        assert set(re.findall(r'stroke="(#[0-9a-fA-F]{6})"', svg)) <= {*COLOURS, *GREYS}
+
+
+def test_every_chart_has_words_for_those_who_do_not_see_it(out):
+    for _, file in FILES:
+        seen = Seen((out / file).read_text())
+        assert all(value for name, value in seen.attributes if name == "alt")
+    assert seen.text.count("Every localizer on one instance") == 1
+
+
+def test_an_empty_project_is_exported_with_what_is_missing(tmp_path):
+    out = tmp_path / "out"
+    export(tmp_path, out, MOST)
+    for _, file in FILES:
+        assert "Missing:" in (out / file).read_text()
+
+
+def test_the_command_prints_where_the_first_page_is(project, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    main(["export", "pages", "--episodes", "1"])
+    assert Path(capsys.readouterr().out.strip()) == Path("pages/index.html")

@@ -1,0 +1,135 @@
+"""Artifacts as the dashboard reads them: fresh, named when missing, and never trusted."""
+
+import json
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboards.content.trajectories import f1_by_instance, ordered
+from dashboards.reading import artifacts, candidates, curves, episodes
+from dashboards.reading.candidates import Point
+from tasks.core import layout
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Score
+from tasks.core.storage import write_json, write_jsonl, write_text
+from tests.dashboard_project import ARMS, INSTANCES, episode, instance_id
+
+SHARES = st.integers(0, 20).map(lambda value: value / 20)
+POINTS = st.lists(
+    st.builds(Point, st.sampled_from("abc"), SHARES, SHARES, SHARES, st.sampled_from(["kept", "no_answer", "low_f1"])),
+    max_size=30,
+)
+
+
+def test_a_file_is_read_again_when_it_changed(tmp_path):
+    path = tmp_path / "a.json"
+    write_json(path, {"pairs": 1})
+    assert artifacts.counts(path, "mine") == {"pairs": 1}
+    write_json(path, {"pairs": 22})
+    os.utime(path, ns=(1, 1))
+    assert artifacts.counts(path, "mine") == {"pairs": 22}
+
+
+@pytest.mark.parametrize(
+    ("read", "stage"),
+    [
+        (artifacts.summary, "report"),
+        (artifacts.differences, "report"),
+        (artifacts.calls_by_turn, "report"),
+        (artifacts.scores, "evaluate"),
+        (candidates.points, "select"),
+    ],
+)
+def test_a_missing_file_names_the_stage_that_makes_it(tmp_path, read, stage):
+    with pytest.raises(ArtifactError, match=f"is missing: run `dvc repro {stage}`"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["arm\nx\n", "arm,metric,estimate,low,high,instances\na,b,c,d,e,f\n", "\0", "\udcff", "arm,metric\n" * 3]
+)
+def test_a_damaged_table_is_one_clear_error(tmp_path, text):
+    path = tmp_path / layout.REPORT / "table2.csv"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ArtifactError, match=r"table2\.csv c"):
+        artifacts.summary(tmp_path)
+
+
+def test_a_huge_file_is_refused_unread(tmp_path):
+    path = tmp_path / layout.SELECT_PLANE
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as handle:
+        handle.truncate(artifacts.MOST_BYTES + 1)
+    with pytest.raises(ArtifactError, match="reads 512 MB at most"):
+        candidates.points(tmp_path)
+
+
+@given(POINTS)
+def test_the_grid_counts_what_single_thresholds_leave(points):
+    steps = (0.0, 0.35, 0.5, 1.0)
+    for scope in ("turn", "call"):
+        grid = candidates.grid(points, steps, scope)
+        single = [[candidates.left(points, f1, e, scope).candidates for f1 in steps] for e in steps]
+        assert grid == single
+
+
+@given(POINTS, SHARES, SHARES)
+def test_places_hold_every_point_once(points, f1, e):
+    places = candidates.places(points, f1, e, "turn")
+    assert sum(place["count"] for place in places) == len(points)
+    stays = sum(place["count"] for place in places if place["outcome"] == "stays")
+    assert stays == candidates.left(points, f1, e, "turn").candidates
+
+
+def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
+    path = tmp_path / layout.TRAJECTORIES / "sft.jsonl"
+    write_jsonl(path, [episode(number % 2, "sft", True, 1 + number) for number in range(4)])
+    source = episodes.sources(tmp_path)[0]
+    found = [[len(episodes.read_episode(source, instance_id(i), run).turns[0].calls) for run in (1, 2)] for i in (0, 1)]
+    assert found == [[1, 3], [2, 4]]
+    with pytest.raises(ArtifactError, match="has 2 episodes of own__repo-0: there is no episode 3"):
+        episodes.read_episode(source, instance_id(0), 3)
+
+
+@pytest.mark.parametrize("line", ["{", "[]", "3", '{"instance_id": 3}', "\0", "[" * 100_000])
+def test_a_line_that_is_no_episode_is_one_clear_error(tmp_path, line):
+    path = tmp_path / layout.TRAJECTORIES / "sft.jsonl"
+    write_text(path, line + "\n")
+    source = episodes.sources(tmp_path)[0]
+    with pytest.raises(ArtifactError, match=r"sft\.jsonl"):
+        episodes.read_episode(source, "3")
+
+
+def test_sources_are_arms_in_order_then_candidates(project):
+    assert [source.name for source in episodes.sources(project)] == [*ARMS, "candidates"]
+    assert len(episodes.index(episodes.sources(project)[0]).offsets) == INSTANCES
+
+
+def test_curves_are_those_of_stages_and_of_nodes(project):
+    assert [(curve.name, len(curve.rows)) for curve in curves.main_curves(project)] == [("sft", 40), ("sft+rl", 40), ("rl", 40)]
+    assert [(curve.name, curve.stage) for curve in curves.node_curves(project)] == [("grpo-0123abcd", "grpo")]
+
+
+def test_instances_are_ordered_by_what_is_asked_for():
+    first, second = {"a": 0.5, "b": 0.0, "c": 1.0}, {"a": 0.6, "b": 1.0, "c": 1.0}
+    assert ordered("cab", first, second, "difference") == ["b", "a", "c"]
+    assert ordered("cab", first, second, "worst") == ["b", "a", "c"]
+    assert ordered("cab", first, second, "name") == ["a", "b", "c"]
+
+
+def test_an_errored_run_has_no_f1():
+    scores = [
+        Score(instance_id="i", arm="a", error="down"),
+        Score(instance_id="i", arm="a", f1=0.5),
+        Score(instance_id="j", arm="b", f1=1),
+    ]
+    assert f1_by_instance(scores, "a") == {"i": 0.5}
+
+
+def test_examples_of_drops_are_read(project):
+    found = artifacts.examples(project / layout.FILTER_EXAMPLES, "filter")
+    assert [row.id for row in found["short_issue"]] == ["own__repo-77"]
+    assert json.dumps(found["short_issue"][0].texts)
