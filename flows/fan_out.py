@@ -85,5 +85,6 @@ def _runner(address: str, workers: int) -> Any:
     environment = {"PYTHONPATH": str(Path.cwd()), "DO_NOT_TRACK": "true"}
     options: dict[str, Any] = {"runtime_env": {"env_vars": environment}, "logging_level": "warning"}
     if address == "local":
-        return RayTaskRunner(init_kwargs={"num_cpus": workers, "include_dashboard": False, **options})
+        alone = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}  # nobody else reaches it
+        return RayTaskRunner(init_kwargs=alone | options)
     return RayTaskRunner(address=address, init_kwargs=options)

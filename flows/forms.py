@@ -13,19 +13,27 @@ from tasks.core.config import Params, Section
 
 
 @cache
-def form(section: type[Section]) -> type[BaseModel]:
-    """``section`` with every field optional; what is left empty stays as it is in ``params.yaml``."""
-    fields = {name: (_kind(field) | None, _optional(field)) for name, field in section.model_fields.items()}
+def form(section: type[Section], only: frozenset[str] = frozenset()) -> type[BaseModel]:
+    """``section``, or ``only`` some of its fields, each optional; what is left empty stays as it is in ``params.yaml``."""
+    shown = {name: field for name, field in section.model_fields.items() if not only or name in only}
+    fields = {name: (_kind(field) | None, _optional(field)) for name, field in shown.items()}
     return create_model(  # type: ignore[call-overload]
         section.__name__, __config__=ConfigDict(extra="forbid"), __doc__=section.__doc__, **fields
     )
 
 
 def forms_of(names: tuple[str, ...]) -> dict[str, type[BaseModel]]:
-    """The forms of those params of a stage that are sections, by name; ``grpo.alpha`` counts for its section."""
-    sections = dict.fromkeys(name.partition(".")[0] for name in names)
+    """The forms of those params of a stage that are sections, by name; of ``grpo.alpha`` and the like with only such fields."""
+    sections: dict[str, set[str]] = {}
+    for name in names:
+        section, _, field = name.partition(".")
+        sections.setdefault(section, set()).add(field)
     kinds = {name: Params.model_fields[name].annotation for name in sections}
-    return {name: form(kind) for name, kind in kinds.items() if isinstance(kind, type) and issubclass(kind, Section)}
+    return {
+        name: form(kind, frozenset(() if "" in sections[name] else sections[name]))
+        for name, kind in kinds.items()
+        if isinstance(kind, type) and issubclass(kind, Section)
+    }
 
 
 def changes(filled: Mapping[str, BaseModel | None]) -> dict[str, Any]:

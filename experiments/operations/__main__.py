@@ -104,7 +104,7 @@ def candidates() -> int:
 def ray_nodes() -> Iterator[str]:
     """A Ray cluster of two nodes with one processor each on this machine; its address."""
     ray = [str(Path(sys.executable).parent / "ray")]
-    common = ["--num-cpus=1", "--disable-usage-stats"]
+    common = ["--num-cpus=1", "--disable-usage-stats", "--node-ip-address=127.0.0.1"]
     try:
         subprocess.run([*ray, "start", "--head", f"--port={PORT}", "--include-dashboard=false", *common], check=True)
         subprocess.run([*ray, "start", f"--address=127.0.0.1:{PORT}", *common], check=True)
