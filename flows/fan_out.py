@@ -47,13 +47,16 @@ def fan_out(current: Stage) -> None:
 
 
 class _Work:
-    """What the flow of the shares is called with; Prefect shows its words in place of all instances."""
+    """What the flow of the shares is called with.
+
+    prefect-ray sends the parameters of the flow along with every task: of this one nothing is sent.
+    """
 
     def __init__(self, stage: Stage, shares: list[Share]) -> None:
         self.stage, self.shares = stage, shares
 
-    def __str__(self) -> str:
-        return f"{len(self.shares)} shares of {self.stage.name}"
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
 
 
 def _spread(work: Any) -> None:
@@ -85,6 +88,5 @@ def _runner(address: str, workers: int) -> Any:
     environment = {"PYTHONPATH": str(Path.cwd()), "DO_NOT_TRACK": "true"}
     options: dict[str, Any] = {"runtime_env": {"env_vars": environment}, "logging_level": "warning"}
     if address == "local":
-        alone = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}  # nobody else reaches it
-        return RayTaskRunner(init_kwargs=alone | options)
+        return RayTaskRunner(init_kwargs={"num_cpus": workers, "include_dashboard": False, **options})
     return RayTaskRunner(address=address, init_kwargs=options)

@@ -50,25 +50,22 @@ def run_page(run: Run) -> str:
     return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run.run_id}"
 
 
-def show_funnel(places: Places) -> None:
-    """A table artifact: what was left after each stage, as far as the stages have run."""
-    create_table_artifact(table=funnel(places), key="funnel", description="From mined pairs to trajectories to learn from")
+def show_funnel(places: Places, selected: Mapping[str, Any]) -> None:
+    """A table artifact: what was left after each stage, as far as they have run; ``selected`` are the figures of select."""
+    create_table_artifact(table=funnel(places, selected), key="funnel", description="From mined pairs to what is learned from")
 
 
-def funnel(places: Places) -> list[dict[str, Any]]:
+def funnel(places: Places, selected: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Rows of stage, count and what is counted."""
-    return [
-        {"stage": stage, "left": count, "what": words}
-        for stage, key, words in FUNNEL
-        if (count := _count(places.metrics(stage), key))
-    ]
+    figures = {stage: selected if stage == "select" else _figures(places.metrics(stage)) for stage, _, _ in FUNNEL}
+    return [{"stage": stage, "left": figures[stage][key], "what": words} for stage, key, words in FUNNEL if key in figures[stage]]
 
 
-def _count(path: Path, key: str) -> int | None:
+def _figures(path: Path) -> dict[str, Any]:
     try:
-        return read_json(path).get(key)
+        return dict(read_json(path))
     except ArtifactError:
-        return None
+        return {}
 
 
 def _figure(value: Any) -> str:

@@ -24,7 +24,9 @@ def record(stage: str) -> None:
 
 
 def _dvc(*arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-m", "dvc", *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", "--wait-for-lock", *arguments], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise DataError(f"dvc {' '.join(arguments)} failed: {reason}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import secrets
 import shutil
 import signal
 import subprocess
@@ -104,7 +105,8 @@ def candidates() -> int:
 def ray_nodes() -> Iterator[str]:
     """A Ray cluster of two nodes with one processor each on this machine; its address."""
     ray = [str(Path(sys.executable).parent / "ray")]
-    common = ["--num-cpus=1", "--disable-usage-stats", "--node-ip-address=127.0.0.1"]
+    common = ["--num-cpus=1", "--disable-usage-stats"]
+    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # else whoever reaches it runs code here
     try:
         subprocess.run([*ray, "start", "--head", f"--port={PORT}", "--include-dashboard=false", *common], check=True)
         subprocess.run([*ray, "start", f"--address=127.0.0.1:{PORT}", *common], check=True)

@@ -163,7 +163,7 @@ def test_every_stage_the_pipeline_and_the_nights_are_deployments_whose_schedules
     (night,) = project.deployment("nightly/nightly")["schedules"]
     assert night["schedule"]["cron"] == "0 2 * * *"
     limits = answered("POST", f"{project.api}/v2/concurrency_limits/filter", json={})
-    assert {row["name"]: row["limit"] for row in limits} == dict.fromkeys(QUOTAS, 1)
+    assert {row["name"]: row["limit"] for row in limits if row["name"] in QUOTAS} == dict.fromkeys(QUOTAS, 1)
 
 
 def test_a_form_knows_the_kinds_of_its_fields_and_the_server_refuses_what_does_not_fit(project):
