@@ -14,8 +14,5 @@ if str(HERE.parent) not in sys.path:
 from dashboards.tabs import TABS  # noqa: E402
 
 st.set_page_config(page_title="fusesearch", layout="wide", initial_sidebar_state="auto")
-pages = [
-    st.Page(HERE / "screens" / f"{name}.py", title=title, icon=icon, url_path=name, default=name == "results")
-    for name, title, icon in TABS
-]
+pages = [st.Page(HERE / "screens" / f"{name}.py", title=title, url_path=name, default=name == "results") for name, title in TABS]
 st.navigation(pages).run()

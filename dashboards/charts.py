@@ -18,10 +18,10 @@ KEPT, DROPPED = "#0072B2", "#D55E00"
 LINE_POINTS = 300
 """Points of one line that are drawn at most; a longer one is thinned."""
 
-Chart = alt.TopLevelMixin
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
 
 
-def dressed(chart: alt.Chart | alt.LayerChart | alt.FacetChart | alt.VConcatChart | alt.HConcatChart) -> Chart:
+def dressed(chart: Chart) -> Chart:
     """What all charts share, in the app and in the export."""
     return (
         chart.configure_view(stroke=None)
@@ -146,7 +146,7 @@ def plane(rows: Sequence[Mapping[str, Any]], min_f1: float, min_efficiency: floa
             tooltip=["f1:Q", "efficiency:Q", "count:Q", "outcome:N"],
         )
     )
-    line = {"strokeDash": [6, 4], "strokeWidth": 2, "color": "#1b1d21"}
+    line: dict[str, Any] = {"strokeDash": [6, 4], "strokeWidth": 2, "color": "#1b1d21"}
     vertical = alt.Chart(pd.DataFrame([{"at": min_f1}])).mark_rule(**line).encode(x="at:Q")
     level = alt.Chart(pd.DataFrame([{"at": min_efficiency}])).mark_rule(**line).encode(y="at:Q")
     return dressed((places + vertical + level).properties(height=460, width="container"))
@@ -163,7 +163,7 @@ def calls(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Chart:
     return dressed(alt.hconcat(*parts, spacing=40).resolve_scale(color="shared", shape="shared"))
 
 
-def _episode(frame: pd.DataFrame, name: str) -> alt.LayerChart:
+def _episode(frame: pd.DataFrame, name: str) -> alt.LayerChart | alt.FacetChart:
     base = alt.Chart(frame).encode(
         x=alt.X("turn:O", title="Turn", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("call:O", title="Call of the turn"),

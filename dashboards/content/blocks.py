@@ -10,7 +10,7 @@ from tasks.core.errors import FusesearchError
 from tasks.evaluation.tables import Table
 
 if TYPE_CHECKING:
-    import altair as alt
+    from dashboards.charts import Chart
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Records:
 class Plot:
     """A chart; ``alt`` says in a sentence what is seen, for those who do not see it."""
 
-    chart: alt.TopLevelMixin
+    chart: Chart
     caption: str
     alt: str
 

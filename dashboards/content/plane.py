@@ -13,7 +13,7 @@ from dashboards.reading.candidates import Point, Scope
 from tasks.evaluation.tables import Row, Table
 
 STEPS = tuple(step / 10 for step in range(11))
-SCOPES = {"turn": "e, history by turn", "call": "e, history by call"}
+SCOPES: dict[Scope, str] = {"turn": "e, history by turn", "call": "e, history by call"}
 
 
 def plane_page(root: Path, min_f1: float, min_efficiency: float, scope: Scope = "turn") -> list[Block]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from typing import Any
 
 from dashboards import charts
 from dashboards.content.blocks import Block, Columns, Heading, Notice, Plot, Records, Text
@@ -44,7 +45,7 @@ def figures_of(curves: Sequence[Curve]) -> list[str]:
 def training_page(curves: Sequence[Curve], figures: Sequence[str]) -> list[Block]:
     """One panel per figure, two side by side; SFT and GRPO count steps of their own and have panels of their own."""
     if not curves:
-        return [Notice("No training curve is there: run `dvc repro sft grpo grpo_from_base`, or choose runs of MLflow.")]
+        return [Notice("Every artifacts/*/curve.csv is missing: run `dvc repro grpo grpo_from_base`, or choose runs of MLflow")]
     blocks: list[Block] = [
         Text(
             "Thin lines are what was logged, bold lines a centred mean over a tenth of the run. A step is one update of weights."
@@ -84,7 +85,7 @@ def _points(curve: Curve, key: str) -> list[tuple[float, float]]:
     return [(row["step"], row[key]) for row in curve.rows if key in row]
 
 
-def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, object]]:
+def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {"run": curve.label, "steps": max((row["step"] for row in curve.rows), default=0)}
         | {PANELS.get(key, key): round(_end(curve, key), 4) for key in figures if _points(curve, key)}

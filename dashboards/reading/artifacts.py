@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from tasks.evaluation.statistics import Interval
 from tasks.evaluation.tables import Difference, Summary, read_table
 
 T = TypeVar("T")
+_FIGURE = ("estimate", "low", "high", "instances")
 MOST_BYTES = 512 * 1024**2
 """A larger file is refused: a page would not be done with it."""
 
@@ -106,9 +108,22 @@ def read_scores(path: Path) -> list[Score]:
     return list(read_jsonl(path, Score))
 
 
+def rows_of(path: Path, columns: Collection[str]) -> list[dict[str, str]]:
+    """Rows of a CSV file that has these columns, or none because there was nothing to write.
+
+    Raises :class:`ArtifactError` for another file.
+    """
+    found = read_table(path)
+    with path.open(encoding="utf-8", newline="") as handle:
+        header = next(csv.reader(handle), [])
+    if header != ["empty"] and not set(columns) <= set(header):
+        raise ArtifactError(f"{path} lacks {', '.join(sorted(set(columns) - set(header)))}: delete it and run `dvc repro`")
+    return found
+
+
 def _summary(path: Path) -> Summary:
     found: Summary = {}
-    for row in read_table(path):
+    for row in rows_of(path, ("arm", "metric", *_FIGURE)):
         found.setdefault(row["arm"], {})[row["metric"]] = _interval(row)
     return found
 
@@ -116,7 +131,7 @@ def _summary(path: Path) -> Summary:
 def _differences(path: Path) -> list[Difference]:
     return [
         Difference(row["first"], row["second"], row["metric"], _interval(row), _number(row["p"]), _number(row["p_holm"]))
-        for row in read_table(path)
+        for row in rows_of(path, ("first", "second", "metric", *_FIGURE, "p", "p_holm"))
     ]
 
 
@@ -127,7 +142,7 @@ def _interval(row: dict[str, str]) -> Interval:
 def _calls_by_turn(path: Path) -> list[dict[str, Any]]:
     return [
         {"arm": row["arm"], "turn": int(row["turn"]), "calls": float(row["calls"]), "episodes": int(row["episodes"])}
-        for row in read_table(path)
+        for row in rows_of(path, ("arm", "turn", "calls", "episodes"))
     ]
 
 

@@ -11,9 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from dashboards.reading.artifacts import cached
+from dashboards.reading.artifacts import cached, rows_of
 from tasks.core import layout
-from tasks.evaluation.tables import read_table
 
 Scope = Literal["turn", "call"]
 UNANSWERED = "no_answer"
@@ -84,6 +83,6 @@ def places(found: Sequence[Point], min_f1: float, min_efficiency: float, scope: 
 def _points(path: Path) -> list[Point]:
     return [
         Point(row["instance_id"], float(row["f1"]), float(row["efficiency"]), float(row["efficiency_call"] or 0), row["outcome"])
-        for row in read_table(path)
+        for row in rows_of(path, ("instance_id", "f1", "efficiency", "efficiency_call", "outcome"))
         if row["f1"] and row["efficiency"]
     ]

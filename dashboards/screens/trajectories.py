@@ -36,7 +36,7 @@ def instances_of(sources: Sequence[Source]) -> list[str]:
     shared = set.intersection(*(set(episodes.index(source).offsets) for source in sources))
     wanted = st.sidebar.text_input("Only instances whose name holds", key="holds", bind="query-params").strip().casefold()
     found = [name for name in shared if wanted in name.casefold()]
-    by = st.sidebar.selectbox("Order", list(ORDERS), format_func=ORDERS.get, key="order", bind="query-params")
+    by = st.sidebar.selectbox("Order", list(ORDERS), format_func=ORDERS.__getitem__, key="order", bind="query-params")
     first, second = scored(sources[0]), scored(sources[-1])
     return ordered(found, first, second, by)
 

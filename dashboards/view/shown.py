@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from dashboards.content.blocks import Block, Columns, Details, Frame, Heading, Notice, Plot, Records, attempt
+from dashboards.content.blocks import Block, Columns, Details, Frame, Heading, Links, Notice, Plot, Records, attempt
 from dashboards.view import static
 
 _MARKUP = re.compile(r"([!-/:-@\[-`{-~])")
 
 
 FRAME_HEIGHT = 900
-"""Pixels. Streamlit measures a frame by a script inside of it, which the policy of our documents does not let run."""
+"""Pixels. Streamlit could measure only a frame that belongs to the app and lets scripts run."""
 
 
 def plain(text: str) -> str:
@@ -58,9 +59,16 @@ def _show(block: Block) -> None:
                 with column:
                     show(inner)
         case Frame(html, title):
-            st.iframe(html, height=FRAME_HEIGHT, alt=title, tab_index=0)
+            st.iframe(_address(html), height=FRAME_HEIGHT, alt=title, tab_index=0)
+        case Links():
+            pass  # the app has its own ways from page to page
         case _:
             st.html(static.part(block))
+
+
+def _address(html: str) -> str:
+    """A document as an address of its own: its links stay inside of it, and it belongs to another origin than the app."""
+    return f"data:text/html;charset=utf-8;base64,{base64.b64encode(html.encode()).decode()}"
 
 
 def missing(text: str) -> None:

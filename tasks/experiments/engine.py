@@ -26,17 +26,13 @@ from filelock import FileLock, Timeout
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
 from tasks.core.layout import STATE
-from tasks.experiments.jobs import Job
+from tasks.experiments.jobs import BUSY_TRIES, RETRY_SECONDS, Job, is_busy
 
 LOGS = STATE / "experiments"
 OWNER = "FUSESEARCH_OWNER"
 """Environment variable of the stages: id and start of the process they belong to."""
 
 TRIES = 3
-BUSY_TRIES = 24
-"""Tries of a job while another process, such as one that is about to end, holds what it needs."""
-
-RETRY_SECONDS = 5.0
 POLL_SECONDS = 0.2
 LOG_BYTES = 20_000
 """How much of the end of a log is read."""
@@ -47,7 +43,6 @@ JOB_BYTES = 3_000_000_000
 _COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
 _UNCHANGED = "didn't change, skipping"
 _AGAIN = "run the same command again"
-_BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
 
 State = Literal["waiting", "running", "done", "unchanged", "failed", "blocked"]
 
@@ -153,7 +148,7 @@ def _end_of(log: Path) -> str:
 
 def _failed(row: Progress, said: str, code: int) -> None:
     """Try again what another process is still busy with or a server went away from; anything else has failed."""
-    busy = any(words in said for words in _BUSY)
+    busy = is_busy(said)
     if row.tries < (BUSY_TRIES if busy else TRIES) and (busy or _AGAIN in said):
         row.state, row.not_before = "waiting", time.monotonic() + RETRY_SECONDS
         return
