@@ -43,16 +43,24 @@ class Server:
 
     def start(self) -> float:
         """Start it; returns the seconds until it answered. Raises :class:`InfrastructureError` when it does not."""
-        started = time.monotonic()
+        self.begin()
+        return self.wait()
+
+    def begin(self) -> None:
+        """Start it without waiting."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=self.user,
                 start_new_session=True, env={**os.environ, **self.environment},
             )  # fmt: skip
+
+    def wait(self) -> float:
+        """Wait until it answers; returns the seconds that took. Raises :class:`InfrastructureError` when it does not."""
+        started = time.monotonic()
         while not self.ready():
-            if self.process.poll() is not None or time.monotonic() - started > SECONDS:
+            if self.process is None or self.process.poll() is not None or time.monotonic() - started > SECONDS:
                 last = self.log.read_text(encoding="utf-8", errors="replace").strip()[-3000:]
-                raise InfrastructureError(f"{self.name} did not start (exit code {self.process.poll()}): {last}")
+                raise InfrastructureError(f"{self.name} did not start: {last}")
             time.sleep(0.2)
         return time.monotonic() - started
 
@@ -106,10 +114,6 @@ class Team:
     def client_settings(self) -> dict[str, str]:
         """What everybody who works with the team sets."""
         return {"PREFECT_API_URL": f"{self.url('prefect')}/api", "MLFLOW_TRACKING_URI": self.url("mlflow"), **self.s3_settings}
-
-    def start(self) -> dict[str, float]:
-        """Start all; the seconds each took."""
-        return {server.name: server.start() for server in self.all}
 
     def prepare(self) -> None:
         """Make databases and bucket, once the first two run."""
@@ -191,7 +195,9 @@ def running(folder: Path, programs: Path) -> Iterator[tuple[Team, dict[str, floa
             seconds[server.name] = server.start()
         team.prepare()
         for server in (team.prefect, team.mlflow):
-            seconds[server.name] = server.start()
+            server.begin()
+        for server in (team.prefect, team.mlflow):
+            seconds[server.name] = server.wait()
         yield team, seconds
     finally:
         team.stop()
