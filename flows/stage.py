@@ -83,11 +83,11 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
         _alone(name, scratch),
         occupied(quotas_of(node.stage, params)),
         stage_run(node.stage, params, values, spec.inputs, node=node.id, left=_left(scratch)) as run,
-        StageProgress(name) as progress,
     ):
-        current = Stage(node, params, spec, scratch, run, progress)
-        _note_runs(current)
-        yield current
+        _note_runs(scratch, run)
+        with StageProgress(name) as progress:
+            current = Stage(node, params, spec, scratch, run, progress)
+            yield current
         seconds = time.perf_counter() - started
         run.log({**flatten(current.metrics), "stage_seconds": seconds})
         note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
@@ -125,8 +125,9 @@ def _left(scratch: Path) -> dict[str, str]:
     return dict(left["mlflow"])
 
 
-def _note_runs(current: Stage) -> None:
-    write_json(current.scratch / "runs.json", {"mlflow": current.run.record, "prefect": _flow_run_id()})
+def _note_runs(scratch: Path, run: Run) -> None:
+    """So that a later process goes on in these runs: noted before anything else can fail."""
+    write_json(scratch / "runs.json", {"mlflow": run.record, "prefect": _flow_run_id()})
 
 
 def _flow_run_id() -> str:

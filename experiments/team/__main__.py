@@ -33,7 +33,7 @@ COPIED = (
     "tasks", "flows", "experiments/reference", "experiments/nano/base", ".dvc/config", ".dvcignore", ".gitignore",
     "dvc.yaml", "requirements.lock",
 )  # fmt: skip
-STAGES = ("mine", "filter", "split")
+STAGES = ("mine", "filter")
 CHECKPOINT = ROOT / "experiments/nano/base"
 MODEL = "fusesearch-trial"
 
@@ -149,7 +149,8 @@ def register(team: Team) -> dict[str, Any]:
         with grid_run("trial", {}, (), Path("tracking.json")) as run:
             version = run.register(MODEL, CHECKPOINT, alias="champion")
         mlflow.set_tracking_uri(team.url("mlflow"))
-        back = Path(mlflow.artifacts.download_artifacts(f"models:/{MODEL}@champion", dst_path=name))
+        Path("back").mkdir()
+        back = Path(mlflow.artifacts.download_artifacts(f"models:/{MODEL}@champion", dst_path="back"))
         (back / "registered_model_meta").unlink(missing_ok=True)  # which version it is, added by MLflow
         same = digest(back) == digest(CHECKPOINT)
         os.chdir(ROOT)

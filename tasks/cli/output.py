@@ -34,11 +34,6 @@ def print_json(value: Any) -> None:
     typer.echo(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
-def printable(text: str) -> str:
-    """``text`` without characters that could steer a terminal: names of files and words of a model are not trusted."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in text)
-
-
 def read_input(path: Path, what: str) -> str:
     """Text of ``path``, or of stdin for ``-``; undecodable bytes are replaced. Raises :class:`DataError`."""
     try:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.cli.output import printable
 from tasks.core.errors import FusesearchError, InfrastructureError
 from tasks.core.schema import Answer, Location, Trajectory
+from tasks.core.text import printable
 from tasks.evaluation.episodes.explain import Explanation, Target, explain
 from tasks.search.repository import Repository
 

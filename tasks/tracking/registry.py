@@ -89,6 +89,8 @@ class Measured:
 def contend(client: MlflowClient, run_id: str, name: str, arms: Mapping[str, str], base: str) -> str:
     """Let the checkpoints of an evaluation contend for ``@champion``; returns the version that holds it now, "" for none.
 
+    An evaluation is judged once: asked again for the same run, nothing changes.
+
     Args:
         client: of the store.
         run_id: run of the evaluation; it keeps the outcome as ``champion.md``.
@@ -96,7 +98,10 @@ def contend(client: MlflowClient, run_id: str, name: str, arms: Mapping[str, str
         arms: digests of checkpoints and the ids of the runs that hold their scores. One that is no version is left out.
         base: id of the run that holds the base model's scores.
     """
-    measured = {title.title: title for title in _measure(client, name, arms)}
+    if CHAMPION in client.get_run(run_id).data.tags:
+        known = champion(client, name)
+        return str(known.version) if known else ""
+    measured = {row.title: row for row in _measure(client, name, arms)}
     holder = _holder(client, name)
     rivals = {title: row for title, row in measured.items() if holder is None or row.version.version != holder.version.version}
     held_by, scores = (holder.title, holder.scores) if holder else ("the base model", _scores(client, base))

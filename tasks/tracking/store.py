@@ -22,6 +22,7 @@ KNOWN = STATE / "tracking.json"
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
@@ -81,8 +82,8 @@ def make_client(uri: str) -> MlflowClient:
     """MLflow's client of a store, made without asking it."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    # keep the hundred lines that making a new SQLite store prints off the terminal
-    for logger in ("alembic", "mlflow.store.db.utils", "mlflow.store.workspace"):
+    # keep off the terminal the hundred lines that making a new SQLite store prints, and a line per registered version
+    for logger in ("alembic", "mlflow.store.db.utils", "mlflow.store.workspace", "mlflow.store.model_registry"):
         logging.getLogger(logger).setLevel(logging.WARNING)
     with reachable(uri):
         from mlflow import MlflowClient

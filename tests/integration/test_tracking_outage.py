@@ -13,6 +13,7 @@ import pytest
 from tasks import tracking
 from tasks.core.config import Params
 from tasks.tracking import outbox
+from tasks.tracking.__main__ import main as deliver
 from tasks.tracking.store import make_client
 
 pytestmark = pytest.mark.slow
@@ -108,15 +109,18 @@ def test_a_server_killed_within_a_stage_that_comes_back_has_everything_once(serv
     assert [row.path for row in client.list_artifacts(found["grpo/sft"].info.run_id)] == ["instances.json"]
 
 
-def test_a_server_that_stays_away_gets_what_it_missed_from_the_next_stage(server):
+def test_a_server_that_stays_away_gets_what_it_missed_when_it_is_back(server, capsys):
     with stage("sft") as run:
         server.kill()
         run.log({"loss": 2.0}, step=1)
         run.log({"examples": 7})
     with stage("grpo") as run:  # it has answered before: a stage starts without it
         run.log({"reward": 1.0}, step=1)
-    assert outbox.waiting() > 4
+    missed = outbox.waiting()
+    assert missed > 4
     server.start()
+    deliver()
+    assert capsys.readouterr().out == f"{missed} writes delivered to {server.url}, 0 wait for other stores\n"
     with stage("grpo", left=run.record) as again:
         again.log({"reward": 1.0}, step=1)
         again.log({"reward": 2.0}, step=2)

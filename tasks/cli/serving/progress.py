@@ -12,9 +12,9 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server.session import ServerSession
 
 from tasks.agents.loop import OnEvent
-from tasks.cli.live import describe
-from tasks.cli.output import printable
 from tasks.core.schema import Observation, ToolCall, Turn
+from tasks.core.text import printable
+from tasks.evaluation.episodes.observed import describe
 from tasks.search.results import shorten
 
 Step = tuple[float, str]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
 
-from tasks.cli.output import printable
 from tasks.core.errors import RepositoryError, ToolError
+from tasks.core.text import printable
 from tasks.search.repository import Repository, shown
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tasks.cli.live import describe
 from tasks.core.schema import Location, ToolCall, Trajectory
-from tasks.evaluation.episodes.observed import Row, Seen, Span, answered_calls, defines, place, rows
+from tasks.evaluation.episodes.observed import Row, Seen, Span, answered_calls, defines, describe, place, rows
 
 Shows = Literal["file", "lines", "definition"]
 _STRENGTH: dict[Shows, int] = {"file": 0, "lines": 1, "definition": 2}
