@@ -93,11 +93,13 @@ def _numbers(form: str) -> list[alt.Tooltip]:
 def lines(rows: Sequence[Mapping[str, Any]], x: str, y: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart:
     """One line per name, thin as logged and bold smoothed. Rows: ``name`` (a label), ``x, raw, smooth``."""
     colour, _, dash = scales(names, labels)
-    legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2, columns=1)
+    legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2, symbolOpacity=1, columns=1)
     encoded = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("x:Q", title=x), color=alt.Color("name:N", scale=colour, title=None, legend=legend)
     )
-    raw = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(y=alt.Y("raw:Q", title=y, scale=alt.Scale(zero=False)))
+    raw = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(
+        y=alt.Y("raw:Q", title=y, scale=alt.Scale(zero=False), axis=alt.Axis(format="~g"))
+    )
     smooth = encoded.mark_line(strokeWidth=2.2).encode(
         y=alt.Y("smooth:Q", title=y), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),
         tooltip=["name:N", "x:Q", alt.Tooltip("smooth:Q", format=".4f"), alt.Tooltip("raw:Q", format=".4f")],

@@ -95,11 +95,11 @@ def _environment() -> Environment:
     return environment
 
 
-def _interval(text: str) -> Markup | str:
+def _interval(text: str) -> Markup:
     """A cell; the bracket of a figure goes below it."""
     figure, bracket, rest = text.partition(" [")
     if not bracket or _FIGURE.fullmatch(text) is None:
-        return text
+        return _coded(text)
     return Markup('{}<span class="range">[{}</span>').format(escape(figure), rest)
 
 
