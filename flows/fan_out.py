@@ -87,6 +87,6 @@ def _runner(address: str, workers: int) -> Any:
 
     environment = {"PYTHONPATH": str(Path.cwd()), "DO_NOT_TRACK": "true"}
     options: dict[str, Any] = {"runtime_env": {"env_vars": environment}, "logging_level": "warning"}
-    if address == "local":
-        return RayTaskRunner(init_kwargs={"num_cpus": workers, "include_dashboard": False, **options})
+    if address == "local":  # told to Ray, which would otherwise join a cluster that runs, or ran, on this machine
+        options |= {"num_cpus": workers, "include_dashboard": False}
     return RayTaskRunner(address=address, init_kwargs=options)

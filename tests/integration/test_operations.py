@@ -83,7 +83,14 @@ def write_params(root, server):
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
     github = {"repositories": ["team/tool"], "api_url": server.url, "clone_url": server.clone_url}
     params["mine"] = {"source": "github", "github": github}
-    params["split"] = {"sft": 1.0, "rl": 0.0}
+    (root / "params.yaml").write_text(yaml.safe_dump(params))
+
+
+def mine_packages(root):
+    """From now on the project mines installed packages: changes of functions, which the tests' GitHub has none of."""
+    params = yaml.safe_load((root / "params.yaml").read_text())
+    params["mine"] = {"source": "synthetic", "packages": ["pygtrie", "tabulate"], "per_repository": 4, "attempts_per_repository": 40}
+    params["split"] = {"sft": 1.0, "rl": 0.0, "validation_owners": ["tabulate"]}
     (root / "params.yaml").write_text(yaml.safe_dump(params))
 
 
@@ -235,6 +242,7 @@ def test_a_stage_that_nothing_has_changed_for_does_not_run(project):
 
 
 def test_two_workers_of_ray_make_the_candidates_of_one_process(project):
+    mine_packages(project.root)
     assert project.deployed("pipeline/pipeline", until="synthesize") == "COMPLETED"
     alone = untimed(project.root / layout.CANDIDATES)
     ray = {"FUSESEARCH_RAY": "local", "FUSESEARCH_RAY_WORKERS": "2"}
