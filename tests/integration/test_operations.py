@@ -89,7 +89,8 @@ def write_params(root, server):
 def mine_packages(root):
     """From now on the project mines installed packages: changes of functions, which the tests' GitHub has none of."""
     params = yaml.safe_load((root / "params.yaml").read_text())
-    params["mine"] = {"source": "synthetic", "packages": ["pygtrie", "tabulate"], "per_repository": 4, "attempts_per_repository": 40}
+    limits = {"per_repository": 4, "attempts_per_repository": 40}
+    params["mine"] = {"source": "synthetic", "packages": ["pygtrie", "tabulate"], **limits}
     params["split"] = {"sft": 1.0, "rl": 0.0, "validation_owners": ["tabulate"]}
     (root / "params.yaml").write_text(yaml.safe_dump(params))
 
