@@ -28,6 +28,7 @@ from tasks.core.config import load_params
 from tasks.core.layout import NODES, STATE
 from tasks.core.node import Node
 from tasks.core.storage import read_json, write_text
+from tasks.experiments.plan import id_of
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PORT = 6399
@@ -55,11 +56,11 @@ class Made:
 
 def main() -> None:
     """Run the tries and write the page."""
-    alone = {stage: run(stage, "00000001") for stage in CHANGES}
-    again = run("evaluate", "00000002")
+    alone = {stage: run(stage) for stage in CHANGES}
+    again = run("evaluate")
     with ray_nodes() as address:
-        spread = {stage: run(stage, "00000003", FUSESEARCH_RAY=address) for stage in CHANGES}
-    killed = run("synthesize", "00000004", kill=True)
+        spread = {stage: run(stage, FUSESEARCH_RAY=address) for stage in CHANGES}
+    killed = run("synthesize", kill=True)
     rows = [row(f"{stage} over two Ray nodes", alone[stage], spread[stage]) for stage in CHANGES]
     rows.append(row("evaluate once more in one process", alone["evaluate"], again))
     rows.append(row("synthesize, Prefect's server killed on the way", alone["synthesize"], killed))
@@ -67,10 +68,11 @@ def main() -> None:
     print(RESULTS.read_text(encoding="utf-8"))
 
 
-def run(stage: str, digits: str, kill: bool = False, **environment: str) -> Made:
-    """Run a node of ``stage`` as a command, from nothing."""
-    node = Node(stage=stage, id=f"{stage}-{digits}", set=CHANGES[stage])
-    folder = NODES / node.id
+def run(stage: str, kill: bool = False, **environment: str) -> Made:
+    """Run a node of ``stage`` as a command, from nothing: what an earlier run of it made is removed."""
+    node = Node(stage=stage, set=CHANGES[stage])
+    node = node.model_copy(update={"id": id_of(node, load_params())})
+    folder = NODES / str(node.id)
     shutil.rmtree(folder, ignore_errors=True)
     started = time.monotonic()
     process = subprocess.Popen(
