@@ -14,7 +14,9 @@ CHROMIUM ?=
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds experiments experiment-tables base bench bench-data bench-peer mining synthetic-scale truth-spans truth-verified serve stop try-operations vllm-cpu serve-model try-vllm clean try-team bench-graph localizers-free localizers-model published dashboard dashboard-export test-browser
+.PHONY: help env test fast lint types format reproduce seeds experiments experiment-tables base clean \
+	bench bench-data bench-graph bench-peer synthetic-scale mining truth-spans truth-verified localizers-free localizers-model published \
+	serve stop try-operations try-team dashboard dashboard-export test-browser vllm-cpu serve-model try-vllm
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -91,6 +93,7 @@ localizers-free: env ## localizers without a model over real instances (INSTANCE
 
 localizers-model: env ## the others driven by scripted models behind HTTP (INSTANCES=verified.jsonl REPOS=folder of owner__name.git)
 	$(BIN)/python -m experiments.localizers model --dataset $(INSTANCES) --repos $(REPOS) --instances 20
+
 published: env ## released predictions under their rules and ours (COSIL= TOOLTRAIN= LOCAGENT= clones, INSTANCES=verified.jsonl REPOS=folder)
 	$(BIN)/python -m experiments.published --cosil $(COSIL) --tooltrain $(TOOLTRAIN) --locagent $(LOCAGENT) --instances $(INSTANCES) --repos $(REPOS)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.core.errors import FusesearchError
+from tasks.evaluation.episodes.page import Tile
 from tasks.evaluation.tables import Table
 
 if TYPE_CHECKING:
@@ -34,15 +35,6 @@ class Notice:
 
     text: str
     kind: Literal["missing", "note"] = "missing"
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A figure with its name, and what it is made of."""
-
-    name: str
-    value: str
-    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,6 @@ def _differences(results: Results) -> dict[str, float | None]:
 
 
 def _description(experiment: Experiment, results: Results) -> str:
-    claims = "\n".join(f"- {claim.verdict}: {claim.sentence}" for claim in results.claims)
+    claims = "\n".join(f"- {claim.sentence}" for claim in results.claims)
     parts = [experiment.question, f"**Hypothesis.** {experiment.hypothesis.strip()}", results.summary, claims]
     return "\n\n".join(part for part in parts if part)

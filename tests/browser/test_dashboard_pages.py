@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import pytest
 
 from dashboards.tabs import TABS
 
@@ -91,13 +90,19 @@ def test_the_lines_of_the_plane_move_by_keyboard_and_the_count_follows(page, das
 
 def test_pages_are_reached_by_the_tabulator_key_alone(page, dashboard):
     opened(page, dashboard, "results")
-    for _ in range(40):
+    assert tabbed_to(page, "Funnel", presses=40)
+    page.keyboard.press("Enter")
+    settled(page, TITLES["funnel"])
+    assert page.url.endswith("/funnel")
+
+
+def tabbed_to(page, name: str, presses: int) -> bool:
+    """Press the tabulator key until the link of that name is in focus; whether it came to be."""
+    for _ in range(presses):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.innerText || ''").strip().endswith("Funnel"):
-            page.keyboard.press("Enter")
-            settled(page, TITLES["funnel"])
-            return
-    pytest.fail("the link to the funnel was never in focus")
+        if page.evaluate("document.activeElement.innerText || ''").strip().endswith(name):
+            return True
+    return False
 
 
 def test_an_address_keeps_what_was_chosen(page, dashboard):
@@ -126,8 +131,12 @@ def test_hostile_text_stays_text_in_the_page_and_in_the_frames(page, dashboard):
 def test_a_call_in_the_map_of_a_frame_leads_to_its_card(page, dashboard):
     opened(page, dashboard, "trajectories")
     inside = page.frame_locator("iframe").first
-    inside.locator(".map a.cell").first.click()
-    inside.locator(".card:target").wait_for()
+    cell = inside.locator(".map a.cell").first
+    anchor = cell.get_attribute("href").removeprefix("#")
+    cell.click()
+    card = inside.locator(".card:target")
+    card.wait_for()
+    assert card.get_attribute("id") == anchor
 
 
 def test_the_page_fits_a_small_laptop_without_scrolling_sideways(page, dashboard):
