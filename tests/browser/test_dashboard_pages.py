@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-
 from dashboards.tabs import TABS
 
 TITLES = {
