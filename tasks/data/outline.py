@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tasks.localizers.languages import language_of
 from tasks.localizers.parsing import read_syntax
 from tasks.localizers.spans import FunctionSpan
 from tasks.localizers.structure import code_lines, function_spans, is_python, parse, spans_in_tree
+
+KEPT_FILES = 32
+"""How many outlines are kept."""
+KEPT_CHARS = 300_000
+"""Longest file whose outline is kept."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +38,17 @@ def outlines(old_path: str, new_path: str, old: list[str], new: list[str]) -> tu
 
 
 def _of_python(*sources: str) -> tuple[Outline, Outline]:
-    trees = [parse(source) for source in sources]
-    before, after = (
-        Outline(spans_in_tree(tree, source) if tree and all(trees) else function_spans(source, by_indentation=True), code)
-        for source, tree, code in zip(sources, trees, map(code_lines, sources), strict=True)
-    )
+    before, after = (_parsed(source) if len(source) <= KEPT_CHARS else _parsed.__wrapped__(source) for source in sources)
+    if before is None or after is None:
+        before, after = (Outline(function_spans(source, by_indentation=True), code_lines(source)) for source in sources)
     return before, after
+
+
+@lru_cache(KEPT_FILES)
+def _parsed(source: str) -> Outline | None:
+    """The outline of a file that can be parsed; the last ones are kept, for many patches may touch one file."""
+    tree = parse(source)
+    return Outline(spans_in_tree(tree, source), code_lines(source)) if tree else None
 
 
 def _outline(path: str, source: str, text: str) -> Outline:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import threading
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,18 @@ def test_batch_and_cache_change_nothing(checkpoint: Path, temperature: float) ->
     together = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
     alone = [asyncio.run(many(TransformersModel.load(checkpoint, cache_tokens=0), [issue], sampling))[0] for issue in ISSUES]
     assert [[m.content for m in c] for c in together] == [[m.content for m in c] for c in alone]
+
+
+def test_closing_ends_the_thread_and_without_one_the_answers_are_the_same(checkpoint: Path) -> None:
+    sampling = Sampling(temperature=1.0, max_new_tokens=12, seed=5)
+    before = set(threading.enumerate())
+    apart = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
+    left = [thread for thread in set(threading.enumerate()) - before if "generate" in thread.name]
+    for thread in left:
+        thread.join(timeout=5)
+    assert not any(thread.is_alive() for thread in left)
+    inline = asyncio.run(many(TransformersModel.load(checkpoint, threaded=False), ISSUES, sampling))
+    assert [[m.content for m in c] for c in inline] == [[m.content for m in c] for c in apart]
 
 
 def test_next_request_extends_recorded_tokens(checkpoint: Path) -> None:

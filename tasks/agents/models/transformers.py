@@ -37,11 +37,20 @@ class _Request:
 class TransformersModel:
     """Batched sampling from a causal language model of transformers.
 
-    ``model`` and ``tokenizer`` are loaded objects; the tokenizer's chat template must be prefix-preserving.
+    ``model`` and ``tokenizer`` are loaded objects; the tokenizer's chat template must be prefix-preserving. Batches are
+    computed in a thread of their own, so that tools run meanwhile, unless ``threaded`` is false: for a thread that trains the
+    same model, since on a CPU each thread that computes has a team of helpers, and two teams wait for each other's cores.
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, *, name: str = "transformers", max_batch: int = 64, cache_tokens: int = 400_000
+        self,
+        model: Any,
+        tokenizer: Any,
+        *,
+        name: str = "transformers",
+        max_batch: int = 64,
+        cache_tokens: int = 400_000,
+        threaded: bool = True,
     ) -> None:
         from tasks.agents.models.key_values import KeptRows
 
@@ -52,7 +61,8 @@ class TransformersModel:
         self._kept = KeptRows(cache_tokens)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="generate")
+        self._threaded = threaded
+        self._thread: ThreadPoolExecutor | None = None
 
     @classmethod
     def load(
@@ -87,10 +97,13 @@ class TransformersModel:
         return await request.future
 
     async def close(self) -> None:
-        """Drop caches and stop the worker."""
+        """Drop caches and stop the worker and its thread."""
         if self._worker and not self._worker.done():
             self._worker.cancel()
         self._worker = None
+        if self._thread:
+            self._thread.shutdown(wait=False)
+        self._thread = None
         self._kept.clear()
 
     def reset(self) -> None:
@@ -98,13 +111,12 @@ class TransformersModel:
         self._kept.clear()
 
     async def _serve(self) -> None:
-        loop = asyncio.get_running_loop()
         while self._queue:
             await self._settle()
             batch, self._queue = self._next_batch()
             live = [request for request in batch if not request.future.done()]
             try:
-                completions = await loop.run_in_executor(self._thread, self._generate, live) if live else []
+                completions = await self._answers(live) if live else []
             except Exception as error:
                 for request in live:
                     if not request.future.done():
@@ -113,6 +125,12 @@ class TransformersModel:
             for request, completion in zip(live, completions, strict=True):
                 if not request.future.done():
                     request.future.set_result(completion)
+
+    async def _answers(self, batch: list[_Request]) -> list[Completion]:
+        if not self._threaded:
+            return self._generate(batch)
+        self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="generate")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._generate, batch)
 
     async def _settle(self) -> None:
         """Wait while further requests still arrive, for a few milliseconds at most, so that batches are full."""
