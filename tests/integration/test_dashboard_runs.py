@@ -40,7 +40,7 @@ def test_a_run_s_histories_are_a_curve_and_single_figures_are_not(store, monkeyp
 
 def test_a_server_that_does_not_answer_is_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    with pytest.raises(TrackingUnavailable, match=r"127\.0\.0\.1 does not answer .*make serve"):
+    with pytest.raises(TrackingUnavailable, match=r"127\.0\.0\.1:9 does not answer: .*make serve"):
         training_runs(tmp_path)
 
 
