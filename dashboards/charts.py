@@ -105,7 +105,7 @@ def lines(rows: Sequence[Mapping[str, Any]], x: str, y: str, names: Sequence[str
         x=alt.X("x:Q", title=x), color=alt.Color("name:N", scale=colour, title=None, legend=legend)
     )
     raw = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(
-        y=alt.Y("raw:Q", title=y, scale=alt.Scale(zero=False), axis=alt.Axis(format="~g"))
+        y=alt.Y("raw:Q", title=y, scale=alt.Scale(zero=False), axis=alt.Axis(labelExpr="format(datum.value, '~g')"))
     )
     smooth = encoded.mark_line(strokeWidth=2.2).encode(
         y=alt.Y("smooth:Q", title=y), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),
