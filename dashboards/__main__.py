@@ -46,7 +46,9 @@ def serve(address: str, port: int) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m dashboards", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m dashboards", description="Serve the dashboard of the project in the current folder."
+    )
     parser.add_argument(
         "--address", default="127.0.0.1", help="where to listen; there is no password, so think before opening it"
     )

@@ -58,8 +58,12 @@ begin("Training curves")
 main, faults = main_curves(ROOT)
 curves = main + of_nodes() + tracked()
 known = figures_of(curves)
-usual = [key for key in USUAL if key in known]
 figures = st.sidebar.multiselect(
-    "Figures", known, usual, format_func=lambda key: PANELS.get(key, key), key="figures", bind="query-params"
+    "Figures",
+    known,
+    format_func=lambda key: PANELS.get(key, key),
+    key="figures",
+    bind="query-params",
+    placeholder="The usual ones",
 )
-show(training_page(curves, figures, faults))
+show(training_page(curves, figures or [key for key in USUAL if key in known] or known, faults))
