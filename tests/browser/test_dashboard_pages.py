@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from urllib.parse import urlencode
 
 from dashboards.tabs import TABS
 
@@ -114,6 +115,18 @@ def test_an_address_keeps_what_was_chosen(page, dashboard):
     header = page.locator(".fs-table thead").first
     header.wait_for()
     assert header.inner_text().split() == ["Figure", "base", "SFT"]
+
+
+def test_an_address_leads_to_chosen_runs_and_figures(page, dashboard):
+    chosen = {"figures": "Mean reward of the rollouts"}
+    if "DASHBOARD_ROOT" not in os.environ:
+        chosen["nodes"] = "grpo-0123abcd: filtering, with, seed 1 and 1 more"
+    page.goto(f"{dashboard}/training?{urlencode(chosen)}", wait_until="domcontentloaded")
+    settled(page, TITLES["training"])
+    charts = page.locator("[data-testid=stVegaLiteChart]")
+    charts.first.wait_for()
+    assert charts.count() == 1
+    assert chosen.get("nodes", "") in charts.first.evaluate(SAID)
 
 
 def test_hostile_text_stays_text_in_the_page_and_in_the_frames(page, dashboard):
