@@ -19,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 	serve stop try-operations try-team dashboard dashboard-export test-browser vllm-cpu serve-model try-vllm
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 env: $(STAMP) ## make .venv from the lock (nothing to do the second time)
 

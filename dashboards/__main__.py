@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(export(Path(), asked.out, asked.episodes))
         else:
             serve(asked.address, asked.port)
-    except FusesearchError as error:
+    except (FusesearchError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)
 
@@ -46,20 +46,29 @@ def serve(address: str, port: int) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m dashboards", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m dashboards", description="Serve the dashboard of the project in the current folder."
+    )
     parser.add_argument(
         "--address", default="127.0.0.1", help="where to listen; there is no password, so think before opening it"
     )
-    parser.add_argument("--port", type=int, default=8501)
+    parser.add_argument("--port", type=int, default=8501, help="default 8501")
     parser.set_defaults(command="serve")
     commands = parser.add_subparsers()
     export = commands.add_parser("export", help="write all pages as HTML files that need no server and run no script")
     export.add_argument(
         "out", type=Path, nargs="?", default=Path("artifacts/dashboard"), help="folder, default artifacts/dashboard"
     )
-    export.add_argument("--episodes", type=int, default=20, help="instances whose episodes are written out, default 20")
+    export.add_argument("--episodes", type=count, default=20, help="instances whose episodes are written out, default 20")
     export.set_defaults(command="export")
     return parser
+
+
+def count(text: str) -> int:
+    """A number of things, not below zero, for argparse."""
+    if (number := int(text)) < 0:
+        raise argparse.ArgumentTypeError(f"{number} is below zero")
+    return number
 
 
 if __name__ == "__main__":

@@ -8,12 +8,13 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
+from tasks.evaluation.columns import Column
 from tasks.evaluation.plots import COLOURS
 from tasks.evaluation.tables import ARMS
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 3], [12, 3], [6, 2, 2, 2, 2, 2], [3, 1])
-OURS, CLEAR, UNCLEAR = "#0072B2", "#0072B2", "#D55E00"
+CLEAR, UNCLEAR = "#0072B2", "#D55E00"
 KEPT, DROPPED = "#0072B2", "#D55E00"
 LINE_POINTS = 300
 """Points of one line that are drawn at most; a longer one is thinned."""
@@ -86,6 +87,12 @@ def differences(rows: Sequence[Mapping[str, Any]], x: str) -> Chart:
     return dressed((zero + whiskers + points).properties(height=alt.Step(28), width="container"))
 
 
+def whisker(estimate: float, low: float | None, high: float | None, of: Column) -> dict[str, float | None]:
+    """Value and bounds of a row of :func:`estimates` or :func:`differences`, in the unit of the column's heading."""
+    shown = (None if value is None else of.shown(value) for value in (estimate, low, high))
+    return dict(zip(("value", "low", "high"), shown, strict=True))
+
+
 def _numbers(form: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:Q", format=form) for name in ("value", "low", "high")]
 
@@ -98,7 +105,7 @@ def lines(rows: Sequence[Mapping[str, Any]], x: str, y: str, names: Sequence[str
         x=alt.X("x:Q", title=x), color=alt.Color("name:N", scale=colour, title=None, legend=legend)
     )
     raw = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(
-        y=alt.Y("raw:Q", title=y, scale=alt.Scale(zero=False), axis=alt.Axis(format="~g"))
+        y=alt.Y("raw:Q", title=y, scale=alt.Scale(zero=False), axis=alt.Axis(labelExpr="format(datum.value, '~g')"))
     )
     smooth = encoded.mark_line(strokeWidth=2.2).encode(
         y=alt.Y("smooth:Q", title=y), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),

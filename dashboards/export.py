@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from dashboards.content.blocks import Block, Frame, Links, Notice, Text, attempt
-from dashboards.content.experiments import experiments_page, finished
+from dashboards.content.experiments import experiment_part, experiments_page
 from dashboards.content.funnel import funnel_page
 from dashboards.content.plane import plane_page
 from dashboards.content.results import results_page
 from dashboards.content.training import figures_of, training_page
-from dashboards.content.trajectories import f1_by_instance, ordered, trajectories_page
+from dashboards.content.trajectories import ordered, trajectories_page
 from dashboards.reading import artifacts, curves, episodes
 from dashboards.reading.episodes import Source
+from dashboards.reading.experiments import finished
 from dashboards.tabs import FILES
 from dashboards.view.static import Place, page
-from tasks.core.errors import FusesearchError
 from tasks.core.storage import write_text
 from tasks.evaluation.report import revision
 from tasks.evaluation.tables import COMPARED
@@ -36,7 +36,7 @@ def _pages(root: Path, out: Path, most: int, place: Place) -> list[Sequence[Bloc
     return [
         results_page(root, COMPARED),
         _experiments(root),
-        attempt(lambda: _training(root)),
+        _training(root),
         funnel_page(root),
         attempt(lambda: _plane(root)),
         attempt(lambda: _trajectories(root, out, most, place)),
@@ -45,16 +45,15 @@ def _pages(root: Path, out: Path, most: int, place: Place) -> list[Sequence[Bloc
 
 def _experiments(root: Path) -> list[Block]:
     """All that have results one below the other: side by side is for the app."""
-    first, *others = [[name] for name in finished(root)] or [[]]
-    blocks = attempt(lambda: experiments_page(root, first))
-    for chosen in others:
-        blocks += attempt(lambda chosen=chosen: experiments_page(root, chosen)[-1:])  # type: ignore[misc]
+    blocks = experiments_page(root, [])
+    for name in finished(root):
+        blocks += attempt(lambda name=name: experiment_part(root, name))  # type: ignore[misc]
     return blocks
 
 
 def _training(root: Path) -> list[Block]:
-    found = curves.main_curves(root)
-    return training_page(found, figures_of(found))
+    found, faults = curves.main_curves(root)
+    return training_page(found, figures_of(found), faults)
 
 
 def _plane(root: Path) -> list[Block]:
@@ -66,24 +65,24 @@ def _trajectories(root: Path, out: Path, most: int, place: Place) -> list[Block]
     arms = [source for source in episodes.sources(root) if source.stage == "evaluate"]
     if not arms:
         return [Notice("artifacts/evaluate/trajectories is missing: run `dvc repro evaluate`")]
-    chosen = _chosen(root, arms, most)
-    links = [(name, _write_instance(out, arms, name, place)) for name in chosen]
-    says = (
-        f"{len(links)} instances, those first on which {arms[-2 if len(arms) > 1 else 0].label} and {arms[-1].label} differ most."
-    )
+    first, second = _compared(arms)
+    links = [(name, _write_instance(out, arms, name, place)) for name in _chosen(arms, first, second)[:most]]
+    known = episodes.f1_of(first) and episodes.f1_of(second)
+    order = f"those first on which {first.label} and {second.label} differ most" if known else "by name"
+    says = f"{len(links)} instances, {order}."
     return [Text("Every localizer on one instance: figures, calls with their gain, and every turn."), Links(says, links)]
 
 
-def _chosen(root: Path, arms: Sequence[Source], most: int) -> list[str]:
-    """Instances that all arms searched, in the order of the difference of two trained arms."""
+def _compared(arms: Sequence[Source]) -> tuple[Source, Source]:
+    """The two trained arms, or the first and the last of those that are there."""
+    named = {arm.name: arm for arm in arms}
+    return (named["sft"], named["sft+rl"]) if {"sft", "sft+rl"} <= named.keys() else (arms[0], arms[-1])
+
+
+def _chosen(arms: Sequence[Source], first: Source, second: Source) -> list[str]:
+    """Instances that all arms searched, in the order of the difference of two of them."""
     shared = set.intersection(*(set(episodes.index(arm).offsets) for arm in arms))
-    try:
-        scores = artifacts.scores(root)
-    except FusesearchError:
-        return sorted(shared)[:most]
-    names = [arm.name for arm in arms]
-    first, second = ("sft", "sft+rl") if {"sft", "sft+rl"} <= set(names) else (names[0], names[-1])
-    return ordered(list(shared), f1_by_instance(scores, first), f1_by_instance(scores, second), "difference")[:most]
+    return ordered(list(shared), episodes.f1_of(first), episodes.f1_of(second), "difference")
 
 
 def _write_instance(out: Path, arms: Sequence[Source], instance: str, place: Place) -> str:

@@ -21,7 +21,10 @@ from tasks.training.selection import drop_table, examples, plane, select
 HOSTILE = (
     "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\"> **b** $x$ `c` [l](javascript:x)"
 )
-ARMS = {"base": 0.1, "sft": 0.5, "sft+rl": 0.8}
+ARMS = {"base": 0.1, "sft": 0.5, "sft+rl": 0.8, "lexical": 0.9}
+NODES = {"grpo": "grpo-0123abcd", "evaluate": "evaluate-0123abcd"}
+"""The runs of the arm `joint` with seed 1."""
+
 INSTANCES = 12
 PAPER = """model,stage,file_f1,function_f1,efficiency,turns,tools_per_turn,time_s,tokens_k
 Qwen3-4B,sft,78.86,47.94,68.46,4.96,3.59,9.17,54.8
@@ -87,9 +90,20 @@ def _evaluate(root: Path) -> list[Score]:
             score_trajectory(row, TRUTH, reward=lambda score, _: score.f1 or 0.0).model_copy(update={"arm": arm})
             for row in episodes
         ]
+    _node(root)
     scores.append(Score(instance_id=instance_id(99), arm="base", error="endpoint down", true_files=["a"]))
     write_jsonl(root / layout.SCORES, scores)
     return scores
+
+
+def _node(root: Path) -> None:
+    """A run of evaluate that an experiment made: two episodes, one of them broken by the infrastructure."""
+    episodes = [episode(number, "sft", True) for number in range(2)]
+    folder = root / layout.NODES / NODES["evaluate"]
+    write_jsonl(folder / layout.TRAJECTORIES.name / "sft.jsonl", episodes)
+    broken = Score(instance_id=instance_id(1), arm="sft", error="endpoint down")
+    known = score_trajectory(episodes[0], TRUTH).model_copy(update={"arm": "sft"})
+    write_jsonl(folder / layout.SCORES.name, [known, broken])
 
 
 def _data(root: Path) -> None:
@@ -134,7 +148,7 @@ def _curves(root: Path) -> None:
         rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
         write_csv(root / layout.curve_path(stage), rows)
     write_csv(root / layout.curve_path("sft"), [{"step": step, "loss": 3 - step / 50} for step in range(40)])
-    write_csv(root / layout.ARTIFACTS / "nodes/grpo-0123abcd/curve.csv", [{"step": step, "reward": 0.5} for step in range(5)])
+    write_csv(root / layout.NODES / NODES["grpo"] / "curve.csv", [{"step": step, "reward": 0.5} for step in range(5)])
 
 
 def _experiment(root: Path, name: str, skill: float) -> None:
@@ -162,4 +176,5 @@ def _run(root: Path, arm: str, seed: int, skill: float) -> ArmRun:
         score_trajectory(episode(number, arm, draw.random() < skill), TRUTH).model_copy(update={"arm": arm})
         for number in range(20)
     ]
-    return ArmRun(arm, seed, scores, root / "none.jsonl", {}, {"sft": f"sft-{arm}{seed}"})
+    nodes = NODES if (arm, seed) == ("joint", 1) else {"sft": f"sft-{arm}{seed}"}
+    return ArmRun(arm, seed, scores, root / "none.jsonl", {}, nodes)

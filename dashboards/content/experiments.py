@@ -21,14 +21,16 @@ from dashboards.content.blocks import (
     Tiles,
     attempt,
 )
-from dashboards.reading.artifacts import cached
-from tasks.core.errors import ArtifactError, FusesearchError
+from dashboards.reading.experiments import finished, names, results_of
+from tasks.core.errors import FusesearchError
 from tasks.core.layout import EXPERIMENTS
-from tasks.evaluation.columns import Column, column
+from tasks.core.storage import read_text
+from tasks.evaluation.columns import COLUMNS, Column, column
 from tasks.evaluation.tables import Row, Table
+from tasks.experiments.figures import LEAST_EPISODES
 from tasks.experiments.pages import arms_table, differences_table, orderings_table, power_table
-from tasks.experiments.results import FIGURES, RESULTS, ArmResult, DifferenceResult, Results, read_results
-from tasks.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.experiments.results import FIGURES, ArmResult, DifferenceResult, Results
+from tasks.experiments.spec import Experiment, load_experiment
 
 INTRODUCTION = (
     "Each experiment changes params of the main pipeline and trains its arms anew for several seeds; intervals are over "
@@ -37,37 +39,13 @@ INTRODUCTION = (
 MOST_SIDE_BY_SIDE = 2
 
 
-def names(root: Path) -> list[str]:
-    """Experiments that have a file of their own, by name."""
-    return experiment_names(root / EXPERIMENTS)
-
-
-def finished(root: Path) -> dict[str, Results]:
-    """Results that are there, by name; what cannot be read is left to its own part of the page."""
-    found = {}
-    for name in names(root):
-        try:
-            found[name] = results_of(root, name)
-        except FusesearchError:
-            continue
-    return found
-
-
-def results_of(root: Path, name: str) -> Results:
-    """The results of one experiment. Raises :class:`ArtifactError` where there are none, saying what to run."""
-    folder = root / EXPERIMENTS / name
-    if not (folder / RESULTS).exists():
-        raise ArtifactError(f"experiments/{name}/{RESULTS} is missing: run `fusesearch experiment run {name}`")
-    return cached(folder / RESULTS, f"results-{name}", _read)
-
-
 def experiments_page(root: Path, chosen: Sequence[str], metric: str | None = None) -> list[Block]:
     """All experiments in a table, and those that are chosen, two side by side; ``metric`` is drawn, else each one's primary."""
     known = names(root)
     if not known:
         return [Notice("No experiment is there: `experiments/*/experiment.yaml` is missing")]
     overview = Printed(Table("All experiments", ["Experiment", "Question", "Arms", "Seeds", "Came out"], _overview(root, known)))
-    parts = [attempt(lambda name=name: _experiment(root, name, metric)) for name in chosen]  # type: ignore[misc]
+    parts = [attempt(lambda name=name: experiment_part(root, name, metric)) for name in chosen]  # type: ignore[misc]
     return [Text(INTRODUCTION), overview, *([Columns(parts)] if len(parts) > 1 else [block for part in parts for block in part])]
 
 
@@ -76,11 +54,7 @@ def metrics_of(root: Path, chosen: Sequence[str]) -> list[str]:
     every = finished(root)
     shared = [set(every[name].metrics) for name in chosen if name in every]
     first = next((every[name].metrics for name in chosen if name in every), [])
-    return [metric for metric in first if all(metric in found for found in shared)]
-
-
-def _read(path: Path) -> Results:
-    return read_results(path.parent)
+    return [metric for metric in first if metric in COLUMNS and all(metric in found for found in shared)]
 
 
 def _overview(root: Path, known: Sequence[str]) -> list[Row]:
@@ -102,7 +76,8 @@ def _came_out(root: Path, name: str) -> str:
         return str(error)
 
 
-def _experiment(root: Path, name: str, metric: str | None) -> list[Block]:
+def experiment_part(root: Path, name: str, metric: str | None = None) -> list[Block]:
+    """What one experiment asked, and what came out. Raises :class:`ConfigError` where its file is none."""
     experiment = load_experiment(name, root / EXPERIMENTS)
     opening: list[Block] = [Heading(experiment.title), Text(experiment.question), Text(f"Expected: {experiment.hypothesis}")]
     return opening + attempt(lambda: _results(root, results_of(root, name), experiment, metric))
@@ -122,7 +97,7 @@ def _results(root: Path, results: Results, experiment: Experiment, metric: str |
         Details("All differences", [Printed(differences_table(results))]),
         Details("Orderings of the paper", [Printed(orderings_table(results))]),
         Details("Power: what a true difference would have to be", [Printed(power_table(results))]),
-        *_pictures(root / EXPERIMENTS / results.experiment / FIGURES),
+        *attempt(lambda: _pictures(root / EXPERIMENTS / results.experiment / FIGURES)),
         Details("Where it comes from", [Text(text) for text in _provenance(results)]),
     ]
 
@@ -160,7 +135,7 @@ def _marks(arm: ArmResult, of: Column) -> list[dict[str, Any]]:
     figure = arm.figures.get(of.key)
     if figure is None:
         return []
-    rows = [{"arm": arm.label, "who": "ours", **_whisker(figure.estimate, figure.low, figure.high, of)}]
+    rows = [{"arm": arm.label, "who": "ours", **charts.whisker(figure.estimate, figure.low, figure.high, of)}]
     if figure.paper is not None:
         rows.append({"arm": arm.label, "who": "paper", "value": figure.paper, "low": None, "high": None})
     return rows
@@ -181,32 +156,29 @@ def _difference(row: DifferenceResult, labels: dict[str, str], of: Column) -> di
     return {
         "pair": f"{labels.get(row.first, row.first)} − {labels.get(row.second, row.second)}",  # noqa: RUF001
         "verdict": "interval without zero" if row.clear else "interval holds zero",
-        **_whisker(row.estimate, row.low, row.high, of),
+        **charts.whisker(row.estimate, row.low, row.high, of),
     }
 
 
-def _whisker(estimate: float, low: float | None, high: float | None, of: Column) -> dict[str, float | None]:
-    bounds = (None if bound is None else of.shown(bound) for bound in (low, high))
-    return {"value": of.shown(estimate), **dict(zip(("low", "high"), bounds, strict=True))}
-
-
 def _by_turn(results: Results) -> list[Block]:
-    arms = [arm for arm in results.arms if arm.calls_by_turn]
+    arms = [arm for arm in results.arms if any(row.episodes >= LEAST_EPISODES for row in arm.calls_by_turn)]
     rows = [
         {"name": arm.label, "turn": row.turn, "calls": row.calls, "episodes": row.episodes}
         for arm in arms
         for row in arm.calls_by_turn
+        if row.episodes >= LEAST_EPISODES
     ]
     if not rows:
         return []
     first = [f"{arm.label} {arm.calls_by_turn[0].calls:.1f}" for arm in arms]
     chart = charts.profile(rows, [arm.name for arm in arms], {arm.name: arm.label for arm in arms})
-    return [Plot(chart, "Mean calls at each turn", f"Mean calls by turn; in the first: {', '.join(first)}.")]
+    caption = f"Mean calls at each turn; points with fewer than {LEAST_EPISODES} episodes are left out"
+    return [Plot(chart, caption, f"Mean calls by turn; in the first: {', '.join(first)}.")]
 
 
 def _pictures(folder: Path) -> list[Block]:
     """The figures that were written with the results."""
-    pictures = [Picture(path.read_text(encoding="utf-8"), path.stem) for path in sorted(folder.glob("*.svg"))]
+    pictures = [Picture(read_text(path), path.stem) for path in sorted(folder.glob("*.svg"))]
     return [Details("Figures as written with the results", pictures)] if pictures else []
 
 

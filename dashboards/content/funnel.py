@@ -14,9 +14,7 @@ from tasks.core import layout
 from tasks.core.errors import FusesearchError
 from tasks.core.examples import Example
 from tasks.data.filtering import RULES
-from tasks.evaluation.tables import mined_tables
 
-ROWS, DROPPED = "#0072B2", "#D55E00"
 KINDS = {"pairs and instances": "#0072B2", "trajectories": "#E69F00"}
 REASONS = {
     "errored": "the infrastructure failed while the teacher searched",
@@ -97,7 +95,7 @@ def _drops(path: Path, stage: str, meanings: Mapping[str, str]) -> list[Block]:
     rows = [{"name": rule, "count": count, "kind": "dropped"} for rule, count in met.items()]
     said = ", ".join(f"{rule} {count:,}" for rule, count in met.items())
     chart = Plot(
-        charts.bars(rows, "rows dropped", {"dropped": DROPPED}), f"Rows that {stage} dropped, by rule", f"Dropped: {said}."
+        charts.bars(rows, "rows dropped", {"dropped": charts.DROPPED}), f"Rows that {stage} dropped, by rule", f"Dropped: {said}."
     )
     meaning: list[Block] = [Text(f"{rule}: {meanings.get(rule, 'a rule this version does not know')}.") for rule in met]
     return [chart, Details("What the rules mean", meaning), *([silent] if silent else [])]
@@ -127,5 +125,5 @@ def _shown(rows: list[Example]) -> list[Block]:
 
 
 def _mined(root: Path) -> list[Block]:
-    tables = mined_tables(artifacts.counts(root / layout.MINE_TABLE, "mine"))
+    tables = artifacts.mined(root)
     return [Details(table.caption, [Printed(table)]) for table in tables] or [Text("The table of mining is empty.")]

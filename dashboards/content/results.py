@@ -11,8 +11,8 @@ from dashboards.reading import artifacts
 from tasks.evaluation import tables
 from tasks.evaluation.columns import COLUMNS as BY_KEY
 from tasks.evaluation.columns import Column
-from tasks.evaluation.statistics import Interval
 from tasks.evaluation.tables import COLUMNS, Difference, Summary
+from tasks.experiments.figures import LEAST_EPISODES
 
 SHOWN = tuple(column.key for column in COLUMNS)
 """Figures to choose from."""
@@ -74,16 +74,14 @@ def _known(rows: Sequence[Difference]) -> list[Difference]:
     return [row for row in rows if (row.first, row.second) in whole and row.key in tables.COMPARED]
 
 
-def _scale(column: Column) -> float:
-    return 100.0 if column.percent else column.scale
-
-
 def _estimates(root: Path, column: Column) -> Block:
     rows = []
     for arm, figures in artifacts.summary(root).items():
         found = figures.get(column.key)
         if found:
-            rows.append({"arm": tables.label(arm), "who": "ours", **_whisker(found, _scale(column))})
+            rows.append(
+                {"arm": tables.label(arm), "who": "ours", **charts.whisker(found.estimate, found.low, found.high, column)}
+            )
             rows += _paper(root, arm, column)
     if not rows:
         return Notice(f"No arm has {column.heading}: run `dvc repro report`")
@@ -113,7 +111,7 @@ def _differences(root: Path, column: Column) -> list[Block]:
         {
             "pair": _pair(row),
             "verdict": "interval without zero" if row.interval.excludes_zero else "interval holds zero",
-            **_whisker(row.interval, _scale(column)),
+            **charts.whisker(row.interval.estimate, row.interval.low, row.interval.high, column),
         }
         for row in chosen
         if row.interval
@@ -134,15 +132,10 @@ def _pair(row: Difference) -> str:
     return f"{tables.label(row.first)} − {tables.label(row.second)}"  # noqa: RUF001
 
 
-def _whisker(found: Interval, scale: float) -> dict[str, float | None]:
-    low, high = (None if bound is None else scale * bound for bound in (found.low, found.high))
-    return {"value": scale * found.estimate, "low": low, "high": high}
-
-
 def _calls_by_turn(root: Path) -> list[Block]:
-    rows = [row for row in artifacts.calls_by_turn(root) if row["episodes"] >= 5]
+    rows = [row for row in artifacts.calls_by_turn(root) if row["episodes"] >= LEAST_EPISODES]
     if not rows:
-        return [Notice("Fewer than 5 episodes reached each turn: there is no profile of calls by turn.", "note")]
+        return [Notice(f"Fewer than {LEAST_EPISODES} episodes reached each turn: there is no profile of calls by turn.", "note")]
     arms = list(dict.fromkeys(row["arm"] for row in rows))
     labelled = [{**row, "name": tables.label(row["arm"])} for row in rows]
     ends = [f"{tables.label(arm)} {next(row['calls'] for row in rows if row['arm'] == arm):.1f}" for arm in arms]
@@ -153,7 +146,7 @@ def _calls_by_turn(root: Path) -> list[Block]:
         ),
         Plot(
             charts.profile(labelled, arms, tables.ARMS),
-            "Mean calls at each turn; points with fewer than 5 episodes are left out",
+            f"Mean calls at each turn; points with fewer than {LEAST_EPISODES} episodes are left out",
             f"Mean calls by turn; in the first: {', '.join(ends)}.",
         ),
     ]

@@ -9,23 +9,12 @@ from typing import Any
 from dashboards import charts
 from dashboards.content.blocks import Block, Columns, Heading, Notice, Plot, Records, Text
 from dashboards.reading.curves import Curve
+from tasks.experiments.curves import CURVES
 
 PANELS: Mapping[str, str] = {
-    "reward": "Mean reward of the rollouts",
-    "f1": "F1 (0.7 file + 0.3 function)",
-    "efficiency": "e, history by turn",
-    "efficiency_call": "e, history by call",
-    "calls_per_turn": "Tool calls per tool-using turn",
-    "turns": "Turns per episode",
-    "tool_success": "Share of calls that succeed",
+    **CURVES,
     "failed_calls": "Failed calls per episode",
-    "redundancy_call": "Share of calls that say nothing new",
-    "kl": "KL to the reference policy",
-    "entropy": "Entropy of the policy",
-    "completions/mean_length": "Length of a completion, tokens",
     "tokens_context": "Length of the conversation, tokens",
-    "errored": "Rollouts the infrastructure broke",
-    "loss": "Loss",
     "mean_token_accuracy": "Share of tokens foretold",
     "learning_rate": "Learning rate",
     "grad_norm": "Norm of the gradient",
@@ -42,15 +31,19 @@ def figures_of(curves: Sequence[Curve]) -> list[str]:
     return [key for key in PANELS if key in logged] + sorted(logged - PANELS.keys())
 
 
-def training_page(curves: Sequence[Curve], figures: Sequence[str]) -> list[Block]:
-    """One panel per figure, two side by side; SFT and GRPO count steps of their own and have panels of their own."""
+def training_page(curves: Sequence[Curve], figures: Sequence[str], faults: Sequence[str] = ()) -> list[Block]:
+    """One panel per figure, two side by side; SFT and GRPO count steps of their own and have panels of their own.
+
+    ``faults`` are lines on curves that are missing or damaged.
+    """
+    blocks: list[Block] = [Notice(fault) for fault in faults]
     if not curves:
-        return [Notice("Every artifacts/*/curve.csv is missing: run `dvc repro grpo grpo_from_base`, or choose runs of MLflow")]
-    blocks: list[Block] = [
+        return blocks
+    blocks.append(
         Text(
             "Thin lines are what was logged, bold lines a centred mean over a tenth of the run. A step is one update of weights."
         )
-    ]
+    )
     for title, chosen in _families(curves):
         panels = [panel for key in figures if (panel := _panel(key, chosen))]
         if panels:

@@ -10,7 +10,7 @@ from dashboards import charts
 from dashboards.content.blocks import Block, Columns, Frame, Heading, Notice, Plot, Printed, Quote, Text, attempt
 from dashboards.reading import episodes
 from dashboards.reading.episodes import Source
-from tasks.core.schema import Score, Trajectory, Truth
+from tasks.core.schema import Trajectory, Truth
 from tasks.evaluation.episodes.page import Page, page_of
 from tasks.evaluation.episodes.rendering import render
 from tasks.evaluation.metrics import score_trajectory, tool_statistics
@@ -147,18 +147,12 @@ def _usable(truth: Truth | None) -> Truth | None:
 
 
 def ordered(instances: Sequence[str], first: Mapping[str, float], second: Mapping[str, float], by: str) -> list[str]:
-    """Instances by id, by how far one F1 is from the other (``difference``), or the first's worst first (``worst``)."""
+    """Instances by id, by how far one F1 is from the other (``difference``), or the first's worst first (``worst``).
+
+    Those without the F1 that counts come last.
+    """
     if by == "difference":
-        return sorted(instances, key=lambda i: (-abs(first.get(i, 0.0) - second.get(i, 0.0)), i))
+        return sorted(instances, key=lambda i: (-abs(first[i] - second[i]) if i in first and i in second else 1.0, i))
     if by == "worst":
-        return sorted(instances, key=lambda i: (first.get(i, 0.0), i))
+        return sorted(instances, key=lambda i: (first.get(i, 2.0), i))
     return sorted(instances)
-
-
-def f1_by_instance(scores: Sequence[Score], arm: str) -> dict[str, float]:
-    """F1 of an arm's first scored run of each instance; failed ones are absent."""
-    found: dict[str, float] = {}
-    for score in scores:
-        if (score.arm or score.localizer) == arm and score.f1 is not None:
-            found.setdefault(score.instance_id, score.f1)
-    return found

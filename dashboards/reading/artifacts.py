@@ -17,7 +17,7 @@ from tasks.core.schema import Score
 from tasks.core.storage import read_json, read_jsonl
 from tasks.evaluation.inputs import PAPER_STAGES, read_curve
 from tasks.evaluation.statistics import Interval
-from tasks.evaluation.tables import Difference, Summary, read_table
+from tasks.evaluation.tables import Difference, Summary, Table, mined_tables, read_table
 
 T = TypeVar("T")
 _FIGURE = ("estimate", "low", "high", "instances")
@@ -49,7 +49,7 @@ def cached(path: Path, stage: str, read: Callable[[Path], T]) -> T:
     return _read(_Version(path.resolve(), found.st_mtime_ns, found.st_size), path, read)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _read(version: _Version, path: Path, read: Callable[[Path], Any]) -> Any:
     try:
         return read(path)
@@ -89,13 +89,21 @@ def paper_stages(root: Path) -> list[dict[str, str]]:
 
 
 def curve(path: Path, stage: str) -> list[dict[str, float]]:
-    """Logged steps of a training stage, numbers only."""
-    return cached(path, stage, read_curve)
+    """Logged steps of a training stage, numbers only. Raises :class:`ArtifactError` where there is none."""
+    found = cached(path, stage, read_curve)
+    if not found:
+        raise ArtifactError(f"{path} holds no step: run `dvc repro {stage}`")
+    return found
 
 
 def counts(path: Path, stage: str) -> dict[str, Any]:
     """A JSON object, such as a drop table or the figures of a stage."""
     return cached(path, stage, _mapping)
+
+
+def mined(root: Path) -> list[Table]:
+    """What mining tried, kept and dropped."""
+    return cached(root / layout.MINE_TABLE, "mine", _mined)
 
 
 def examples(path: Path, stage: str) -> dict[str, list[Example]]:
@@ -151,6 +159,10 @@ def _mapping(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ArtifactError(f"{path} holds no JSON object: delete it and run `dvc repro`")
     return found
+
+
+def _mined(path: Path) -> list[Table]:
+    return mined_tables(_mapping(path))
 
 
 def _number(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""Training curves: of this checkout's stages and nodes, and of runs in MLflow."""
+"""Training curves of this checkout's stages and nodes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dashboards.reading import artifacts
+from dashboards.reading.experiments import node_labels
 from tasks.core import layout
 from tasks.core.errors import FusesearchError
-from tasks.evaluation.tables import ARMS
+from tasks.evaluation.tables import label
 
-ARM_OF = {"sft": "sft", "grpo": "sft+rl", "grpo_from_base": "rl"}
+ARM_OF = {stage: arm for arm, stage in layout.TRAINED_BY.items()}
 """The arm whose colour and name a training stage of the main pipeline has."""
 
 
@@ -25,25 +26,26 @@ class Curve:
     rows: Sequence[dict[str, float]]
 
 
-def main_curves(root: Path) -> list[Curve]:
-    """Curves of the main pipeline's training stages that are there."""
-    found = []
+def main_curves(root: Path) -> tuple[list[Curve], list[str]]:
+    """Curves of the main pipeline's training stages, and a line for each that is missing or damaged."""
+    found, faults = [], []
     for stage in layout.TRAINED:
-        path = root / layout.curve_path(stage)
-        if path.exists():
-            arm = ARM_OF[stage]
-            found.append(Curve(arm, f"{ARMS[arm]} ({stage})", stage, artifacts.curve(path, stage)))
-    return found
+        arm = ARM_OF[stage]
+        try:
+            found.append(Curve(arm, f"{label(arm)} ({stage})", stage, artifacts.curve(root / layout.curve_path(stage), stage)))
+        except FusesearchError as error:
+            faults.append(str(error))
+    return found, faults
 
 
 def node_curves(root: Path) -> list[Curve]:
     """Curves of the runs that experiments made, by the ids of their nodes; one that cannot be read is left out."""
-    found = []
-    for path in sorted((root / layout.ARTIFACTS / "nodes").glob("*/curve.csv")):
+    found, labels = [], node_labels(root)
+    for path in sorted((root / layout.NODES).glob("*/curve.csv")):
         node = path.parent.name
         try:
-            rows = artifacts.curve(path, node)
+            rows = artifacts.curve(path, f"experiments/dvc.yaml:{node}")
         except FusesearchError:
             continue
-        found.append(Curve(node, node, node.rpartition("-")[0], rows))
+        found.append(Curve(node, labels.get(node, node), node.rpartition("-")[0], rows))
     return found

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from dashboards.reading.artifacts import cached
+from dashboards.reading.artifacts import cached, read_scores
+from dashboards.reading.experiments import node_labels
 from tasks.core import layout
-from tasks.core.errors import ArtifactError
+from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.core.schema import Trajectory, Truth
 from tasks.core.storage import iter_rows
 from tasks.evaluation.tables import ARMS, label
@@ -33,6 +34,12 @@ class Source:
     truths: Path
     stage: str
 
+    @property
+    def scores(self) -> Path | None:
+        """The scores of an evaluated arm, among others'; the teacher's candidates have none."""
+        folder = self.path.parent
+        return folder.with_name(layout.SCORES.name) if folder.name == layout.TRAJECTORIES.name else None
+
 
 @dataclass(frozen=True)
 class Index:
@@ -47,9 +54,11 @@ def sources(root: Path) -> list[Source]:
     arms = {path.stem: path for path in sorted((root / layout.TRAJECTORIES).glob("*.jsonl"))}
     order = [arm for arm in ARMS if arm in arms] + [arm for arm in arms if arm not in ARMS]
     found = [Source(arm, label(arm), arms[arm], held_out, "evaluate") for arm in order]
-    for path in sorted((root / layout.ARTIFACTS / "nodes").glob("*/trajectories/*.jsonl")):
+    labels = node_labels(root)
+    for path in sorted((root / layout.NODES).glob("*/trajectories/*.jsonl")):
         node = path.parent.parent.name
-        found.append(Source(f"{node}/{path.stem}", f"{node}: {label(path.stem)}", path, held_out, node))
+        name = labels.get(node, f"{node}: {label(path.stem)}")
+        found.append(Source(f"{node}/{path.stem}", name, path, held_out, f"experiments/dvc.yaml:{node}"))
     if (root / layout.CANDIDATES).exists():
         found.append(Source("candidates", "teacher's candidates", root / layout.CANDIDATES, imitated, "synthesize"))
     return found
@@ -74,6 +83,19 @@ def read_episode(source: Source, instance_id: str, run: int = 1) -> Trajectory:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "line"
         raise ArtifactError(f"{source.path}: an episode of {instance_id} is none ({where}: {first['msg']})") from None
+
+
+def f1_of(source: Source) -> dict[str, float]:
+    """F1 of the first scored run of each instance; nothing where the scores are missing. Failed runs are absent."""
+    try:
+        scores = cached(source.scores, source.stage, read_scores) if source.scores else []
+    except FusesearchError:
+        return {}
+    found: dict[str, float] = {}
+    for score in scores:
+        if (score.arm or score.localizer) == source.path.stem and score.f1 is not None:
+            found.setdefault(score.instance_id, score.f1)
+    return found
 
 
 def truth_of(source: Source, instance_id: str) -> Truth | None:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from dashboards.reading.curves import Curve
+from dashboards.reading.experiments import node_labels
 from tasks.core import layout
 from tasks.core.errors import TrackingUnavailable
 from tasks.tracking import EXPERIMENT
+from tasks.tracking.store import answers, make_client, shown
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -46,7 +47,8 @@ def training_runs(root: Path) -> list[TrainingRun]:
             for stage in layout.TRAINED
             for run in client.search_runs(ids, f"tags.stage = '{stage}'", max_results=MOST_RUNS, order_by=newest)
         ]
-    return [_described(run) for run in found if "arm" not in run.data.tags]
+    labels = node_labels(root)
+    return [_described(run, labels) for run in found if "arm" not in run.data.tags]
 
 
 def run_curve(root: Path, run: TrainingRun) -> Curve:
@@ -63,10 +65,11 @@ def run_curve(root: Path, run: TrainingRun) -> Curve:
     return Curve(run.run_id, run.label, run.stage, [steps[step] for step in sorted(steps)])
 
 
-def _described(run: Any) -> TrainingRun:
+def _described(run: Any, labels: Mapping[str, str]) -> TrainingRun:
     tags = run.data.tags
-    when = datetime.fromtimestamp(run.info.start_time / 1000, UTC).strftime("%Y-%m-%d %H:%M")
-    about = [tags.get("node") or tags["stage"], tags.get("profile", ""), f"seed {tags['seed']}" if "seed" in tags else "", when]
+    who = labels.get(tags.get("node", ""), tags.get("node", "")) or tags["stage"]
+    when = datetime.fromtimestamp(run.info.start_time / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    about = [who, tags.get("profile", ""), f"seed {tags['seed']}" if "seed" in tags else "", when]
     return TrainingRun(run.info.run_id, tags["stage"], " · ".join(part for part in about if part))
 
 
@@ -79,26 +82,10 @@ def _client(root: Path) -> MlflowClient:
     uri = store(root)
     if uri.startswith("sqlite:///") and not Path(uri.removeprefix("sqlite:///")).is_file():
         raise TrackingUnavailable("mlflow.db is missing: run `dvc repro`, or set MLFLOW_TRACKING_URI")
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    if uri.startswith(("http://", "https://")):
-        _check_answers(uri)
+    if not answers(uri):
+        raise TrackingUnavailable(f"MLflow at {shown(uri)} does not answer: start it (this project's own with `make serve`)")
     with _reachable():
-        from mlflow import MlflowClient
-
-        return MlflowClient(uri)
-
-
-def _check_answers(uri: str) -> None:
-    """One short question first: MLflow itself would ask again for minutes."""
-    import httpx
-
-    where = urlsplit(uri).hostname
-    try:
-        httpx.get(f"{uri.rstrip('/')}/health", timeout=5).raise_for_status()
-    except httpx.HTTPError as error:
-        raise TrackingUnavailable(
-            f"MLflow at {where} does not answer ({type(error).__name__}): start it with `make serve`"
-        ) from None
+        return make_client(uri)
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from pathlib import Path
 import streamlit as st
 
 from dashboards.content.blocks import attempt
-from dashboards.content.experiments import MOST_SIDE_BY_SIDE, experiments_page, finished, metrics_of, names
+from dashboards.content.experiments import MOST_SIDE_BY_SIDE, experiments_page, metrics_of
+from dashboards.reading.experiments import finished, names
 from dashboards.view.shown import begin, show
 from tasks.evaluation.columns import column
 
@@ -19,6 +20,10 @@ chosen = st.sidebar.multiselect(
 )
 metrics = metrics_of(ROOT, chosen)
 metric = st.sidebar.selectbox(
-    "Figure that is drawn", ["", *metrics], format_func=lambda key: column(key).heading if key else "each one's own", key="metric"
+    "Figure that is drawn",
+    ["", *metrics],
+    format_func=lambda key: column(key).heading if key else "each one's own",
+    key="metric",
+    bind="query-params",
 )
 show(attempt(lambda: experiments_page(ROOT, chosen, metric or None)))

@@ -13,16 +13,18 @@ from tasks.core.errors import FusesearchError
 ROOT = Path()
 
 
-def here() -> list[Curve]:
-    """Curves of this checkout: the main pipeline's, and those of nodes that are asked for."""
-    try:
-        main = main_curves(ROOT)
-    except FusesearchError as error:
-        missing(str(error))
-        main = []
+def of_nodes() -> list[Curve]:
+    """Curves of nodes that are asked for."""
     nodes = {curve.name: curve for curve in node_curves(ROOT)}
-    wanted = st.sidebar.multiselect("Runs of experiments", list(nodes), key="nodes", disabled=not nodes)
-    return main + [nodes[name] for name in wanted]
+    wanted = st.sidebar.multiselect(
+        "Runs of experiments",
+        list(nodes),
+        format_func=lambda name: nodes[name].label,
+        key="nodes",
+        bind="query-params",
+        disabled=not nodes,
+    )
+    return [nodes[name] for name in wanted]
 
 
 @st.cache_data(ttl=60, show_spinner="Asking MLflow")
@@ -43,7 +45,9 @@ def tracked() -> list[Curve]:
         return []
     try:
         runs = {run.run_id: run for run in known_runs(ROOT)}
-        wanted = st.sidebar.multiselect("Which of them", list(runs), format_func=lambda run: runs[run].label, key="runs")
+        wanted = st.sidebar.multiselect(
+            "Which of them", list(runs), format_func=lambda run: runs[run].label, key="runs", bind="query-params"
+        )
         return [curve_of(ROOT, runs[run]) for run in wanted]
     except FusesearchError as error:
         missing(str(error))
@@ -51,8 +55,15 @@ def tracked() -> list[Curve]:
 
 
 begin("Training curves")
-curves = here() + tracked()
+main, faults = main_curves(ROOT)
+curves = main + of_nodes() + tracked()
 known = figures_of(curves)
-usual = [key for key in USUAL if key in known]
-figures = st.sidebar.multiselect("Figures", known, usual, format_func=lambda key: PANELS.get(key, key), key="figures")
-show(training_page(curves, figures))
+figures = st.sidebar.multiselect(
+    "Figures",
+    known,
+    format_func=lambda key: PANELS.get(key, key),
+    key="figures",
+    bind="query-params",
+    placeholder="The usual ones",
+)
+show(training_page(curves, figures or [key for key in USUAL if key in known] or known, faults))

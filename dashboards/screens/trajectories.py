@@ -5,10 +5,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboards.content.trajectories import f1_by_instance, ordered, trajectories_page
-from dashboards.reading import artifacts, episodes
+from dashboards.content.trajectories import ordered, trajectories_page
+from dashboards.reading import episodes
 from dashboards.reading.episodes import Source
-from dashboards.view.shown import begin, missing, show
+from dashboards.view.shown import begin, missing, plain, show
 from tasks.core.errors import FusesearchError
 
 ORDERS = {"difference": "largest difference in F1 first", "worst": "first localizer's worst first", "name": "by name"}
@@ -37,22 +37,15 @@ def instances_of(sources: Sequence[Source]) -> list[str]:
     wanted = st.sidebar.text_input("Only instances whose name holds", key="holds", bind="query-params").strip().casefold()
     found = [name for name in shared if wanted in name.casefold()]
     by = st.sidebar.selectbox("Order", list(ORDERS), format_func=ORDERS.__getitem__, key="order", bind="query-params")
-    first, second = scored(sources[0]), scored(sources[-1])
-    return ordered(found, first, second, by)
-
-
-def scored(source: Source) -> dict[str, float]:
-    """F1 by instance where the evaluate stage measured it."""
-    try:
-        return f1_by_instance(artifacts.scores(Path()), source.name) if source.stage == "evaluate" else {}
-    except FusesearchError:
-        return {}
+    return ordered(found, episodes.f1_of(sources[0]), episodes.f1_of(sources[-1]), by)
 
 
 def run_of(source: Source, instance: str, place: int) -> int:
     """Which of several episodes of an instance."""
     runs = len(episodes.index(source).offsets[instance])
-    return int(st.sidebar.number_input(f"Episode of {source.label}", 1, runs, 1, key=f"run{place}")) if runs > 1 else 1
+    if runs == 1:
+        return 1
+    return int(st.sidebar.number_input(f"Episode of {plain(source.label)}", 1, runs, 1, key=f"run{place}", bind="query-params"))
 
 
 def page() -> None:
@@ -66,7 +59,7 @@ def page() -> None:
     if not found:
         missing("No instance of that name was searched by all that are chosen: choose others, or shorten the name.")
         return
-    f1 = [scored(source) for source in sources]
+    f1 = [episodes.f1_of(source) for source in sources]
 
     def label(name: str) -> str:
         return " · ".join([name, *(f"{part[name]:.2f}" for part in f1 if name in part)])

@@ -19,7 +19,7 @@ Seeds = Annotated[str | None, typer.Option(help="Some of its seeds, such as 0,2;
 
 @app.command("list")
 def list_experiments() -> None:
-    """List the experiments: arms, seeds, how many of their runs are there.
+    """List the experiments: arms, seeds, what is finished, how many runs are left and how long they take.
 
     ```
     fusesearch experiment list
@@ -38,7 +38,9 @@ def run(
     seeds: Seeds = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at once; by default two where cores and memory allow it.", min=1)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long it takes, and end.")] = False,
-    profile: Annotated[str | None, typer.Option(help="Make this profile the params first.", metavar="NAME")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Make this profile `params.yaml` first, as `profile use` does.", metavar="NAME")
+    ] = None,
 ) -> None:
     """Run what an experiment needs and is not there, then write its results.
 

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from tasks.cli import profiles
 from tasks.cli.experiment_state import duration
+from tasks.cli.output import usage_error
 from tasks.core.config import load_params
 from tasks.core.timing import usual_seconds
 from tasks.experiments import engine
@@ -27,11 +28,13 @@ ALL = "all"
 
 def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int | None, dry: bool, profile: str | None) -> int:
     """Do what is left of the experiments; returns the exit code."""
+    experiments = [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
     if profile and profile != load_params().profile:
+        if dry:
+            raise usage_error(f"a dry run changes nothing: `fusesearch profile use {profile}` first", "--profile")
         profiles.use(profile, Path.cwd())
         typer.echo(f"params.yaml is now {profile}")
     params = load_params()
-    experiments = [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
     left, total = left_to_do(experiments, seeds)
     workers = workers or engine.workers_for(params)
     _announce(left, total, workers)

@@ -1,11 +1,16 @@
 """Training runs in a real MLflow store, as the dashboard reads them."""
 
+from pathlib import Path
+
 import pytest
 from mlflow import MlflowClient
+from streamlit.testing.v1 import AppTest
 
 from dashboards.reading.runs import run_curve, training_runs
 from tasks.core.errors import TrackingUnavailable
 from tasks.tracking import EXPERIMENT
+
+APP = Path(__file__).parents[2] / "dashboards/app.py"
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +43,21 @@ def test_a_run_s_histories_are_a_curve_and_single_figures_are_not(store, monkeyp
     assert curve.rows == [{"step": 0.0, "reward": 0.0}, {"step": 1.0, "reward": 0.5}, {"step": 2.0, "reward": 1.0}]
 
 
+def test_a_run_in_mlflow_is_laid_over_the_curves_of_the_page(store, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.chdir(store)
+    page = AppTest.from_file(str(APP), default_timeout=300).run()
+    page.switch_page("screens/training.py").run()
+    page.toggle(key="mlflow").set_value(True).run()
+    run = training_runs(store)[1]
+    page.multiselect(key="runs").select(run.run_id).run()
+    assert not page.exception
+    assert list(page.dataframe[0].value["run"]) == [run.label]
+
+
 def test_a_server_that_does_not_answer_is_one_clear_error(tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    with pytest.raises(TrackingUnavailable, match=r"127\.0\.0\.1 does not answer .*make serve"):
+    with pytest.raises(TrackingUnavailable, match=r"127\.0\.0\.1:9 does not answer: .*make serve"):
         training_runs(tmp_path)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -22,7 +23,16 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202
 
 def render(page: Page) -> str:
     """The page as one document that needs no other file."""
-    environment = Environment(
+    environment = _environment()
+    style = environment.get_template("episode.css.j2").render()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return environment.get_template("episode.html.j2").render(page=page, style=Markup(style), digest=digest)  # noqa: S704
+
+
+@cache
+def _environment() -> Environment:
+    """Made once, so that the templates of thousands of pages are compiled once."""
+    return Environment(
         loader=PackageLoader("tasks.evaluation", "episodes"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -30,9 +40,6 @@ def render(page: Page) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    style = environment.get_template("episode.css.j2").render()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    return environment.get_template("episode.html.j2").render(page=page, style=Markup(style), digest=digest)  # noqa: S704
 
 
 def visible(value: Any) -> Any:

@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 
 from tasks.cli import docs
+from tasks.cli.app import app
 from tasks.core.schema import Score
 
 ROOT = Path(__file__).parents[3]
@@ -41,3 +43,40 @@ def test_tests_named_in_the_threat_model_exist():
     written = {name for path in (ROOT / "tests").rglob("*.py") for name in re.findall(r"def (test_\w+)", path.read_text())}
     assert named
     assert named <= written
+
+
+WRITTEN = [page for page in PAGES if page != str(docs.CLI_PAGE)]
+
+
+def code_of(page):
+    """Fenced blocks and code between backticks, with continued lines joined."""
+    text = (ROOT / page).read_text().replace("\\\n", " ")
+    fence = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+    lines = [line for block in fence.findall(text) for line in block.splitlines()]
+    return lines + re.findall(r"`([^`\n]+)`", fence.sub("", text))
+
+
+@pytest.mark.parametrize("page", [*WRITTEN, "experiments/README.md"])
+def test_commands_options_and_targets_named_in_the_pages_exist(page):
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for code in code_of(page):
+        assert set(re.findall(r"(?:^|\s)make ([a-z-]+)", code)) <= targets, code
+        for words in re.findall(r"(?:^|\s)fusesearch ([a-z][a-z-]*(?:\s[^|;#]*)?)(?=[|;#]|$)", code):
+            assert unknown_words(words.split()) == [], code
+
+
+def unknown_words(words):
+    """The command that is none, or the options that it has not."""
+    command = typer.main.get_command(app)
+    while hasattr(command, "commands") and words:
+        name, *words = words
+        if name not in command.commands:
+            return [name]
+        command = command.commands[name]
+    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return [word for word in words if word.startswith("--") and word not in known]
+
+
+def test_a_word_that_is_no_command_and_an_option_that_is_none_are_found():
+    assert unknown_words(["experiment", "start"]) == ["start"]
+    assert unknown_words(["localize", "--repo", ".", "--isue", "-"]) == ["--isue"]

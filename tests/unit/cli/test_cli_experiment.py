@@ -25,6 +25,7 @@ EXPERIMENT = {
 def project(tmp_path, monkeypatch):
     for name in ("dvc.yaml", "params.yaml"):
         shutil.copyfile(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "experiments/profiles", tmp_path / "experiments/profiles")
     folder = tmp_path / "experiments/filters"
     folder.mkdir(parents=True)
     (folder / "experiment.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
@@ -73,9 +74,11 @@ def plan_of(project, run):
     [
         (("status", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "absent"), 1, "there is no experiment 'absent'"),
+        (("run", "absent", "--profile", "small"), 1, "there is no experiment 'absent'"),
         (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
         (("run", "filters", "--seeds", "zero"), 2, "no list of numbers"),
         (("run", "filters", "--profile", "huge"), 1, "no profile 'huge'"),
+        (("run", "filters", "--profile", "small", "--dry-run"), 2, "a dry run changes nothing"),
         (("table", "filters"), 1, "fusesearch experiment run filters"),
     ],
 )
@@ -83,6 +86,7 @@ def test_what_cannot_be_done_is_said_in_one_line(project, run, arguments, code, 
     done = run("experiment", *arguments)
     assert done.exit_code == code
     assert said in " ".join(done.output.split())
+    assert (project / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
 
 
 @pytest.mark.parametrize(

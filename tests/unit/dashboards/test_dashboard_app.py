@@ -122,6 +122,7 @@ def test_runs_of_experiments_can_be_laid_over_the_main_curves(at):
     before = str(page.dataframe[0].value)
     page.multiselect(key="nodes").select("grpo-0123abcd").run()
     assert "grpo-0123abcd" not in before
+    assert page.multiselect(key="nodes").options == ["grpo-0123abcd: filtering, with, seed 1 and 1 more"]
     assert "grpo-0123abcd" in str(page.dataframe[0].value)
 
 
@@ -148,6 +149,7 @@ def test_an_empty_project_says_what_to_run(tmp_path, monkeypatch, name):
         ("results", layout.SCORES, "dvc repro evaluate"),
         ("funnel", layout.SELECT_EXAMPLES, "dvc repro select"),
         ("funnel", layout.metrics_path("split"), "dvc repro split"),
+        ("training", layout.curve_path("grpo"), "dvc repro grpo"),
         ("plane", layout.SELECT_PLANE, "dvc repro select"),
     ],
 )
@@ -160,3 +162,23 @@ def test_one_missing_or_damaged_artifact_is_named_and_hides_nothing_else(project
     write_text(root / path, '{"a": [\n')
     shown = text_of(opened(name))
     assert Path(path).name in shown
+
+
+def test_one_damaged_curve_leaves_the_others(project, tmp_path, monkeypatch):
+    root = tmp_path / "copy"
+    shutil.copytree(project, root)
+    monkeypatch.chdir(root)
+    write_text(root / layout.curve_path("sft"), "no step")
+    page = opened("training")
+    assert "artifacts/sft/curve.csv holds no step" in text_of(page)
+    assert [element.value for element in page.header] == ["GRPO"]
+
+
+def test_a_damaged_picture_of_an_experiment_hides_nothing_else(project, tmp_path, monkeypatch):
+    root = tmp_path / "copy"
+    shutil.copytree(project, root)
+    monkeypatch.chdir(root)
+    (root / "experiments/filtering/figures/arms.svg").write_bytes(b"\xff\xfe")
+    shown = text_of(opened("experiments"))
+    assert "arms.svg is not UTF-8 text" in shown
+    assert "Made by" in shown

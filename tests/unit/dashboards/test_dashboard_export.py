@@ -10,6 +10,7 @@ from dashboards.__main__ import main
 from dashboards.export import export
 from dashboards.tabs import FILES
 from tasks.evaluation.plots import COLOURS
+from tests.dashboard_project import ARMS
 from tests.html_seen import Seen
 
 MOST = 2
@@ -35,7 +36,18 @@ def test_there_is_a_page_for_every_tab_and_every_link_leads_somewhere(out):
 def test_the_asked_number_of_instances_is_there_with_an_episode_for_every_arm(out):
     pages = [path for path in (out / "episodes").glob("*.html") if not re.search(r"\.\d+\.html$", path.name)]
     assert len(pages) == MOST
-    assert len(list((out / "episodes").glob("*.*.html"))) == MOST * 3
+    assert len(list((out / "episodes").glob("*.*.html"))) == MOST * len(ARMS)
+
+
+def test_every_finished_experiment_is_there_as_a_whole(out):
+    said = Seen((out / "experiments.html").read_text()).text
+    assert ["Does filtering matter?" in said, "Does reward matter?" in said] == [True, True]
+    assert said.count("Came out: ") == said.count("Expected: ") == 2
+
+
+def test_the_instances_are_those_that_the_two_trained_arms_differ_on(out):
+    said = Seen((out / "trajectories.html").read_text()).text
+    assert f"{MOST} instances, those first on which SFT and SFT + RL differ most." in said
 
 
 def test_nothing_is_fetched_or_run(out):
@@ -62,7 +74,9 @@ def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(out):
 def test_every_chart_has_words_for_those_who_do_not_see_it(out):
     for _, file in FILES:
         seen = Seen((out / file).read_text())
-        assert all(value for name, value in seen.attributes if name == "alt")
+        said = [value for name, value in seen.attributes if name == "alt"]
+        assert len(said) == [name for name, _ in seen.attributes].count("src")
+        assert all(said)
     assert seen.text.count("Every localizer on one instance") == 1
 
 
@@ -77,3 +91,13 @@ def test_the_command_prints_where_the_first_page_is(project, tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     main(["export", "pages", "--episodes", "1"])
     assert Path(capsys.readouterr().out.strip()) == Path("pages/index.html")
+
+
+@pytest.mark.parametrize(("arguments", "says"), [(["export", "--episodes", "-1"], "below zero"), (["export", "file"], "file")])
+def test_what_cannot_be_written_is_one_clear_line(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code in (1, 2)
+    assert says in capsys.readouterr().err.splitlines()[-1]

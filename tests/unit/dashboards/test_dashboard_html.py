@@ -8,8 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.content.blocks import Columns, Details, Frame, Heading, Links, Notice, Printed, Quote, Records, Text, Tile, Tiles
-from dashboards.view.static import Place, page, part
+from dashboards import charts
+from dashboards.content.blocks import (
+    Columns,
+    Details,
+    Frame,
+    Heading,
+    Links,
+    Notice,
+    Plot,
+    Printed,
+    Quote,
+    Records,
+    Text,
+    Tile,
+    Tiles,
+)
+from dashboards.view.static import Place, page, part, svg
 from tasks.evaluation.tables import Row, Table
 from tests.html_seen import Seen
 
@@ -60,6 +75,14 @@ def test_a_whole_page_has_no_script_and_no_attribute_of_others(text):
     assert not {"script", "iframe", "object", "embed", "img", "form"} & set(seen.tags)
     assert not [name for name, _ in seen.attributes if name.startswith("on")]
     assert {value for name, value in seen.attributes if name == "href"} <= {"#content", "index.html", "a.html", "b.html"}
+
+
+def test_an_axis_says_hundreds_in_plain_numbers():
+    rows = [{"name": "a", "x": x, "raw": 40.0 * x, "smooth": 40.0 * x} for x in range(20)]
+    drawn = svg(Plot(charts.lines(rows, "Step", "Tokens", ["a"], {}), "", ""))
+    labels = re.findall(r">(-?[\d.e+,]+)</text>", drawn)
+    assert "700" in labels
+    assert not [label for label in labels if "e" in label]
 
 
 def test_the_policy_of_a_page_allows_its_own_stylesheet():

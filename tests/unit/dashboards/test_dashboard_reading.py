@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.content.trajectories import f1_by_instance, ordered
+from dashboards.content.trajectories import ordered
 from dashboards.reading import artifacts, candidates, curves, episodes
 from dashboards.reading.candidates import Point
 from tasks.core import layout
 from tasks.core.errors import ArtifactError
-from tasks.core.schema import Score
 from tasks.core.storage import write_json, write_jsonl, write_text
-from tests.dashboard_project import ARMS, INSTANCES, episode, instance_id
+from tests.dashboard_project import ARMS, INSTANCES, NODES, episode, instance_id
 
 SHARES = st.integers(0, 20).map(lambda value: value / 20)
 POINTS = st.lists(
@@ -56,6 +55,13 @@ def test_a_damaged_table_is_one_clear_error(tmp_path, text):
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ArtifactError, match=r"table2\.csv (cannot be|lacks)"):
         artifacts.summary(tmp_path)
+
+
+@pytest.mark.parametrize("value", [[3], {"repositories": [3]}, {"repositories": 3}, {"kinds": [1]}, {"dropped": 3}])
+def test_a_table_of_mining_that_is_none_is_one_clear_error(tmp_path, value):
+    write_json(tmp_path / layout.MINE_TABLE, value)
+    with pytest.raises(ArtifactError, match=r"table\.json (cannot be used|holds no JSON object)"):
+        artifacts.mined(tmp_path)
 
 
 def test_a_huge_file_is_refused_unread(tmp_path):
@@ -103,14 +109,20 @@ def test_a_line_that_is_no_episode_is_one_clear_error(tmp_path, line):
         episodes.read_episode(source, "3")
 
 
-def test_sources_are_arms_in_order_then_candidates(project):
-    assert [source.name for source in episodes.sources(project)] == [*ARMS, "candidates"]
-    assert len(episodes.index(episodes.sources(project)[0]).offsets) == INSTANCES
+def test_sources_are_arms_in_order_then_runs_of_experiments_then_candidates(project):
+    found = episodes.sources(project)
+    assert [source.name for source in found] == [*ARMS, f"{NODES['evaluate']}/sft", "candidates"]
+    assert len(episodes.index(found[0]).offsets) == INSTANCES
+    assert found[-2].label == "evaluate-0123abcd: filtering, with, seed 1 and 1 more"
 
 
 def test_curves_are_those_of_stages_and_of_nodes(project):
-    assert [(curve.name, len(curve.rows)) for curve in curves.main_curves(project)] == [("sft", 40), ("sft+rl", 40), ("rl", 40)]
-    assert [(curve.name, curve.stage) for curve in curves.node_curves(project)] == [("grpo-0123abcd", "grpo")]
+    found, faults = curves.main_curves(project)
+    assert [(curve.name, len(curve.rows)) for curve in found] == [("sft", 40), ("sft+rl", 40), ("rl", 40)]
+    assert faults == []
+    (node,) = curves.node_curves(project)
+    assert (node.name, node.stage) == ("grpo-0123abcd", "grpo")
+    assert node.label == "grpo-0123abcd: filtering, with, seed 1 and 1 more"
 
 
 def test_instances_are_ordered_by_what_is_asked_for():
@@ -120,13 +132,18 @@ def test_instances_are_ordered_by_what_is_asked_for():
     assert ordered("cab", first, second, "name") == ["a", "b", "c"]
 
 
-def test_an_errored_run_has_no_f1():
-    scores = [
-        Score(instance_id="i", arm="a", error="down"),
-        Score(instance_id="i", arm="a", f1=0.5),
-        Score(instance_id="j", arm="b", f1=1),
-    ]
-    assert f1_by_instance(scores, "a") == {"i": 0.5}
+def test_an_instance_without_a_score_is_neither_different_nor_bad():
+    first, second = {"a": 1.0, "b": 0.5}, {"b": 0.5, "c": 0.0}
+    assert ordered("cab", first, second, "difference") == ["b", "a", "c"]
+    assert ordered("cab", first, second, "worst") == ["b", "a", "c"]
+
+
+def test_an_errored_run_has_no_f1(project):
+    by_name = {source.name: source for source in episodes.sources(project)}
+    assert episodes.f1_of(by_name["evaluate-0123abcd/sft"]) == {instance_id(0): 1.0}
+    assert instance_id(99) not in episodes.f1_of(by_name["base"])
+    assert len(episodes.f1_of(by_name["base"])) == INSTANCES
+    assert episodes.f1_of(by_name["candidates"]) == {}
 
 
 def test_examples_of_drops_are_read(project):
