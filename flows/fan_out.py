@@ -35,15 +35,24 @@ def run_remotely(share: Share, params: Params, places: Places, root: str) -> lis
 def fan_out(current: Stage) -> None:
     """Let the workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
 
-    Raises :class:`ConfigError` when a cluster is named and Ray is not installed.
+    Raises :class:`ConfigError` when a cluster is named and Ray is not installed, or the number of workers is none.
     """
-    address, workers = os.environ.get("FUSESEARCH_RAY", ""), int(os.environ.get("FUSESEARCH_RAY_WORKERS", "2"))
+    address = os.environ.get("FUSESEARCH_RAY", "")
     if not address:
         return
+    workers = workers_named()
     shares = shares_of(current.name, current.params, current.places, current.scratch, workers * SHARES_PER_WORKER)
     if shares:
         spread = flow(name=f"{current.name}-shares", task_runner=_runner(address, workers))(_spread)
         spread(_Work(current, shares))
+
+
+def workers_named() -> int:
+    """``FUSESEARCH_RAY_WORKERS``, or two. Raises :class:`ConfigError` for what is no number of workers."""
+    given = os.environ.get("FUSESEARCH_RAY_WORKERS") or "2"
+    if not given.isdecimal() or int(given) < 1:
+        raise ConfigError(f"FUSESEARCH_RAY_WORKERS is {given!r}: a number of workers is needed, such as 2")
+    return int(given)
 
 
 class _Work:
