@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Annotated, Any
 
 from prefect import Flow, flow
 from prefect.logging import get_run_logger
+from pydantic import Field
 
 from flows.failures import watched
 from flows.forms import changes, forms_of, plain_of
@@ -22,7 +23,7 @@ from tasks.core.node import Node
 from tasks.core.overrides import override
 from tasks.core.pipeline import stage_spec
 from tasks.core.progress import digest
-from tasks.experiments.engine import Progress, run_jobs, workers_for
+from tasks.experiments.engine import Progress, run_jobs, turn, workers_for
 from tasks.experiments.spec import load_experiment
 from tasks.experiments.todo import left_to_do
 
@@ -107,8 +108,12 @@ STAGE_FLOWS = {
 
 
 @flow(name="experiment", flow_run_name="{name}", log_prints=True)
-def experiment(name: str, seeds: list[int] | None = None, jobs: int | None = None, dry_run: bool = False) -> None:
+def experiment(
+    name: str, seeds: list[int] | None = None, jobs: Annotated[int, Field(ge=1)] | None = None, dry_run: bool = False
+) -> None:
     """Run what an experiment lacks, and write its results; each of its runs is a flow run of its own.
+
+    Experiments are run one after another: this one waits until an earlier one has ended.
 
     Args:
         name: Folder of the experiment.
@@ -116,13 +121,14 @@ def experiment(name: str, seeds: list[int] | None = None, jobs: int | None = Non
         jobs: Runs at once; empty: two where cores and memory allow it.
         dry_run: Only say, in the log, what would run.
     """
-    left, total = left_to_do([load_experiment(name)], seeds)
-    print(f"{len(left)} of {total} to run")
-    for job in left:
-        print(f"{job.name}: {'; '.join(job.users)}")
-    if dry_run:
-        return
-    rows = run_jobs(left, jobs or workers_for(load_params()), _Told())
+    with turn():
+        left, total = left_to_do([load_experiment(name)], seeds)
+        print(f"{len(left)} of {total} to run")
+        for job in left:
+            print(f"{job.name}: {'; '.join(job.users)}")
+        if dry_run:
+            return
+        rows = run_jobs(left, jobs or workers_for(load_params()), _Told())
     if failed := [f"{row.job.name}: {row.reason}" for row in rows if row.state == "failed"]:
         raise DataError(f"experiment {name}: {'; '.join(failed)}; run it again to go on from there")
 

@@ -7,7 +7,7 @@ from prefect.exceptions import ParameterTypeError
 from pydantic import ValidationError
 
 from flows.forms import changes, form, forms_of, plain_of
-from flows.operate import NO_TRY, STAGE_FLOWS
+from flows.operate import NO_TRY, STAGE_FLOWS, experiment
 from flows.pipeline import STAGES
 from tasks.core.config import Params, Section, parse_params
 from tasks.core.pipeline import stage_names, stage_spec
@@ -67,6 +67,12 @@ def test_another_seed_is_a_change_too():
     assert changes({"seed": 3, "sft": form(SECTIONS["sft"])(), "data_seed": None}) == {"seed": 3}
     with pytest.raises(ParameterTypeError, match="seed"):
         STAGE_FLOWS["sft"].validate_parameters({"seed": -1})
+
+
+@pytest.mark.parametrize("wrong", [{"jobs": -1}, {"jobs": 0}, {"seeds": ["x"]}])
+def test_an_experiment_is_refused_what_it_cannot_run_with(wrong):
+    with pytest.raises(ParameterTypeError):
+        experiment.validate_parameters({"name": "filtering", **wrong})
 
 
 def test_every_stage_of_dvc_is_a_deployment_in_its_order():
