@@ -52,6 +52,8 @@ def run(
     fusesearch experiment run all --jobs 2
     ```
     """
+    if dry_run and profile:
+        raise usage_error(f"--dry-run changes nothing: `fusesearch profile use {profile}` first", "--profile")
     from tasks.cli.experiment_run import run_experiments
 
     sys.exit(run_experiments(names, _numbers(seeds), jobs, dry_run, profile))
@@ -84,12 +86,12 @@ def table(name: Name) -> None:
     from rich.markdown import Markdown
 
     from tasks.core.storage import read_text
-    from tasks.experiments.results import read_results
+    from tasks.experiments.results import PAGE, read_results
     from tasks.experiments.spec import load_experiment
 
     folder = load_experiment(name).folder
     read_results(folder)
-    text = read_text(folder / "RESULTS.md")
+    text = read_text(folder / PAGE)
     if sys.stdout.isatty():
         Console().print(Markdown(text))
     else:
