@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.layout import NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import producer_of
+from tasks.experiments.dvc_file import TARGET
 
 
 def watched(stage: str) -> dict[str, Any]:
@@ -23,7 +25,7 @@ def watched(stage: str) -> dict[str, Any]:
     def explain(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
         error = None if state.is_crashed() else state.result(raise_on_failure=False)
         error = error if isinstance(error, BaseException) else None
-        text = advice(_node(stage, run), error, state.message or "")
+        text = advice(_node(stage, run), error, state.message or "", tried=_is_filled(run.parameters))
         _show(f"{stage.replace('_', '-')}-failure", text, run)
 
     return {"on_failure": [explain], "on_crashed": [explain]}
@@ -36,16 +38,23 @@ def _show(key: str, text: str, run: FlowRun) -> None:
         )
 
 
-def advice(node: Node, error: BaseException | None, message: str = "") -> str:
+def advice(node: Node, error: BaseException | None, message: str = "", tried: bool = False) -> str:
     """Markdown: what happened to a run of a stage, the inputs it lacks and the command that makes each, what to run afterwards.
 
-    ``error`` is None for a process that was killed; ``message`` is then all that is known.
+    ``error`` is None for a process that was killed; ``message`` is then all that is known. ``tried``: the run is of a deployment
+    whose form was filled in.
     """
     rows = [f"- `{path}` is missing: `{_command(path)}`" for path in _missing(node)]
     missing = ["", "Missing inputs:", "", *rows] if rows else []
-    again = f"`dvc repro {_target(node.name)}`"
+    again = _again(node, tried)
     last = f"Then run {again}." if rows else _last(error, again)
     return "\n".join([f"**{node.name}**: {_what(error, message)}", *missing, "", last])
+
+
+def _is_filled(parameters: Mapping[str, Any]) -> bool:
+    """Whether params are among the parameters of a run, as forms have them; ``again`` and ``node`` are none."""
+    values = [value for name, value in parameters.items() if name not in ("again", "node")]
+    return any(_is_filled(value) if isinstance(value, Mapping) else value is not None for value in values)
 
 
 def _node(stage: str, run: FlowRun) -> Node:
@@ -85,6 +94,14 @@ def _command(path: Path) -> str:
     return f"dvc repro {producer}" if producer else "git checkout, or dvc pull"
 
 
+def _again(node: Node, tried: bool) -> str:
+    """What runs it again: DVC, which knows the pipeline and the runs of experiments; else the deployment it was tried with."""
+    known = not node.id or (TARGET.exists() and f"\n  {node.id}:\n" in TARGET.read_text(encoding="utf-8"))
+    if tried or not known:
+        return f"the deployment `stage/{node.stage}` with the same values"
+    return f"`dvc repro {_target(node.name)}`"
+
+
 def _target(name: str) -> str:
-    """How DVC is told a stage, or a node, which has its dvc.yaml among the experiments."""
-    return f"experiments/dvc.yaml:{name}" if "-" in name else name
+    """How DVC is told a stage, or a run of an experiment."""
+    return f"{TARGET}:{name}" if "-" in name else name

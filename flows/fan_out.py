@@ -8,8 +8,10 @@ of its machines, ``ray://host:10001`` from elsewhere) whose machines have this w
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from prefect import flow, task
 from prefect.logging import get_run_logger
@@ -17,7 +19,7 @@ from prefect.logging import get_run_logger
 from flows.quotas import has_gpu
 from flows.stage import RETRIED, Stage
 from tasks.core.config import Params
-from tasks.core.errors import ConfigError
+from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.places import Places
 from tasks.stages.shares import Row, Share, run_share, shares_of, take_in
 
@@ -35,15 +37,44 @@ def run_remotely(share: Share, params: Params, places: Places, root: str) -> lis
 def fan_out(current: Stage) -> None:
     """Let the workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
 
-    Raises :class:`ConfigError` when a cluster is named and Ray is not installed.
+    Raises :class:`ConfigError` when a cluster is named and Ray is not installed, or the number of workers is none,
+    :class:`InfrastructureError` where the cluster does not answer.
     """
-    address, workers = os.environ.get("FUSESEARCH_RAY", ""), int(os.environ.get("FUSESEARCH_RAY_WORKERS", "2"))
+    address = os.environ.get("FUSESEARCH_RAY", "")
     if not address:
         return
+    workers = workers_named()
+    check_reachable(address)
     shares = shares_of(current.name, current.params, current.places, current.scratch, workers * SHARES_PER_WORKER)
     if shares:
         spread = flow(name=f"{current.name}-shares", task_runner=_runner(address, workers))(_spread)
         spread(_Work(current, shares))
+
+
+def workers_named() -> int:
+    """``FUSESEARCH_RAY_WORKERS``, or two. Raises :class:`ConfigError` for what is no number of workers."""
+    given = os.environ.get("FUSESEARCH_RAY_WORKERS") or "2"
+    if not given.isdecimal() or int(given) < 1:
+        raise ConfigError(f"FUSESEARCH_RAY_WORKERS is {given!r}: a number of workers is needed, such as 2")
+    return int(given)
+
+
+def check_reachable(address: str) -> None:
+    """Raise :class:`InfrastructureError` at once where nobody listens, which Ray would try for minutes.
+
+    Raises :class:`ConfigError` for what is no address.
+    """
+    try:
+        place = urlsplit(address if "://" in address else f"//{address}")
+        port = place.port
+    except ValueError:
+        raise ConfigError(f"FUSESEARCH_RAY is {address!r}: use local, HOST:PORT or ray://HOST:PORT") from None
+    if port is None:
+        return
+    try:
+        socket.create_connection((place.hostname, port), timeout=10).close()
+    except OSError:
+        raise InfrastructureError(f"the Ray cluster at {address} does not answer: start it, or unset FUSESEARCH_RAY") from None
 
 
 class _Work:

@@ -28,21 +28,19 @@ def forms_of(names: tuple[str, ...]) -> dict[str, type[BaseModel]]:
     for name in names:
         section, _, field = name.partition(".")
         sections.setdefault(section, set()).add(field)
-    kinds = {name: Params.model_fields[name].annotation for name in sections}
-    return {
-        name: form(kind, frozenset(() if "" in sections[name] else sections[name]))
-        for name, kind in kinds.items()
-        if isinstance(kind, type) and issubclass(kind, Section)
-    }
+    kinds = {name: _section(Params.model_fields[name]) for name in sections}
+    return {name: form(kind, frozenset(() if "" in sections[name] else sections[name])) for name, kind in kinds.items() if kind}
 
 
-def changes(filled: Mapping[str, BaseModel | None]) -> dict[str, Any]:
+def plain_of(names: tuple[str, ...]) -> dict[str, Any]:
+    """The kinds of those params of a stage that are in no section, such as ``seed``, by name; each optional."""
+    fields = {name: Params.model_fields[name] for name in names if "." not in name}
+    return {name: _kind(field) | None for name, field in fields.items() if not _section(field)}
+
+
+def changes(filled: Mapping[str, Any]) -> dict[str, Any]:
     """What was filled in, as values by dotted key, such as ``sft.epochs``."""
-    found: dict[str, Any] = {}
-    for name, value in filled.items():
-        if value is not None:
-            found |= _changes(name, value)
-    return found
+    return {key: item for name, value in filled.items() for key, item in _changes(name, value).items()}
 
 
 def _changes(name: str, value: Any) -> dict[str, Any]:
@@ -53,10 +51,14 @@ def _changes(name: str, value: Any) -> dict[str, Any]:
 
 
 def _kind(field: FieldInfo) -> Any:
+    if section := _section(field):
+        return form(section)
+    return Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
+
+
+def _section(field: FieldInfo) -> type[Section] | None:
     kind = field.annotation
-    if isinstance(kind, type) and issubclass(kind, Section):
-        return form(kind)
-    return Annotated[(kind, *field.metadata)] if field.metadata else kind
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None
 
 
 def _optional(field: FieldInfo) -> Any:

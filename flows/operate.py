@@ -6,16 +6,16 @@ folder of its own below ``artifacts/nodes``; the pipeline's artifacts stay as th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Annotated, Any
 
 from prefect import Flow, flow
 from prefect.logging import get_run_logger
-from pydantic import BaseModel
+from pydantic import Field
 
 from flows.failures import watched
-from flows.forms import changes, forms_of
+from flows.forms import changes, forms_of, plain_of
 from flows.pipeline import STAGES, run_and_record
 from tasks.core.config import load_params
 from tasks.core.errors import DataError
@@ -23,34 +23,39 @@ from tasks.core.node import Node
 from tasks.core.overrides import override
 from tasks.core.pipeline import stage_spec
 from tasks.core.progress import digest
-from tasks.experiments.engine import Progress, run_jobs, workers_for
+from tasks.experiments.engine import Progress, run_jobs, turn, workers_for
 from tasks.experiments.spec import load_experiment
 from tasks.experiments.todo import left_to_do
 
+NO_TRY = ("report",)
+"""Stages without a form: the report is of all artifacts and has no folder of its own."""
+
 
 def staged(stage: str) -> Flow[..., Any]:
-    """A flow that runs ``stage``; its parameters are the sections of ``params.yaml`` that the stage reads."""
-    forms = forms_of(stage_spec(stage).params)
+    """A flow that runs ``stage``; its parameters are what the stage reads of ``params.yaml``."""
+    read = () if stage in NO_TRY else stage_spec(stage).params
+    forms, plain = forms_of(read), plain_of(read)
 
-    def run(again: bool = False, **filled: BaseModel) -> bool:
+    def run(again: bool = False, **filled: Any) -> bool:
         return _run(stage, again, changes(filled))
 
     parameters = [
         Parameter("again", Parameter.KEYWORD_ONLY, default=False, annotation=bool),
         *(Parameter(name, Parameter.KEYWORD_ONLY, default=form(), annotation=form) for name, form in forms.items()),
+        *(Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=kind) for name, kind in plain.items()),
     ]
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__name__ = f"{stage}_stage"
     run.__module__ = __name__
-    run.__doc__ = _words(stage, forms)
+    run.__doc__ = _words(stage, [*forms, *plain])
     # a failure is explained by the flow of the stage inside; a process that is killed has only this one
     return flow(name="stage", flow_run_name=stage, on_crashed=watched(stage)["on_crashed"])(run)
 
 
-def _words(stage: str, forms: dict[str, Any]) -> str:
+def _words(stage: str, names: Iterable[str]) -> str:
     sections = "".join(
-        f"\n    {name}: Other values than those of params.yaml; then the result is a try beside the pipeline." for name in forms
+        f"\n    {name}: Other values than those of params.yaml; then the result is a try beside the pipeline." for name in names
     )
     return f"Run {stage}.\n\nArgs:\n    again: Run it even if nothing has changed.{sections}\n"
 
@@ -103,8 +108,12 @@ STAGE_FLOWS = {
 
 
 @flow(name="experiment", flow_run_name="{name}", log_prints=True)
-def experiment(name: str, seeds: list[int] | None = None, jobs: int | None = None, dry_run: bool = False) -> None:
+def experiment(
+    name: str, seeds: list[int] | None = None, jobs: Annotated[int, Field(ge=1)] | None = None, dry_run: bool = False
+) -> None:
     """Run what an experiment lacks, and write its results; each of its runs is a flow run of its own.
+
+    Experiments are run one after another: this one waits until an earlier one has ended.
 
     Args:
         name: Folder of the experiment.
@@ -112,13 +121,14 @@ def experiment(name: str, seeds: list[int] | None = None, jobs: int | None = Non
         jobs: Runs at once; empty: two where cores and memory allow it.
         dry_run: Only say, in the log, what would run.
     """
-    left, total = left_to_do([load_experiment(name)], seeds)
-    print(f"{len(left)} of {total} to run")
-    for job in left:
-        print(f"{job.name}: {'; '.join(job.users)}")
-    if dry_run:
-        return
-    rows = run_jobs(left, jobs or workers_for(load_params()), _Told())
+    with turn():
+        left, total = left_to_do([load_experiment(name)], seeds)
+        print(f"{len(left)} of {total} to run")
+        for job in left:
+            print(f"{job.name}: {'; '.join(job.users)}")
+        if dry_run:
+            return
+        rows = run_jobs(left, jobs or workers_for(load_params()), _Told())
     if failed := [f"{row.job.name}: {row.reason}" for row in rows if row.state == "failed"]:
         raise DataError(f"experiment {name}: {'; '.join(failed)}; run it again to go on from there")
 

@@ -7,12 +7,12 @@ from prefect.artifacts import create_markdown_artifact
 
 from flows.stage import ONCE, run_stage
 from tasks.core.config import load_params
-from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.errors import ConfigError
 from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
 from tasks.experiments.outcome import outcomes
 from tasks.experiments.recording import record
-from tasks.experiments.results import write_results
+from tasks.experiments.results import PAGE, write_results
 from tasks.experiments.spec import load_experiment
 
 
@@ -21,8 +21,6 @@ def write(name: str) -> str:
     """Table, tests, verdicts and figures beside the experiment's file; its arms in MLflow. Returns the sentence of result."""
     experiment = load_experiment(name)
     runs = outcomes(experiment)
-    if not runs:
-        raise ArtifactError(f"no arm of {name} is finished: run `fusesearch experiment run {name}`")
     results = write_results(experiment, runs)
     record(experiment, runs, results, profile=load_params().profile)
     return results.summary
@@ -32,7 +30,7 @@ def write(name: str) -> str:
 def results_flow(name: str) -> str:
     """Scores of an experiment's arms to tables beside its file, and to MLflow. Returns the sentence of result."""
     summary = write(name)
-    page = read_text(EXPERIMENTS / name / "RESULTS.md")
+    page = read_text(EXPERIMENTS / name / PAGE)
     create_markdown_artifact(page, key=f"results-{name.replace('_', '-')}", description=f"Experiment {name}")
     return summary
 

@@ -4,7 +4,7 @@
 ``.fusesearch/<name>.json``, its log beside it. It outlives the command that started it, so that the nine stages of one
 ``dvc repro`` share it and its pages stay up afterwards. A Prefect server of the project's own that is killed while a flow
 needs it is started again where it was. ``PREFECT_API_URL`` (environment or Prefect profile) wins: where it is set, no Prefect
-server is started, and the worker asks that one.
+server is started, and the worker asks that one. So does an address in ``MLFLOW_TRACKING_URI`` for MLflow.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import psutil
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 from tasks.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
 from tasks.core.layout import STATE
@@ -86,8 +86,9 @@ def mlflow_service() -> Service:
     """MLflow's pages over the store that :mod:`tasks.tracking` writes to."""
     from tasks.tracking import tracking_uri
 
-    command = (sys.executable, "-m", "mlflow", "server", "--workers", "1", "--backend-store-uri", tracking_uri())
-    return Service("mlflow", command, 5000, "/health")
+    command = (sys.executable, "-m", "mlflow", "server", "--workers", "1")
+    # not in the command, which all users of the machine see: it may hold a password
+    return Service("mlflow", command, 5000, "/health", environment={"MLFLOW_BACKEND_STORE_URI": tracking_uri()})
 
 
 def worker_service() -> Service:
@@ -103,7 +104,7 @@ def worker_service() -> Service:
 
 
 def ensure(service: Service, waiting: Callable[[float], None] = lambda seconds: None) -> str:
-    """The address of the running server; starts it if none answers. Safe for many processes at once.
+    """The address of the running server, once it answers; starts it if there is none. Safe for many processes at once.
 
     ``waiting`` is called with the seconds since the start, several times a second, until the server answers.
 
@@ -111,15 +112,20 @@ def ensure(service: Service, waiting: Callable[[float], None] = lambda seconds: 
         TrackingUnavailable: the server died or did not answer in time; names its log.
     """
     STATE.mkdir(parents=True, exist_ok=True)
-    with FileLock(STATE / f"{service.name}.lock", timeout=2 * service.start_seconds):
-        url = running(service)
-        return url or _start(service, waiting)
+    try:
+        with FileLock(STATE / f"{service.name}.lock", timeout=2 * service.start_seconds):
+            record = _record(service)
+            if record and _is_ours(service, record):  # one that is slow to answer is waited for: a second would share its store
+                return _answered(service, record, waiting)
+            return _start(service, waiting)
+    except Timeout:
+        raise TrackingUnavailable(f"another process has been starting the {service.name} server: see {service.log}") from None
 
 
 def running(service: Service) -> str | None:
-    """The address of the recorded server if it answers."""
+    """The address of the recorded server if it answers; another process may have its port since."""
     record = _record(service)
-    if record and _answers(record["url"] + service.health):
+    if record and _is_ours(service, record) and _answers(record["url"] + service.health):
         return record["url"]
     return None
 
@@ -211,22 +217,25 @@ def _start(service: Service, waiting: Callable[[float], None]) -> str:
             start_new_session=True,
             env={**os.environ, **environment},
         )
-    write_json(service.record, {"pid": process.pid, "started": psutil.Process(process.pid).create_time(), "url": url})
-    _wait(service, process, url, waiting)
-    return url
+    record = {"pid": process.pid, "started": psutil.Process(process.pid).create_time(), "url": url}
+    write_json(service.record, record)
+    return _answered(service, record, waiting, process)
 
 
-def _wait(service: Service, process: subprocess.Popen[bytes], url: str, waiting: Callable[[float], None]) -> None:
+def _answered(
+    service: Service, record: dict[str, Any], waiting: Callable[[float], None], process: subprocess.Popen[bytes] | None = None
+) -> str:
+    """The address of the recorded server as soon as it answers; ``process`` is it, where this process has started it."""
     started = time.monotonic()
     while (seconds := time.monotonic() - started) < service.start_seconds:
-        if _answers(url + service.health):
-            return
-        if process.poll() is not None:
-            raise TrackingUnavailable(f"the {service.name} server ended with code {process.returncode}: see {service.log}")
+        if _answers(record["url"] + service.health):
+            return str(record["url"])
+        if not _is_ours(service, record):
+            code = f" with code {process.wait()}" if process else ""
+            raise TrackingUnavailable(f"the {service.name} server ended{code}: see {service.log}")
         waiting(seconds)
         time.sleep(0.2)
-    if record := _record(service):
-        _end(service, record)  # its record stays: the next try is at the same address
+    _end(service, record)  # its record stays: the next try is at the same address
     raise TrackingUnavailable(f"the {service.name} server did not answer within {service.start_seconds:g} s: see {service.log}")
 
 
@@ -286,6 +295,9 @@ SERVICES: dict[str, Callable[[], Service]] = {"prefect": prefect_service, "mlflo
 
 
 def _act(action: str, name: str) -> str:
+    elsewhere = _elsewhere(name)
+    if elsewhere and action != "stop":
+        return f"{elsewhere}, by your settings"
     if action == "start":
         if name == "worker" and not _remote():
             ensure(prefect_service())
@@ -293,6 +305,14 @@ def _act(action: str, name: str) -> str:
     if action == "stop":
         return "stopped" if stop(SERVICES[name]()) else "was not running"
     return running(SERVICES[name]()) or "not running"
+
+
+def _elsewhere(name: str) -> str | None:
+    """The server that the user names instead of one of this project's."""
+    from tasks.tracking.store import is_server, shown, tracking_uri
+
+    uri = {"prefect": _remote() or "", "mlflow": tracking_uri()}.get(name, "")
+    return shown(uri) if is_server(uri) else None
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from tasks.core.pipeline import flatten
 from tasks.core.places import Places
 from tasks.core.storage import read_json
 from tasks.tracking import Run, tracking_uri
+from tasks.tracking.store import is_server, shown
 
 FUNNEL = (
     ("mine", "pairs", "pairs of issue and patch"),
@@ -43,9 +44,9 @@ def _link(run: Run) -> str:
 
 
 def run_page(run: Run) -> str:
-    """The address of a run in MLflow's pages."""
+    """The address of a run in MLflow's pages, without a password."""
     uri = tracking_uri()
-    base = uri if uri.startswith("http") else running(mlflow_service()) or f"http://127.0.0.1:{mlflow_service().port}"
+    base = shown(uri) if is_server(uri) else running(mlflow_service()) or f"http://127.0.0.1:{mlflow_service().port}"
     experiment = run.client.get_run(run.run_id).info.experiment_id
     return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run.run_id}"
 

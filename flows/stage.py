@@ -20,7 +20,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import FlowRunContext
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
 from prefect.logging.configuration import setup_logging
 from prefect.states import Crashed
 from prefect.tasks import exponential_backoff
@@ -38,6 +38,7 @@ from tasks.core.places import Places
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
 from tasks.core.timing import note_seconds
+from tasks.experiments.engine import AGAIN
 from tasks.experiments.plan import check_id
 from tasks.tracking import Run, stage_run
 from tasks.tracking.registry import model_name
@@ -82,7 +83,7 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
     with (
         _alone(name, scratch),
         occupied(quotas_of(node.stage, params)),
-        stage_run(node.stage, params, values, spec.inputs, node=node.id, left=_left(scratch)) as run,
+        stage_run(node.stage, params, values, spec.inputs, node=node.id, left=(left := _left(scratch))) as run,
     ):
         _note_runs(scratch, run)
         with StageProgress(name) as progress:
@@ -90,7 +91,8 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
             yield current
         seconds = time.perf_counter() - started
         run.log({**flatten(current.metrics), "stage_seconds": seconds})
-        note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
+        if not left:  # what goes on where another process stopped takes less than usual
+            note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
         write_json(node.places.metrics(node.stage), current.metrics)
         show_metrics(node.stage, name, current.metrics, run)
     finished(name)
@@ -157,12 +159,26 @@ def run_stage(flow: Callable[[], object]) -> NoReturn:
             flow()
     except FusesearchError as error:
         _fail(str(error))
-    except httpx.TransportError as error:
-        _fail(f"the Prefect server no longer answers ({type(error).__name__}): run the same command again to go on from here")
+    except (httpx.TransportError, PrefectHTTPStatusError, RuntimeError) as error:
+        lost = _lost_server(error)
+        if lost is None:
+            raise
+        _fail(lost)
     except KeyboardInterrupt:
-        print("interrupted: run the same command again to go on from here", file=sys.stderr)
+        print(f"interrupted: {AGAIN}", file=sys.stderr)
         sys.exit(130)
     sys.exit(0)
+
+
+def _lost_server(error: Exception) -> str | None:
+    """One line for what the Prefect server, or its absence, is the reason of; None for anything else."""
+    cause = error.__cause__ if isinstance(error, RuntimeError) else error  # Prefect 3.7, where it asks for the server's version
+    if isinstance(cause, httpx.TransportError):
+        return f"the Prefect server no longer answers ({type(cause).__name__}): {AGAIN}"
+    if isinstance(cause, PrefectHTTPStatusError):
+        status = cause.response.status_code
+        return f"the Prefect server answered {status} to {cause.request.url.path}: {AGAIN if status >= 500 else 'see its log'}"
+    return None
 
 
 def run_node(stage_name: str, flow: Callable[[Node], object], arguments: Sequence[str] | None = None) -> NoReturn:

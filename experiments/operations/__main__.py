@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -80,19 +81,21 @@ def run(stage: str, kill: bool = False, **environment: str) -> Made:
         env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     if kill:
-        kill_server(node)
+        kill_server(node, process)
     said, _ = process.communicate()
     if process.returncode:
         raise SystemExit(f"{stage} ended with code {process.returncode}:\n{said[-3000:]}")
     return Made({name: untimed(folder / name) for name in FILES[stage]}, time.monotonic() - started, said)
 
 
-def kill_server(node: Node) -> None:
+def kill_server(node: Node, process: subprocess.Popen[str]) -> None:
     """SIGKILL to the project's Prefect server once a tenth of the candidates is there."""
     wanted = 1 + candidates() // 10
     while (
         sum(len(path.read_bytes().splitlines()) for path in (STATE / "progress").glob(f"{node.id}-*/candidates.jsonl")) < wanted
     ):
+        if process.poll() is not None:
+            raise SystemExit(f"{node.id} ended before the server was killed:\n{process.communicate()[0][-3000:]}")
         time.sleep(0.1)
     with FileLock(STATE / "prefect.lock"):
         os.kill(read_json(STATE / "prefect.json")["pid"], signal.SIGKILL)
@@ -149,7 +152,7 @@ def _untimed(value: Any) -> Any:
 def row(words: str, one: Made, other: Made) -> list[str]:
     """Rows of the table: a file each."""
     return [
-        f"| {words} | {name} | {len(lines)} | {sum(a != b for a, b in zip(lines, other.lines[name], strict=True))} "
+        f"| {words} | {name} | {len(lines)} | {sum(a != b for a, b in zip_longest(lines, other.lines[name]))} "
         f"| {one.seconds:.0f} | {other.seconds:.0f} |"
         for name, lines in one.lines.items()
     ]

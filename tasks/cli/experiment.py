@@ -86,12 +86,12 @@ def table(name: Name) -> None:
     from rich.markdown import Markdown
 
     from tasks.core.storage import read_text
-    from tasks.experiments.results import read_results
+    from tasks.experiments.results import PAGE, read_results
     from tasks.experiments.spec import load_experiment
 
     folder = load_experiment(name).folder
     read_results(folder)
-    text = read_text(folder / "RESULTS.md")
+    text = read_text(folder / PAGE)
     if sys.stdout.isatty():
         Console().print(Markdown(text))
     else:

@@ -60,7 +60,7 @@ def _run(left: Sequence[Job], workers: int) -> int:
         with _shown(len(left), workers) as watch:
             rows = engine.run_jobs(left, workers, watch)
     except KeyboardInterrupt:
-        typer.echo("interrupted: run the same command again to go on from here", err=True)
+        typer.echo(f"interrupted: {engine.AGAIN}", err=True)
         return 130
     failed = [row for row in rows if row.state == "failed"]
     for row in failed:

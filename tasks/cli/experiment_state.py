@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from tasks.core.config import load_params
+from tasks.core.config import Params, load_params
 from tasks.core.layout import STATE
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names, stage_outs
@@ -16,6 +16,7 @@ from tasks.core.timing import usual_seconds
 from tasks.experiments.jobs import Job, seconds_left
 from tasks.experiments.outcome import is_finished
 from tasks.experiments.plan import ArmPlan, nodes_of, plan
+from tasks.experiments.recorded import is_current
 from tasks.experiments.spec import experiment_names, load_experiment
 
 State = Literal["main", "made", "begun", "missing"]
@@ -32,8 +33,8 @@ def overview() -> Table:
     for name in experiment_names():
         experiment = load_experiment(name)
         plans = plan(experiment, params)
-        left = [node for node in nodes_of(plans) if state_of(node) in ("begun", "missing")]
-        done = sum(is_finished(row) for row in plans)
+        left = [node for node in nodes_of(plans) if state_of(node, params) in ("begun", "missing")]
+        done = sum(is_finished(row, params) for row in plans)
         table.add_row(
             name, escape(experiment.title), str(len(experiment.arms)), ",".join(map(str, experiment.seeds)),
             f"{done} of {len(plans)}", str(len(left)), about(left),
@@ -44,19 +45,20 @@ def overview() -> Table:
 def states(name: str) -> Table:
     """One row per arm and seed, one column per stage."""
     experiment = load_experiment(name)
-    plans = plan(experiment, load_params())
+    params = load_params()
+    plans = plan(experiment, params)
     stages = [stage for stage in stage_names() if any(stage in row.nodes for row in plans)]
     table = Table("arm", "seed", *(stage.replace("_", " ") for stage in stages), box=SIMPLE_HEAD)
     for row in plans:
-        table.add_row(escape(experiment.label(row.arm)), str(row.seed), *(_cell(row, stage) for stage in stages))
+        table.add_row(escape(experiment.label(row.arm)), str(row.seed), *(_cell(row, stage, params) for stage in stages))
     table.caption = "main: the main pipeline's · made: a run of its own · begun: goes on where it stopped · -: to be made"
     return table
 
 
-def state_of(node: Node) -> State:
-    """Whether the files of a run are there. What changed since (code, params) only DVC can say."""
+def state_of(node: Node, params: Params) -> State:
+    """Whether the files of a run are there, made with these params. Whether code or inputs have changed only DVC can say."""
     outs = [node.places.of(node.stage, out) for out, stage in stage_outs().items() if stage == node.stage]
-    if all(out.exists() for out in outs):
+    if all(out.exists() for out in outs) and (node.id or is_current(node.stage, params)):
         return "made" if node.id else "main"
     return "begun" if any((STATE / "progress").glob(f"{node.name}-{'?' * 16}")) else "missing"
 
@@ -74,6 +76,6 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
-def _cell(row: ArmPlan, stage: str) -> str:
+def _cell(row: ArmPlan, stage: str, params: Params) -> str:
     node = row.nodes.get(stage)
-    return SIGNS[state_of(node)] if node else ""
+    return SIGNS[state_of(node, params)] if node else ""

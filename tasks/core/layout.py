@@ -32,6 +32,8 @@ SCORES = ARTIFACTS / "evaluate/scores.jsonl"
 TRAJECTORIES = ARTIFACTS / "evaluate/trajectories"
 REPORT = ARTIFACTS / "report"
 EXPERIMENTS = Path("experiments")
+RESULT_FILES = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "curves.csv", "figures")
+"""What an experiment came to, beside its file."""
 
 TRAINED = ("sft", "grpo", "grpo_from_base")
 """Stages that make a checkpoint."""

@@ -71,13 +71,14 @@ def parse_node(stage: str, arguments: Sequence[str]) -> Node:
     options: dict[str, list[str]] = {"--node": [], "--set": [], "--from": []}
     waiting = list(arguments)
     while waiting:
-        name, equals, value = waiting.pop(0).partition("=")
-        if name not in options or not (equals or waiting):
-            raise ConfigError(f"usage: {USAGE}: {name!r} is not understood")
-        options[name].append(value if equals else waiting.pop(0))
-    if not options["--node"] and (options["--set"] or options["--from"]):
+        option, equals, value = waiting.pop(0).partition("=")
+        if option not in options or not (equals or waiting):
+            raise ConfigError(f"usage: {USAGE}: {option!r} is not understood")
+        options[option].append(value if equals else waiting.pop(0))
+    name = "".join(options["--node"])
+    if not name and (options["--set"] or options["--from"]):
         raise ConfigError("--set and --from need --node: the main pipeline's files are made with the values of params.yaml")
-    return _node(stage, "".join(options["--node"]), options["--set"], options["--from"])
+    return _node(stage, name, options["--set"], options["--from"])
 
 
 def _node(stage: str, name: str, changes: Sequence[str], origins: Sequence[str]) -> Node:

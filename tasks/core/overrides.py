@@ -18,7 +18,7 @@ def override(params: Params, changes: Mapping[str, Any], source: str) -> Params:
     data = params.model_dump(mode="json")
     for key, value in changes.items():
         _check_known(data, key, source)
-        data = overlay(data, _nested(key, value))
+        data = overlay(data, nested(key, value))
     return parse_params(data, source)
 
 
@@ -43,7 +43,8 @@ def _check_known(data: Mapping[str, Any], key: str, source: str) -> None:
         place = place[part]
 
 
-def _nested(key: str, value: Any) -> dict[str, Any]:
+def nested(key: str, value: Any) -> dict[str, Any]:
+    """A value by dotted key as nested mappings."""
     for part in reversed(key.split(".")):
         value = {part: value}
     return dict(value)

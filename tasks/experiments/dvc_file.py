@@ -17,18 +17,15 @@ from typing import Any
 import yaml
 
 from tasks.core.config import Params, load_params
-from tasks.core.layout import EXPERIMENTS
+from tasks.core.layout import EXPERIMENTS, RESULT_FILES
 from tasks.core.node import Node
-from tasks.core.pipeline import stage_entry, stage_names
+from tasks.core.pipeline import stage_entry
 from tasks.core.storage import write_text
+from tasks.experiments.paper import REFERENCE
 from tasks.experiments.plan import PIPELINE, ArmPlan, nodes_of, plan
 from tasks.experiments.spec import FILE, Experiment, experiment_names, load_experiment
 
 TARGET = EXPERIMENTS / "dvc.yaml"
-REFERENCE = EXPERIMENTS / "reference"
-RESULTS = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "curves.csv", "figures")
-"""What the last stage of an experiment writes beside its file."""
-
 CODE = (
     *(f"tasks/evaluation/{name}.py" for name in ("columns", "metrics", "power", "seeds", "statistics", "tables")),
     "tasks/experiments",
@@ -39,11 +36,6 @@ HEADER = "# Written by `fusesearch experiment plan`: runs of experiments that ar
 def results_stage(name: str) -> str:
     """The stage of ``experiments/dvc.yaml`` that writes an experiment's results."""
     return f"results-{name}"
-
-
-def target(stage: str) -> str:
-    """How DVC is told a stage: of the main pipeline by its name, of an experiment with its file."""
-    return stage if stage in stage_names(PIPELINE) else f"{TARGET}:{stage}"
 
 
 def write_dvc_file(path: Path = TARGET) -> bool:
@@ -88,7 +80,7 @@ def _results(experiment: Experiment, plans: Sequence[ArmPlan]) -> dict[str, Any]
         "cmd": f"python -m flows.results {experiment.name}",
         "deps": sorted(path.as_posix() for path in deps),
         "params": ["report"],
-        "outs": [{(experiment.folder / name).as_posix(): {"cache": False}} for name in RESULTS],
+        "outs": [{(experiment.folder / name).as_posix(): {"cache": False}} for name in RESULT_FILES],
     }
 
 

@@ -26,7 +26,8 @@ from filelock import FileLock, Timeout
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
 from tasks.core.layout import STATE
-from tasks.experiments.jobs import BUSY_TRIES, RETRY_SECONDS, Job, is_busy
+from tasks.experiments.dvc_command import BUSY_TRIES, RETRY_SECONDS, is_busy
+from tasks.experiments.jobs import Job
 
 LOGS = STATE / "experiments"
 OWNER = "FUSESEARCH_OWNER"
@@ -41,8 +42,10 @@ JOB_BYTES = 3_000_000_000
 """Memory of one job besides what its model takes: PyTorch, the trainer, a batch of nano's episodes."""
 
 _COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
+_EXITED = re.compile(r"exited with (-?\d+)")
 _UNCHANGED = "didn't change, skipping"
-_AGAIN = "run the same command again"
+AGAIN = "run the same command again to go on from here"
+"""What a stage says last that may well end otherwise the next time."""
 
 State = Literal["waiting", "running", "done", "unchanged", "failed", "blocked"]
 
@@ -149,13 +152,30 @@ def _end_of(log: Path) -> str:
 def _failed(row: Progress, said: str, code: int) -> None:
     """Try again what another process is still busy with or a server went away from; anything else has failed."""
     busy = is_busy(said)
-    if row.tries < (BUSY_TRIES if busy else TRIES) and (busy or _AGAIN in said):
+    if row.tries < (BUSY_TRIES if busy else TRIES) and (busy or AGAIN in said):
         row.state, row.not_before = "waiting", time.monotonic() + RETRY_SECONDS
         return
+    row.state, row.reason = "failed", _reason(said, code)
+
+
+def _reason(said: str, code: int) -> str:
+    """One line: the stage's own error, else what ended it, else the last that was said."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if errors := [line for line in lines if line.startswith("error:")]:
+        return errors[-1].removeprefix("error:").strip()
+    exits = [code, *map(int, _EXITED.findall(said))]
+    if killed := {-status if status < 0 else status - 128 for status in exits} & signal.valid_signals():
+        return f"killed by signal {min(killed)}{', often for want of memory' if signal.SIGKILL in killed else ''}"
     own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # which DVC says last, of any failure
-    errors = [line for line in lines if line.startswith("error:")] or own[-1:] or [f"ended with code {code}"]
-    row.state, row.reason = "failed", errors[-1].removeprefix("error:").strip()
+    return own[-1] if own else f"ended with code {code}"
+
+
+@contextmanager
+def turn() -> Iterator[None]:
+    """Waits until nobody else is in such a block: deployments of experiments, of which a schedule may start several at once."""
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with FileLock(LOGS / ".turn"):
+        yield
 
 
 @contextmanager

@@ -28,8 +28,7 @@ ALWAYS = ("arms", "differences")
 
 def draw(experiment: Experiment, results: Results, curves: Rows) -> list[Figure]:
     """The figures the experiment asks for, as far as there is something to draw. Raises :class:`ConfigError` for unknown ones."""
-    if unknown := [name for name in experiment.figures if name not in FIGURES]:
-        raise ConfigError(f"{experiment.name}: there is no figure {unknown[0]!r}: use {', '.join(FIGURES)}")
+    check_figures(experiment)
     found = []
     for name in dict.fromkeys((*ALWAYS, *experiment.figures)):
         caption, of = FIGURES[name]
@@ -37,6 +36,12 @@ def draw(experiment: Experiment, results: Results, curves: Rows) -> list[Figure]
         if svg:
             found.append(Figure(name, caption, svg))
     return found
+
+
+def check_figures(experiment: Experiment) -> None:
+    """Raise :class:`ConfigError` for a figure that there is not, naming those there are."""
+    if unknown := [name for name in experiment.figures if name not in FIGURES]:
+        raise ConfigError(f"{experiment.name}: there is no figure {unknown[0]!r}: use {', '.join(FIGURES)}")
 
 
 def arms(results: Results, curves: Rows) -> str | None:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tasks.core.config import Params
-from tasks.core.errors import DataError
 from tasks.core.layout import EXPERIMENTS, NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names
 from tasks.core.places import MAIN
+from tasks.experiments.dvc_command import dvc
 from tasks.experiments.dvc_file import TARGET, results_stage
 from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
 from tasks.experiments.spec import Experiment
-
-BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
-BUSY_TRIES = 24
-RETRY_SECONDS = 5.0
-"""How often, and how long apart, something is tried again that another process holds."""
 
 Planned = tuple[Experiment, Sequence[ArmPlan]]
 """An experiment and its runs, with all of its seeds or some."""
@@ -86,29 +79,9 @@ def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
 
 def outdated(jobs: Sequence[Job]) -> set[str]:
     """Names of the jobs that DVC would run, and of all that need one of them. Raises :class:`DataError` when DVC cannot say."""
-    said = _status([job.target for job in jobs if not job.part])
+    said = dvc("status", "--json", *(job.target for job in jobs if not job.part))
     changed = {_name(key) for key in json.loads(said or "{}")}
     return with_dependents(jobs, changed | {job.name for job in jobs if job.part and _is_older(job)})
-
-
-def is_busy(said: str) -> bool:
-    """Whether DVC refused because another process holds what it needs."""
-    return any(words in said for words in BUSY)
-
-
-def _status(targets: Sequence[str]) -> str:
-    """What ``dvc status`` says; a stage that was left by a killed run and is about to end is waited for."""
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "status", "--json", *targets]
-    for _ in range(BUSY_TRIES):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not is_busy(done.stderr):
-            break
-        time.sleep(RETRY_SECONDS)
-    if is_busy(done.stderr):
-        raise DataError("another `dvc repro` is running here: wait for it, or stop it")
-    if done.returncode:
-        raise DataError(f"dvc status failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-    return done.stdout
 
 
 def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:

@@ -141,9 +141,10 @@ def _difference(metric: str, second: str, first: str, scores: Scores, paper: Pap
 
 
 def _power(experiment: Experiment, scores: Scores) -> list[PowerResult]:
-    """For the pairs that claims compare, in the primary metric."""
-    pairs = dict.fromkeys((claim.better, claim.than) for claim in experiment.claims)
-    found = [_power_of(experiment.primary, first, second, scores) for first, second in pairs]
+    """For the pairs that claims compare, in the primary metric; a pair that claims name both ways as those in that metric do."""
+    claims = sorted(experiment.claims, key=lambda claim: claim.metric == experiment.primary)
+    pairs = {frozenset((claim.better, claim.than)): (claim.better, claim.than) for claim in claims}
+    found = [_power_of(experiment.primary, first, second, scores) for first, second in pairs.values()]
     return [row for row in found if row]
 
 

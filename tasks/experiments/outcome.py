@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.core.config import load_params
+from tasks.core.config import Params, load_params
 from tasks.core.schema import Score
 from tasks.core.storage import read_jsonl
 from tasks.experiments.plan import PIPELINE, ArmPlan, plan
+from tasks.experiments.recorded import is_current
 from tasks.experiments.spec import Experiment
 
 
@@ -36,13 +37,18 @@ def outcomes(experiment: Experiment, seeds: Iterable[int] | None = None, root: P
     Raises :class:`ArtifactError` for a file of scores that cannot be read; runs that are missing are left out.
     """
     read: dict[Path, list[Score]] = {}
-    plans = plan(experiment, load_params(root / "params.yaml"), seeds, root / PIPELINE)
-    return [_outcome(row, root, read) for row in plans if is_finished(row, root)]
+    params = load_params(root / "params.yaml")
+    plans = plan(experiment, params, seeds, root / PIPELINE)
+    return [_outcome(row, root, read) for row in plans if is_finished(row, params, root)]
 
 
-def is_finished(row: ArmPlan, root: Path = Path()) -> bool:
-    """Whether the arm was evaluated with the seed: its scores are published last."""
-    return (root / row.scores).is_file() and (root / row.trajectories).is_file()
+def is_finished(row: ArmPlan, params: Params, root: Path = Path()) -> bool:
+    """Whether the arm was evaluated with the seed: its scores are published last.
+
+    What the main pipeline made under other ``params`` than those that are there is not taken for it.
+    """
+    made = (root / row.scores).is_file() and (root / row.trajectories).is_file()
+    return made and all(node.id or is_current(stage, params, root) for stage, node in row.nodes.items())
 
 
 def _outcome(row: ArmPlan, root: Path, read: dict[Path, list[Score]]) -> ArmRun:

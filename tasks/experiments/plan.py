@@ -53,12 +53,12 @@ class ArmPlan:
 
 
 def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = None, pipeline: Path = PIPELINE) -> list[ArmPlan]:
-    """The runs of every arm with every seed, or with those of ``seeds`` (which the experiment must have).
+    """The runs of every arm with every seed, or with some of them (which the experiment must have).
 
     Raises :class:`ConfigError` for an arm with an unknown param.
     """
     resolver = _Resolver(params, pipeline)
-    chosen = experiment.seeds if seeds is None else list(seeds)
+    chosen = list(seeds or ()) or experiment.seeds
     return [
         resolver.arm(arm, seed, experiment.params(params, arm, seed), spec.checkpoint)
         for seed in chosen

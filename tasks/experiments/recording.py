@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.core.layout import split_path
+from tasks.core.layout import NODES
+from tasks.core.places import Places
 from tasks.evaluation.tables import slug
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.spec import Experiment
@@ -27,7 +29,6 @@ def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, *, 
     Raises:
         TrackingUnavailable: the tracking server does not answer and never has.
     """
-    held_out = [path for path in [split_path("validation")] if path.exists()]
     with experiment_run(
         experiment.name, profile=profile, title=experiment.title, description=_description(experiment, results),
         values=experiment.set,
@@ -36,10 +37,17 @@ def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, *, 
             arm = experiment.arms[run.arm]
             arm_run(
                 parent, run.arm, run.seed, nodes=run.nodes, values={**experiment.set, **arm.set}, scores=run.scores,
-                trajectories=run.trajectories, curves=run.curves, inputs=held_out, stage=arm.checkpoint,
+                trajectories=run.trajectories, curves=run.curves, inputs=held_out(run), stage=arm.checkpoint,
                 label=experiment.label(run.arm),
             )  # fmt: skip
         log_results(parent, experiment.folder, _differences(results), results.summary)
+
+
+def held_out(run: ArmRun) -> list[Path]:
+    """The instances that a run was measured on: the main pipeline's, or those of a split of its own; none where they are gone."""
+    made = run.nodes.get("split", "split")
+    path = Places({} if made == "split" else {"split": NODES / made}).split("validation")
+    return [path] if path.exists() else []
 
 
 def _differences(results: Results) -> dict[str, float | None]:

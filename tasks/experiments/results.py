@@ -23,14 +23,13 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from tasks.core.errors import ArtifactError
+from tasks.core.layout import RESULT_FILES
 from tasks.core.schema import Record
 from tasks.core.storage import read_json, write_csv, write_json, write_text
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.spec import Experiment
 
-RESULTS, PAGE, TABLE, DIFFERENCES, CURVES, FIGURES = (
-    "results.json", "RESULTS.md", "table.csv", "differences.csv", "curves.csv", "figures",
-)  # fmt: skip
+PAGE, RESULTS, TABLE, DIFFERENCES, CURVES, FIGURES = RESULT_FILES
 
 Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
 

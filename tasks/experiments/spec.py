@@ -88,6 +88,8 @@ class Experiment(Section):
         named = {self.primary, *(claim.metric for claim in self.claims)}
         if unknown := named - set(self.metrics):
             raise ValueError(f"{', '.join(sorted(unknown))} is used and not among the metrics")
+        if any("seed" in changes for changes in (self.set, *(arm.set for arm in self.arms.values()))):
+            raise ValueError("seed is set by seeds, for all arms")
         for kind, values in (("seeds", self.seeds), ("metrics", self.metrics)):
             if len(values) != len(set(values)):
                 raise ValueError(f"{kind} has a value twice")
@@ -103,7 +105,7 @@ def load_experiment(name: str, root: Path = EXPERIMENTS) -> Experiment:
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: a mapping with title, arms, seeds and metrics is needed")
-    return parse_section(Experiment, {"name": name, **data}, source=str(path))
+    return parse_section(Experiment, {**data, "name": name}, source=str(path))
 
 
 def experiment_names(root: Path = EXPERIMENTS) -> list[str]:

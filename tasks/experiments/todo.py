@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
+from tasks.evaluation.columns import column
 from tasks.experiments.dvc_file import write_dvc_file
+from tasks.experiments.figures import check_figures
 from tasks.experiments.jobs import Job, jobs_of, outdated
+from tasks.experiments.paper import paper_figures
 from tasks.experiments.plan import plan
 from tasks.experiments.spec import FILE, Experiment
 
@@ -15,14 +18,32 @@ from tasks.experiments.spec import FILE, Experiment
 def left_to_do(experiments: Sequence[Experiment], seeds: Sequence[int] | None = None) -> tuple[list[Job], int]:
     """The jobs that DVC would run, each after those it needs, and how many there are in all.
 
-    ``experiments/dvc.yaml`` is written first if it is not fresh. Raises :class:`ConfigError` for a seed that an experiment lacks.
+    ``experiments/dvc.yaml`` is written first if it is not fresh. Raises :class:`ConfigError` for a seed that an experiment
+    lacks, and what :func:`check` raises.
     """
     for experiment in experiments:
-        if unknown := set(seeds or []) - set(experiment.seeds):
-            path = experiment.folder / FILE
-            raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
+        _check_seeds(experiment, seeds)
+        check(experiment)
     params = load_params()
     write_dvc_file()
     jobs = jobs_of([(row, plan(row, params, seeds)) for row in experiments], params)
     changed = outdated(jobs)
     return [job for job in jobs if job.name in changed], len(jobs)
+
+
+def check(experiment: Experiment) -> None:
+    """Refuse what would be found out only when results are written, after hours.
+
+    Raises :class:`ConfigError` for an unknown metric or figure, or a row that the paper's table lacks, :class:`ArtifactError`
+    where there is no such table.
+    """
+    for metric in experiment.metrics:
+        column(metric)
+    check_figures(experiment)
+    paper_figures(experiment)
+
+
+def _check_seeds(experiment: Experiment, seeds: Sequence[int] | None) -> None:
+    if unknown := set(seeds or []) - set(experiment.seeds):
+        path = experiment.folder / FILE
+        raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")

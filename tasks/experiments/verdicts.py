@@ -60,11 +60,14 @@ def p_text(p: float) -> str:
 
 def difference_text(row: DifferenceResult | ClaimResult, of: Column) -> str:
     """``+3.1 points [+1.2, +5.0]``."""
-    unit = " points" if of.percent else ""
-    estimate = of.show(row.estimate or 0.0, signed=True) + unit
+    estimate = of.show(row.estimate or 0.0, signed=True) + _unit(of)
     if row.low is None or row.high is None:
         return estimate
     return f"{estimate} [{of.show(row.low, signed=True)}, {of.show(row.high, signed=True)}]"
+
+
+def _unit(of: Column) -> str:
+    return " points" if of.percent else ""
 
 
 def metric_name(of: Column) -> str:
@@ -131,7 +134,7 @@ def _remarks(row: DifferenceResult, verdict: Verdict, of: Column, power: PowerRe
         return ["one seed cannot tell two ways to train from two trainings"]
     remarks = []
     if power and row.seeds in power.detectable:
-        remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])} would be seen four times in five")
+        remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{_unit(of)} would be seen four times in five")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
         remarks.append(f"a difference of {100 * RULED_OUT:.0f} points or more is unlikely")
     return remarks

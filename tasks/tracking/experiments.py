@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tasks.core.layout import RESULT_FILES
 from tasks.core.progress import digest
 from tasks.core.schema import Score
 from tasks.evaluation.names import metric_name
@@ -97,8 +98,8 @@ def arm_run(
 
 def log_results(parent: Run, folder: Path, figures: Mapping[str, Any], verdict: str = "") -> None:
     """Keep what an experiment's results stage wrote with its parent: tables, plots, and the sentences of its verdict."""
-    for path in sorted(folder.iterdir()):
-        if path.name in ("RESULTS.md", "table.csv", "differences.csv", "curves.csv", "results.json", "figures"):
+    for path in (folder / name for name in RESULT_FILES):
+        if path.exists():
             parent.log_file(path)
     parent.log(figures)
     if verdict:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tasks.core.layout import ARTIFACTS
+from tasks.core.layout import ARTIFACTS, RESULT_FILES
 from tasks.core.progress import file_digest
 
 DVC_LOCK = Path("dvc.lock")
-RESULTS = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "curves.csv", "figures")
-_WRITTEN = [DVC_LOCK, "experiments/dvc.lock", "experiments/RESULTS.md", ARTIFACTS, *(f"experiments/*/{name}" for name in RESULTS)]
+_RESULTS = [f"experiments/*/{name}" for name in RESULT_FILES]
+_WRITTEN = [DVC_LOCK, "experiments/dvc.lock", "experiments/RESULTS.md", ARTIFACTS, *_RESULTS]
 SOURCES = (".", *(f":(exclude){path}" for path in _WRITTEN))
 """What counts as the project's own content: not what a running reproduction or experiment itself writes."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.core.errors import DataError
 from tasks.tracking.store import make_client, reachable
@@ -35,6 +35,8 @@ class Write(BaseModel):
 
     ``run`` is the run's key, ``run_id`` its id where it was known; ``at`` milliseconds since 1970.
     """
+
+    model_config = ConfigDict(ser_json_inf_nan="constants")  # else a loss that is no number would be null in the outbox
 
     id: str = Field(default_factory=lambda: uuid.uuid4().hex)
     store: str
@@ -140,7 +142,7 @@ class Writer:
         from mlflow.entities import Metric
 
         known = self._known_points(run_id)
-        points = [(name, int(step), float(value)) for name, step, value in write.data["points"]]
+        points = [(name, int(step), float("nan" if value is None else value)) for name, step, value in write.data["points"]]
         fresh = [(name, step, value) for name, step, value in points if _is_news(known, name, step, value)]
         for batch in _batches([Metric(name, value, write.at, step) for name, step, value in fresh]):
             self.client.log_batch(run_id, metrics=batch)

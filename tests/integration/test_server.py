@@ -1,5 +1,6 @@
 """One background server per kind, whoever asks first."""
 
+import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import psutil
 import pytest
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows import server
 from tasks.core.errors import TrackingUnavailable
@@ -80,6 +82,45 @@ def test_a_server_that_was_stopped_stays_stopped(toy, monkeypatch):
         server.stop(toy)
         time.sleep(0.5)
         assert not toy.record.exists()
+
+
+def test_a_server_that_is_slow_to_answer_is_waited_for_and_not_started_twice(toy):
+    url = server.ensure(toy)
+    process = psutil.Process(read_json(toy.record)["pid"])
+    process.suspend()
+    assert server.running(toy) is None
+    assert server.ensure(toy, lambda seconds: process.resume()) == url
+    assert read_json(toy.record)["pid"] == process.pid
+
+
+def test_a_server_of_somebody_else_at_the_recorded_address_is_not_ours(toy):
+    url = server.ensure(toy)
+    ours = server.Service("ours", toy.command, port=0, health="/")
+    ours.record.write_text(f'{{"pid": {os.getpid()}, "started": 1.0, "url": "{url}"}}')
+    assert server.running(ours) is None
+    try:
+        assert server.ensure(ours) != url
+    finally:
+        server.stop(ours)
+
+
+def test_servers_that_the_user_names_are_told_and_none_is_started(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ann:secret@mlflow.example.org")
+    with temporary_settings(updates={PREFECT_API_URL: "https://prefect.example.org/api"}):
+        server.main(["start", "prefect", "mlflow"])
+    assert capsys.readouterr().out.splitlines() == [
+        "prefect: https://prefect.example.org/api, by your settings",
+        "mlflow: https://ann@mlflow.example.org, by your settings",
+    ]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_password_of_the_store_is_not_in_the_command_that_everybody_sees(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "postgresql://ann:secret@db/mlflow")
+    service = server.mlflow_service()
+    assert "secret" not in " ".join(service.command)
+    assert service.environment["MLFLOW_BACKEND_STORE_URI"] == "postgresql://ann:secret@db/mlflow"
 
 
 def wait_for(reached):

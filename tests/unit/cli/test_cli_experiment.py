@@ -9,6 +9,7 @@ import yaml
 from tasks.cli.experiment_run import left_of
 from tasks.cli.experiment_state import duration
 from tasks.core import layout
+from tasks.core.pipeline import stage_outs
 from tasks.core.timing import note_seconds
 from tasks.experiments.engine import Progress
 from tasks.experiments.jobs import Job
@@ -63,6 +64,19 @@ def test_the_status_tells_the_main_pipelines_runs_from_own_and_begun_ones(projec
     assert "F1 [both]" in shown
 
 
+def test_what_the_pipeline_made_with_other_params_is_not_taken_for_todays(project, run):
+    for out in (stage_outs().keys() - {layout.TRAJECTORIES}) | {layout.TRAJECTORIES / "sft.jsonl"}:
+        make(project / out)
+    params = yaml.safe_load((project / "params.yaml").read_text())
+    recorded = {"select": params["select"], "agent.history_scope": params["agent"].get("history_scope", "turn")}
+    (project / "dvc.lock").write_text(yaml.safe_dump({"stages": {"select": {"params": {"params.yaml": recorded}}}}))
+    assert "1 of 4" in row_of(run("experiment", "list").output, "filters")
+    params["select"]["min_f1"] = 0.95
+    (project / "params.yaml").write_text(yaml.safe_dump(params))
+    assert "0 of 4" in row_of(run("experiment", "list").output, "filters")
+    assert row_of(run("experiment", "status", "filters").output, "F1 [both]", " 0 ").split()[-4:] == ["main", "-", "main", "main"]
+
+
 def plan_of(project, run):
     assert run("experiment", "plan").exit_code == 0
     assert "nothing to change" in run("experiment", "plan").output
@@ -78,7 +92,7 @@ def plan_of(project, run):
         (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
         (("run", "filters", "--seeds", "zero"), 2, "no list of numbers"),
         (("run", "filters", "--profile", "huge"), 1, "no profile 'huge'"),
-        (("run", "filters", "--profile", "small", "--dry-run"), 2, "a dry run changes nothing"),
+        (("run", "filters", "--profile", "small", "--dry-run"), 2, "fusesearch profile use small"),
         (("table", "filters"), 1, "fusesearch experiment run filters"),
     ],
 )
@@ -87,6 +101,23 @@ def test_what_cannot_be_done_is_said_in_one_line(project, run, arguments, code, 
     assert done.exit_code == code
     assert said in " ".join(done.output.split())
     assert (project / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"metrics": ["f1_macro", "f2"]}, "there is no metric 'f2'"),
+        ({"figures": ["pie"]}, "there is no figure 'pie'"),
+        ({"paper": {"table": "none.csv"}}, "none.csv cannot be read"),
+        ({"arms": {"a": {"set": {"seed": 3}}}}, "seed is set by seeds"),
+    ],
+)
+def test_what_results_would_stumble_over_is_told_before_anything_runs(project, run, changes, said):
+    (project / "experiments/filters/experiment.yaml").write_text(yaml.safe_dump({**EXPERIMENT, **changes}))
+    done = run("experiment", "run", "filters")
+    assert done.exit_code == 1
+    assert said in " ".join(done.output.split())
+    assert not (project / "experiments/dvc.yaml").exists()
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,7 @@ def test_without_arguments_it_is_the_main_pipelines_run():
         ["--node=sft-../../x"],
         ["--node=sft-0000000"],
         ["--set=sft.epochs=2"],
+        ["--node=", "--set=sft.epochs=2"],
         ["--node=sft-00000000", "--set=sft.epochs"],
         ["--node=sft-00000000", "--set=sft.epochs=[1"],
         ["--node=sft-00000000", "--from=nowhere=x"],

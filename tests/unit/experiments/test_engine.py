@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,6 +91,23 @@ def test_a_job_whose_server_went_away_is_tried_again_but_not_for_ever(project, n
     assert len((project / "tries").read_text()) == min(needed, engine.TRIES)
 
 
+DVC_SAYS = """print("sft: 3 of 12"); exit("ERROR: failed to reproduce 'x': failed to run: python, exited with {0}")"""
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        (DVC_SAYS.format(-9), "killed by signal 9, often for want of memory"),
+        (DVC_SAYS.format(137), "killed by signal 9, often for want of memory"),
+        ("import os; print('sft: 3 of 12', flush=True); os.kill(os.getpid(), 15)", "killed by signal 15"),
+        ("raise ValueError('no such thing')", "ValueError: no such thing"),
+        ("exit(7)", "ended with code 7"),
+    ],
+)
+def test_why_a_job_failed_is_one_line(code, reason):
+    assert run(job("a", code))["a"].reason == reason
+
+
 def test_threads_are_shared_out_between_jobs():
     code = "import os; print(os.environ['OMP_NUM_THREADS'], 'threads')"
     rows = run(job("a", code), workers=2)
@@ -123,6 +142,21 @@ def test_two_runs_of_experiments_in_one_folder_are_refused():
 
     run(job("a"), watch=second)
     assert refused
+
+
+def test_turns_are_taken_one_after_another():
+    order = []
+
+    def work(number):
+        with engine.turn():
+            order.append(number)
+            time.sleep(0.05)
+            order.append(number)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert order[::2] == order[1::2]
+    assert len(order) == 6
 
 
 def test_a_stage_whose_owner_is_gone_ends_by_itself():

@@ -3,10 +3,12 @@
 import csv
 import random
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 from experiment_runs import experiment, reference, run, runs, score
 
+from tasks.core import layout
 from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.storage import write_json
 from tasks.evaluation.columns import COLUMNS
@@ -19,6 +21,7 @@ from tasks.experiments.outcome import ArmRun
 from tasks.experiments.pages import overview
 from tasks.experiments.paper import paper_figures
 from tasks.experiments.rebuild import write_overview
+from tasks.experiments.recording import held_out
 from tasks.experiments.results import read_results, write_results
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.experiments.verdicts import ordering
@@ -113,6 +116,17 @@ def test_seeds_are_planned_for_five_points_of_a_share_and_a_twentieth_of_other_f
     assert tokens.needed == 2
 
 
+def test_an_undecided_claim_says_what_would_have_been_seen_and_of_a_pair_named_both_ways_once(root):
+    there, back = ({"metric": metric, "better": better, "than": than} for metric, better, than in (
+        ("efficiency", "none", "joint"), ("f1_macro", "joint", "none"),
+    ))  # fmt: skip
+    results = measured_of(root, runs(root, {"none": 0.5, "joint": 0.52}), claims=[there, back])
+    (power,) = results.power
+    assert (power.first, power.second) == ("joint", "none")
+    seen = f"{100 * power.detectable[3]:.1f} points"
+    assert f"a true difference of {seen} would be seen four times in five" in results.claims[1].sentence
+
+
 def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     results = written(root, runs(root, BETTER), figures=[])
     rows = list(csv.DictReader((root / "out/differences.csv").open()))
@@ -123,6 +137,17 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     assert results.summary.endswith("Of 2 orderings in the paper's table: 1 hold; 1 point the other way, undecided.")
     reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
     assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
+
+
+def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert held_out(run(tmp_path, "none", 0, 0.5)) == []
+    for folder in (layout.SPLITS, layout.NODES / "split-0123abcd"):
+        folder.mkdir(parents=True)
+        (folder / "validation.parquet").touch()
+    assert held_out(run(tmp_path, "none", 0, 0.5)) == [layout.split_path("validation")]
+    own = replace(run(tmp_path, "none", 0, 0.5), nodes={"split": "split-0123abcd"})
+    assert held_out(own) == [layout.NODES / "split-0123abcd/validation.parquet"]
 
 
 def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):

@@ -18,6 +18,7 @@ from tasks.evaluation.names import METRICS
 from tasks.experiments import dvc_file
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.jobs import jobs_of, with_dependents
+from tasks.experiments.paper import REFERENCE
 from tasks.experiments.plan import built_on, check_id, id_of, nodes_of, plan
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 
@@ -50,6 +51,11 @@ def test_what_is_as_in_the_params_is_the_main_pipelines():
     assert row.scores == layout.SCORES
     assert row.trajectories == layout.TRAJECTORIES / "sft.jsonl"
     assert row.curves == {"sft": layout.curve_path("sft")}
+
+
+def test_no_seeds_are_all_seeds():
+    found = experiment(joint={})
+    assert plan(found, PARAMS, []) == plan(found, PARAMS) == plan(found, PARAMS, found.seeds)
 
 
 def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
@@ -121,7 +127,7 @@ def test_a_committed_experiment_names_what_exists(name):
     for row in plan(found, PARAMS):
         assert set(row.nodes) <= set(stage_names())
     if found.paper:
-        assert (dvc_file.REFERENCE / found.paper.table).is_file()
+        assert (REFERENCE / found.paper.table).is_file()
 
 
 def test_the_committed_experiments_are_those_of_the_papers_and_ours():

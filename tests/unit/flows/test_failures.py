@@ -1,10 +1,14 @@
 """What the failure hook says: what is missing, who makes it, what to run."""
 
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 import yaml
+from prefect.client.schemas.objects import FlowRun
+from prefect.states import Crashed
 
+from flows import failures
 from flows.failures import advice
 from tasks.core.errors import ArtifactError, ConfigError, InfrastructureError
 from tasks.core.node import Node
@@ -32,11 +36,37 @@ def test_missing_inputs_are_named_with_the_command_that_makes_each(project):
 
 def test_a_node_lacks_what_its_own_origins_make(project):
     node = Node(stage="sft", id="sft-0123abcd", origins={"select": Path("artifacts/nodes/select-89abcdef")})
+    (project / "experiments/dvc.yaml").write_text("stages:\n  sft-0123abcd:\n    wdir: ..\n")
     text = advice(node, None)
     assert (
         "`artifacts/nodes/select-89abcdef/trajectories.jsonl` is missing: `dvc repro experiments/dvc.yaml:select-89abcdef`"
     ) in text
     assert text.endswith("Then run `dvc repro experiments/dvc.yaml:sft-0123abcd`.")
+
+
+def test_a_try_which_dvc_does_not_know_is_run_again_from_its_deployment(project):
+    node = Node(stage="select", id="select-0123abcd", set={"select.min_f1": 0.5})
+    text = advice(node, ArtifactError("gone"))
+    assert "`data/splits/sft.parquet` is missing: `dvc repro split`" in text
+    assert text.endswith("Then run the deployment `stage/select` with the same values.")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "again"),
+    [
+        ({}, "`dvc repro sft`"),
+        ({"again": True, "node": None, "sft": {"epochs": None}, "seed": None}, "`dvc repro sft`"),
+        ({"again": False, "sft": {"epochs": 3}}, "the deployment `stage/sft` with the same values"),
+        ({"seed": 0}, "the deployment `stage/sft` with the same values"),
+    ],
+)
+def test_a_killed_run_of_a_deployment_is_a_try_if_its_form_was_filled_in(project, monkeypatch, parameters, again):
+    said = []
+    monkeypatch.setattr(failures, "_show", lambda key, text, run: said.append(text))
+    (crashed,) = failures.watched("sft")["on_crashed"]
+    run = FlowRun(flow_id=uuid4(), parameters=parameters)
+    crashed(None, run, Crashed(message="exit code -9"))
+    assert said[0].endswith(f"Then run {again}.")
 
 
 def test_what_no_stage_makes_comes_from_git_or_dvc(project):

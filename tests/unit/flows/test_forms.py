@@ -3,10 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prefect.exceptions import ParameterTypeError
 from pydantic import ValidationError
 
-from flows.forms import changes, form, forms_of
-from flows.operate import STAGE_FLOWS
+from flows.forms import changes, form, forms_of, plain_of
+from flows.operate import NO_TRY, STAGE_FLOWS, experiment
 from flows.pipeline import STAGES
 from tasks.core.config import Params, Section, parse_params
 from tasks.core.pipeline import stage_names, stage_spec
@@ -47,14 +48,31 @@ def test_what_params_would_refuse_the_form_refuses(wrong):
         parse_params({"sft": wrong})
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", sorted(STAGES.keys() - NO_TRY))
 def test_every_param_that_a_stage_reads_is_in_its_form(stage):
-    forms = forms_of(stage_spec(stage).params)
-    read = {".".join(key.split(".")[:2]) for key in stage_spec(stage).values(Params()) if key.partition(".")[0] in SECTIONS}
-    assert {f"{name}.{field}" for name, made in forms.items() for field in made.model_fields} >= read
-    shown = STAGE_FLOWS[stage].parameters.properties
-    assert {"again", *forms} <= shown.keys()
+    names = stage_spec(stage).params
+    forms, plain = forms_of(names), plain_of(names)
+    read = {".".join(key.split(".")[:2]) for key in stage_spec(stage).values(Params())}
+    assert {*plain, *(f"{name}.{field}" for name, made in forms.items() for field in made.model_fields)} >= read
+    assert STAGE_FLOWS[stage].parameters.properties.keys() == {"again", *forms, *plain}
     assert not STAGE_FLOWS[stage].parameters.required
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_has_a_form_if_it_can_run_beside_the_pipeline(stage):
+    assert (STAGE_FLOWS[stage].parameters.properties.keys() == {"again"}) == ("node" not in STAGES[stage].parameters.properties)
+
+
+def test_another_seed_is_a_change_too():
+    assert changes({"seed": 3, "sft": form(SECTIONS["sft"])(), "data_seed": None}) == {"seed": 3}
+    with pytest.raises(ParameterTypeError, match="seed"):
+        STAGE_FLOWS["sft"].validate_parameters({"seed": -1})
+
+
+@pytest.mark.parametrize("wrong", [{"jobs": -1}, {"jobs": 0}, {"seeds": ["x"]}])
+def test_an_experiment_is_refused_what_it_cannot_run_with(wrong):
+    with pytest.raises(ParameterTypeError):
+        experiment.validate_parameters({"name": "filtering", **wrong})
 
 
 def test_every_stage_of_dvc_is_a_deployment_in_its_order():

@@ -1,8 +1,10 @@
 """The funnel: what was left after each stage that has run."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from flows.shown import funnel
+from flows.shown import funnel, run_page
 from tasks.core.layout import metrics_path
 from tasks.core.places import MAIN
 from tasks.core.storage import write_json
@@ -19,3 +21,11 @@ def test_it_has_a_row_for_every_stage_that_has_run_in_order_and_zero_is_a_count(
     write_json(metrics_path("filter"), {"instances": 12})
     rows = funnel(MAIN, {"selected": 0})
     assert [(row["stage"], row["left"]) for row in rows] == [("mine", 20), ("filter", 12), ("select", 0)]
+
+
+def test_the_address_of_a_run_holds_no_password(monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ann:secret@mlflow.example.org/")
+    run = SimpleNamespace(
+        run_id="abc", client=SimpleNamespace(get_run=lambda run_id: SimpleNamespace(info=SimpleNamespace(experiment_id="7")))
+    )
+    assert run_page(run) == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"

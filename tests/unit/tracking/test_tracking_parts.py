@@ -1,6 +1,7 @@
 """Parts of tracking that need no store: addresses, curves, samples of episodes, what a store that is away leaves."""
 
 import logging
+import math
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,14 @@ def test_files_are_kept_with_the_write_that_names_them(box, tmp_path):
     (path,) = outbox.OUTBOX.glob("*/*/note.txt")
     assert path.read_text() == "first"
     assert outbox.waiting() == 1
+
+
+def test_a_figure_that_is_no_number_is_kept_as_it_is(box):
+    box.writer.away = True
+    box.send(write("metrics", points=[("loss", 1, math.nan), ("kl", 1, math.inf)]))
+    assert box.settle() == 1
+    ((_, (kept,)),) = outbox._left()
+    assert [str(value) for *_, value in kept.data["points"]] == ["nan", "inf"]
 
 
 def test_what_is_refused_is_told_and_stops_nothing(box, caplog):
