@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 from uuid import UUID
@@ -151,10 +152,16 @@ def _mark_crashed(flow_run: str) -> None:
 
 def run_stage(flow: Callable[[], object]) -> NoReturn:
     """Run a flow as a command: against the local Prefect server, one clear line and exit code 1 when it fails."""
+    run_prepared(lambda: flow)
+
+
+def run_prepared(prepare: Callable[[], Callable[[], object]]) -> NoReturn:
+    """As :func:`run_stage`, for the flow that ``prepare`` gives: what it refuses is told before any server is started."""
     _one_line_errors()
     end_with_owner()
     try:
-        load_params()  # a misspelt param is told at once, before any server is started
+        load_params()
+        flow = prepare()
         with prefect_server():
             flow()
     except FusesearchError as error:
@@ -182,15 +189,15 @@ def _lost_server(error: Exception) -> str | None:
 
 
 def run_node(stage_name: str, flow: Callable[[Node], object], arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the flow of a stage as a command, with the node that the command line names (:data:`tasks.core.node.USAGE`)."""
+    """Run the flow of a stage as a command, with the node that the command line names."""
     words = sys.argv[1:] if arguments is None else arguments
 
-    def run() -> None:
+    def prepare() -> Callable[[], object]:
         node = parse_node(stage_name, words)
         check_id(node, load_params())
-        flow(node)
+        return partial(flow, node)
 
-    run_stage(run)
+    run_prepared(prepare)
 
 
 def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:

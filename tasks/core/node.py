@@ -7,9 +7,10 @@ builds on. It keeps its files in a folder of its own (:mod:`tasks.core.places`).
 from __future__ import annotations
 
 import json
+from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import Field
 
@@ -19,8 +20,6 @@ from tasks.core.errors import ConfigError
 from tasks.core.overrides import override, parse_change
 from tasks.core.pipeline import StageSpec, stage_names, stage_outs, stage_spec
 from tasks.core.places import Places
-
-USAGE = "[--node ID] [--set KEY=VALUE]... [--from STAGE=FOLDER]..."
 
 
 class Node(Section):
@@ -67,18 +66,27 @@ class Node(Section):
 
 
 def parse_node(stage: str, arguments: Sequence[str]) -> Node:
-    """The node of a stage's command line (:data:`USAGE`). Raises :class:`ConfigError` for what is none."""
-    options: dict[str, list[str]] = {"--node": [], "--set": [], "--from": []}
-    waiting = list(arguments)
-    while waiting:
-        option, equals, value = waiting.pop(0).partition("=")
-        if option not in options or not (equals or waiting):
-            raise ConfigError(f"usage: {USAGE}: {option!r} is not understood")
-        options[option].append(value if equals else waiting.pop(0))
-    name = "".join(options["--node"])
-    if not name and (options["--set"] or options["--from"]):
+    """The node that a stage's command line names. Raises :class:`ConfigError` for one that is wrong; ends after ``--help``."""
+    found = _command_line(stage).parse_args(arguments)
+    if not found.node and (found.set or found.origins):
         raise ConfigError("--set and --from need --node: the main pipeline's files are made with the values of params.yaml")
-    return _node(stage, name, options["--set"], options["--from"])
+    return _node(stage, found.node, found.set, found.origins)
+
+
+class _CommandLine(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ConfigError(f"{message} (--help says what there is)")
+
+
+def _command_line(stage: str) -> ArgumentParser:
+    line = _CommandLine(f"flows.{stage}", description=f"Run the stage {stage} as its Prefect flow.", allow_abbrev=False)
+    line.add_argument("--node", default="", metavar="ID", help="a run with files of its own, apart from the main pipeline's")
+    line.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a param in which it differs; repeatable")
+    line.add_argument(
+        "--from", dest="origins", action="append", default=[], metavar="STAGE=FOLDER",
+        help="where it finds what an earlier stage made; repeatable",
+    )  # fmt: skip
+    return line
 
 
 def _node(stage: str, name: str, changes: Sequence[str], origins: Sequence[str]) -> Node:
