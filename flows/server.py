@@ -1,7 +1,7 @@
 """Local servers in the background: Prefect's, which every flow reports to, a worker for its deployments, MLflow's pages.
 
 ``python -m flows.server start|stop|status [prefect|mlflow|worker]``. One server of a kind per project folder, recorded in
-``.fusesearch/<name>.json``, its log beside it. It outlives the command that started it, so that the nine stages of one
+``.fusesearch/<name>.json``, its log beside it. It outlives the command that started it, so that the stages of one
 ``dvc repro`` share it and its pages stay up afterwards. A Prefect server of the project's own that is killed while a flow
 needs it is started again where it was. ``PREFECT_API_URL`` (environment or Prefect profile) wins: where it is set, no Prefect
 server is started, and the worker asks that one. So does an address in ``MLFLOW_TRACKING_URI`` for MLflow.
