@@ -10,8 +10,8 @@ from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
 from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
+from tasks.experiments.mlflow_runs import record
 from tasks.experiments.outcome import outcomes
-from tasks.experiments.recording import record
 from tasks.experiments.results import PAGE, write_results
 from tasks.experiments.spec import load_experiment
 

@@ -32,6 +32,7 @@ from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
+from tasks.core.dvc_command import AGAIN
 from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.node import Node, parse_node
 from tasks.core.pipeline import StageSpec, flatten
@@ -39,7 +40,6 @@ from tasks.core.places import Places
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
 from tasks.core.timing import note_seconds
-from tasks.experiments.engine import AGAIN
 from tasks.experiments.plan import check_id
 from tasks.tracking import Run, stage_run
 from tasks.tracking.registry import model_name

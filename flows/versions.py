@@ -7,7 +7,7 @@ import json
 from prefect import task
 
 from flows.stage import ONCE
-from tasks.experiments.dvc_command import dvc
+from tasks.core.dvc_command import dvc
 
 PATIENCE = 720
 """Tries to record what a stage made, an hour of them: an experiment that reads the old files keeps DVC from it until then."""

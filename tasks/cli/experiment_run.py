@@ -17,6 +17,7 @@ from tasks.cli import profiles
 from tasks.cli.experiment_state import duration
 from tasks.cli.output import usage_error
 from tasks.core.config import load_params
+from tasks.core.dvc_command import AGAIN
 from tasks.core.timing import usual_seconds
 from tasks.experiments import engine
 from tasks.experiments.jobs import Job, seconds_left
@@ -60,7 +61,7 @@ def _run(left: Sequence[Job], workers: int) -> int:
         with _shown(len(left), workers) as watch:
             rows = engine.run_jobs(left, workers, watch)
     except KeyboardInterrupt:
-        typer.echo(f"interrupted: {engine.AGAIN}", err=True)
+        typer.echo(f"interrupted: {AGAIN}", err=True)
         return 130
     failed = [row for row in rows if row.state == "failed"]
     for row in failed:

@@ -13,10 +13,10 @@ from tasks.core.layout import STATE
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names, stage_outs
 from tasks.core.timing import usual_seconds
+from tasks.experiments.current import is_current
 from tasks.experiments.jobs import Job, seconds_left
 from tasks.experiments.outcome import is_finished
 from tasks.experiments.plan import ArmPlan, nodes_of, plan
-from tasks.experiments.recorded import is_current
 from tasks.experiments.spec import experiment_names, load_experiment
 
 State = Literal["main", "made", "begun", "missing"]

@@ -24,9 +24,9 @@ import psutil
 from filelock import FileLock, Timeout
 
 from tasks.core.config import Params
+from tasks.core.dvc_command import AGAIN, BUSY_TRIES, RETRY_SECONDS, is_busy
 from tasks.core.errors import ConfigError
 from tasks.core.layout import STATE
-from tasks.experiments.dvc_command import BUSY_TRIES, RETRY_SECONDS, is_busy
 from tasks.experiments.jobs import Job
 
 LOGS = STATE / "experiments"
@@ -44,8 +44,6 @@ JOB_BYTES = 3_000_000_000
 _COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
 _EXITED = re.compile(r"exited with (-?\d+)")
 _UNCHANGED = "didn't change, skipping"
-AGAIN = "run the same command again to go on from here"
-"""What a stage says last that may well end otherwise the next time."""
 
 State = Literal["waiting", "running", "done", "unchanged", "failed", "blocked"]
 

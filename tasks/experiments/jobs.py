@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tasks.core.config import Params
+from tasks.core.dvc_command import dvc
 from tasks.core.layout import EXPERIMENTS, NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names
 from tasks.core.places import MAIN
-from tasks.experiments.dvc_command import dvc
 from tasks.experiments.dvc_file import TARGET, results_stage
 from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
 from tasks.experiments.spec import Experiment

@@ -9,8 +9,8 @@ from pathlib import Path
 from tasks.core.config import Params, load_params
 from tasks.core.schema import Score
 from tasks.core.storage import read_jsonl
+from tasks.experiments.current import is_current
 from tasks.experiments.plan import PIPELINE, ArmPlan, plan
-from tasks.experiments.recorded import is_current
 from tasks.experiments.spec import Experiment
 
 

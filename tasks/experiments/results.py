@@ -175,9 +175,9 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     """
     from tasks.experiments.curves import spread_curves
     from tasks.experiments.figures import draw
+    from tasks.experiments.long_form import difference_rows, table_rows
     from tasks.experiments.measuring import measured
     from tasks.experiments.pages import page
-    from tasks.experiments.records import difference_rows, table_rows
 
     out = folder or root / experiment.folder
     ordered = sorted(runs, key=lambda run: (run.arm, run.seed))

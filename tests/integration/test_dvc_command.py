@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
+from tasks.core.dvc_command import dvc
 from tasks.core.errors import DataError
-from tasks.experiments.dvc_command import dvc
 
 pytestmark = pytest.mark.slow
 

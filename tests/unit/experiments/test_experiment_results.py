@@ -17,11 +17,11 @@ from tasks.evaluation.names import METRICS, summary
 from tasks.evaluation.statistics import estimate
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.measuring import measured
+from tasks.experiments.mlflow_runs import held_out
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.pages import overview
 from tasks.experiments.paper import paper_figures
 from tasks.experiments.rebuild import write_overview
-from tasks.experiments.recording import held_out
 from tasks.experiments.results import read_results, write_results
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.experiments.verdicts import ordering
