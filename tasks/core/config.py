@@ -229,6 +229,7 @@ class Sft(Section):
 
     epochs: float = Field(1.0, gt=0)
     renamed_copies: int = Field(0, ge=0, description="each trajectory again with its names exchanged, this many times")
+    drills: int = Field(0, ge=0, description="sequences added that are lists of made-up names and questions about them, for nano")
     batch_size: int = Field(32, ge=1, description="trajectories per step")
     micro_batch: int = Field(8, ge=1, description="trajectories per forward and backward pass")
     optimizer: Literal["muon", "adamw"] = "adamw"
@@ -236,6 +237,9 @@ class Sft(Section):
     warmup_ratio: float = Field(0.1, ge=0, le=1)
     weight_decay: float = Field(0.0, ge=0)
     max_length: int = Field(32_768, ge=64, description="tokens; longer trajectories are dropped and counted")
+    precision: Literal["float32", "bfloat16"] | None = Field(
+        None, description="arithmetic of the passes, weights staying in model.dtype; null: bfloat16 on a GPU if that is bfloat16"
+    )
     save_steps: int = Field(200, ge=1)
 
 
@@ -243,7 +247,6 @@ class Base(Section):
     """How the nano base checkpoint is trained from random weights: ``experiments/nano/base.yaml``."""
 
     episodes_per_instance: int = Field(10, ge=1, description="aimless episodes on each training instance")
-    drills: int = Field(0, ge=0, description="sequences that are lists of made-up names and their repetition")
     train: Sft = Field(default_factory=Sft)
 
 
@@ -257,6 +260,9 @@ class Grpo(Section):
     alpha: float = 0.8
     beta: float = 0.0
     gamma: float = 0.2
+    scale_rewards: Literal["group", "none"] = Field(
+        "group", description="what advantages are divided by: the deviation of their group, as the paper does, or nothing"
+    )
     kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
     temperature: float = Field(0.7, gt=0)
     renamed: float = Field(0.0, ge=0, le=1, description="share of prompts at which the policy sees exchanged names")

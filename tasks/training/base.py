@@ -2,7 +2,7 @@
 
 It stands where the paper's base models stand: they call tools correctly but hardly in parallel. It is trained from
 random weights on every token of episodes of :class:`AimlessModel` over training repositories, never evaluation
-repositories, so that it also has read some code, and of drills in looking things up (:mod:`tasks.training.drills`).
+repositories, so that it also has read some code, and on drills in looking things up (:mod:`tasks.training.drills`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tasks.core.layout import SNAPSHOTS
 from tasks.core.schema import Answer, Instance, Location, Trajectory
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
-from tasks.training.drills import drill
+from tasks.training.drills import drill_rows
 from tasks.training.nano import new_model, train_tokenizer
 from tasks.training.renaming import Names, renamed
 from tasks.training.sft import describe_checkpoint, fit
@@ -123,8 +123,8 @@ def train_base(
     conversations = [messages_of(trajectory) for trajectory in trajectories]
     sources = list(_sources(instances, repos))
     tokenizer = train_tokenizer([*_texts(conversations), *sources], VOCABULARY)
-    sequences = _sequences(tokenizer, conversations, recipe.drills, Names.of(sources, tokenizer), params.seed)
-    rows = [{"input_ids": ids, "labels": ids} for ids in sequences if len(ids) <= recipe.train.max_length]
+    sequences = _sequences(tokenizer, conversations, recipe.train.drills, Names.of(sources, tokenizer), params.seed)
+    rows = [row for row in sequences if len(row["input_ids"]) <= recipe.train.max_length]
     model = new_model(tokenizer, **SHAPE, seed=params.seed)
     figures = fit(model, tokenizer, rows, recipe.train, params, out, on_log)
     describe_checkpoint(out / "checkpoint", params)
@@ -140,14 +140,16 @@ def _sources(instances: list[Instance], repos: Path) -> Iterator[str]:
         yield from (repository.read_text(path) for path in repository.files() if path.endswith(".py"))
 
 
-def _sequences(tokenizer: Any, conversations: list[list[Message]], drills: int, pool: Names, seed: int) -> Iterator[list[int]]:
-    """Token ids of the episodes, most of them with names of ``pool``, and of ``drills`` drills."""
+def _sequences(
+    tokenizer: Any, conversations: list[list[Message]], drills: int, pool: Names, seed: int
+) -> Iterator[dict[str, list[int]]]:
+    """Rows of the episodes, most of them with names of ``pool``, and of ``drills`` drills."""
     for number, messages in enumerate(conversations):
         exchange = number % RENAMED_OF[1] < RENAMED_OF[0]
         shown = renamed(messages, random.Random(f"{seed}-{number}"), pool) if exchange else messages
-        yield training_ids(tokenizer, shown, [])[0]
-    for number in range(drills):
-        yield tokenizer(drill(random.Random(f"{seed}-drill-{number}"), pool))["input_ids"]
+        ids = training_ids(tokenizer, shown, [])[0]
+        yield {"input_ids": ids, "labels": ids}
+    yield from drill_rows(drills, pool, tokenizer, seed)
 
 
 def _texts(conversations: Iterable[list[Message]]) -> Iterable[str]:

@@ -192,6 +192,7 @@ def _trainer(
         num_generations=section.group,
         temperature=section.temperature,
         beta=section.kl,
+        scale_rewards=section.scale_rewards,
         loss_type="grpo",  # each rollout weighs the same: by token, the few that repeat themselves to the limit outweigh all
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=5,

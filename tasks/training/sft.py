@@ -14,6 +14,7 @@ from tasks.core.config import Params, Sft
 from tasks.core.errors import DataError
 from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
+from tasks.training.drills import drill_rows
 from tasks.training.optimizer import make_optimizer
 from tasks.training.renaming import Names, renamed
 from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
@@ -79,7 +80,8 @@ def fit(
 def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> tuple[list[dict[str, list[int]]], int]:
     """Rows of ``input_ids`` and ``labels`` (-100 outside assistant tokens), and how many were too long.
 
-    The teacher's guidance is left out of the system prompt: the student is to choose its breadth itself.
+    The teacher's guidance is left out of the system prompt: the student is to choose its breadth itself. ``sft.drills``
+    rows are drills, so that a small model does not unlearn to copy names while it learns to search.
     """
     from tasks.search.tools import schemas
 
@@ -96,7 +98,12 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
             rows.append({"input_ids": ids, "labels": [i if m else -100 for i, m in zip(ids, mask, strict=True)]})
     if not rows:
         raise DataError(f"no trajectory fits into sft.max_length={params.sft.max_length}: raise it, or shorten observations")
-    return rows, len(conversations + copies) - len(rows)
+    drills = [
+        row
+        for row in drill_rows(params.sft.drills, pool, tokenizer, params.seed)
+        if len(row["input_ids"]) <= params.sft.max_length
+    ]
+    return rows + drills, len(conversations + copies) - len(rows)
 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:

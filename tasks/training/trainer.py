@@ -46,6 +46,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
     import torch
 
     gpu = torch.cuda.is_available()
+    precision = getattr(section, "precision", None) or (params.model.dtype if gpu else "float32")
     return {
         "output_dir": str(out / "trainer"),
         "learning_rate": section.learning_rate,
@@ -54,7 +55,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
         "seed": params.seed,
         "data_seed": params.seed,
         "use_cpu": not gpu,
-        "bf16": gpu and params.model.dtype == "bfloat16",
+        "bf16": precision == "bfloat16",
         "gradient_checkpointing": gpu and params.model.dtype == "bfloat16",
         "max_grad_norm": 1.0,
         "report_to": "none",

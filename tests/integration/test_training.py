@@ -7,18 +7,20 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import torch
 
 from tasks.agents.loop import run_episode
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.parsing import format_answer, format_calls
-from tasks.core.config import Params, parse_params
+from tasks.core.config import Base, Params, parse_params
 from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
-from tasks.core.storage import write_instances, write_jsonl
+from tasks.core.storage import read_instances, write_instances, write_jsonl
 from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
 from tasks.training import nano
+from tasks.training.base import train_base
 from tasks.training.grpo import sequence_of, train_grpo
 from tasks.training.sft import fit, tokenize, train_sft
 from tasks.training.trainer import load_student
@@ -100,6 +102,17 @@ def test_only_assistant_tokens_are_trained(base: Path, params: Params) -> None:
     assert dropped == 0
 
 
+def test_drills_are_rows_beside_the_trajectories(base: Path, params: Params) -> None:
+    _, tokenizer = load_student(base, params.model)
+    with_drills = params.model_copy(update={"sft": params.sft.model_copy(update={"drills": 3, "max_length": 4096})})
+    rows, dropped = tokenize([trajectory()], tokenizer, with_drills)
+    assert (len(rows), dropped) == (4, 0)
+    for row in rows[1:]:
+        told = [token for token, label in zip(row["input_ids"], row["labels"], strict=True) if label == -100]
+        assert tokenizer.decode(told).startswith("/repo/")
+        assert tokenizer.decode([label for label in row["labels"] if label != -100]).count(" of /repo/") >= 1
+
+
 def test_sft_learns_the_trajectory_and_says_what_it_was_trained_with(tmp_path: Path, params: Params) -> None:
     write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
     logged: list[dict[str, float]] = []
@@ -133,14 +146,28 @@ def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Para
     assert weights[0] == weights[1]
 
 
-@pytest.mark.parametrize("renamed", [0.0, 1.0])
+def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
+    tmp_path: Path, params: Params, instances: Path, monkeypatch
+) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    train = params.sft.model_copy(update={"epochs": 1, "drills": 5, "max_length": 900, "precision": "bfloat16"})
+    recipe = Base(episodes_per_instance=2, train=train)
+    found = read_instances(instances)
+    figures = train_base(params, recipe, found, tmp_path / "repos", tmp_path / "out", lambda row: None)
+    assert figures["sequences"] == len(found) * 2 + 5
+    assert 0 < figures["trained_tokens"] < figures["tokens"]  # what a drill lists first cannot be foreseen
+    model, _ = load_student(tmp_path / "out" / "checkpoint", params.model)
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize(("renamed", "scaling"), [(0.0, "group"), (1.0, "none")])
 def test_grpo_makes_steps_with_the_projects_rollouts(
-    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch, renamed: float
+    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch, renamed: float, scaling: str
 ) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
     logged: list[dict[str, float]] = []
     repos = tmp_path / "repos"
-    section = params.grpo.model_copy(update={"renamed": renamed})
+    section = params.grpo.model_copy(update={"renamed": renamed, "scale_rewards": scaling})
     figures = train_grpo(params, section, instances, base, repos, tmp_path / "out", on_log=logged.append)
     assert figures["steps"] == 2
     assert [row["step"] for row in logged] == [1, 2]
