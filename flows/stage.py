@@ -32,8 +32,7 @@ from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
-from tasks.core.dvc_command import AGAIN
-from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
+from tasks.core.errors import AGAIN, ConfigError, FusesearchError, InfrastructureError
 from tasks.core.node import Node, parse_node
 from tasks.core.pipeline import StageSpec, flatten
 from tasks.core.places import Places

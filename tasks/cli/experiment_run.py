@@ -17,7 +17,7 @@ from tasks.cli import profiles
 from tasks.cli.experiment_state import duration
 from tasks.cli.output import usage_error
 from tasks.core.config import load_params
-from tasks.core.dvc_command import AGAIN
+from tasks.core.errors import AGAIN
 from tasks.core.timing import usual_seconds
 from tasks.experiments import engine
 from tasks.experiments.jobs import Job, seconds_left

@@ -12,8 +12,6 @@ BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running 
 BUSY_TRIES = 24
 RETRY_SECONDS = 5.0
 """How often, and how long apart, something is tried again that another process holds."""
-AGAIN = "run the same command again to go on from here"
-"""What a stage says last that may well end otherwise the next time."""
 
 
 def dvc(*arguments: str, tries: int = BUSY_TRIES) -> str:

@@ -16,6 +16,9 @@
 
 from __future__ import annotations
 
+AGAIN = "run the same command again to go on from here"
+"""What a stage says last that may well end otherwise the next time."""
+
 
 class FusesearchError(Exception):
     """Base of all errors raised on purpose. ``str(error)`` is one line that says what to do."""

@@ -24,8 +24,8 @@ import psutil
 from filelock import FileLock, Timeout
 
 from tasks.core.config import Params
-from tasks.core.dvc_command import AGAIN, BUSY_TRIES, RETRY_SECONDS, is_busy
-from tasks.core.errors import ConfigError
+from tasks.core.dvc_command import BUSY_TRIES, RETRY_SECONDS, is_busy
+from tasks.core.errors import AGAIN, ConfigError
 from tasks.core.layout import STATE
 from tasks.experiments.jobs import Job
 

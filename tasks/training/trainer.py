@@ -46,7 +46,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
     import torch
 
     gpu = torch.cuda.is_available()
-    precision = getattr(section, "precision", None) or (params.model.dtype if gpu else "float32")
+    precision = (section.precision if isinstance(section, Sft) else None) or (params.model.dtype if gpu else "float32")
     return {
         "output_dir": str(out / "trainer"),
         "learning_rate": section.learning_rate,

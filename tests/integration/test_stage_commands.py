@@ -11,7 +11,7 @@ from prefect import flow
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.stage import run_stage
-from tasks.core.dvc_command import AGAIN
+from tasks.core.errors import AGAIN
 
 ROOT = Path(__file__).parents[2]
 
