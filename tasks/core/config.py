@@ -214,7 +214,9 @@ class Select(Section):
 
     min_f1: float = Field(0.5, ge=0, le=1, description="rho_F")
     min_efficiency: float = Field(0.5, ge=0, le=1, description="rho_e")
-    max_trajectories: int | None = Field(None, ge=1)
+    max_trajectories: int | None = Field(
+        None, ge=1, description="how many are kept at most: one of every instance first, repositories taking turns"
+    )
 
 
 class ModelSection(Section):

@@ -126,15 +126,17 @@ def _distinct(judged: Sequence[Judged]) -> list[Judged]:
 
 
 def _limit(judged: Sequence[Judged], most: int | None) -> list[Judged]:
-    """Keep at most ``most``: the first of every instance before the second of any."""
+    """Keep at most ``most``: the first of every instance before the second of any, repositories taking turns."""
     if most is None:
         return list(judged)
     taken: Counter[str] = Counter()
-    rank: dict[int, tuple[int, int]] = {}
+    places: dict[str, dict[str, int]] = {}
+    rank: dict[int, tuple[int, int, int]] = {}
     for index, row in enumerate(judged):
         if row.reason is None:
-            rank[index] = (taken[row.trajectory.instance_id], index)
-            taken[row.trajectory.instance_id] += 1
+            instance, neighbours = row.trajectory.instance_id, places.setdefault(row.trajectory.repo, {})
+            rank[index] = (taken[instance], neighbours.setdefault(instance, len(neighbours)), index)
+            taken[instance] += 1
     chosen = set(sorted(rank, key=rank.__getitem__)[:most])
     return [row.with_reason("over_limit") if row.reason is None and i not in chosen else row for i, row in enumerate(judged)]
 

@@ -65,6 +65,12 @@ def test_the_limit_takes_one_of_every_instance_before_a_second():
     assert reasons(several, max_trajectories=3) == [None, "over_limit", "over_limit", None, None]
 
 
+def test_under_the_limit_repositories_take_turns_though_candidates_come_one_repository_after_another():
+    many = [candidate(f"{repo}{n}").model_copy(update={"repo": repo}) for repo in "abcd" for n in range(5)]
+    judged = select(many, {row.instance_id: TRUTH for row in many}, Select(max_trajectories=6))
+    assert [row.instance_id for row in kept(judged)] == ["a0", "a1", "b0", "b1", "c0", "d0"]
+
+
 def test_drops_and_kept_add_up_to_all_candidates():
     candidates = [candidate(), candidate(), candidate(answer=WRONG), candidate(error="x")]
     judged = select(candidates, {"i": TRUTH}, Select())
