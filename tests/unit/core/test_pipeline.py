@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tasks.cli.profiles import load_profile
 from tasks.core import layout
 from tasks.core.config import Params, load_params, overlay, parse_params
 from tasks.core.errors import ConfigError
@@ -74,6 +75,15 @@ def test_every_committed_profile_loads(path):
     params = parse_params(overlay(base, change), source=path.name)
     assert params.profile == path.stem
     assert params.grpo.group == 8
+
+
+@pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b"])
+def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
+    params = load_profile(name, ROOT)
+    assert params.select.max_trajectories is None
+    assert (params.sft.renamed_copies, params.sft.drills, params.synthesize.slips) == (0, 0, 0)
+    for section in (params.grpo, params.grpo_from_base):
+        assert (section.renamed, section.scale_rewards) == (0, "group")
 
 
 def test_paper_profiles_hold_the_values_of_appendix_b():
