@@ -43,7 +43,7 @@ class Sandbox:
         self._parent = os.getppid()
         self._cpu_budget = cpu_budget
         self._wall_seconds = wall_seconds
-        self._memory = address_space() + memory_mb * 1_000_000
+        self._memory = memory_mb * 1_000_000
 
     def used(self) -> float:
         """Processor seconds of this process and its children so far."""
@@ -101,12 +101,14 @@ def _silence() -> None:
 
 
 def _limit(cpu_seconds: float, memory: int) -> None:
+    """``memory`` is in bytes, beside what the child has from its parent."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     whole = int(cpu_seconds) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (whole, whole))
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    most = address_space() + memory
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

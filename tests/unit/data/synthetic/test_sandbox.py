@@ -1,5 +1,6 @@
 """Children are limited in time and memory and cannot touch the outside."""
 
+import mmap
 import os
 import random
 import secrets
@@ -38,6 +39,12 @@ def test_a_sleeper_is_ended():
 
 
 def test_memory_is_limited(sandbox):
+    assert sandbox.run(lambda: len(bytearray(2_000_000_000)), 2) is None
+
+
+def test_what_the_parent_has_freed_is_no_memory_for_a_child():
+    with mmap.mmap(-1, 3_000_000_000):
+        sandbox = Sandbox(cpu_budget=1e9, wall_seconds=5, memory_mb=300)
     assert sandbox.run(lambda: len(bytearray(2_000_000_000)), 2) is None
 
 
