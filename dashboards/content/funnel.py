@@ -22,7 +22,7 @@ REASONS = {
     "low_f1": "F1 is below select.min_f1",
     "low_efficiency": "e is below select.min_efficiency",
     "duplicate": "an earlier candidate of the instance says the same, word for word",
-    "over_limit": "select.max_trajectories were kept already; first ones of instances go first",
+    "over_limit": "select.max_trajectories were kept already: one of every instance first, repositories taking turns",
 }
 STAGES = {
     "filter": (layout.FILTER_DROPS, layout.FILTER_EXAMPLES, RULES),
