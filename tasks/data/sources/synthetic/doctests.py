@@ -10,6 +10,7 @@ import __future__
 import ast
 import doctest
 import io
+import os
 import re
 import sys
 import traceback
@@ -21,6 +22,7 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MAX_REPRODUCER_LINES = 8
 MAX_REPRODUCER_CHARS = 420
 MAX_WANT_CHARS = 260
+_HARNESS = os.path.dirname(__file__)
 _CHECKER = doctest.OutputChecker()
 _ADDRESS = re.compile(r"0x[0-9a-f]{8,16}")
 _PRIVATE = re.compile(r"(?<![\w.\"'])_[a-zA-Z]\w*\(|import _[a-z]")
@@ -57,7 +59,7 @@ class Docstring:
 
 @dataclass(frozen=True)
 class Frame:
-    """A traceback entry outside the example itself."""
+    """A traceback entry outside the example itself and what runs it."""
 
     filename: str
     line: int
@@ -275,7 +277,7 @@ def _raised(example: Example, error: BaseException) -> Outcome:
     frames = tuple(
         Frame(entry.filename, entry.lineno or 0, entry.name)
         for entry in traceback.extract_tb(error.__traceback__, limit=-12)
-        if not entry.filename.startswith("<") and not entry.filename.endswith("synthetic/doctests.py")
+        if not entry.filename.startswith("<") and os.path.dirname(entry.filename) != _HARNESS
     )
     return Outcome(passed, text, type(error).__name__, _without_addresses(_message(error)), frames)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tasks.data.sources.synthetic.doctests import Example, run_example
 from tasks.data.sources.synthetic.tracing import BudgetSpent, Watch
 
 
@@ -45,3 +46,16 @@ def many_lines():
     number = 0
     while number < 1000:
         number += 1
+
+
+def endless(number):
+    return endless(number + 1)
+
+
+def test_what_counts_is_not_in_the_traceback_of_an_endless_recursion():
+    example = Example("endless(0)\n", "1\n", None, 0)
+    watch = Watch(endless.__code__, 100_000)
+    with watch.watching():
+        outcome = run_example(example, {"endless": endless})
+    assert outcome.exception == "RecursionError"
+    assert {frame.filename for frame in outcome.frames} == {__file__}
