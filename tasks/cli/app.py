@@ -20,11 +20,18 @@ class ErrorsOnOneLine(TyperGroup):
     """A command group whose commands may raise :class:`FusesearchError`: one line on stderr, exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. An error meant for people ends it with code 1, an interruption with 130."""
+        """Run the command. An error meant for people, or an output that cannot be written, ends it with code 1, an interruption
+        with 130.
+        """
         try:
             return super().invoke(ctx)
         except FusesearchError as error:
             typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(1) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            typer.echo(f"fusesearch: {error}", err=True)
             raise typer.Exit(1) from None
         except KeyboardInterrupt:
             typer.echo("fusesearch: interrupted", err=True)

@@ -43,6 +43,7 @@ def profile_checks(params: Params, root: Path) -> Iterator[Check]:
     if "vllm" in (params.grpo.rollouts, params.grpo_from_base.rollouts):
         version = installed("vllm")
         yield Check("vllm", version is not None, version or "not installed", "pip install -e '.[gpu]'")
+        yield Check("grpo rollouts", False, "vllm rollouts are not built yet", "set grpo.rollouts to transformers")
     if params.teacher.localizer == "model":
         yield from _teacher(params)
     if params.mine.source == "github":

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tasks.core.errors import ConfigError
 
@@ -19,9 +19,19 @@ S = TypeVar("S", bound="Section")
 
 
 class Section(BaseModel):
-    """Base of all sections: immutable, unknown keys refused."""
+    """Base of all sections: immutable; unknown keys and numbers that are none are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _ascending(drawn: tuple[int, int]) -> tuple[int, int]:
+    if not 1 <= drawn[0] <= drawn[1]:
+        raise ValueError(f"{list(drawn)} is no range: two numbers from 1 on, the smaller one first")
+    return drawn
+
+
+Range = Annotated[tuple[int, int], AfterValidator(_ascending)]
+"""Two numbers from 1 on between which is drawn, both included."""
 
 
 class Tools(Section):
@@ -198,11 +208,11 @@ class Synthesize(Section):
     """Candidate trajectories per instance, each guided to a number of calls per turn (FuseSearch 3.3)."""
 
     per_instance: int = Field(4, ge=1)
-    calls_per_turn: tuple[int, int] = Field((2, 8), description="guidance is drawn from this range, inclusive")
-    answers: tuple[int, int] | None = Field(
+    calls_per_turn: Range = Field((2, 8), description="guidance is drawn from this range, inclusive")
+    answers: Range | None = Field(
         None, description="functions a lexical teacher's answer names at most, drawn from this range; null: as many as it would"
     )
-    turns: tuple[int, int] | None = Field(
+    turns: Range | None = Field(
         None, description="turns a lexical teacher takes at most, drawn from this range; null: as many as it would"
     )
     slips: float = Field(0.0, ge=0, le=1, description="share of the teacher's messages with calls that are misspelt on purpose")
@@ -258,7 +268,11 @@ class Grpo(Section):
     steps: int = Field(100, ge=1)
     prompts_per_step: int = Field(8, ge=1)
     group: int = Field(8, ge=2, description="rollouts per prompt")
-    reward: str = Field("fusesearch", description="name in tasks/training/rewards.py")
+    reward: str = Field(
+        "fusesearch",
+        pattern=r"^(fusesearch|f1|f1\+e|f1\+f1\*e|ndcg@[1-9]\d{0,3})$",
+        description="fusesearch, f1, f1+e, f1+f1*e or ndcg@k, k a number (tasks/training/rewards.py)",
+    )
     alpha: float = 0.8
     beta: float = 0.0
     gamma: float = 0.2
@@ -331,7 +345,9 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
         raise ConfigError(f"{path} is missing: run from the project's root") from None
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    return parse_params(data or {}, source=str(path))
+    if data is None:
+        raise ConfigError(f"{path} is empty: restore it with `git checkout {path.name}`")
+    return parse_params(data, source=str(path))
 
 
 def parse_params(data: Any, source: str = "params") -> Params:

@@ -27,7 +27,8 @@ from tasks.experiments.spec import FILE, Experiment, experiment_names, load_expe
 
 TARGET = EXPERIMENTS / "dvc.yaml"
 CODE = (
-    *(f"tasks/evaluation/{name}.py" for name in ("columns", "metrics", "power", "seeds", "statistics", "tables")),
+    *(f"tasks/evaluation/{name}.py" for name in ("columns", "inputs", "metrics", "pages", "plots", "power", "seeds")),
+    *(f"tasks/evaluation/{name}" for name in ("statistics.py", "tables.py", "templates")),
     "tasks/experiments",
 )
 HEADER = "# Written by `fusesearch experiment plan`: runs of experiments that are not the main pipeline's. Not to be edited.\n"
@@ -79,8 +80,8 @@ def _results(experiment: Experiment, plans: Sequence[ArmPlan]) -> dict[str, Any]
         "wdir": "..",
         "cmd": f"python -m flows.results {experiment.name}",
         "deps": sorted(path.as_posix() for path in deps),
-        "params": ["report"],
-        "outs": [{(experiment.folder / name).as_posix(): {"cache": False}} for name in RESULT_FILES],
+        # persist: or DVC removes the committed results before the stage begins, and one that is cut off leaves none
+        "outs": [{(experiment.folder / name).as_posix(): {"cache": False, "persist": True}} for name in RESULT_FILES],
     }
 
 

@@ -8,7 +8,7 @@ import yaml
 
 from tasks.cli.profiles import load_profile
 from tasks.core import layout
-from tasks.core.config import Params, load_params, overlay, parse_params
+from tasks.core.config import FILTER_PRESETS, Params, load_params, overlay, parse_params
 from tasks.core.errors import ConfigError
 from tasks.core.pipeline import flatten, stage_names, stage_spec
 
@@ -84,6 +84,13 @@ def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     assert (params.sft.renamed_copies, params.sft.drills, params.synthesize.slips) == (0, 0, 0)
     for section in (params.grpo, params.grpo_from_base):
         assert (section.renamed, section.scale_rewards) == (0, "group")
+
+
+@pytest.mark.parametrize("name", ["paper-4b", "paper-30b"])
+def test_paper_profiles_hold_out_repositories_by_share_and_filter_by_the_papers_rules(name):
+    params = load_profile(name, ROOT)
+    assert (params.split.validation_owners, params.split.validation) == ([], 0.05)
+    assert set(params.filter.skip) == set(FILTER_PRESETS["fusesearch"]["skip"])
 
 
 def test_paper_profiles_hold_the_values_of_appendix_b():
