@@ -23,6 +23,7 @@ MAX_DEPTH = 8
 MAX_NAME_CHARS = 64
 MAX_ENTRIES = 200
 MAX_LINE_CHARS = 1000
+MAX_HEADING_CHARS = 60
 
 _EXAMPLE = f'{OPEN}\n{{"name": "grep", "arguments": {{"pattern": "def main"}}}}\n{CLOSE}'
 
@@ -176,17 +177,22 @@ def parse_answer(text: str) -> Answer:
     """The two sections of the final answer, in rank order, without repeats; empty when there is nothing to read.
 
     Tolerates Markdown around entries. Text without any heading counts as *Locations to Modify* where a line starts
-    with a path under ``/repo``. A heading that comes again starts its section anew.
+    with a path under ``/repo``. A heading that comes again starts its section anew once an entry follows it.
     """
     sections: dict[str, list[Location]] = {}
     unheaded: list[Location] = []
     current: list[Location] = unheaded
+    section: str | None = None
     for line in visible(text).split("\n"):
         line = line[:MAX_LINE_CHARS].strip()
         if heading := _heading(line):
-            current = sections[heading] = []
-        elif len(current) < MAX_ENTRIES and (location := _entry(line, strict=current is unheaded)):
+            section, line = heading
+            current = []
+            sections.setdefault(section, current)
+        if len(current) < MAX_ENTRIES and (location := _entry(line, strict=section is None)):
             current.append(location)
+            if section is not None:
+                sections[section] = current
     if not sections:
         return Answer(modify=_distinct(unheaded))
     return Answer(modify=_distinct(sections.get(MODIFY, [])), related=_distinct(sections.get(RELATED, [])))
@@ -206,9 +212,27 @@ def format_location(location: Location) -> str:
     return plain if _entry(plain, strict=False) == location else f"- `{entity}`{lines}"
 
 
-def _heading(line: str) -> str | None:
-    words = " ".join(line.strip("#*_:- \t0123456789.").lower().split())
-    return next((title for title in (MODIFY, RELATED) if words.startswith(title.lower()) and len(words) < 60), None)
+def _heading(line: str) -> tuple[str, str] | None:
+    """The section that ``line`` is the heading of, and the entry behind its colon ("" when there is none).
+
+    A heading is the title, with or without markup, a number, a parenthesis and a colon. A short line may say more when
+    it is marked up as a heading or ends with a colon; any other line that begins with the title is a sentence.
+    """
+    match = _TITLE.match(line)
+    if not match:
+        return None
+    section = MODIFY if match[1] else RELATED
+    rest = line[match.end() :].lstrip(_MARKS)
+    if rest.startswith("("):
+        rest = rest.partition(")")[2].lstrip(_MARKS)
+    colon = rest.startswith((":", "- ", "– ", "— "))  # noqa: RUF001
+    entry = _OPENING_MARKS.sub("", rest[1:], count=1) if colon else ""
+    if entry and _entry(entry, strict=False):
+        return section, entry
+    short = len(line.strip(f"{_MARKS}:")) < MAX_HEADING_CHARS
+    if not rest.strip(f"{_MARKS}:") or (short and (colon or line[0] == "#" or line[-1] in "#*_:")):
+        return section, ""
+    return None
 
 
 def _entry(line: str, strict: bool) -> Location | None:
@@ -275,6 +299,9 @@ def _distinct(locations: list[Location]) -> list[Location]:
     return list(first.values())
 
 
+_MARKS = "#*_. \t"
+_TITLE = re.compile(r"[#*_:\-\s\d.)]*(?:(locations\s+to\s+modify)|related\s+contexts?)(?![^\W_])", re.IGNORECASE)
+_OPENING_MARKS = re.compile(r"\s*(?:[*_]+(?=\s|$))?\s*")
 _BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _EXTENSION = re.compile(r"\w\.[A-Za-z]\w{0,7}$")
 _SUFFIX = re.compile(r":(\d{1,7})(?:-(\d{1,7}))?$")

@@ -82,6 +82,10 @@ def test_an_answer_written_is_read_back_the_same(answer):
     assert parse_answer(format_answer(answer)) == answer
 
 
+def test_a_path_with_blanks_is_written_in_backticks():
+    assert format_answer(Answer(modify=[Location(path="a b.py")])) == "## Locations to Modify\n- `/repo/a b.py`\n"
+
+
 def test_the_canonical_answer_is_two_markdown_sections():
     answer = Answer(
         modify=[Location(path="a/b.py", function="C.f"), Location(path="a/c.py")],
@@ -183,7 +187,10 @@ def test_calls_of_one_message_are_bounded():
 @pytest.mark.parametrize(
     "text",
     ["<tool_call>" * 100_000, "<tool_call>{" * 100_000, "<tool_call>[[" * 80_000, "<tool_call>" + " " * 1_000_000,
-     '<tool_call>{"a":"' * 60_000, "- /repo/" + "a" * 1_000_000, "- " * 500_000, "\n- /repo/a.py::f" * 60_000, "*`:" * 300_000],
+     '<tool_call>{"a":"' * 60_000, "- /repo/" + "a" * 1_000_000, "- " * 500_000, "\n- /repo/a.py::f" * 60_000, "*`:" * 300_000,
+     ("- /repo/" + "a " * 490 + "\n") * 1000, ("/repo/a" + " b.py" * 198 + " c\n") * 1000, ("#" * 999 + "\n") * 1000,
+     ("Locations to Modify" + " *" * 490 + "\n") * 1000, ("Related Context" + "(" * 980 + "\n") * 1000,
+     ("Related" + " " * 990 + "\n") * 1000, ("- /repo/a " + "." * 980 + "\n") * 1000],
 )  # fmt: skip
 def test_a_megabyte_of_nonsense_takes_no_time(text):
     started = time.perf_counter()
@@ -219,6 +226,11 @@ def test_thinking_is_no_call_and_no_answer():
         ("- none", None),
         ("The bug is in a.py, as std::vector shows", None),
         ("```", None),
+        ("- /repo/a.py and /repo/b.py", Location(path="a.py")),
+        ("- /repo/a.py (lines 3-10)", Location(path="a.py", lines=(3, 10))),
+        ("- /repo/a.py::f, /repo/b.py::g", Location(path="a.py", function="f")),
+        ("/repo/a.py - see foo.py", Location(path="a.py")),
+        ("- /repo/ a.py", None),
     ],
 )
 def test_entries_are_read_with_the_decoration_models_give_them(entry, expected):
@@ -226,11 +238,46 @@ def test_entries_are_read_with_the_decoration_models_give_them(entry, expected):
 
 
 @pytest.mark.parametrize(
-    "heading", ["## Locations to Modify", "**Locations to modify:**", "1. Locations to Modify (ranked)", "LOCATIONS TO MODIFY"]
-)
+    "heading",
+    ["## Locations to Modify", "**Locations to modify:**", "1. Locations to Modify (ranked)", "LOCATIONS TO MODIFY",
+     "## 1) Locations to Modify (the likeliest come first, by how much of the issue they explain):",
+     "Locations to Modify: ranked", "## Locations to Modify, ranked ##", "**Locations to Modify** - ranked",
+     "Locations to modify are:", "__Locations  to modify__"],
+)  # fmt: skip
 def test_headings_are_known_in_their_usual_dress(heading):
-    answer = parse_answer(f"Found it.\n{heading}\n- /repo/a.py\n### Related Context:\n- /repo/b.py\n")
+    answer = parse_answer(f"Found it.\n{heading}\n- /repo/a.py\n### Related Contexts:\n- /repo/b.py\n")
     assert (answer.files, [location.path for location in answer.related]) == (["a.py"], ["b.py"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["Locations to modify are listed above.", "Related context is listed below.", "**Locations to modify** are above.",
+     "Locations to modify (ranked) are above.", "Locations to modifying",
+     "## Locations to Modify", "Locations to modify: see above."],
+)  # fmt: skip
+def test_no_sentence_and_no_empty_heading_takes_an_answer_away(line):
+    text = f"## Locations to Modify\n- /repo/a.py::f\n\n{line}\n"
+    assert parse_answer(text) == Answer(modify=[Location(path="a.py", function="f")])
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["## Locations to Modify: ", "**Locations to Modify:** ", "__Locations to Modify:__ ", "Locations to Modify (ranked):"],
+)
+@pytest.mark.parametrize("entry", ["/repo/a.py::f", "`/repo/a.py::f` - wrong sign", "a.py::f"])
+def test_an_entry_may_stand_behind_the_colon_of_its_heading(heading, entry):
+    answer = parse_answer(f"{heading}{entry}\n- /repo/b.py\nRelated Context: /repo/{'deep/' * 20}c.py\n")
+    assert answer.modify == [Location(path="a.py", function="f"), Location(path="b.py")]
+    assert answer.related == [Location(path=f"{'deep/' * 20}c.py")]
+
+
+PLAIN = st.from_regex(r"[a-z]{1,3}x(/[a-z]{1,3}x){0,2}\.py", fullmatch=True)
+TAILS = st.lists(st.sampled_from([*FRAGMENTS, " ", "b c.py"]), max_size=12).map("".join).filter(lambda tail: "think>" not in tail)
+
+
+@given(PLAIN, TAILS)
+def test_a_path_with_an_extension_ends_at_its_first_blank(path, tail):
+    assert parse_answer(f"## Locations to Modify\n- /repo/{path} " + tail.replace("\n", " ")).files == [path]
 
 
 def test_repeats_keep_their_first_rank_and_a_restated_section_counts_anew():
