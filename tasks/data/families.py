@@ -9,7 +9,7 @@ from pathlib import Path
 from tasks.core.errors import RepositoryError
 from tasks.data.provenance import Provenance
 from tasks.data.repositories import git_dir_of
-from tasks.search.git import git_environment
+from tasks.search.git import reading_environment
 
 FORMER_NAMES = {
     "pycqa/pylint": "pylint-dev/pylint",
@@ -98,10 +98,9 @@ def _holds(repo: str, repos_dir: Path, asked: str) -> bool:
     except RepositoryError:
         return False
     command = ["git", "-c", "safe.directory=*", f"--git-dir={git_dir}", "cat-file", "--batch-check=%(objecttype)"]
-    environment = {**git_environment(), "GIT_NO_LAZY_FETCH": "1"}
     try:
         done = subprocess.run(
-            command, input=asked, capture_output=True, text=True, env=environment, timeout=MAX_SECONDS, check=False
+            command, input=asked, capture_output=True, text=True, env=reading_environment(), timeout=MAX_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return False

@@ -43,3 +43,19 @@ def test_each_pair_is_read_at_its_commit_and_unreadable_ones_are_counted(repos):
     assert [instance.truth.functions for instance in kept] == [[f"m.py::f{n % 4}"] for n in range(12)] + [["m.py::f1"]]
     assert list(drops) == list(RULES)
     assert {rule: count for rule, count in drops.items() if count} == {"no_snapshot": 3}
+
+
+def test_a_pair_whose_file_is_damaged_counts_as_unreadable_and_the_next_one_is_kept(repos):
+    commit = head(repos, 0)
+    blob = subprocess.run(
+        ["git", f"--git-dir={repos}/o__r0.git", "rev-parse", "HEAD:m.py"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    (repos / "o__r0.git/objects" / blob[:2] / blob[2:]).unlink()
+    rows = [("o/r0", commit, PATCH), ("o/r1", head(repos, 1), PATCH), ("o/r1", head(repos, 1), PATCH.replace("m.py", "none.py"))]
+    pairs = [
+        Instance(instance_id=str(number), repo=repo, base_commit=base, problem_statement=f"{ISSUE}{number}", patch=patch)
+        for number, (repo, base, patch) in enumerate(rows)
+    ]
+    kept, drops = apply(pairs, Filter(), repos)
+    assert [instance.instance_id for instance in kept] == ["1"]
+    assert {rule: count for rule, count in drops.items() if count} == {"no_snapshot": 1, "does_not_apply": 1}

@@ -6,13 +6,14 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
 
 from tasks.core.config import Mine
-from tasks.core.errors import DataError
-from tasks.data.sources.synthetic import mine
+from tasks.core.errors import AGAIN, DataError, InfrastructureError
+from tasks.data.sources.synthetic import mine, mining
 from tasks.data.truth import truth_in_git
 
 FILES = {
@@ -183,7 +184,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from tasks.core.config import Mine
-from tasks.data.sources.synthetic import mine
+from tasks.data.sources.synthetic import mine, mining
 
 def die(repo, kept, attempts):
     if repo == "cpython/one" and kept == 2:
@@ -208,3 +209,48 @@ def test_a_killed_run_goes_on_and_rows_are_neither_lost_nor_doubled(site, tmp_pa
     touched: list[str] = []
     again = mine(config, 0, tmp_path / "repos", tmp_path / "journal", lambda repo, *_: touched.append(repo))
     assert (again.instances, touched) == (whole, [])
+
+
+DYING = """
+import gc, io, os, pathlib, signal, time
+flag = pathlib.Path({flag!r})
+if not flag.exists():
+    flag.write_text("")
+    channel = next(it for it in gc.get_objects() if isinstance(it, io.TextIOWrapper) and it.name not in (0, 1, 2))
+    {death}
+"""
+KILL = "os.kill(os.getpid(), signal.SIGKILL)"
+
+
+@pytest.mark.parametrize(
+    ("death", "said"),
+    [
+        (KILL, "was ended by SIGKILL"),
+        (f'os.write(channel.fileno(), b\'{{"row": {{"re\'); {KILL}', "was ended by SIGKILL"),
+        (f"os.fork() and {KILL}; time.sleep(100); os._exit(0)", "was ended by SIGKILL"),
+        ("os._exit(3)", "ended with status 3"),
+    ],
+    ids=["killed", "killed in the middle of a line", "outlived by a child", "gone by itself"],
+)
+def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site, tmp_path, death, said):
+    config = CONFIG.model_copy(update={"packages": ["littlepkg", "dyingpkg"], "per_repository": 4, "workers": 2})
+    text = FILES["littlepkg/numbers.py"]
+    (site / "dyingpkg").mkdir()
+    (site / "dyingpkg/__init__.py").write_text(DYING.format(flag=str(tmp_path / "flag"), death=death) + textwrap.dedent(text))
+    started = time.monotonic()
+    with pytest.raises(InfrastructureError, match=f"dyingpkg/dyingpkg: its process {said}.*{AGAIN}"):
+        mine(config, 0, tmp_path / "repos", tmp_path / "journal")
+    assert time.monotonic() - started < 90
+    touched: set[str] = set()
+    mined = mine(config, 0, tmp_path / "repos", tmp_path / "journal", lambda repo, *_: touched.add(repo))
+    assert {instance.repo for instance in mined.instances} == {"littlepkg/littlepkg", "dyingpkg/dyingpkg"}
+    assert (touched, mined.table["skipped"]) == ({"dyingpkg/dyingpkg"}, {})
+
+
+def test_a_worker_without_end_is_killed_and_its_package_not_left_out_in_silence(site, tmp_path, monkeypatch):
+    monkeypatch.setattr(mining, "SPARE_SECONDS", 2.0)
+    (site / "hangingpkg").mkdir()
+    (site / "hangingpkg/__init__.py").write_text('"""\n>>> 1\n1\n"""\nimport time\ntime.sleep(60)\n')
+    config = CONFIG.model_copy(update={"packages": ["hangingpkg"], "seconds_per_repository": 0.01})
+    with pytest.raises(InfrastructureError, match=rf"hangingpkg: its process was killed after 3 s.*{AGAIN}"):
+        mine(config, 0, tmp_path / "repos", tmp_path / "journal")

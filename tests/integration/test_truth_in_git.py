@@ -1,6 +1,7 @@
 """Truth over real repositories: what git itself wrote, read back from bare and working repositories."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from tasks.core.errors import DataError, RepositoryError
 from tasks.core.schema import Truth
 from tasks.data.blobs import Blobs
+from tasks.data.families import holding_commits
 from tasks.data.truth import truth_in_git, truth_json
 
 OLD = "class A:\n    def f(self):\n        return 1\n\n\ndef g():\n    return 2\n"
@@ -163,3 +165,103 @@ def test_a_huge_file_is_refused_and_the_next_one_read(repository, monkeypatch):
         with pytest.raises(DataError, match=r"huge\.py has 600,000 bytes, more than 100"):
             blobs.read("HEAD", "huge.py")
         assert blobs.read("HEAD", "mod.py") == OLD
+
+
+def object_file(root: Path, name: str) -> Path:
+    object_id = git(root, "rev-parse", name)
+    path = root / ".git" / "objects" / object_id[:2] / object_id[2:]
+    path.chmod(0o644)
+    return path
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def scramble(path: Path) -> None:
+    path.write_bytes(b"garbage")
+
+
+def cut(path: Path) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize("damage", [remove, scramble, cut])
+@pytest.mark.parametrize("lost", ["HEAD:a folder/sub/n.py", "HEAD:a folder/sub", "HEAD:a folder", "HEAD^{tree}"])
+def test_a_damaged_object_is_named_and_never_a_file_that_is_not_there(repository, damage, lost):
+    (repository / "a folder/sub").mkdir()
+    (repository / "a folder/sub/n.py").write_text("".join(f"x{number} = {number**9}\n" for number in range(999)))
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "deep")
+    base = git(repository, "rev-parse", "HEAD")
+    damage(object_file(repository, lost))
+    path = "a folder/sub/n.py"
+    added = f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x = 1\n"
+    for patch in (PATCH.replace("mod.py", path), added):
+        with pytest.raises(RepositoryError, match=r"damaged.*git fsck|git fsck.*damaged"):
+            truth_in_git(repository, base, patch)
+
+
+def test_what_a_whole_repository_does_not_list_is_no_damage(repository):
+    git(repository, "update-index", "--add", "--cacheinfo", f"160000,{'a' * 40},sub")
+    git(repository, "commit", "-qm", "submodule")
+    names = [
+        "sub",
+        "sub/x.py",
+        "none/x.py",
+        "mod.py/x.py",
+        "mod.py/",
+        "a folder/../mod.py",
+        "x/../../y",
+        "/mod.py",
+        ":(glob)*",
+        "-z",
+    ]
+    with Blobs(repository) as blobs:
+        assert {name: blobs.read("HEAD", name) for name in names} == dict.fromkeys(names)
+
+
+def test_other_files_are_read_after_a_damaged_one(repository):
+    (repository / "other.py").write_text("".join(f"x{number} = {number**9}\n" for number in range(999)))
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "other")
+    cut(object_file(repository, "HEAD:other.py"))
+    scramble(object_file(repository, "HEAD:a folder"))
+    with Blobs(repository) as blobs:
+        for _ in range(2):
+            for path in ("other.py", "a folder/none.py"):
+                with pytest.raises(RepositoryError):
+                    blobs.read("HEAD", path)
+            assert blobs.read("HEAD", "mod.py") == OLD
+
+
+def test_a_repository_of_which_git_complains_without_end_is_still_read(repository):
+    scramble(object_file(repository, "HEAD:latin.py"))
+    with Blobs(repository) as blobs:
+        for _ in range(600):
+            with pytest.raises(RepositoryError):
+                blobs.read("HEAD", "latin.py")
+        assert blobs.read("HEAD", "mod.py") == OLD
+
+
+def test_a_hostile_repository_runs_nothing_under_a_git_that_always_fetches_what_is_missing(repository, tmp_path, monkeypatch):
+    real, ran = shutil.which("git"), tmp_path / "ran"
+    old_git = tmp_path / "bin" / "git"
+    old_git.parent.mkdir()
+    old_git.write_text(f'#!/bin/sh\nunset GIT_NO_LAZY_FETCH\nexec {real} "$@"\n')
+    old_git.chmod(0o755)
+    base = git(repository, "rev-parse", "HEAD")
+    remove(object_file(repository, "HEAD:mod.py"))
+    for name, value in {
+        "core.repositoryFormatVersion": "1", "extensions.partialClone": "origin", "remote.origin.promisor": "true",
+        "remote.origin.url": "ssh://nowhere.invalid/x", "core.sshCommand": f"touch '{ran}'; false",
+    }.items():  # fmt: skip
+        git(repository, "config", name, value)
+    (tmp_path / "repos").mkdir()
+    (tmp_path / "repos/o__r.git").symlink_to(repository / ".git")
+    monkeypatch.setenv("PATH", str(old_git.parent), prepend=os.pathsep)
+    with pytest.raises(RepositoryError):
+        truth_in_git(repository, base, PATCH)
+    assert holding_commits(["o/r"], tmp_path / "repos", ["f" * 40]) == set()
+    assert not ran.exists()

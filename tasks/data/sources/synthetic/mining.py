@@ -2,30 +2,40 @@
 
 A repository is mined by one worker process from start to end; when it is finished, its instances are one row of the
 journal. What was under way when the run was killed is done again, with the same result.
+
+Which packages a data set has depends on the packages alone: one that its worker process reports as of no use is skipped.
+A worker that ends without a report, by a signal, for want of memory or at its limit of wall time, which a busy machine
+reaches sooner, ends the run with an error, and the next run goes on.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tasks
 from tasks.core.config import Mine
-from tasks.core.errors import DataError
+from tasks.core.errors import AGAIN, DataError, InfrastructureError
 from tasks.core.schema import Instance
 from tasks.core.storage import Journal
 from tasks.data.sources.synthetic.packages import Package, parse_packages, size_of
 
 VERSION = 6
+SPARE_SECONDS = 600.0
+"""Wall time a worker has beside a minute for each second of ``seconds_per_repository``."""
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -40,7 +50,9 @@ def mine(config: Mine, seed: int, repos_dir: Path, journal_dir: Path, on_progres
     """Mine ``config.packages``; a bare repository per package at ``repos_dir/<owner>__<name>.git``.
 
     ``on_progress(repo, kept, attempts)`` is called from worker threads. A package that cannot be used is skipped and
-    listed in the table. Raises :class:`ConfigError` on a malformed list and :class:`DataError` when nothing was found.
+    listed in the table. Raises :class:`ConfigError` on a malformed list, :class:`DataError` when nothing was found, and
+    :class:`InfrastructureError` when a worker process died or was killed at its limit of wall time: what the others had
+    under way is finished first and stays in the journal.
     """
     packages = parse_packages(config.packages)
     repos_dir.mkdir(parents=True, exist_ok=True)
@@ -87,34 +99,89 @@ def _in_processes(work: Callable[[Package], None], packages: Sequence[Package], 
 
 
 def _run_worker(package: Package, config: Mine, seed: int, repos_dir: Path, on_progress: Progress | None) -> dict[str, Any]:
+    """What the worker process reports of a package. Raises :class:`InfrastructureError` when it ends without a report."""
+    limit = 60 * config.seconds_per_repository + SPARE_SECONDS
     with tempfile.TemporaryDirectory(prefix="fusesearch-mine-") as folder:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.data.sources.synthetic.worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            text=True, cwd=folder, env=_environment(folder),
-        )  # fmt: skip
-        watchdog = threading.Timer(60 * config.seconds_per_repository + 600, process.kill)
+        process = _start_worker(package, folder)
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            process.kill()
+
+        watchdog = threading.Timer(limit, stop)
         watchdog.start()
         try:
-            assert process.stdin  # noqa: S101  a pipe was asked for
-            assert process.stdout  # noqa: S101
-            process.stdin.write(json.dumps(_job(package, config, seed, repos_dir)))
-            process.stdin.close()
-            result = {"skipped": f"{package.repo}: its process died while mining"}
-            for line in process.stdout:
-                message = json.loads(line)
-                if "kept" in message and on_progress is not None:
-                    on_progress(package.repo, message["kept"], message["attempts"])
-                elif "kept" not in message:
-                    result = message
-            process.wait()
-            return result
-        except OSError as error:
-            return {"skipped": f"{package.repo}: {error}"}
+            result = _converse(process, _job(package, config, seed, repos_dir), on_progress)
+            status = process.wait()
         finally:
             watchdog.cancel()
             process.kill()
             process.wait()
+            if process.stdout:
+                process.stdout.close()
+    if result is not None:
+        return result
+    if late.is_set():
+        raise _died(package, f"was killed after {limit:,.0f} s; with a larger mine.seconds_per_repository it has longer")
+    raise _died(package, f"{_ended(status)} while mining; with fewer mine.workers each has more memory")
+
+
+def _start_worker(package: Package, folder: str) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "tasks.data.sources.synthetic.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            cwd=folder, env=_environment(folder),
+        )  # fmt: skip
+    except OSError as error:
+        raise InfrastructureError(f"mine: {package.repo}: no process can be started ({error.strerror}); {AGAIN}") from None
+
+
+def _converse(process: subprocess.Popen[bytes], job: dict[str, Any], on_progress: Progress | None) -> dict[str, Any] | None:
+    """Give the worker its job and hear its progress; its report, ``None`` when it ends without one."""
+    assert process.stdin  # noqa: S101  a pipe was asked for
+    with suppress(BrokenPipeError), process.stdin as stdin:
+        stdin.write(json.dumps(job).encode())
+    result = None
+    for line in _lines(process):
+        message = json.loads(line)
+        if "kept" not in message:
+            result = message
+        elif on_progress is not None:
+            on_progress(job["repo"], message["kept"], message["attempts"])
+    return result
+
+
+def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """Whole lines of a process, until it is gone: a child of its own that outlives it may keep its pipe open."""
+    assert process.stdout  # noqa: S101  a pipe was asked for
+    rest, gone = b"", False
+    while True:
+        if select.select([process.stdout], [], [], 0 if gone else 1.0)[0]:
+            chunk = os.read(process.stdout.fileno(), 1 << 16)
+            if not chunk:
+                return
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines
+        elif gone:
+            return
+        else:
+            gone = process.poll() is not None
+
+
+def _died(package: Package, how: str) -> InfrastructureError:
+    return InfrastructureError(
+        f"mine: {package.repo}: its process {how}; if it happens every time, leave it out of mine.packages; {AGAIN}"
+    )
+
+
+def _ended(status: int) -> str:
+    if status >= 0:
+        return f"ended with status {status}"
+    with suppress(ValueError):
+        return f"was ended by {signal.Signals(-status).name}"
+    return f"was ended by signal {-status}"
 
 
 def _job(package: Package, config: Mine, seed: int, repos_dir: Path) -> dict[str, Any]:
