@@ -14,7 +14,8 @@ from tasks.evaluation.tables import ARMS
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 3], [12, 3], [6, 2, 2, 2, 2, 2], [3, 1])
-CLEAR, UNCLEAR = "#0072B2", "#D55E00"
+DECIDED, UNDECIDED = "decided after Holm's correction", "undecided"
+"""Verdicts of :func:`differences`."""
 KEPT, DROPPED = "#0072B2", "#D55E00"
 LINE_POINTS = 300
 """Points of one line that are drawn at most; a longer one is thinned."""
@@ -43,14 +44,18 @@ def palette(names: Sequence[str]) -> dict[str, int]:
 
 
 def scales(names: Sequence[str], labels: Mapping[str, str]) -> tuple[alt.Scale, alt.Scale, alt.Scale]:
-    """Scales of colour, shape and dash over the labels of names."""
+    """Scales of colour, shape and dash over the labels of names; names that share a colour differ in shape and dash."""
     places = palette(names)
     domain = [labels.get(name, name) for name in names]
+    rounds: dict[str, int] = {}
+    for name in sorted(places, key=lambda name: name not in ARMS):  # known arms keep their shape and dash
+        rounds[name] = sum(places[other] == places[name] for other in rounds)
 
-    def scale(values: Sequence[Any]) -> alt.Scale:
-        return alt.Scale(domain=domain, range=[values[places[name]] for name in names])
+    def scale(values: Sequence[Any], shifted: bool = True) -> alt.Scale:
+        chosen = [values[(places[name] + shifted * rounds[name]) % len(values)] for name in names]
+        return alt.Scale(domain=domain, range=chosen)
 
-    return scale(COLOURS), scale(SHAPES), scale(DASHES)
+    return scale(COLOURS, shifted=False), scale(SHAPES), scale(DASHES)
 
 
 def estimates(rows: Sequence[Mapping[str, Any]], x: str) -> Chart:
@@ -72,10 +77,10 @@ def estimates(rows: Sequence[Mapping[str, Any]], x: str) -> Chart:
 
 
 def differences(rows: Sequence[Mapping[str, Any]], x: str) -> Chart:
-    """Differences with intervals and a line at zero. Rows: ``pair, value, low, high, verdict``."""
+    """Differences with intervals and a line at zero. Rows: ``pair, value, low, high, verdict``, one of the two verdicts here."""
     pairs = list(dict.fromkeys(str(row["pair"]) for row in rows))
-    domain = ["interval without zero", "interval holds zero"]
-    colour = alt.Color("verdict:N", scale=alt.Scale(domain=domain, range=[CLEAR, UNCLEAR]), title=None)
+    domain = [DECIDED, UNDECIDED]
+    colour = alt.Color("verdict:N", scale=alt.Scale(domain=domain, range=["#0072B2", "#D55E00"]), title=None)
     shape = alt.Shape("verdict:N", scale=alt.Scale(domain=domain, range=["circle", "square"]), title=None)
     base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("pair:N", sort=pairs, title=None))
     zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color="#555555").encode(x="zero:Q")

@@ -31,6 +31,7 @@ from tasks.experiments.figures import LEAST_EPISODES
 from tasks.experiments.pages import arms_table, differences_table, orderings_table, power_table
 from tasks.experiments.results import FIGURES, ArmResult, DifferenceResult, Results
 from tasks.experiments.spec import Experiment, load_experiment
+from tasks.experiments.verdicts import decided
 
 INTRODUCTION = (
     "Each experiment changes params of the main pipeline and trains its arms anew for several seeds; intervals are over "
@@ -147,15 +148,15 @@ def _differences(results: Results, of: Column) -> list[Block]:
         return []
     labels = {arm.name: arm.label for arm in results.arms}
     rows = [_difference(row, labels, of) for row in chosen]
-    clear = [str(row["pair"]) for row in rows if row["verdict"] == "interval without zero"]
-    alt = f"Differences in {of.heading}; intervals without zero: {', '.join(clear) or 'none'}."
+    clear = [str(row["pair"]) for row in rows if row["verdict"] == charts.DECIDED]
+    alt = f"Differences in {of.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
     return [Plot(charts.differences(rows, f"Difference in {of.heading}"), "Paired differences: first minus second", alt)]
 
 
 def _difference(row: DifferenceResult, labels: dict[str, str], of: Column) -> dict[str, Any]:
     return {
         "pair": f"{labels.get(row.first, row.first)} − {labels.get(row.second, row.second)}",  # noqa: RUF001
-        "verdict": "interval without zero" if row.clear else "interval holds zero",
+        "verdict": charts.DECIDED if decided(row) else charts.UNDECIDED,
         **charts.whisker(row.estimate, row.low, row.high, of),
     }
 

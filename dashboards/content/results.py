@@ -13,6 +13,7 @@ from tasks.evaluation.columns import COLUMNS as BY_KEY
 from tasks.evaluation.columns import Column
 from tasks.evaluation.tables import COLUMNS, Difference, Summary
 from tasks.experiments.figures import LEAST_EPISODES
+from tasks.experiments.verdicts import LEVEL
 
 SHOWN = tuple(column.key for column in COLUMNS)
 """Figures to choose from."""
@@ -110,14 +111,14 @@ def _differences(root: Path, column: Column) -> list[Block]:
     rows = [
         {
             "pair": _pair(row),
-            "verdict": "interval without zero" if row.interval.excludes_zero else "interval holds zero",
+            "verdict": charts.DECIDED if row.p_holm is not None and row.p_holm < LEVEL else charts.UNDECIDED,
             **charts.whisker(row.interval.estimate, row.interval.low, row.interval.high, column),
         }
         for row in chosen
         if row.interval
     ]
-    clear = [str(row["pair"]) for row in rows if row["verdict"] == "interval without zero"]
-    alt = f"Paired differences in {column.heading}; intervals without zero: {', '.join(clear) or 'none'}."
+    clear = [str(row["pair"]) for row in rows if row["verdict"] == charts.DECIDED]
+    alt = f"Paired differences in {column.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
     shown = [
         {"difference": _pair(row), column.heading: tables.difference_cell(row, column), "p": row.p, "p after Holm": row.p_holm}
         for row in chosen

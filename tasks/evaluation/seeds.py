@@ -3,8 +3,9 @@
 Every seed is evaluated on the same instances, so a figure varies for two reasons: which instances there are, and how training
 with another seed would have ended. The variance of a mean over S seeds and I instances, both drawn at random, is estimated as
 (MS_seeds + MS_instances) / (S I), with the mean squares of the two-way table. That is what a bootstrap that draws seeds and
-instances independently converges to (Owen, The pigeonhole bootstrap, 2007), and on average never too small. Percentiles of such
-a bootstrap are too narrow with two to five seeds that differ; Student's t with Satterthwaite's degrees of freedom is not.
+instances independently converges to (Owen, The pigeonhole bootstrap, 2007), but for the residual mean square that the bootstrap
+counts once more, and on average never too small. Percentiles of such a bootstrap are too narrow with two to five seeds that
+differ; Student's t with Satterthwaite's degrees of freedom is not.
 
 Figures that are no means, such as pooled F1, enter by the pseudo-values of the jackknife over the cells of the table.
 """
@@ -102,7 +103,7 @@ def _measured(cells: Cells, figure: Figure, confidence: float) -> Measured:
     if spread is None:
         return Measured(estimate, None, None, None, *counts)
     half = quantile(spread, confidence) * spread.error
-    return Measured(estimate, estimate - half, estimate + half, _p(estimate, spread), *counts)
+    return Measured(estimate, estimate - half, estimate + half, two_sided(estimate, spread.error, spread.freedom), *counts)
 
 
 def spread_of(values: Array) -> Spread | None:
@@ -127,13 +128,13 @@ def quantile(spread: Spread, confidence: float) -> float:
     return float(stats.t.ppf((1 + confidence) / 2, spread.freedom))
 
 
-def _p(estimate: float, spread: Spread) -> float:
-    """Two-sided p of the t test; where nothing varies, 1 for no difference and 0 for one."""
+def two_sided(estimate: float, error: float, freedom: float) -> float:
+    """Two-sided p of the t test of a figure's being zero; where nothing varies, 1 for zero and 0 for anything else."""
     from scipy import stats
 
-    if spread.error < 1e-12 * max(1.0, abs(estimate)):
+    if error < 1e-12 * max(1.0, abs(estimate)):
         return float(abs(estimate) < 1e-12)
-    return float(2 * stats.t.sf(abs(estimate) / spread.error, spread.freedom))
+    return float(2 * stats.t.sf(abs(estimate) / error, freedom))
 
 
 def _pseudo_values(table: Array, figure: Figure) -> Array:

@@ -19,7 +19,7 @@ from tasks.experiments.outcome import ArmRun
 from tasks.experiments.paper import Paper, paper_figures
 from tasks.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.experiments.spec import Experiment
-from tasks.experiments.verdicts import judge, summarize
+from tasks.experiments.verdicts import F1, LEVEL, judge, summarize
 from tasks.tracking.revision import revision_tags
 
 TARGET = 0.05
@@ -132,6 +132,8 @@ def _difference(metric: str, second: str, first: str, scores: Scores, paper: Pap
         low=_rounded(own.low),
         high=_rounded(own.high),
         p=None if own.p is None else float(f"{own.p:.4g}"),
+        error=None if own.spread is None else float(f"{own.spread.error:.6g}"),
+        freedom=None if own.spread is None else float(f"{own.spread.freedom:.6g}"),
         seeds=own.seeds,
         instances=own.instances,
         clear=own.excludes_zero,
@@ -141,19 +143,24 @@ def _difference(metric: str, second: str, first: str, scores: Scores, paper: Pap
 
 
 def _power(experiment: Experiment, scores: Scores) -> list[PowerResult]:
-    """For the pairs that claims compare, in the primary metric; a pair that claims name both ways as those in that metric do."""
-    claims = sorted(experiment.claims, key=lambda claim: claim.metric == experiment.primary)
-    pairs = {frozenset((claim.better, claim.than)): (claim.better, claim.than) for claim in claims}
-    found = [_power_of(experiment.primary, first, second, scores) for first, second in pairs.values()]
+    """For the pairs that claims compare, in the primary metric and in F1; a pair that claims name both ways as those in that
+    metric do. The level is the one at which Holm's correction tests the smallest p of the claims.
+    """
+    level = LEVEL / max(1, len(experiment.claims))
+    found = []
+    for metric in dict.fromkeys((experiment.primary, *(name for name in experiment.metrics if name == F1))):
+        claims = sorted(experiment.claims, key=lambda claim: claim.metric == metric)
+        pairs = {frozenset((claim.better, claim.than)): (claim.better, claim.than) for claim in claims}
+        found += [_power_of(metric, first, second, scores, level) for first, second in pairs.values()]
     return [row for row in found if row]
 
 
-def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResult | None:
+def _power_of(metric: str, first: str, second: str, scores: Scores, level: float) -> PowerResult | None:
     own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
     if own is None or own.spread is None:
         return None
     target = _target(metric, scores[second])
-    planned = plan(own.spread, target)
+    planned = plan(own.spread, target, alpha=level)
     deviations = {f"sd_{name}": round(value**0.5, DIGITS) for name, value in planned.variances.named().items()}
     return PowerResult(
         metric=metric,
@@ -162,6 +169,7 @@ def _power_of(metric: str, first: str, second: str, scores: Scores) -> PowerResu
         seeds=own.seeds,
         instances=own.instances,
         detectable={seeds: round(value, DIGITS) for seeds, value in planned.detectable.items()},
+        level=round(level, DIGITS),
         target=round(target, DIGITS),
         needed=planned.needed,
         needed_cautious=planned.needed_cautious,

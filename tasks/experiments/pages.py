@@ -63,12 +63,13 @@ _DIFFERENCES = (
 )
 _ORDERINGS = (
     "Every pair of arms that the paper's table orders, in every metric that both have. `holds` and `reversed` are decided by the "
-    "test over seeds and instances after Holm's correction over the pairs of a metric; the other two are undecided."
+    "test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided."
 )
 _POWER = (
     "Standard deviations of an episode's difference: between seeds, instances, the rest. A difference of the size in a column "
-    "of seeds is seen by 80 of 100 such experiments at a level of 5%. Seeds needed are for 0.05 of a share, or a twentieth of "
-    "another figure; in brackets, those if seeds differ as much as the pilot cannot rule out. A dash: 50 are too few."
+    "of seeds is seen by 80 of 100 such experiments at 5% over the number of claims, the level at which Holm's correction tests "
+    "the smallest p. Seeds needed are for 0.05 of a share, or a twentieth of another figure; in brackets, those if seeds differ "
+    "as much as the pilot cannot rule out. A dash: 50 are too few."
 )
 _SHOWN_SEEDS = (2, 3, 5, 10)
 _POWER_HEADER = [
@@ -126,7 +127,7 @@ def orderings_table(results: Results) -> Table:
 
 def power_table(results: Results) -> Table:
     """What the spread of the claims' differences says of the number of seeds."""
-    return Table("Power in the primary metric", _POWER_HEADER, [Row(row.cells[1:]) for row in _power_rows(results)])
+    return Table("Power", _POWER_HEADER, [Row(row.cells[1:]) for row in _power_rows(results)])
 
 
 def _power_rows(results: Results) -> list[Row]:

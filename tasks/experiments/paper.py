@@ -8,10 +8,14 @@ from pathlib import Path
 from tasks.core.errors import ConfigError
 from tasks.core.layout import EXPERIMENTS
 from tasks.evaluation.columns import column
+from tasks.evaluation.metrics import combined_f1
 from tasks.evaluation.tables import read_table
 from tasks.experiments.spec import Experiment
 
 REFERENCE = EXPERIMENTS / "reference"
+
+POOLED = "f1_micro"
+"""F1 over both levels in the average of the FuseSearch tables."""
 
 Paper = dict[str, dict[str, float]]
 """By arm and metric, in the unit of the paper's table."""
@@ -43,5 +47,10 @@ def _row(rows: list[dict[str, str]], where: Mapping[str, str], source: str) -> d
 
 
 def _figures(row: Mapping[str, str], metrics: list[str]) -> dict[str, float]:
+    """Pooled F1 over both levels, which no table prints, is made of those of files and functions."""
     printed = {metric: row.get(column(metric).paper or "", "") for metric in metrics}
-    return {metric: float(value) for metric, value in printed.items() if value}
+    found = {metric: float(value) for metric, value in printed.items() if value}
+    levels = [row.get(column(f"{level}_micro_f1").paper or "", "") for level in ("file", "function")]
+    if POOLED in metrics and all(levels):
+        found[POOLED] = round(combined_f1(*map(float, levels)), 4)
+    return found

@@ -74,6 +74,7 @@ class ArmResult(Record):
 class DifferenceResult(Record):
     """``first - second`` over the seeds and instances both have. ``p_holm`` is corrected over the pairs of the metric.
 
+    ``error`` is the standard error of the difference, ``freedom`` its degrees of freedom.
     ``paper`` is the same difference in the paper's table, ``agrees`` whether its sign is ours, ``clear`` whether our
     interval leaves zero out.
     """
@@ -86,6 +87,8 @@ class DifferenceResult(Record):
     high: float | None = None
     p: float | None = None
     p_holm: float | None = None
+    error: float | None = None
+    freedom: float | None = None
     seeds: int
     instances: int
     clear: bool = False
@@ -100,6 +103,7 @@ class ClaimResult(Record):
     better: str
     than: str
     lower: bool = False
+    margin: float | None = None
     paper: bool = False
     note: str = ""
     verdict: Verdict
@@ -116,8 +120,9 @@ class PowerResult(Record):
     """What the spread of one difference says of the size of the experiment.
 
     Standard deviations are of one episode: between seeds, between instances, and the rest. ``detectable`` is, by number of
-    seeds, the difference that 80 of 100 such experiments would show at a level of 5%; ``needed`` the seeds for ``target``,
-    ``needed_cautious`` those if seeds differ as much as this pilot cannot rule out. ``None``: more instances are needed.
+    seeds, the difference that 80 of 100 such experiments would show at ``level``, the strictest of Holm's correction over the
+    claims; ``needed`` the seeds for ``target``, ``needed_cautious`` those if seeds differ as much as this pilot cannot rule out.
+    ``None``: more instances are needed.
     """
 
     metric: str
@@ -129,6 +134,7 @@ class PowerResult(Record):
     sd_instances: float
     sd_rest: float
     detectable: dict[int, float]
+    level: float = 0.05
     target: float
     needed: int | None
     needed_cautious: int | None

@@ -23,14 +23,24 @@ Checkpoint = Literal["base", "sft", "grpo", "grpo_from_base"]
 
 
 class Claim(Section):
-    """An ordering of two arms that the experiment puts to the test."""
+    """An ordering of two arms that the experiment puts to the test.
+
+    With a ``margin`` the claim is that ``better`` is not worse than ``than`` by so much.
+    """
 
     metric: str = Field(description="a metric of the experiment; `better` is expected to be higher in it than `than`")
     better: str = Field(description="arm")
     than: str = Field(description="arm")
     lower: bool = Field(False, description="`better` is expected to be lower in the metric instead")
+    margin: float | None = Field(None, gt=0, description="`better` may be worse by less than this, in the metric's unit")
     paper: bool = Field(False, description="the paper's table states this ordering")
     note: str = ""
+
+    @model_validator(mode="after")
+    def _the_paper_states_orderings_only(self) -> Claim:
+        if self.paper and self.margin is not None:
+            raise ValueError("a claim with a margin is no ordering that a paper's table states")
+        return self
 
 
 class Arm(Section):

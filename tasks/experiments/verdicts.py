@@ -6,31 +6,39 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tasks.evaluation.columns import Column, column
+from tasks.evaluation.seeds import two_sided
 from tasks.evaluation.statistics import holm
+from tasks.experiments.paper import POOLED
 from tasks.experiments.results import ClaimResult, DifferenceResult, PowerResult, Verdict
 from tasks.experiments.spec import Claim, Experiment
 
 LEVEL = 0.05
 """Of the tests, after correction."""
 
+F1 = "f1_macro"
+"""F1 over both levels as a mean over instances: what rewards are made of, and what power is told of everywhere."""
+
 RULED_OUT = 0.05
 """Share: an undecided claim whose interval stays within it either way says that there is no difference of that size."""
 
-ORDERINGS = ("holds", "same direction", "other direction", "reversed")
-"""What becomes of an ordering in the paper's table: the outer two are decided by the test, the inner two are not."""
+ORDERINGS = ("holds", "same direction", "no difference", "other direction", "reversed")
+"""What becomes of an ordering in the paper's table: the first and the last are decided by the test, the others are not."""
 
 
 def judge(experiment: Experiment, differences: Sequence[DifferenceResult], power: Sequence[PowerResult]) -> list[ClaimResult]:
     """A verdict for each claim: confirmed or refuted after Holm's correction over all of them, else undecided.
 
-    With one seed every claim stays undecided: the difference of two trainings is not that of two ways to train.
+    With one seed every claim stays undecided: the difference of two trainings is not that of two ways to train. The test of a
+    claim with a margin is of the difference from that margin.
     """
-    found = [_oriented(claim, differences) for claim in experiment.claims]
-    corrected = holm([row.p if row else None for row in found])
+    claims = experiment.claims
+    found = [_oriented(claim, differences) for claim in claims]
+    pooled = [_oriented(claim, differences, POOLED) if claim.paper and claim.metric == F1 else None for claim in claims]
+    corrected = holm([_p(claim, row) for claim, row in zip(claims, found, strict=True)])
     seen = {(row.metric, row.first, row.second): row for row in power}
     return [
-        _claim(experiment, claim, row, p, seen.get((claim.metric, claim.better, claim.than)))
-        for claim, row, p in zip(experiment.claims, found, corrected, strict=True)
+        _claim(experiment, claim, row, p, seen.get((claim.metric, claim.better, claim.than)), beside)
+        for claim, row, p, beside in zip(claims, found, corrected, pooled, strict=True)
     ]
 
 
@@ -43,6 +51,8 @@ def ordering(row: DifferenceResult) -> str | None:
     """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two."""
     if row.agrees is None:
         return None
+    if row.estimate == 0:
+        return "no difference"
     if row.agrees:
         return "holds" if decided(row) else "same direction"
     return "reversed" if decided(row) else "other direction"
@@ -76,20 +86,25 @@ def metric_name(of: Column) -> str:
 
 
 def _claim(
-    experiment: Experiment, claim: Claim, row: DifferenceResult | None, p: float | None, power: PowerResult | None
+    experiment: Experiment,
+    claim: Claim,
+    row: DifferenceResult | None,
+    p: float | None,
+    power: PowerResult | None,
+    pooled: DifferenceResult | None,
 ) -> ClaimResult:
     verdict = _verdict(claim, row, p)
     given = claim.model_dump()
     if row is None:
-        return ClaimResult(**given, verdict=verdict, sentence=_sentence(experiment, claim, None, None, verdict, power))
+        return ClaimResult(**given, verdict=verdict, sentence=_sentence(experiment, claim, None, None, verdict, power, None))
     return ClaimResult(
         **given,
         verdict=verdict,
-        sentence=_sentence(experiment, claim, row, p, verdict, power),
+        sentence=_sentence(experiment, claim, row, p, verdict, power, pooled),
         estimate=row.estimate,
         low=row.low,
         high=row.high,
-        p=row.p,
+        p=_p(claim, row),
         p_holm=p,
         paper_difference=row.paper,
     )
@@ -100,7 +115,18 @@ def _verdict(claim: Claim, row: DifferenceResult | None, p: float | None) -> Ver
         return "not measured"
     if row.seeds < 2 or p is None or p >= LEVEL:
         return "undecided"
-    return "confirmed" if (row.estimate < 0) == claim.lower else "refuted"
+    return "confirmed" if _ahead(claim, row) > 0 else "refuted"
+
+
+def _ahead(claim: Claim, row: DifferenceResult) -> float:
+    """How much more than claimed `better` is ahead; below zero where the claim does not hold."""
+    return (-row.estimate if claim.lower else row.estimate) + (claim.margin or 0.0)
+
+
+def _p(claim: Claim, row: DifferenceResult | None) -> float | None:
+    if row is None or claim.margin is None or row.error is None or row.freedom is None:
+        return row.p if row else None
+    return float(f"{two_sided(_ahead(claim, row), row.error, row.freedom):.4g}")
 
 
 def _sentence(
@@ -110,42 +136,48 @@ def _sentence(
     p: float | None,
     verdict: Verdict,
     power: PowerResult | None,
+    pooled: DifferenceResult | None,
 ) -> str:
     of = column(claim.metric)
     better, than = experiment.label(claim.better), experiment.label(claim.than)
-    expected = f"{better} {'below' if claim.lower else 'above'} {than} in {metric_name(of)}"
+    limit = "" if claim.margin is None else f"less than {of.show(claim.margin)}{_unit(of)} "
+    side = ("below" if claim.lower else "above") if claim.margin is None else ("above" if claim.lower else "below")
+    expected = f"{better} {limit}{side} {than} in {metric_name(of)}"
     if row is None:
         return f"Not measured: {expected}: the arms have no finished run of one seed in common."
     tested = "" if p is None or row.seeds < 2 else f", {p_text(p)} after Holm over the claims"
     numbers = f"{difference_text(row, of)}{tested}"
     size = f"{row.seeds} seed{'s' * (row.seeds != 1)}, {row.instances} instances"
     opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
-    parts = [f"{opening}: {expected}: {numbers} ({size})", *_remarks(row, verdict, of, power)]
+    parts = [f"{opening}: {expected}: {numbers} ({size})", *_remarks(claim, row, verdict, of, power)]
     if row.paper is not None:
         parts.append(f"in the paper {row.paper:+.2f}")
+    elif pooled is not None and pooled.paper is not None:
+        ours = column(pooled.metric).show(pooled.estimate, signed=True)
+        parts.append(f"pooled, as the paper's tables are, {ours}, in the paper {pooled.paper:+.2f}")
     return "; ".join(parts) + "."
 
 
-def _remarks(row: DifferenceResult, verdict: Verdict, of: Column, power: PowerResult | None) -> list[str]:
+def _remarks(claim: Claim, row: DifferenceResult, verdict: Verdict, of: Column, power: PowerResult | None) -> list[str]:
     """Why an undecided claim is, and what is known all the same."""
     if verdict != "undecided":
         return []
     if row.seeds < 2:
         return ["one seed cannot tell two ways to train from two trainings"]
     remarks = []
-    if power and row.seeds in power.detectable:
+    if claim.margin is None and power and row.seeds in power.detectable:
         remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{_unit(of)} would be seen four times in five")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
         remarks.append(f"a difference of {100 * RULED_OUT:.0f} points or more is unlikely")
     return remarks
 
 
-def _oriented(claim: Claim, differences: Sequence[DifferenceResult]) -> DifferenceResult | None:
-    """``better - than`` in the claim's metric."""
+def _oriented(claim: Claim, differences: Sequence[DifferenceResult], metric: str = "") -> DifferenceResult | None:
+    """``better - than`` in the claim's metric, or in another one."""
     for row in differences:
-        if row.metric == claim.metric and (row.first, row.second) == (claim.better, claim.than):
+        if row.metric == (metric or claim.metric) and (row.first, row.second) == (claim.better, claim.than):
             return row
-        if row.metric == claim.metric and (row.second, row.first) == (claim.better, claim.than):
+        if row.metric == (metric or claim.metric) and (row.second, row.first) == (claim.better, claim.than):
             return turned(row)
     return None
 
@@ -178,6 +210,7 @@ def _of_orderings(differences: Sequence[DifferenceResult]) -> str:
     named = {
         "holds": "hold",
         "same direction": "point the same way, undecided",
+        "no difference": "show no difference at all",
         "other direction": "point the other way, undecided",
         "reversed": "are reversed",
     }

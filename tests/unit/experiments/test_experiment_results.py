@@ -91,12 +91,37 @@ def test_a_verdict_follows_the_direction_that_was_claimed(root, skill, lower, ve
     assert f"{100 * found.estimate:+.1f} points" in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("skill", "lower", "verdict"),
+    [({"none": 0.5, "joint": 0.5}, False, "confirmed"), ({"none": 0.8, "joint": 0.2}, False, "refuted"),
+     ({"none": 0.5, "joint": 0.5}, True, "confirmed"), ({"none": 0.2, "joint": 0.8}, True, "refuted"),
+     ({"none": 0.8, "joint": 0.65}, False, "undecided")],
+)  # fmt: skip
+def test_a_claim_with_a_margin_is_that_the_arm_is_not_worse_by_so_much(root, skill, lower, verdict):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower, "margin": 0.15}
+    found = measured_of(root, runs(root, skill, instances=400), claims=[claim]).claims[0]
+    assert found.verdict == verdict
+    assert f"F1 and e less than 15.0 points {'above' if lower else 'below'} no filter in F1 0.7/0.3, mean" in found.sentence
+
+
+def test_no_paper_states_a_margin():
+    with pytest.raises(ValueError, match="no ordering that a paper's table states"):
+        experiment(claims=[{"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.1, "paper": True}])
+
+
+def test_a_claim_in_mean_f1_tells_the_papers_pooled_f1_beside_ours(root):
+    results = measured_of(root, runs(root, BETTER), metrics=["f1_macro", "f1_micro"])
+    assert results.arm("none").figures["f1_micro"].paper == pytest.approx(0.7 * 75.44 + 0.3 * 43.52)
+    assert "; pooled, as the paper's tables are, +" in results.claims[0].sentence
+    assert results.claims[0].sentence.endswith("in the paper +3.72.")
+
+
 def test_one_seed_decides_nothing_however_large_the_difference(root):
     results = measured_of(root, runs(root, {"none": 0.0, "joint": 1.0}, seeds=(1,)))
     assert results.claims[0].verdict == "undecided"
     assert "one seed cannot tell" in results.claims[0].sentence
     assert results.power[0].lower_bound
-    assert {ordering(row) for row in results.differences} <= {None, "same direction", "other direction"}
+    assert {ordering(row) for row in results.differences} <= {None, "same direction", "no difference", "other direction"}
 
 
 def test_p_is_corrected_over_the_claims(root):
@@ -116,6 +141,15 @@ def test_seeds_are_planned_for_five_points_of_a_share_and_a_twentieth_of_other_f
     assert tokens.needed == 2
 
 
+def test_power_is_told_in_f1_besides_the_primary_metric_and_at_the_level_that_the_correction_leaves(root):
+    claims = [{"metric": name, "better": "joint", "than": "none"} for name in ("efficiency", "f1_macro")]
+    made = runs(root, BETTER)
+    two = measured_of(root, made, primary="efficiency", claims=claims).power
+    assert [(row.metric, row.level) for row in two] == [("efficiency", 0.025), ("f1_macro", 0.025)]
+    (alone,) = measured_of(root, made, claims=claims[1:]).power
+    assert alone.detectable[3] < two[1].detectable[3]
+
+
 def test_an_undecided_claim_says_what_would_have_been_seen_and_of_a_pair_named_both_ways_once(root):
     there, back = ({"metric": metric, "better": better, "than": than} for metric, better, than in (
         ("efficiency", "none", "joint"), ("f1_macro", "joint", "none"),
@@ -133,8 +167,8 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     found = {row["metric"]: row for row in rows if row["ordering"]}
     assert set(found) == {"file_micro_f1", "efficiency"}
     assert (found["file_micro_f1"]["paper"], found["file_micro_f1"]["ordering"]) == ("3.42", "holds")
-    assert found["efficiency"]["ordering"] == "other direction"
-    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 hold; 1 point the other way, undecided.")
+    assert found["efficiency"]["ordering"] == "no difference"
+    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 hold; 1 show no difference at all.")
     reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
     assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
 
