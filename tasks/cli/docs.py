@@ -70,7 +70,8 @@ the share of E that is not in the history H, and 0 when E is empty. H is what ea
 over all calls of an episode, and 0 when there were none.
 
 **Averages.** *Micro* pools counts over instances before dividing; *macro* takes the mean over instances. The tables of the
-FuseSearch paper are micro. Instances whose truth names no function are left out of macro figures at function level.
+FuseSearch paper are micro. Instances whose truth names no function are left out of macro
+figures at function level and of the count `instances`; functions named for them all the same count as wrong in micro figures.
 
 **A failure is not a zero.** When the infrastructure fails, an episode has no score: it is counted under `errored` and left
 out of every mean. What a model does wrong scores what it earned.

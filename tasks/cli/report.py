@@ -116,10 +116,9 @@ def _span(location: Location) -> str:
 
 
 def _summary(cost: dict[str, Any]) -> str:
-    return (
-        f"{cost['turns']} turns, {cost['calls']} calls, e {cost['efficiency']:.2f}, {cost['seconds']:.1f} s, "
-        f"{cost['tokens_billed']:,} tokens ({cost['model']})"
-    )
+    turns, calls = (f"{cost[key]} {key[: -1 if cost[key] == 1 else None]}" for key in ("turns", "calls"))
+    model = f" ({cost['model']})" if cost["model"] else ""
+    return f"{turns}, {calls}, e {cost['efficiency']:.2f}, {cost['seconds']:.1f} s, {cost['tokens_billed']:,} tokens{model}"
 
 
 def _no_answer(cost: dict[str, Any]) -> str:

@@ -30,6 +30,12 @@ def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
     assert result.stderr == ""
 
 
+def test_the_last_line_counts_one_turn_as_one_and_names_no_model_where_there_is_none(run, repo, issue):
+    last = run("localize", "--repo", repo, "--issue", issue, "--localizer", "random").stdout.splitlines()[-1]
+    assert last.startswith("1 turn, 0 calls, ")
+    assert last.endswith(" tokens")
+
+
 def test_json_has_the_shape_scripts_rely_on(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", "-", "--format", "json", stdin=issue.read_text())
     found = json.loads(result.stdout)
