@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
@@ -62,7 +63,15 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         claims=claims,
         power=power,
         missing=[f"{arm.name} seed {seed}" for arm in arms for seed in arm.missing_seeds],
+        other_instances=_other_instances(runs),
     )
+
+
+def _other_instances(runs: Sequence[ArmRun]) -> list[str]:
+    """Runs on other instances than most have, as after mining anew: their figures are of another question."""
+    sets = [frozenset(score.instance_id for score in run.scores) for run in runs]
+    ((usual, _),) = Counter(sets).most_common(1)
+    return [f"{run.arm} seed {run.seed}" for run, found in zip(runs, sets, strict=True) if found != usual]
 
 
 def _arm(experiment: Experiment, name: str, scores: Seeds, paper: Paper, runs: Sequence[ArmRun]) -> ArmResult:

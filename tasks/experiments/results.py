@@ -142,7 +142,10 @@ class PowerResult(Record):
 
 
 class Results(Record):
-    """Everything an experiment came to. ``inputs`` is the digest of all its scores, ``revision`` the git commit."""
+    """Everything an experiment came to. ``inputs`` is the digest of all its scores, ``revision`` the git commit.
+
+    ``missing`` names arms and seeds without a finished run, ``other_instances`` those measured on other instances than most.
+    """
 
     schema_version: Literal[1] = 1
     experiment: str
@@ -165,6 +168,7 @@ class Results(Record):
     claims: list[ClaimResult]
     power: list[PowerResult]
     missing: list[str] = Field(default_factory=list)
+    other_instances: list[str] = Field(default_factory=list)
 
     def arm(self, name: str) -> ArmResult:
         """The arm of that name."""

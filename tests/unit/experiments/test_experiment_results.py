@@ -197,6 +197,15 @@ def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):
         measured_of(root, [])
 
 
+def test_runs_on_other_instances_than_the_rest_are_named(root):
+    made = runs(root, BETTER)
+    assert measured_of(root, made).other_instances == []
+    strange = replace(made[0], scores=made[0].scores[1:])
+    results = written(root, [strange, *made[1:]], figures=[])
+    assert results.other_instances == [f"{strange.arm} seed {strange.seed}"]
+    assert f"other instances than the rest: {strange.arm} seed {strange.seed}." in (root / "out/RESULTS.md").read_text()
+
+
 def test_errored_episodes_are_counted_and_in_no_figure(root):
     made = runs(root, BETTER)
     broken = score(0, True, random.Random(0)).model_copy(update={"error": "endpoint down"})
