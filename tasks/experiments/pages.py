@@ -167,8 +167,8 @@ def _notes(results: Results) -> Iterator[str]:
         yield f"Missing, and in no figure: {', '.join(results.missing)}. `{results.command}` makes them."
     if results.other_instances:
         yield (
-            f"**Measured on other instances than the rest: {', '.join(results.other_instances)}.** Figures over all of them are of "
-            f"no one set; `{results.command}` makes those that are outdated again."
+            f"**Measured on other instances than the rest: {', '.join(results.other_instances)}.** Figures over all of them are "
+            f"of no one set; `{results.command}` makes those that are outdated again."
         )
 
 
