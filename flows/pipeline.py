@@ -11,6 +11,7 @@ from prefect import flow
 from prefect.logging import get_run_logger
 
 from flows.evaluate import evaluate_flow
+from flows.failures import deployed, explained, staged_until
 from flows.filter import filter_flow
 from flows.grpo import grpo_flow, grpo_from_base_flow
 from flows.mine import mine_flow
@@ -49,7 +50,14 @@ def run_and_record(stage: str, again: bool = False) -> bool:
     return True
 
 
-@flow(name="pipeline")
+_explained = explained(
+    "pipeline",
+    again=lambda parameters: deployed("pipeline/pipeline", "python -m flows.pipeline"),
+    inputs=lambda parameters: staged_until(parameters, "report"),
+)
+
+
+@flow(name="pipeline", **_explained)
 def pipeline_flow(until: StageName = "report", again: bool = False) -> list[str]:
     """The stages from mining to the report, and RL without SFT. Returns those that ran.
 

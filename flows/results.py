@@ -1,10 +1,13 @@
 """What an experiment came to: ``python -m flows.results NAME``, over the runs that are finished."""
 
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from prefect import flow, task
 from prefect.artifacts import create_markdown_artifact
 
+from flows.failures import explained, read_by_experiment
 from flows.stage import ONCE, run_stage
 from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
@@ -26,7 +29,11 @@ def write(name: str) -> str:
     return results.summary
 
 
-@flow(name="results", flow_run_name="results of {name}")
+def _again(parameters: Mapping[str, Any]) -> str:
+    return f"`fusesearch experiment run {parameters.get('name')}`"
+
+
+@flow(name="results", flow_run_name="results of {name}", **explained("results", _again, read_by_experiment))
 def results_flow(name: str) -> str:
     """Scores of an experiment's arms to tables beside its file, and to MLflow. Returns the sentence of result."""
     summary = write(name)

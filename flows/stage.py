@@ -38,7 +38,7 @@ from tasks.core.pipeline import StageSpec, flatten
 from tasks.core.places import Places
 from tasks.core.progress import finished, progress_dir
 from tasks.core.storage import read_json, write_json
-from tasks.core.timing import note_seconds
+from tasks.core.timing import note_seconds, parts_of
 from tasks.experiments.plan import check_id
 from tasks.tracking import Run, stage_run
 from tasks.tracking.registry import model_name
@@ -92,7 +92,7 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
         seconds = time.perf_counter() - started
         run.log({**flatten(current.metrics), "stage_seconds": seconds})
         if not left:  # what goes on where another process stopped takes less than usual
-            note_seconds(node.stage, seconds, len(params.evaluate.arms) if node.stage == "evaluate" else 1)
+            note_seconds(node.stage, seconds, parts_of(node.stage, params))
         write_json(node.places.metrics(node.stage), current.metrics)
         show_metrics(node.stage, name, current.metrics, run)
     finished(name)

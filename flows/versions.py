@@ -7,10 +7,7 @@ import json
 from prefect import task
 
 from flows.stage import ONCE
-from tasks.core.dvc_command import dvc
-
-PATIENCE = 720
-"""Tries to record what a stage made, an hour of them: an experiment that reads the old files keeps DVC from it until then."""
+from tasks.core.dvc_command import PATIENCE, dvc
 
 
 def is_changed(stage: str) -> bool:
@@ -20,5 +17,8 @@ def is_changed(stage: str) -> bool:
 
 @task(name="record in dvc", task_run_name="record {stage} in dvc", **ONCE)
 def record(stage: str) -> None:
-    """``dvc commit`` of what a stage made, so that a ``dvc repro`` goes on from it and does not run it again."""
+    """``dvc commit`` of what a stage made, so that a ``dvc repro`` goes on from it and does not run it again.
+
+    An experiment that reads the old files keeps DVC from it: that is waited for.
+    """
     dvc("commit", "--force", stage, tries=PATIENCE)

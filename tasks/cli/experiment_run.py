@@ -20,7 +20,8 @@ from tasks.core.config import load_params
 from tasks.core.errors import AGAIN
 from tasks.core.timing import usual_seconds
 from tasks.experiments import engine
-from tasks.experiments.jobs import Job, seconds_left
+from tasks.experiments.jobs import Job, job_seconds, seconds_left
+from tasks.experiments.rebuild import write_overview
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.experiments.todo import left_to_do
 
@@ -39,9 +40,12 @@ def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int 
     left, total = left_to_do(experiments, seeds)
     workers = workers or engine.workers_for(params)
     _announce(left, total, workers)
-    if dry or not left:
+    if dry:
         return 0
-    return _run(left, workers)
+    code = _run(left, workers) if left else 0
+    if not code:
+        write_overview()
+    return code
 
 
 def _announce(left: Sequence[Job], total: int, workers: int) -> None:
@@ -97,7 +101,7 @@ class _Bars:
         ended = sum(row.state not in ("waiting", "running") for row in rows)
         self.progress.update(self.whole, completed=ended, said=left_of(rows, self.workers))
         for row in rows:
-            if row.state == "running":
+            if row.state == "running" or row.said != row.state:
                 self._show(row)
             elif row.job.name in self.tasks:
                 self.progress.remove_task(self.tasks.pop(row.job.name))
@@ -106,7 +110,9 @@ class _Bars:
         if row.job.name not in self.tasks:
             words = f"{row.job.name} {escape(row.job.users[0]) if row.job.users else ''}"
             self.tasks[row.job.name] = self.progress.add_task(words, total=None, said="")
-        if row.counts:
+        if row.said != row.state:
+            self.progress.update(self.tasks[row.job.name], total=None, said=escape(row.said))
+        elif row.counts:
             done, total = row.counts
             self.progress.update(self.tasks[row.job.name], completed=done, total=total, said=f"{done}/{total}")
 
@@ -120,14 +126,14 @@ class _Lines:
 
     def __call__(self, rows: Sequence[engine.Progress]) -> None:
         for row in rows:
-            if row.state != self.known.get(row.job.name, "waiting"):
-                self.known[row.job.name] = row.state
+            if row.said != self.known.get(row.job.name, "waiting"):
+                self.known[row.job.name] = row.said
                 typer.echo(self._line(row, rows), err=True)
 
     def _line(self, row: engine.Progress, rows: Sequence[engine.Progress]) -> str:
         ended = sum(other.state not in ("waiting", "running") for other in rows)
         took = f" in {duration(row.seconds)}" if row.state in ("done", "failed") else ""
-        return f"[{ended}/{self.total}] {row.job.name}: {row.state}{took}; {left_of(rows, self.workers)}"
+        return f"[{ended}/{self.total}] {row.job.name}: {row.said}{took}; {left_of(rows, self.workers)}"
 
 
 def left_of(rows: Sequence[engine.Progress], workers: int) -> str:
@@ -136,5 +142,5 @@ def left_of(rows: Sequence[engine.Progress], workers: int) -> str:
     whole = seconds_left([row.job for row in rows if row.state in ("waiting", "running")], usual)
     if whole is None:
         return "time left not known yet"
-    gone = sum(min(row.seconds, usual.get(row.job.stage, 0.0)) for row in rows if row.state == "running")
+    gone = sum(min(row.seconds, job_seconds(row.job, usual) or 0.0) for row in rows if row.state == "running")
     return f"{duration(max(0.0, whole - gone) / workers)} left"

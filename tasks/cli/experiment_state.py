@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Literal
 
 from rich.box import SIMPLE_HEAD
@@ -12,8 +14,9 @@ from tasks.core.config import Params, load_params
 from tasks.core.layout import STATE
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names, stage_outs
-from tasks.core.timing import usual_seconds
+from tasks.core.timing import parts_of, usual_seconds
 from tasks.experiments.current import is_current
+from tasks.experiments.engine import counts_in, end_of, log_of
 from tasks.experiments.jobs import Job, seconds_left
 from tasks.experiments.outcome import is_finished
 from tasks.experiments.plan import ArmPlan, nodes_of, plan
@@ -37,7 +40,7 @@ def overview() -> Table:
         done = sum(is_finished(row, params) for row in plans)
         table.add_row(
             name, escape(experiment.title), str(len(experiment.arms)), ",".join(map(str, experiment.seeds)),
-            f"{done} of {len(plans)}", str(len(left)), about(left),
+            f"{done} of {len(plans)}", str(len(left)), about(left, params),
         )  # fmt: skip
     return table
 
@@ -51,7 +54,10 @@ def states(name: str) -> Table:
     table = Table("arm", "seed", *(stage.replace("_", " ") for stage in stages), box=SIMPLE_HEAD)
     for row in plans:
         table.add_row(escape(experiment.label(row.arm)), str(row.seed), *(_cell(row, stage, params) for stage in stages))
-    table.caption = "main: the main pipeline's · made: a run of its own · begun: goes on where it stopped · -: to be made"
+    table.caption = (
+        "main: the main pipeline's · made: a run of its own · -: to be made\n"
+        "begun: goes on where it stopped; 12 of 50: begun, and so far it has come"
+    )
     return table
 
 
@@ -60,12 +66,24 @@ def state_of(node: Node, params: Params) -> State:
     outs = [node.places.of(node.stage, out) for out, stage in stage_outs().items() if stage == node.stage]
     if all(out.exists() for out in outs) and (node.id or is_current(node.stage, params)):
         return "made" if node.id else "main"
-    return "begun" if any((STATE / "progress").glob(f"{node.name}-{'?' * 16}")) else "missing"
+    return "begun" if any(_unfinished(node)) else "missing"
 
 
-def about(nodes: list[Node]) -> str:
-    """How long so many runs take one after another, if this machine knows."""
-    return duration(seconds_left([Job(node.name, node.stage, ()) for node in nodes], usual_seconds()))
+def counts_of(node: Node) -> tuple[int, int] | None:
+    """Rows done and rows in all of a run that has begun, as its log says; None where the log is of an earlier process."""
+    log, begun = log_of(node.name), [path / "runs.json" for path in _unfinished(node)]
+    last = max((path.stat().st_mtime for path in begun if path.exists()), default=None)
+    return counts_in(end_of(log)) if last is not None and log.exists() and log.stat().st_mtime >= last else None
+
+
+def _unfinished(node: Node) -> Iterator[Path]:
+    return (STATE / "progress").glob(f"{node.name}-{'?' * 16}")
+
+
+def about(nodes: list[Node], params: Params) -> str:
+    """How long so many runs take one after another, if this machine knows. ``params`` are those of the main pipeline."""
+    jobs = [Job(node.name, node.stage, (), parts=parts_of(node.stage, node.params(params))) for node in nodes]
+    return duration(seconds_left(jobs, usual_seconds()))
 
 
 def duration(seconds: float | None) -> str:
@@ -78,4 +96,8 @@ def duration(seconds: float | None) -> str:
 
 def _cell(row: ArmPlan, stage: str, params: Params) -> str:
     node = row.nodes.get(stage)
-    return SIGNS[state_of(node, params)] if node else ""
+    if node is None:
+        return ""
+    state = state_of(node, params)
+    counts = counts_of(node) if state == "begun" else None
+    return f"[yellow]{counts[0]} of {counts[1]}[/]" if counts else SIGNS[state]

@@ -12,6 +12,8 @@ BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running 
 BUSY_TRIES = 24
 RETRY_SECONDS = 5.0
 """How often, and how long apart, something is tried again that another process holds."""
+PATIENCE = 720
+"""Tries of what is worth an hour: a stage that another process runs, or an experiment that reads the files to be replaced."""
 
 
 def dvc(*arguments: str, tries: int = BUSY_TRIES) -> str:

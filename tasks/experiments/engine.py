@@ -24,7 +24,7 @@ import psutil
 from filelock import FileLock, Timeout
 
 from tasks.core.config import Params
-from tasks.core.dvc_command import BUSY_TRIES, RETRY_SECONDS, is_busy
+from tasks.core.dvc_command import PATIENCE, RETRY_SECONDS, is_busy
 from tasks.core.errors import AGAIN, ConfigError
 from tasks.core.layout import STATE
 from tasks.experiments.jobs import Job
@@ -34,6 +34,10 @@ OWNER = "FUSESEARCH_OWNER"
 """Environment variable of the stages: id and start of the process they belong to."""
 
 TRIES = 3
+HELD_SECONDS = PATIENCE * RETRY_SECONDS
+"""How long a job waits for another process that is at the same work: a deployment's stage, or another ``dvc repro``."""
+LONGEST_PAUSE = 30.0
+"""Between two tries while it waits: each starts DVC and the stage, which costs the other process some seconds of a core."""
 POLL_SECONDS = 0.2
 LOG_BYTES = 20_000
 """How much of the end of a log is read."""
@@ -42,6 +46,7 @@ JOB_BYTES = 3_000_000_000
 """Memory of one job besides what its model takes: PyTorch, the trainer, a batch of nano's episodes."""
 
 _COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
+_HELD = re.compile(r"^error: (\S+ is already running on these inputs)", re.M)
 _EXITED = re.compile(r"exited with (-?\d+)")
 _UNCHANGED = "didn't change, skipping"
 
@@ -50,7 +55,11 @@ State = Literal["waiting", "running", "done", "unchanged", "failed", "blocked"]
 
 @dataclass
 class Progress:
-    """Where a job stands; ``counts`` are rows done and rows in all as the stage last said them."""
+    """Where a job stands; ``counts`` are rows done and rows in all as the stage last said them.
+
+    ``held`` counts the tries since ``held_since`` that found another process at the same work; ``reason`` says meanwhile what is
+    waited for.
+    """
 
     job: Job
     state: State = "waiting"
@@ -60,12 +69,19 @@ class Progress:
     reason: str = ""
     counts: tuple[int, int] | None = None
     not_before: float = 0.0
+    held: int = 0
+    held_since: float = 0.0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
     def log(self) -> Path:
         """What the job said."""
-        return LOGS / f"{self.job.name}.log"
+        return log_of(self.job.name)
+
+    @property
+    def said(self) -> str:
+        """The state in a word; what is waited for while another process is at the same work, however often that is tried."""
+        return self.reason if self.held and self.state in ("waiting", "running") else self.state
 
 
 Watch = Callable[[Sequence[Progress]], None]
@@ -87,6 +103,17 @@ def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch, threads: int | Non
             watch(list(rows.values()))
             time.sleep(POLL_SECONDS)
     return list(rows.values())
+
+
+def log_of(name: str) -> Path:
+    """What a job said when an experiment last ran it."""
+    return LOGS / f"{name}.log"
+
+
+def counts_in(said: str) -> tuple[int, int] | None:
+    """Rows done and rows in all as a stage last said them."""
+    found = _COUNTS.findall(said)
+    return (int(found[-1][0]), int(found[-1][1])) if found else None
 
 
 def workers_for(params: Params) -> int:
@@ -132,16 +159,17 @@ def _look(row: Progress) -> None:
     assert row.process is not None  # noqa: S101
     row.seconds = time.monotonic() - row.started
     code = row.process.poll()
-    said = _end_of(row.log)
-    if found := _COUNTS.findall(said):
-        row.counts = (int(found[-1][0]), int(found[-1][1]))
+    said = end_of(row.log)
+    if counts := counts_in(said):
+        row.counts, row.held, row.reason = counts, 0, ""
     if code == 0:
-        row.state = "unchanged" if _UNCHANGED in said else "done"
+        row.state, row.reason = "unchanged" if _UNCHANGED in said else "done", ""
     elif code is not None:
         _failed(row, said, code)
 
 
-def _end_of(log: Path) -> str:
+def end_of(log: Path) -> str:
+    """The last that was said in a log."""
     with log.open("rb") as handle:
         handle.seek(max(0, log.stat().st_size - LOG_BYTES))
         return handle.read().decode("utf-8", errors="replace")
@@ -149,11 +177,24 @@ def _end_of(log: Path) -> str:
 
 def _failed(row: Progress, said: str, code: int) -> None:
     """Try again what another process is still busy with or a server went away from; anything else has failed."""
-    busy = is_busy(said)
-    if row.tries < (BUSY_TRIES if busy else TRIES) and (busy or AGAIN in said):
-        row.state, row.not_before = "waiting", time.monotonic() + RETRY_SECONDS
+    now = time.monotonic()
+    if is_busy(said):
+        row.held_since = row.held_since if row.held else now
+        row.held, row.tries = row.held + 1, row.tries - 1
+        if now - row.held_since < HELD_SECONDS:
+            row.reason = f"waits, {_holder(said)}"
+            row.state, row.not_before = "waiting", now + min(LONGEST_PAUSE, row.held * RETRY_SECONDS)
+            return
+    elif row.tries < TRIES and AGAIN in said:
+        row.state, row.not_before, row.held, row.reason = "waiting", now + RETRY_SECONDS, 0, ""
         return
     row.state, row.reason = "failed", _reason(said, code)
+
+
+def _holder(said: str) -> str:
+    """Who keeps a job from its work."""
+    found = _HELD.findall(said)
+    return f"{found[-1]}: started by a deployment, or by hand" if found else "another `dvc repro` is running here"
 
 
 def _reason(said: str, code: int) -> str:

@@ -13,6 +13,7 @@ from tasks.core.layout import EXPERIMENTS, NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names
 from tasks.core.places import MAIN
+from tasks.core.timing import parts_of
 from tasks.experiments.dvc_file import TARGET, results_stage
 from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
 from tasks.experiments.spec import Experiment
@@ -23,7 +24,10 @@ Planned = tuple[Experiment, Sequence[ArmPlan]]
 
 @dataclass
 class Job:
-    """One stage of DVC. ``needs`` are the names of the jobs it waits for; ``users`` says which arms it is for."""
+    """One stage of DVC. ``needs`` are the names of the jobs it waits for; ``users`` says which arms it is for.
+
+    ``parts`` is of how many parts it is that each take as long as usual: the main pipeline evaluates all of its arms.
+    """
 
     name: str
     stage: str
@@ -31,6 +35,7 @@ class Job:
     users: list[str] = field(default_factory=list)
     main: bool = False
     part: str = ""
+    parts: int = 1
 
     @property
     def target(self) -> str:
@@ -74,7 +79,8 @@ def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
     for need in needs:
         if need not in found and need in stage_names(PIPELINE):
             _add(Node(stage=need), params, found)
-    found[node.name] = Job(node.name, node.stage, needs, main=not node.id)
+    parts = parts_of(node.stage, node.params(params))
+    found[node.name] = Job(node.name, node.stage, needs, main=not node.id, parts=parts)
 
 
 def outdated(jobs: Sequence[Job]) -> set[str]:
@@ -93,9 +99,15 @@ def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:
     return found
 
 
+def job_seconds(job: Job, usual: Mapping[str, float]) -> float | None:
+    """About how long a job takes; None if its stage never ran here."""
+    one = usual.get(job.stage, 0.0 if job.stage == "results" else None)
+    return None if one is None else one * job.parts
+
+
 def seconds_left(jobs: Iterable[Job], usual: Mapping[str, float], workers: int = 1) -> float | None:
     """About how long ``jobs`` take with so many at once; None while a stage among them never ran here."""
-    rows = [usual.get(job.stage, 0.0 if job.stage == "results" else None) for job in jobs]
+    rows = [job_seconds(job, usual) for job in jobs]
     return None if None in rows else sum(value or 0.0 for value in rows) / workers
 
 

@@ -11,10 +11,11 @@ from tasks.core.places import Places
 from tasks.evaluation.tables import slug
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.spec import Experiment
-from tasks.tracking.experiments import arm_run, experiment_run, log_results
+from tasks.tracking.experiments import arm_run, experiment_run, log_results, mark_current
 
 if TYPE_CHECKING:
     from tasks.experiments.results import Results
+    from tasks.tracking import Run
 
 
 def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, *, profile: str) -> None:
@@ -33,14 +34,17 @@ def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, *, 
         experiment.name, profile=profile, title=experiment.title, description=_description(experiment, results),
         values=experiment.set,
     ) as parent:  # fmt: skip
-        for run in runs:
-            arm = experiment.arms[run.arm]
-            arm_run(
-                parent, run.arm, run.seed, nodes=run.nodes, values={**experiment.set, **arm.set}, scores=run.scores,
-                trajectories=run.trajectories, curves=run.curves, inputs=held_out(run), stage=arm.checkpoint,
-                label=experiment.label(run.arm),
-            )  # fmt: skip
+        mark_current(parent, [_record(experiment, run, parent) for run in runs])
         log_results(parent, experiment.folder, _differences(results), results.summary)
+
+
+def _record(experiment: Experiment, run: ArmRun, parent: Run) -> Run:
+    arm = experiment.arms[run.arm]
+    return arm_run(
+        parent, run.arm, run.seed, nodes=run.nodes, values={**experiment.set, **arm.set}, scores=run.scores,
+        trajectories=run.trajectories, curves=run.curves, inputs=held_out(run), stage=arm.checkpoint,
+        label=experiment.label(run.arm),
+    )  # fmt: skip
 
 
 def held_out(run: ArmRun) -> list[Path]:

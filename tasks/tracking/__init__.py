@@ -15,7 +15,7 @@ Importing MLflow takes seconds: it happens inside functions.
 """
 
 from tasks.evaluation.names import METRICS, summary
-from tasks.tracking.experiments import arm_run, experiment_run
+from tasks.tracking.experiments import arm_run, experiment_run, mark_current
 from tasks.tracking.grids import cell_run, grid_run
 from tasks.tracking.run import EXPERIMENT, Run
 from tasks.tracking.stages import REPRODUCTION, stage_run
@@ -30,6 +30,7 @@ __all__ = [
     "cell_run",
     "experiment_run",
     "grid_run",
+    "mark_current",
     "stage_run",
     "summary",
     "tracking_uri",

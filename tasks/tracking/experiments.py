@@ -2,7 +2,7 @@
 
 Every child stands alone: the arm's params, its figures, its training curves, its scores and a sample of its episodes. A child
 is known by what it records (arm, seed, nodes, scores): recorded again, it stays as it is. When an arm's nodes or scores have
-changed there is a new child, and the tag ``current`` moves to it.
+changed there is a new child. The tag ``current`` tells the children that the newest results are made of from all others.
 """
 
 from __future__ import annotations
@@ -81,10 +81,11 @@ def arm_run(
         stage: the checkpoint that was measured.
         label: how tables call the arm.
     """
-    name, tags = parent.tags["experiment"], {"arm": arm, "seed": str(seed)}
+    name = parent.tags["experiment"]
     key = digest(parent.key, arm, seed, dict(nodes), [row.model_dump(mode="json") for row in scores])[:32]
     made_by = {f"node.{step}": node for step, node in nodes.items()}
-    marks = {"kind": "arm", "experiment": name, **tags, "stage": stage, "label": label or arm, **made_by}
+    tags = {"arm": arm, "seed": str(seed), "stage": stage, "label": label or arm}
+    marks = {"kind": "arm", "experiment": name, **tags, **made_by}
     run = create(parent.outbox, f"{label or arm} seed {seed}", marks, parent=parent, key=key, once=True)
     with following(run):
         run.log_params({"arm": arm, "seed": seed, "checkpoint": stage, **values})
@@ -92,8 +93,15 @@ def arm_run(
         log_episodes(run, scores, trajectories)
         for source, path in (curves or {}).items():
             run.log_points(curve_points(source, path))
-    run.write("current", same=tags, parent=parent.key, parent_id=parent.run_id)
     return run
+
+
+def mark_current(parent: Run, arms: Iterable[Run]) -> None:
+    """Tag what :func:`arm_run` gave for the newest results as current, and every other run below the experiment as not.
+
+    Others are those of arms or seeds that are no more, and of params that have changed since.
+    """
+    parent.write("current", keys=[run.key for run in arms])
 
 
 def log_results(parent: Run, folder: Path, figures: Mapping[str, Any], verdict: str = "") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tasks.core.config import Params
-from tasks.core.layout import STATE
+from tasks.core.layout import STATE, TRAINED
 from tasks.core.pipeline import flatten
 from tasks.core.progress import digest
 from tasks.core.storage import write_json
@@ -21,6 +22,10 @@ from tasks.tracking.store import tracking_uri
 REPRODUCTION = STATE / "reproduction.json"
 NODES = f"{EXPERIMENT}/nodes"
 """MLflow's experiment for stages that run with other params than the main pipeline's."""
+SYSTEM = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
+"""Environment variable, as MLflow has it: true or false."""
+
+logger = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -51,7 +56,7 @@ def stage_run(
     try:
         parent = None if node else _reproduction(outbox, params)
         run = _stage(outbox, stage, parent, params, node, left or {})
-        with following(parent) if parent else nullcontext(), following(run), system_metrics(run):
+        with following(parent) if parent else nullcontext(), following(run), system_metrics(run, stage):
             run.log_params(values)
             run.log_inputs(inputs)
             yield run
@@ -91,16 +96,28 @@ def _reproduction(outbox: Outbox, params: Params) -> Run:
 
 
 @contextmanager
-def system_metrics(run: Run) -> Iterator[None]:
-    """MLflow's own record of processor, memory, disk, network and GPU, where ``MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING`` is true."""
-    if os.environ.get("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "").lower() not in ("true", "1") or not run.run_id:
-        yield
-        return
-    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+def system_metrics(run: Run, stage: str) -> Iterator[None]:
+    """MLflow's own record of processor, memory, disk, network and GPU: of training, and of all stages if :data:`SYSTEM` is true.
 
-    monitor = SystemMetricsMonitor(run.run_id, resume_logging=True, tracking_uri=run.outbox.writer.uri)
-    monitor.start()
+    A thread samples them every ten seconds. It is of the machine, and is none of what the outbox keeps: a store that goes away
+    ends it, and what cannot be measured is no reason not to train.
+    """
+    wanted = os.environ.get(SYSTEM, "").lower() or str(stage in TRAINED).lower()
+    monitor = _monitor(run) if wanted in ("true", "1") and run.run_id else None
     try:
         yield
     finally:
-        monitor.finish()
+        if monitor:
+            monitor.finish()
+
+
+def _monitor(run: Run) -> Any:
+    from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+    try:
+        monitor = SystemMetricsMonitor(run.run_id, resume_logging=True, tracking_uri=run.outbox.writer.uri)
+    except Exception as error:  # such as a container without a network, of which psutil says nothing
+        logger.warning("no system metrics: %s", error)
+        return None
+    monitor.start()
+    return monitor

@@ -82,8 +82,12 @@ def make_client(uri: str) -> MlflowClient:
     """MLflow's client of a store, made without asking it."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    # keep off the terminal the hundred lines that making a new SQLite store prints, and a line per registered version
-    for logger in ("alembic", "mlflow.store.db.utils", "mlflow.store.workspace", "mlflow.store.model_registry"):
+    # keep off the terminal the hundred lines that making a new SQLite store prints, and a line per registered version or thread
+    names = (
+        "alembic",
+        *(f"mlflow.{name}" for name in ("store.db.utils", "store.workspace", "store.model_registry", "system_metrics")),
+    )
+    for logger in names:
         logging.getLogger(logger).setLevel(logging.WARNING)
     with reachable(uri):
         from mlflow import MlflowClient

@@ -92,7 +92,7 @@ class Writer:
         with reachable(self.uri):
             if write.kind == "create":
                 return self._create(write)
-            if write.run in self._complete and write.kind != "current":
+            if write.run in self._complete:
                 return ""
             run_id = self._ids.get(write.run) or write.run_id
             if not run_id:
@@ -214,13 +214,12 @@ class Writer:
                 self.client.set_terminated(left.info.run_id, status="KILLED", end_time=write.at)
 
     def _current(self, run_id: str, write: Write) -> None:
-        """Of the children of the same parent that record the same thing, this one is the newest."""
-        same = write.data["same"]
-        parent = self._ids.get(write.data["parent"]) or write.data["parent_id"]
-        for other in self._children(parent):
-            tags, newest = other.data.tags, str(other.info.run_id == run_id).lower()
-            if {name: tags.get(name) for name in same} == same and tags.get("current") != newest:
-                self.client.set_tag(other.info.run_id, "current", newest)
+        """Of the children of this run those with the given keys are current, and no other is."""
+        keys = write.data.get("keys", ())  # what an older version kept for a store that was away has none, and names a child
+        for child in self._children(run_id):
+            current = str(child.data.tags.get(KEY) in keys).lower()
+            if child.data.tags.get("current") != current:
+                self.client.set_tag(child.info.run_id, "current", current)
 
     def _children(self, run_id: str) -> Sequence[Any]:
         experiment = self.client.get_run(run_id).info.experiment_id

@@ -5,6 +5,7 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ from tasks.core.progress import file_digest
 from tasks.core.schema import Instance, Score
 from tasks.core.storage import write_instances
 from tasks.evaluation.metrics import aggregate
+from tasks.tracking import stages
 from tasks.tracking.store import make_client
 from tasks.tracking.writes import Writer
 
@@ -163,6 +165,31 @@ def test_system_metrics_are_recorded_where_they_are_switched_on(project, monkeyp
             assert time.monotonic() < deadline
             time.sleep(0.2)
     assert "system/cpu_utilization_percentage" in run.client.get_run(run.run_id).data.metrics
+
+
+@pytest.mark.parametrize(
+    ("stage", "switch", "expected"),
+    [("sft", None, True), ("sft", "false", False), ("mine", None, False), ("mine", "true", True)],
+)
+def test_system_metrics_are_those_of_training_unless_somebody_says_otherwise(monkeypatch, stage, switch, expected):
+    started = []
+    monkeypatch.setattr(stages, "_monitor", lambda run: started.append(run))
+    monkeypatch.delenv(stages.SYSTEM, raising=False)
+    if switch:
+        monkeypatch.setenv(stages.SYSTEM, switch)
+    with stages.system_metrics(SimpleNamespace(run_id="1"), stage):
+        pass
+    assert bool(started) == expected
+
+
+@pytest.mark.slow
+def test_training_goes_on_where_nothing_can_be_measured(project, monkeypatch):
+    import psutil
+
+    monkeypatch.setattr(psutil, "net_io_counters", lambda: None)
+    with record("sft") as run:
+        run.log({"examples": 3})
+    assert runs(stage="sft")[0].info.status == "FINISHED"
 
 
 @pytest.mark.slow

@@ -42,12 +42,15 @@ def record(folder, arms, seeds=(0, 1), nodes=None):
     curve.write_text("step,reward,note\n1,0.25,x\n2,0.5,\n")
     episodes = trajectories(folder / "episodes.jsonl")
     with tracking.experiment_run("reward", profile="nano", title="Reward", description="Which reward?") as parent:
-        for arm, f1 in arms.items():
-            for seed in seeds:
-                tracking.arm_run(
-                    parent, arm, seed, nodes=nodes or {"grpo": f"grpo-{arm}{seed}"}, values={"grpo.reward": arm},
-                    scores=scores(arm, *f1), trajectories=episodes, curves={"grpo": curve}, stage="grpo", label=arm.upper(),
-                )  # fmt: skip
+        made = [
+            tracking.arm_run(
+                parent, arm, seed, nodes=nodes or {"grpo": f"grpo-{arm}{seed}"}, values={"grpo.reward": arm},
+                scores=scores(arm, *f1), trajectories=episodes, curves={"grpo": curve}, stage="grpo", label=arm.upper(),
+            )
+            for arm, f1 in arms.items()
+            for seed in seeds
+        ]  # fmt: skip
+        tracking.mark_current(parent, made)
     return parent
 
 
@@ -88,11 +91,21 @@ def test_recorded_again_nothing_changes_and_what_is_new_takes_its_place(tracked)
     record(tracked, {"f1": [1.0, 1.0]}, seeds=[0])
     _, found = children(parent)
     states = {(run.data.tags["seed"], run.data.metrics["reward"], run.data.tags["current"]) for run in found}
-    assert states == {("0", 0.5, "false"), ("0", 1.0, "true"), ("1", 0.5, "true")}
+    assert states == {("0", 0.5, "false"), ("0", 1.0, "true"), ("1", 0.5, "false")}
 
-    record(tracked, {"f1": [1.0, 0.0]}, seeds=[0])
+    record(tracked, {"f1": [1.0, 0.0]})
     _, found = children(parent)
-    assert sorted(run.data.tags["current"] for run in found) == ["false", "true", "true"]
+    states = {(run.data.tags["seed"], run.data.metrics["reward"], run.data.tags["current"]) for run in found}
+    assert states == {("0", 0.5, "true"), ("0", 1.0, "false"), ("1", 0.5, "true")}
+
+
+def test_only_what_the_newest_results_are_made_of_is_current(tracked):
+    parent = record(tracked, {"f1": [1.0, 0.0], "gone": [1.0, 1.0]})
+    record(tracked, {"f1": [0.0, 0.0]}, seeds=[0], nodes={"grpo": "grpo-of-other-params"})
+    _, found = children(parent)
+    current = [run for run in found if run.data.tags["current"] == "true"]
+    assert len(found) == 5
+    assert [(run.data.tags["arm"], run.data.tags["seed"], run.data.metrics["reward"]) for run in current] == [("f1", "0", 0.0)]
 
 
 def test_a_recording_that_was_cut_off_goes_on(tracked):

@@ -1,18 +1,23 @@
 """``fusesearch experiment``: what it shows of files that are there, and what it refuses. What it runs: tests/end_to_end."""
 
+import os
 import shutil
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tasks.cli import experiment_run
 from tasks.cli.experiment_run import left_of
 from tasks.cli.experiment_state import duration
 from tasks.core import layout
+from tasks.core.config import load_params
 from tasks.core.pipeline import stage_outs
 from tasks.core.timing import note_seconds
 from tasks.experiments.engine import Progress
-from tasks.experiments.jobs import Job
+from tasks.experiments.jobs import Job, jobs_of
+from tasks.experiments.plan import plan
+from tasks.experiments.spec import load_experiment
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENT = {
@@ -62,6 +67,50 @@ def test_the_status_tells_the_main_pipelines_runs_from_own_and_begun_ones(projec
     states = [word for line in shown.splitlines() for word in line.split() if word in ("main", "made", "begun")]
     assert {"main", "made", "begun"} <= set(states)
     assert "F1 [both]" in shown
+
+
+def test_the_status_says_how_far_a_run_is_that_another_terminal_started(project, run):
+    names = [name for name in plan_of(project, run) if name.startswith("evaluate-")]
+    for name, counted in zip(names, ("evaluate: 12 of 50", "evaluate: 49 of 50"), strict=False):
+        make(project / f".fusesearch/progress/{name}-0123456789abcdef/runs.json")
+        log = project / f".fusesearch/experiments/{name}.log"
+        make(log)
+        log.write_text(f"evaluate: 3 of 50\n{counted}\n")
+    os.utime(log, (0, 0))  # of a process before the one at work
+    shown = run("experiment", "status", "filters").output
+    assert "12 of 50" in shown
+    assert "49 of 50" not in shown
+    assert " begun " in shown.split("begun:")[0]
+
+
+def test_the_jobs_of_an_experiment_know_how_many_arms_they_evaluate(project):
+    params = load_params()
+    experiment = load_experiment("filters")
+    parts = {job.name: job.parts for job in jobs_of([(experiment, plan(experiment, params))], params) if job.stage == "evaluate"}
+    assert parts.pop("evaluate") == len(params.evaluate.arms)
+    assert set(parts.values()) == {1}
+
+
+def test_a_finished_run_writes_the_page_over_all_experiments(project, run, monkeypatch):
+    left = [Job("sft-1", "sft", ())]
+    monkeypatch.setattr(experiment_run, "left_to_do", lambda experiments, seeds: (left, 1))
+    page = project / "experiments/RESULTS.md"
+    assert run("experiment", "run", "filters", "--dry-run").exit_code == 0
+    monkeypatch.setattr(experiment_run.engine, "run_jobs", lambda jobs, *_: [Progress(jobs[0], "failed")])
+    assert run("experiment", "run", "filters").exit_code == 1
+    assert not page.exists()
+    monkeypatch.setattr(experiment_run.engine, "run_jobs", lambda jobs, *_: [Progress(jobs[0], "done")])
+    assert run("experiment", "run", "filters").exit_code == 0
+    assert "Results of the experiments" in page.read_text()
+
+
+def test_what_a_job_waits_for_is_said_once(capsys):
+    lines = experiment_run._Lines(1, 1)
+    row = Progress(Job("grpo", "grpo", ()), "running")
+    for state, held, reason in (("running", 0, ""), ("waiting", 1, "waits"), ("running", 1, "waits"), ("waiting", 2, "waits")):
+        row.state, row.held, row.reason = state, held, reason
+        lines([row])
+    assert [line.split(";")[0] for line in capsys.readouterr().err.splitlines()] == ["[0/1] grpo: running", "[0/1] grpo: waits"]
 
 
 def test_what_the_pipeline_made_with_other_params_is_not_taken_for_todays(project, run):

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tasks.core.config import Params
 from tasks.core.errors import ConfigError
-from tasks.core.timing import note_seconds, usual_seconds
+from tasks.core.timing import note_seconds, parts_of, usual_seconds
 from tasks.experiments import engine
 from tasks.experiments.jobs import Job, seconds_left
 
@@ -89,6 +90,41 @@ if len(open('tries').read()) < {0}:
 def test_a_job_whose_server_went_away_is_tried_again_but_not_for_ever(project, needed, state):
     assert run(job("a", AGAIN.format(needed)))["a"].state == state
     assert len((project / "tries").read_text()) == min(needed, engine.TRIES)
+
+
+HELD = """
+import sys
+open('tries', 'a').write('x')
+if len(open('tries').read()) <= {0}:
+    sys.exit("error: grpo is already running on these inputs: wait for it, or stop it")
+print('grpo: 1 of 2')
+"""
+
+
+def test_a_job_waits_for_a_deployment_that_is_at_the_same_stage(project):
+    said = []
+    rows = run(job("a", HELD.format(30)), watch=lambda rows: said.extend(row.said for row in rows))
+    assert (rows["a"].state, rows["a"].reason) == ("done", "")
+    words = [word for number, word in enumerate(said) if not number or word != said[number - 1]]
+    assert words[:2] == ["running", "waits, grpo is already running on these inputs: started by a deployment, or by hand"]
+    assert words[2:] in (["done"], ["running", "done"])  # one line about it, however often it was tried
+
+
+def test_a_job_does_not_wait_for_another_process_for_ever(project, monkeypatch):
+    monkeypatch.setattr(engine, "HELD_SECONDS", 0.0)
+    rows = run(job("a", HELD.format(30)))
+    assert (rows["a"].state, rows["a"].reason) == ("failed", "grpo is already running on these inputs: wait for it, or stop it")
+
+
+def test_what_another_dvc_holds_is_named_and_pauses_grow(monkeypatch):
+    monkeypatch.setattr(engine, "RETRY_SECONDS", 5.0)
+    row, pauses = engine.Progress(job("a"), "running"), []
+    for _ in range(8):
+        row.tries += 1
+        engine._failed(row, "ERROR: it is being blocked by: dvc repro", 1)
+        pauses.append(round(row.not_before - time.monotonic()))
+    assert pauses == [5, 10, 15, 20, 25, 30, 30, 30]
+    assert (row.state, row.said, row.tries) == ("waiting", "waits, another `dvc repro` is running here", 0)
 
 
 DVC_SAYS = """print("sft: 3 of 12"); exit("ERROR: failed to reproduce 'x': failed to run: python, exited with {0}")"""
@@ -170,6 +206,14 @@ def test_a_stage_whose_owner_is_gone_ends_by_itself():
     owner.communicate(b"\n")
     assert stage.wait(120) != 0
     stage.stdout.close()
+
+
+def test_the_main_evaluation_takes_as_long_as_all_of_its_arms():
+    usual = {"evaluate": 60.0, "sft": 100.0}
+    jobs = [Job("evaluate", "evaluate", (), main=True, parts=5), Job("evaluate-1", "evaluate", ()), Job("sft-1", "sft", ())]
+    assert seconds_left(jobs, usual) == 5 * 60 + 60 + 100
+    assert parts_of("evaluate", Params()) == len(Params().evaluate.arms) > 1
+    assert parts_of("sft", Params()) == 1
 
 
 def test_how_long_stages_took_is_remembered(tmp_path):

@@ -6,13 +6,20 @@ from uuid import uuid4
 import pytest
 import yaml
 from prefect.client.schemas.objects import FlowRun
-from prefect.states import Crashed
+from prefect.states import Crashed, Failed
 
-from flows import failures
+from flows import failures, operate
 from flows.failures import advice
-from tasks.core.errors import ArtifactError, ConfigError, InfrastructureError
+from flows.grid import grid_flow
+from flows.nightly import nightly_flow
+from flows.operate import experiment
+from flows.pipeline import pipeline_flow
+from flows.results import results_flow
+from tasks.core.errors import ArtifactError, ConfigError, DataError, InfrastructureError
 from tasks.core.node import Node
 from tasks.core.pipeline import producer_of, stage_names, stage_spec
+from tasks.experiments.engine import Progress
+from tasks.experiments.jobs import Job
 
 ROOT = Path(__file__).parents[3]
 
@@ -98,6 +105,79 @@ def test_what_to_do_depends_on_what_happened(project, error, last):
     assert last in text
     assert "Missing" not in text
     assert (str(error) if error else "exit code -9") in text
+
+
+def told(flow, state, parameters, monkeypatch):
+    """What the hook of a flow says, as Prefect calls it."""
+    said = []
+    monkeypatch.setattr(failures, "_show", lambda key, text, run: said.append((key, text)))
+    (hook,) = flow.on_crashed_hooks if state.is_crashed() else flow.on_failure_hooks
+    hook(flow, FlowRun(flow_id=uuid4(), parameters=parameters), state)
+    return said[0]
+
+
+KILLED = Crashed(message="exit code -9")
+GRID = {"benchmarks": [{"name": "b", "instances": "data/absent.parquet", "repos": None}], "models": None}
+
+
+@pytest.mark.parametrize(
+    ("flow", "parameters", "key", "again"),
+    [
+        (pipeline_flow, {"until": "sft"}, "pipeline-failure", "the deployment `pipeline/pipeline` with the same values"),
+        (nightly_flow, {}, "nightly-failure", "the deployment `nightly/nightly` with the same values"),
+        (experiment, {"name": "mode"}, "experiment-failure", "the deployment `experiment/mode` with the same values"),
+        (results_flow, {"name": "mode"}, "results-failure", "`fusesearch experiment run mode`"),
+        (grid_flow, {"grid": GRID, "out": "out"}, "grid-failure", "`python -m flows.grid GRID.yaml out` with the same grid"),
+    ],
+)
+def test_flows_that_are_no_stages_say_what_to_run_again(project, monkeypatch, flow, parameters, key, again):
+    shown, text = told(flow, KILLED, parameters, monkeypatch)
+    assert shown == key
+    assert text.startswith(f"**{key.removesuffix('-failure')}**: its process ended before it was finished. exit code -9")
+    assert again in text
+    assert len(flow.on_failure_hooks) == 1
+
+
+def test_a_pipeline_lacks_only_what_no_stage_makes(project, monkeypatch):
+    (project / "experiments/nano/base").rmdir()
+    _, text = told(pipeline_flow, KILLED, {"until": "sft"}, monkeypatch)
+    assert "- `experiments/nano/base` is missing: `git checkout, or dvc pull`" in text
+    assert "data/selected" not in text
+    _, text = told(pipeline_flow, KILLED, {"until": "select"}, monkeypatch)
+    assert "missing" not in text
+
+
+def test_a_grid_lacks_its_benchmark_and_an_experiment_its_table(project, monkeypatch):
+    _, text = told(grid_flow, KILLED, {"grid": GRID, "out": "out"}, monkeypatch)
+    assert "`data/absent.parquet` is missing" in text
+    deps = [
+        "experiments/reference/table.csv",
+        "artifacts/nodes/evaluate-0123abcd/scores.jsonl",
+        "artifacts/evaluate/scores.jsonl",
+    ]
+    (project / "experiments/dvc.yaml").write_text(yaml.safe_dump({"stages": {"results-mode": {"deps": deps}}}))
+    _, text = told(results_flow, KILLED, {"name": "mode"}, monkeypatch)
+    assert "`experiments/reference/table.csv` is missing: `git checkout, or dvc pull`" in text
+    assert "scores" not in text
+
+
+def test_an_error_of_a_pipeline_is_told_as_that_of_a_stage(project, monkeypatch):
+    _, text = told(pipeline_flow, Failed(data=ConfigError("sft.epochs: must be positive")), {"until": "sft"}, monkeypatch)
+    assert text.startswith("**pipeline**: sft.epochs: must be positive")
+    assert "Mend the params, then run the deployment `pipeline/pipeline`" in text
+
+
+def test_an_experiments_flow_writes_the_page_over_all_when_it_is_done(project, monkeypatch):
+    job = Job("sft-1", "sft", ())
+    monkeypatch.setattr(operate, "load_experiment", lambda name: name)
+    monkeypatch.setattr(operate, "left_to_do", lambda experiments, seeds: ([job], 1))
+    monkeypatch.setattr(operate, "run_jobs", lambda *_: [Progress(job, "failed", reason="r")])
+    with pytest.raises(DataError, match="sft-1: r"):
+        experiment.fn("mode", jobs=1)
+    assert not (project / "experiments/RESULTS.md").exists()
+    monkeypatch.setattr(operate, "run_jobs", lambda *_: [Progress(job, "done")])
+    experiment.fn("mode", jobs=1)
+    assert (project / "experiments/RESULTS.md").exists()
 
 
 def test_params_that_cannot_be_read_are_no_second_failure(project):
