@@ -285,6 +285,9 @@ class Grpo(Section):
     learning_rate: float = Field(1e-6, gt=0)
     optimizer: Literal["muon", "adamw"] = "adamw"
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
+    averaged: float = Field(
+        0.0, ge=0, le=1, description="share of the steps, the last ones, over whose weights the mean is taken; 0: none is taken"
+    )
     save_steps: int = Field(20, ge=1)
     rollouts: Literal["transformers", "vllm"] = "transformers"
 

@@ -24,6 +24,7 @@ from tasks.core.storage import read_instances
 from tasks.evaluation.metrics import mean_of, score_trajectory, tool_success
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
+from tasks.training.averaging import average_callback
 from tasks.training.renaming import Exchange, Names, RenamedModel
 from tasks.training.rewards import Reward, make_reward
 from tasks.training.sft import describe_checkpoint
@@ -200,6 +201,10 @@ def _trainer(
         logging_steps=1,
         remove_unused_columns=False,
     )
+    callbacks = [log_callback(out / "log.jsonl", on_log, rollouts.figures)]
+    if section.averaged:
+        last = max(1, round(section.averaged * section.steps))
+        callbacks.append(average_callback(model, section.steps - last, out / "trainer"))
     return TrimmedGRPOTrainer(
         model=model,
         args=arguments,
@@ -207,7 +212,7 @@ def _trainer(
         rollout_func=rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists reach it as they are
         train_dataset=_prompts(params, rollouts.tasks),
         processing_class=tokenizer,
-        callbacks=[log_callback(out / "log.jsonl", on_log, rollouts.figures)],
+        callbacks=callbacks,
         optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, 0.0), None),
     )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from tasks.agents.loop import run_episode
 from tasks.agents.models.base import Sampling
@@ -19,7 +20,7 @@ from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, T
 from tasks.core.storage import read_instances, write_instances, write_jsonl
 from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
-from tasks.training import nano
+from tasks.training import grpo, nano
 from tasks.training.base import train_base
 from tasks.training.grpo import sequence_of, train_grpo
 from tasks.training.sft import fit, tokenize, train_sft
@@ -173,6 +174,41 @@ def test_grpo_makes_steps_with_the_projects_rollouts(
     assert [row["step"] for row in logged] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
+
+
+def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(
+    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch
+) -> None:  # type: ignore[no-untyped-def]
+    class Killed(Exception):
+        pass
+
+    def stop_at(step: int):  # type: ignore[no-untyped-def]
+        def stop(row: dict[str, float]) -> None:
+            if row["step"] == step:
+                raise Killed
+
+        return stop
+
+    def run(name: str, steps: int, averaged: float, on_log) -> dict[str, torch.Tensor]:  # type: ignore[no-untyped-def]
+        changes = {"steps": steps, "averaged": averaged, "learning_rate": 0.05, "prompts_per_step": 1}
+        section = params.grpo.model_copy(update=changes)
+        train_grpo(params, section, instances, base, tmp_path / "repos", tmp_path / name, on_log=on_log)
+        return load_file(tmp_path / name / "checkpoint" / "model.safetensors")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
+    second, third = (run(f"last-{steps}", steps, 0.0, lambda row: None) for steps in (2, 3))
+    mean = run("mean", 3, 2 / 3, lambda row: None)
+    assert any(not torch.equal(second[name], third[name]) for name in mean)
+    for name, found in mean.items():
+        torch.testing.assert_close(found, (second[name] + third[name]) / 2)
+    with pytest.raises(Killed):
+        run("cut", 3, 2 / 3, stop_at(3))
+    saved = {path.name for path in (tmp_path / "cut" / "trainer").glob("*-*")}
+    assert saved == {"checkpoint-2", "average-2.safetensors", "average-3.safetensors"}
+    again = run("cut", 3, 2 / 3, lambda row: None)
+    assert all(torch.equal(again[name], mean[name]) for name in mean)
+    assert not (tmp_path / "cut" / "trainer").exists()
 
 
 def test_sequence_is_what_was_generated(tmp_path: Path, params: Params, base: Path) -> None:

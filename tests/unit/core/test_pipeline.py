@@ -83,7 +83,7 @@ def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     assert params.select.max_trajectories is None
     assert (params.sft.renamed_copies, params.sft.drills, params.synthesize.slips) == (0, 0, 0)
     for section in (params.grpo, params.grpo_from_base):
-        assert (section.renamed, section.scale_rewards) == (0, "group")
+        assert (section.renamed, section.scale_rewards, section.averaged) == (0, "group", 0)
 
 
 @pytest.mark.parametrize("name", ["paper-4b", "paper-30b"])
