@@ -1,6 +1,7 @@
 """Jobs in processes of their own: in order, side by side, tried again, and never left behind."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -195,16 +196,20 @@ def test_turns_are_taken_one_after_another():
     assert len(order) == 6
 
 
-def test_a_stage_whose_owner_is_gone_ends_by_itself():
+@pytest.mark.parametrize("background", [False, True], ids=["as started", "where interruptions are ignored"])
+def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
     owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = f"{owner.pid} {psutil.Process(owner.pid).create_time()}"
     code = "import time; from flows.owner import end_with_owner; end_with_owner(); print('up', flush=True); time.sleep(600)"
     environment = {**os.environ, engine.OWNER: name, "PYTHONPATH": str(ROOT)}
-    stage = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    command = [sys.executable, "-c", code]
+    if background:
+        command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
+    stage = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert stage.stdout is not None
     assert stage.stdout.readline() == b"up\n"
     owner.communicate(b"\n")
-    assert stage.wait(120) != 0
+    assert stage.wait(120) not in (0, -signal.SIGKILL)
     stage.stdout.close()
 
 
