@@ -58,8 +58,9 @@ def main(name: str) -> None:
     if len(jobs) < LEAST:
         raise SystemExit(f"{name} has {len(jobs)} runs left, too few to kill anything in the middle: take another experiment")
     ensure(prefect_service())
-    os.environ["MLFLOW_TRACKING_URI"] = ensure(mlflow_service())
-    rows = [f"| {what} | {place} | {told} |" for what, place, told in cut(name, len(jobs))]
+    mlflow = mlflow_service()  # asked while the store is still known by its own address, not by its server's
+    os.environ["MLFLOW_TRACKING_URI"] = ensure(mlflow)
+    rows = [f"| {what} | {place} | {told} |" for what, place, told in cut(name, len(jobs), mlflow)]
     started = time.monotonic()
     ended = subprocess.run(command(name), check=False, capture_output=True, text=True)
     rows.append(f"| nothing: the same command goes on | | exit code {ended.returncode}, {time.monotonic() - started:,.0f} s |")
@@ -76,7 +77,7 @@ def command(name: str) -> list[str]:
     return [sys.executable, "-m", "tasks.cli", "experiment", "run", name]
 
 
-def cut(name: str, total: int) -> Iterator[tuple[str, str, str]]:
+def cut(name: str, total: int, mlflow: Service) -> Iterator[tuple[str, str, str]]:
     """Run the experiment until the run itself is killed. Yields what was killed, how far the run was, what came of it."""
     process = subprocess.Popen(command(name), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     running: set[str] = set()
@@ -94,11 +95,11 @@ def cut(name: str, total: int) -> Iterator[tuple[str, str, str]]:
         if quarter == 1:
             yield what, place, kill(prefect_service())
         elif quarter == 2:
-            told = kill(mlflow_service())
-            threading.Timer(AWAY, ensure, [mlflow_service()]).start()
+            told = kill(mlflow)
+            threading.Timer(AWAY, ensure, [mlflow]).start()
             yield what, place, f"{told}, started again after {AWAY:.0f} s"
         else:
-            yield what, place, kill_run(process)
+            yield what, place, kill_run(process, [prefect_service(), mlflow])
             return
         quarter, what = next(kills)
     raise SystemExit(f"{name} ended with code {process.wait()} before everything was killed")
@@ -110,9 +111,10 @@ def kill(service: Service) -> str:
     return "SIGKILL"
 
 
-def kill_run(process: subprocess.Popen[str]) -> str:
-    """SIGKILL to the run; its jobs are to end by themselves."""
-    jobs = psutil.Process(process.pid).children(recursive=True)
+def kill_run(process: subprocess.Popen[str], servers: list[Service]) -> str:
+    """SIGKILL to the run; its jobs are to end by themselves, a server that one of them has started again is to stay."""
+    kept = {read_json(server.record)["pid"] for server in servers}
+    jobs = [job for job in psutil.Process(process.pid).children(recursive=True) if os.getsid(job.pid) not in kept]
     process.kill()
     process.wait()
     started = time.monotonic()
