@@ -87,8 +87,11 @@ def mlflow_service() -> Service:
     from tasks.tracking import tracking_uri
 
     command = (sys.executable, "-m", "mlflow", "server", "--workers", "1")
-    # not in the command, which all users of the machine see: it may hold a password
-    return Service("mlflow", command, 5000, "/health", environment={"MLFLOW_BACKEND_STORE_URI": tracking_uri()})
+    environment = {
+        "MLFLOW_BACKEND_STORE_URI": tracking_uri(),  # not in the command, which all users see: it may hold a password
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # eight processes more, for judges of LLM traces
+    }
+    return Service("mlflow", command, 5000, "/health", environment=environment)
 
 
 def worker_service() -> Service:
