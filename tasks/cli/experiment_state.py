@@ -16,7 +16,7 @@ from tasks.core.node import Node
 from tasks.core.pipeline import stage_names, stage_outs
 from tasks.core.timing import parts_of, usual_seconds
 from tasks.experiments.current import is_current
-from tasks.experiments.engine import counts_in, end_of, log_of
+from tasks.experiments.engine import counts_in, end_of, log_of, workers_for
 from tasks.experiments.jobs import Job, seconds_left
 from tasks.experiments.outcome import is_finished
 from tasks.experiments.plan import ArmPlan, nodes_of, plan
@@ -29,7 +29,10 @@ SIGNS: dict[State, str] = {"main": "main", "made": "made", "begun": "[yellow]beg
 def overview() -> Table:
     """One row per experiment."""
     params = load_params()
-    table = Table(box=SIMPLE_HEAD)
+    workers = workers_for(params)
+    table = Table(
+        box=SIMPLE_HEAD, caption=f"time: {workers} runs at once, as `fusesearch experiment run` has it unless told otherwise"
+    )
     table.add_column("name", no_wrap=True)
     for column in ("title", "arms", "seeds", "finished", "runs to make", "time"):
         table.add_column(column)
@@ -40,7 +43,7 @@ def overview() -> Table:
         done = sum(is_finished(row, params) for row in plans)
         table.add_row(
             name, escape(experiment.title), str(len(experiment.arms)), ",".join(map(str, experiment.seeds)),
-            f"{done} of {len(plans)}", str(len(left)), about(left, params),
+            f"{done} of {len(plans)}", str(len(left)), about(left, params, workers),
         )  # fmt: skip
     return table
 
@@ -80,10 +83,10 @@ def _unfinished(node: Node) -> Iterator[Path]:
     return (STATE / "progress").glob(f"{node.name}-{'?' * 16}")
 
 
-def about(nodes: list[Node], params: Params) -> str:
-    """How long so many runs take one after another, if this machine knows. ``params`` are those of the main pipeline."""
+def about(nodes: list[Node], params: Params, workers: int) -> str:
+    """How long the runs take, so many at once, if this machine knows. ``params`` are those of the main pipeline."""
     jobs = [Job(node.name, node.stage, (), parts=parts_of(node.stage, node.params(params))) for node in nodes]
-    return duration(seconds_left(jobs, usual_seconds()))
+    return duration(seconds_left(jobs, usual_seconds(), workers))
 
 
 def duration(seconds: float | None) -> str:
