@@ -34,6 +34,7 @@ from tasks.experiments.plan import nodes_of, plan
 from tasks.experiments.spec import load_experiment
 from tasks.experiments.todo import left_to_do
 from tasks.tracking import tracking_uri
+from tasks.tracking.outbox import OUTBOX, REFUSED
 from tasks.tracking.store import make_client
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
         (run.data.tags.get("arm"), run.data.tags.get("seed"))
         for run in found_runs(client, f"fusesearch/{name}", "tags.current = 'true'")
     )
+    refused = (OUTBOX / REFUSED).read_text(encoding="utf-8").splitlines() if (OUTBOX / REFUSED).exists() else []
+    yield f"| writes that MLflow refused for good | | {len(refused)} | |"
     extra = sum(current.values()) - len(current)
     yield f"| MLflow's current runs of {arms} arms and seeds | {sum(current.values())} | {arms - len(current)} | {extra} |"
 

@@ -6,6 +6,7 @@ and figures that a run has are not logged again, files and tables stand under th
 
 from __future__ import annotations
 
+import re
 import time
 import uuid
 import warnings
@@ -28,6 +29,9 @@ EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 BATCH = 500
 PARAM_CHARS = 6000
 MOST_CHILDREN = 10_000
+TRIES = 3
+_CONFLICT = re.compile("IntegrityError|UniqueViolation|Duplicate entry")
+"""What SQLite, PostgreSQL and MySQL say where a row has come to be meanwhile."""
 
 
 class Write(BaseModel):
@@ -88,7 +92,20 @@ class Writer:
         return key in self._complete
 
     def apply(self, write: Write) -> str:
-        """Make one write; returns what the store says of it, "" where it says nothing."""
+        """Make one write; returns what the store says of it, "" where it says nothing.
+
+        MLflow looks whether a row is there before it inserts it: of two runs that name the same dataset at once, one fails, and
+        finds the row when it tries again.
+        """
+        for _ in range(TRIES - 1):
+            try:
+                return self._once(write)
+            except DataError as error:
+                if not _CONFLICT.search(str(error)):
+                    raise
+        return self._once(write)
+
+    def _once(self, write: Write) -> str:
         with reachable(self.uri):
             if write.kind == "create":
                 return self._create(write)

@@ -2,7 +2,9 @@
 
 import json
 import subprocess
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +20,7 @@ from tasks.core.storage import write_instances
 from tasks.evaluation.metrics import aggregate
 from tasks.tracking import stages
 from tasks.tracking.store import make_client
-from tasks.tracking.writes import Writer
+from tasks.tracking.writes import Write, Writer
 
 
 @pytest.fixture
@@ -156,6 +158,25 @@ def test_every_write_can_be_made_twice(project):
 
 
 @pytest.mark.slow
+def test_runs_that_name_the_same_dataset_at_once_all_have_it(project):
+    uri = tracking.tracking_uri()
+    writers = {f"run-{number}": Writer(uri) for number in range(8)}
+    for key, writer in writers.items():
+        writer.apply(Write(store=uri, run=key, kind="create", data={"experiment": "x", "name": key, "tags": {}}))
+    together = threading.Barrier(len(writers))
+
+    def name_it(key: str) -> None:
+        row = {"name": "splits", "digest": "d", "context": "training", "rows": 1}
+        together.wait()
+        writers[key].apply(Write(store=uri, run=key, kind="inputs", data={"datasets": [row]}))
+
+    with ThreadPoolExecutor(len(writers)) as pool:
+        list(pool.map(name_it, writers))  # MLflow refuses some of them the first time
+    for key, writer in writers.items():
+        (found,) = writer.client.get_run(writer.id_of(key)).inputs.dataset_inputs
+        assert found.dataset.digest == "d"
+
+
 def test_system_metrics_are_recorded_where_they_are_switched_on(project, monkeypatch):
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "true")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
