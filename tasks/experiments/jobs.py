@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from tasks.core.config import Params
 from tasks.core.dvc_command import dvc
+from tasks.core.errors import DataError
 from tasks.core.layout import EXPERIMENTS, NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names
@@ -85,9 +86,20 @@ def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
 
 def outdated(jobs: Sequence[Job]) -> set[str]:
     """Names of the jobs that DVC would run, and of all that need one of them. Raises :class:`DataError` when DVC cannot say."""
-    said = dvc("status", "--json", *(job.target for job in jobs if not job.part))
-    changed = {_name(key) for key in json.loads(said or "{}")}
+    asked = {job.name: job.target for job in jobs if not job.part}
+    changed = {_name(key) for key in json.loads(_status(list(asked.values())) or "{}")} & asked.keys()
     return with_dependents(jobs, changed | {job.name for job in jobs if job.part and _is_older(job)})
+
+
+def _status(targets: list[str]) -> str:
+    """DVC reads the whole file again for each target, 50 times for an experiment: so it is asked for all stages there are.
+
+    It says nothing of any stage while another process is at one of them; then the targets are named.
+    """
+    try:
+        return dvc("status", "--json", tries=1)
+    except DataError:
+        return dvc("status", "--json", *targets)
 
 
 def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:
