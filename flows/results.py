@@ -25,7 +25,7 @@ def write(name: str) -> str:
     experiment = load_experiment(name)
     runs = outcomes(experiment)
     results = write_results(experiment, runs)
-    record(experiment, runs, results, profile=load_params().profile)
+    record(experiment, runs, results, load_params())
     return results.summary
 
 

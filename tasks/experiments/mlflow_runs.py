@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tasks.core.config import Params
 from tasks.core.layout import NODES
+from tasks.core.pipeline import flatten
 from tasks.core.places import Places
 from tasks.evaluation.tables import slug
 from tasks.experiments.outcome import ArmRun
@@ -18,33 +20,39 @@ if TYPE_CHECKING:
     from tasks.tracking import Run
 
 
-def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, *, profile: str) -> None:
+def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
     """Record what is finished of an experiment; recorded again, nothing is there twice.
 
     Args:
         experiment: what it says of itself; the files of its results lie in its folder.
         runs: its finished runs.
         results: what they come to.
-        profile: profile of the params they ran under.
+        params: those of the main pipeline, which arms differ from.
 
     Raises:
         TrackingUnavailable: the tracking server does not answer and never has.
     """
     with experiment_run(
-        experiment.name, profile=profile, title=experiment.title, description=_description(experiment, results),
+        experiment.name, profile=params.profile, title=experiment.title, description=_description(experiment, results),
         values=experiment.set,
     ) as parent:  # fmt: skip
-        mark_current(parent, [_record(experiment, run, parent) for run in runs])
+        mark_current(parent, [_record(experiment, run, parent, params) for run in runs])
         log_results(parent, experiment.folder, _differences(results), results.summary)
 
 
-def _record(experiment: Experiment, run: ArmRun, parent: Run) -> Run:
-    arm = experiment.arms[run.arm]
+def _record(experiment: Experiment, run: ArmRun, parent: Run, params: Params) -> Run:
     return arm_run(
-        parent, run.arm, run.seed, nodes=run.nodes, values={**experiment.set, **arm.set}, scores=run.scores,
-        trajectories=run.trajectories, curves=run.curves, inputs=held_out(run), stage=arm.checkpoint,
+        parent, run.arm, run.seed, nodes=run.nodes, values=varied(experiment, run, params), scores=run.scores,
+        trajectories=run.trajectories, curves=run.curves, inputs=held_out(run), stage=experiment.arms[run.arm].checkpoint,
         label=experiment.label(run.arm),
     )  # fmt: skip
+
+
+def varied(experiment: Experiment, run: ArmRun, params: Params) -> dict[str, Any]:
+    """Every param that some arm sets, as this arm has it: what one leaves alone is what the others are compared with."""
+    here = flatten(experiment.params(params, run.arm, run.seed).model_dump(mode="json"))
+    keys = {*experiment.set, *(key for arm in experiment.arms.values() for key in arm.set)}
+    return {key: here[key] for key in sorted(keys)}
 
 
 def held_out(run: ArmRun) -> list[Path]:

@@ -73,7 +73,7 @@ def arm_run(
         arm: the arm's name, as the table has it.
         seed: its seed.
         nodes: by stage, the id of the node it was made by, or the stage's name where it is the main pipeline's.
-        values: flat params that tell it from the other arms.
+        values: flat params in which arms differ, as this arm has them.
         scores: its scores; the figures of :data:`METRICS` are made of them.
         trajectories: its episodes as JSON lines, of which a few are kept as pages.
         curves: training curves as CSV with a column ``step``, by the stage that made them; logged as ``<stage>/<column>``.

@@ -9,6 +9,7 @@ import pytest
 from experiment_runs import experiment, reference, run, runs, score
 
 from tasks.core import layout
+from tasks.core.config import Params
 from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.storage import write_json
 from tasks.evaluation.columns import COLUMNS
@@ -17,7 +18,7 @@ from tasks.evaluation.names import METRICS, summary
 from tasks.evaluation.statistics import estimate
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.measuring import measured
-from tasks.experiments.mlflow_runs import held_out
+from tasks.experiments.mlflow_runs import held_out, varied
 from tasks.experiments.outcome import ArmRun
 from tasks.experiments.pages import overview
 from tasks.experiments.paper import paper_figures
@@ -182,6 +183,16 @@ def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatc
     assert held_out(run(tmp_path, "none", 0, 0.5)) == [layout.split_path("validation")]
     own = replace(run(tmp_path, "none", 0, 0.5), nodes={"split": "split-0123abcd"})
     assert held_out(own) == [layout.NODES / "split-0123abcd/validation.parquet"]
+
+
+def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
+    arms = {"none": {"set": {"select.min_f1": 0.0, "select.min_efficiency": 0.0}}, "joint": {}}
+    compared, params = experiment(arms=arms, paper=None, set={"grpo.steps": 3}), Params(select={"min_f1": 0.4})
+    unfiltered = varied(compared, run(tmp_path, "none", 1, 0.5), params)
+    assert unfiltered == {"grpo.steps": 3, "select.min_efficiency": 0.0, "select.min_f1": 0.0}
+    assert varied(compared, run(tmp_path, "joint", 0, 0.5), params) == {
+        "grpo.steps": 3, "select.min_efficiency": params.select.min_efficiency, "select.min_f1": 0.4
+    }  # fmt: skip
 
 
 def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):
