@@ -32,7 +32,7 @@ from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
-from tasks.core.errors import AGAIN, ConfigError, FusesearchError, InfrastructureError
+from tasks.core.errors import AGAIN, ConfigError, EndpointDown, FusesearchError, InfrastructureError
 from tasks.core.node import Node, parse_node
 from tasks.core.pipeline import StageSpec, flatten
 from tasks.core.places import Places
@@ -202,7 +202,7 @@ def run_node(stage_name: str, flow: Callable[[Node], object], arguments: Sequenc
 def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
     """Retry condition: only what the world did wrong is worth another try; bad params or data are not."""
     error = state.result(raise_on_failure=False)
-    return isinstance(error, InfrastructureError | OSError)
+    return isinstance(error, InfrastructureError | EndpointDown | OSError)
 
 
 RETRIED: dict[str, Any] = {

@@ -9,6 +9,7 @@
     ├── RepositoryError          a repository or snapshot cannot be read
     │   └── OutsideRootError     a path would leave the snapshot
     ├── ToolError                a tool call failed; the message is what the model sees
+    ├── EndpointDown             an endpoint failed request after request: not one score is absent, the work ends
     └── InfrastructureError      the world failed, not the model: the score is absent, never zero
         ├── ModelUnavailable     endpoint down, refused or out of retries
         └── TrackingUnavailable  the MLflow or Prefect server does not answer
@@ -46,6 +47,10 @@ class OutsideRootError(RepositoryError):
 
 class ToolError(FusesearchError):
     """A tool call failed. The message is an observation: what was wrong, and what would be right."""
+
+
+class EndpointDown(FusesearchError):
+    """An endpoint has failed so often in a row that nothing more is asked of it. What was made before is kept."""
 
 
 class InfrastructureError(FusesearchError):

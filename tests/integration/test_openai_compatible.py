@@ -10,7 +10,7 @@ import pytest
 
 from tasks.agents.models.base import Message, Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-from tasks.core.errors import ModelUnavailable
+from tasks.core.errors import EndpointDown, ModelUnavailable
 from tasks.core.schema import ToolCall
 
 TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": {"type": "object"}}}]
@@ -260,3 +260,28 @@ async def test_cancelling_a_request_ends_it_at_once(endpoint):
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await ask(endpoint(refusal(503)), retries=100, backoff_seconds=30)
+
+
+async def told(model):
+    try:
+        return (await model.complete(CHAT, TOOLS, SAMPLING)).text
+    except (ModelUnavailable, EndpointDown) as error:
+        return type(error).__name__
+
+
+async def test_an_endpoint_is_down_when_enough_requests_in_a_row_have_failed_and_up_when_one_succeeds(endpoint):
+    server = endpoint(*[refusal(400)] * 7, ok(), *[refusal(400)] * 9, ok())
+    model = OpenAICompatibleModel("m", server.url, retries=0)
+    outcomes = [await told(model) for _ in range(18)]
+    await model.close()
+    absent, down = "ModelUnavailable", "EndpointDown"
+    assert outcomes == [*[absent] * 7, "fine", *[absent] * 7, down, down, "fine"]
+
+
+async def test_as_many_requests_as_are_made_at_once_may_fail(endpoint):
+    model = OpenAICompatibleModel("m", endpoint(refusal(400)).url, retries=0)
+    outcomes = await asyncio.gather(*(told(model) for _ in range(20)))
+    with pytest.raises(EndpointDown, match=r"^21 requests in a row failed: .* mend that, then run the same command again"):
+        await model.complete(CHAT, TOOLS, SAMPLING)
+    await model.close()
+    assert sorted(outcomes) == ["EndpointDown", *["ModelUnavailable"] * 19]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from tasks.agents.models.base import Completion, FinishReason, Message, Sampling, estimated_usage
 from tasks.agents.models.wire import chat_messages
 from tasks.agents.parsing import CLOSE, OPEN, call_of
-from tasks.core.errors import ModelUnavailable
+from tasks.core.errors import AGAIN, EndpointDown, ModelUnavailable
 from tasks.core.schema import Tokens, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ ToolFormat = Literal["auto", "native", "hermes"]
 
 _OVERFLOW = ("context length", "context_length", "context size", "context window", "maximum model length", "too many tokens")
 _PASSING = (408, 409, 425, 429)
+LEAST_FAILURES = 8
+"""So many requests in a row have failed at least before an endpoint is said to be down."""
 
 
 class OpenAICompatibleModel:
@@ -34,6 +36,9 @@ class OpenAICompatibleModel:
     with native and changes over when the server refuses tools. ``token_ids`` asks vLLM for token ids and logprobs, as
     training needs them. ``backoff_seconds`` doubles from try to try up to ``max_wait_seconds``, which also bounds
     what a Retry-After can ask for. ``extra_body`` is sent along with every request.
+
+    One failed request costs one episode. Of an endpoint that is down every episode would fail, each after minutes of tries: when
+    as many requests in a row have failed as were made at once (:data:`LEAST_FAILURES` at least), the error ends more than that.
     """
 
     def __init__(
@@ -61,9 +66,31 @@ class OpenAICompatibleModel:
         self._extra = {**(extra_body or {}), **({"return_token_ids": True} if token_ids else {})}
         self._token_ids = token_ids
         self._client: AsyncOpenAI | None = None
+        self._running = 0
+        self._failed = 0
+        self._patience = LEAST_FAILURES
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """The server's next message. Raises :class:`ModelUnavailable` when it refuses or tries have run out."""
+        """The server's next message.
+
+        Raises :class:`ModelUnavailable` when it refuses or tries have run out, :class:`EndpointDown` when that happens again and
+        again.
+        """
+        self._running += 1
+        self._patience = max(self._patience, self._running)
+        try:
+            completion = await self._tried(messages, tools, sampling)
+        except ModelUnavailable as error:
+            self._failed += 1
+            if self._failed < self._patience:
+                raise
+            raise EndpointDown(f"{self._failed} requests in a row failed: {error}; mend that, then {AGAIN}") from error
+        finally:
+            self._running -= 1
+        self._failed = 0
+        return completion
+
+    async def _tried(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         from openai import APIConnectionError, APIError, APIStatusError
 
         reason = ""
@@ -76,7 +103,7 @@ class OpenAICompatibleModel:
                     return Completion(text="", calls=[], finish_reason="context")
                 if tools and not hermes and self._format != "native" and _refuses_tools(error):
                     self._format = "hermes"
-                    return await self.complete(messages, tools, sampling)
+                    return await self._tried(messages, tools, sampling)
                 reason = f"HTTP {error.status_code}: {_message(error)}"
                 if not _can_pass(error):
                     raise ModelUnavailable(f"{self.base_url} refuses the request for {self.name} ({reason})") from None

@@ -4,11 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.core.config import Agent, Params, Synthesize, Teacher
-from tasks.core.errors import ConfigError, InfrastructureError
+from tasks.core.errors import ConfigError, EndpointDown, InfrastructureError
 from tasks.core.schema import Instance
 from tasks.core.storage import Journal
 from tasks.search.repository import Repository
+from tasks.training import synthesis
 from tasks.training.synthesis import draw, endpoint, synthesize
 
 
@@ -95,6 +97,17 @@ def test_an_endpoint_that_is_down_is_an_infrastructure_error_and_leaves_no_rows(
         with pytest.raises(InfrastructureError, match="failed on 1 of 1 candidates"):
             synthesize(draw([instance()], down.synthesize, seed=0), down, lambda _: repository, journal)
         assert len(journal) == 0
+
+
+def test_a_teacher_whose_endpoint_is_down_is_given_up_before_every_candidate_is_tried(tmp_path, repository, monkeypatch):
+    monkeypatch.setattr(synthesis, "endpoint", lambda teacher: OpenAICompatibleModel("m", teacher.base_url, retries=0))
+    teacher = Teacher(localizer="model", model="m", base_url="http://127.0.0.1:9/v1")
+    down = params(per_instance=50, concurrency=4).model_copy(update={"teacher": teacher})
+    candidates, told = draw([instance()], down.synthesize, seed=0), []
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        with pytest.raises(EndpointDown, match=r"^8 requests in a row failed: .*127\.0\.0\.1:9"):
+            synthesize(candidates, down, lambda _: repository, journal, lambda done, _: told.append(done))
+        assert len(told) <= 7
 
 
 def test_a_teacher_without_address_is_a_config_error():
