@@ -208,11 +208,13 @@ def _of_orderings(differences: Sequence[DifferenceResult]) -> str:
     if not counts:
         return ""
     named = {
-        "holds": "hold",
-        "same direction": "point the same way, undecided",
-        "no difference": "show no difference at all",
-        "other direction": "point the other way, undecided",
-        "reversed": "are reversed",
+        "holds": ("holds", "hold", ""),
+        "same direction": ("points", "point", " the same way, undecided"),
+        "no difference": ("shows", "show", " no difference at all"),
+        "other direction": ("points", "point", " the other way, undecided"),
+        "reversed": ("is", "are", " reversed"),
     }
-    known = [f"{counts[name]} {words}" for name, words in named.items() if counts[name]]
+    known = [
+        f"{counts[name]} {one if counts[name] == 1 else more}{rest}" for name, (one, more, rest) in named.items() if counts[name]
+    ]
     return f"Of {counts.total()} orderings in the paper's table: {'; '.join(known)}."

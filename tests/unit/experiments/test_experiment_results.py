@@ -169,7 +169,7 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     assert set(found) == {"file_micro_f1", "efficiency"}
     assert (found["file_micro_f1"]["paper"], found["file_micro_f1"]["ordering"]) == ("3.42", "holds")
     assert found["efficiency"]["ordering"] == "no difference"
-    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 hold; 1 show no difference at all.")
+    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 holds; 1 shows no difference at all.")
     reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
     assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
 
