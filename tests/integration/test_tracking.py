@@ -157,7 +157,6 @@ def test_every_write_can_be_made_twice(project):
     assert json.loads(Path(table).read_text())["data"] == [["a"]]
 
 
-@pytest.mark.slow
 def test_runs_that_name_the_same_dataset_at_once_all_have_it(project):
     uri = tracking.tracking_uri()
     writers = {f"run-{number}": Writer(uri) for number in range(8)}
@@ -177,6 +176,7 @@ def test_runs_that_name_the_same_dataset_at_once_all_have_it(project):
         assert found.dataset.digest == "d"
 
 
+@pytest.mark.slow
 def test_system_metrics_are_recorded_where_they_are_switched_on(project, monkeypatch):
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "true")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")

@@ -67,8 +67,8 @@ class Model(Protocol):
         """The next assistant message.
 
         ``tools`` are schemas as OpenAI's API takes them; empty when the prompt alone tells of the tools. Raises
-        :class:`tasks.core.errors.ModelUnavailable` when the world failed, after retries; nothing a conversation
-        contains may raise anything else.
+        :class:`tasks.core.errors.ModelUnavailable` when the world failed, after retries, and
+        :class:`tasks.core.errors.EndpointDown` when it goes on failing; nothing a conversation contains may raise anything else.
         """
         ...
 
