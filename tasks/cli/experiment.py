@@ -13,7 +13,7 @@ app = typer.Typer(
     no_args_is_help=True, help="Run experiments and see their tables (docs/experiments.md).", rich_markup_mode="markdown"
 )
 
-Name = Annotated[str, typer.Argument(help="Name of the experiment: its folder in experiments/.", metavar="NAME")]
+Names = Annotated[list[str], typer.Argument(help="One experiment or several; `all` for every one.", metavar="NAME...")]
 Seeds = Annotated[str | None, typer.Option(help="Some of its seeds, such as 0,2; all unless given.", metavar="N,N")]
 
 
@@ -34,7 +34,7 @@ def list_experiments() -> None:
 
 @app.command()
 def run(
-    names: Annotated[list[str], typer.Argument(help="One experiment or several; `all` for every one.", metavar="NAME...")],
+    names: Names,
     seeds: Seeds = None,
     jobs: Annotated[int | None, typer.Option(help="Runs at once; by default two where cores and memory allow it.", min=1)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long it takes, and end.")] = False,
@@ -60,38 +60,42 @@ def run(
 
 
 @app.command()
-def status(name: Name) -> None:
+def status(names: Names) -> None:
     """Show for every arm and seed which runs are there, begun, or to be made.
 
     ```
     fusesearch experiment status filtering
+    fusesearch experiment status all
     ```
     """
     from rich.console import Console
 
-    from tasks.cli.experiment_state import states
+    from tasks.cli.experiment_state import chosen, states
 
-    Console().print(states(name))
+    for experiment in chosen(names):
+        Console().print(states(experiment))
 
 
 @app.command()
-def table(name: Name) -> None:
+def table(names: Names) -> None:
     """Print the results: the table beside the paper's, differences, verdicts.
 
     ```
     fusesearch experiment table filtering
+    fusesearch experiment table all > ablations.md
     ```
     """
     from rich.console import Console
     from rich.markdown import Markdown
 
+    from tasks.cli.experiment_state import chosen
     from tasks.core.storage import read_text
     from tasks.experiments.results import PAGE, read_results
-    from tasks.experiments.spec import load_experiment
 
-    folder = load_experiment(name).folder
-    read_results(folder)
-    text = read_text(folder / PAGE)
+    folders = [experiment.folder for experiment in chosen(names)]
+    for folder in folders:
+        read_results(folder)
+    text = "\n".join(read_text(folder / PAGE) for folder in folders)
     if sys.stdout.isatty():
         Console().print(Markdown(text))
     else:

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tasks.cli import profiles
-from tasks.cli.experiment_state import duration
+from tasks.cli.experiment_state import chosen, duration
 from tasks.cli.output import usage_error
 from tasks.core.config import load_params
 from tasks.core.errors import AGAIN
@@ -22,15 +22,12 @@ from tasks.core.timing import usual_seconds
 from tasks.experiments import engine
 from tasks.experiments.jobs import Job, job_seconds, seconds_left
 from tasks.experiments.rebuild import write_overview
-from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.experiments.todo import left_to_do
-
-ALL = "all"
 
 
 def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int | None, dry: bool, profile: str | None) -> int:
     """Do what is left of the experiments; returns the exit code."""
-    experiments = [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
+    experiments = chosen(names)
     if profile and profile != load_params().profile:
         if dry:
             raise usage_error(f"a dry run changes nothing: `fusesearch profile use {profile}` first", "--profile")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -20,8 +20,9 @@ from tasks.experiments.engine import counts_in, end_of, log_of, workers_for
 from tasks.experiments.jobs import Job, seconds_left
 from tasks.experiments.outcome import is_finished
 from tasks.experiments.plan import ArmPlan, nodes_of, plan
-from tasks.experiments.spec import experiment_names, load_experiment
+from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 
+ALL = "all"
 State = Literal["main", "made", "begun", "missing"]
 SIGNS: dict[State, str] = {"main": "main", "made": "made", "begun": "[yellow]begun[/]", "missing": "-"}
 
@@ -48,13 +49,18 @@ def overview() -> Table:
     return table
 
 
-def states(name: str) -> Table:
+def chosen(names: Iterable[str]) -> list[Experiment]:
+    """The experiments of these names, each once; ``all`` stands for every one. Raises InvalidInput for one that is not there."""
+    names = list(names)
+    return [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
+
+
+def states(experiment: Experiment) -> Table:
     """One row per arm and seed, one column per stage."""
-    experiment = load_experiment(name)
     params = load_params()
     plans = plan(experiment, params)
     stages = [stage for stage in stage_names() if any(stage in row.nodes for row in plans)]
-    table = Table("arm", "seed", *(stage.replace("_", " ") for stage in stages), box=SIMPLE_HEAD)
+    table = Table("arm", "seed", *(stage.replace("_", " ") for stage in stages), box=SIMPLE_HEAD, title=experiment.name)
     for row in plans:
         table.add_row(escape(experiment.label(row.arm)), str(row.seed), *(_cell(row, stage, params) for stage in stages))
     table.caption = (

@@ -69,6 +69,15 @@ def test_the_status_tells_the_main_pipelines_runs_from_own_and_begun_ones(projec
     assert "F1 [both]" in shown
 
 
+def test_all_stands_for_every_experiment_and_one_named_twice_is_shown_once(project, run):
+    shutil.copytree(project / "experiments/filters", project / "experiments/more")
+    shown = [line.strip() for line in run("experiment", "status", "all").output.splitlines()]
+    assert [line for line in shown if line in ("filters", "more")] == ["filters", "more"]
+    twice = run("experiment", "status", "more", "more").output
+    assert twice == run("experiment", "status", "more").output
+    assert "filters" not in twice
+
+
 def test_the_status_says_how_far_a_run_is_that_another_terminal_started(project, run):
     names = [name for name in plan_of(project, run) if name.startswith("evaluate-")]
     for name, counted in zip(names, ("evaluate: 12 of 50", "evaluate: 49 of 50"), strict=False):
