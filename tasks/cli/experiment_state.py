@@ -32,11 +32,16 @@ def overview() -> Table:
     params = load_params()
     workers = workers_for(params)
     table = Table(
-        box=SIMPLE_HEAD, caption=f"time: {workers} runs at once, as `fusesearch experiment run` has it unless told otherwise"
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        caption=f"time: {workers} runs at once, as `fusesearch experiment run` has it unless told otherwise",
     )
     table.add_column("name", no_wrap=True)
-    for column in ("title", "arms", "seeds", "finished", "runs to make", "time"):
+    table.add_column("title", min_width=12)
+    for column in ("arms", "seeds", "finished", "to make"):
         table.add_column(column)
+    table.add_column("time", min_width=len("10 h 59 min"))
     for name in experiment_names():
         experiment = load_experiment(name)
         plans = plan(experiment, params)
@@ -56,17 +61,23 @@ def chosen(names: Iterable[str]) -> list[Experiment]:
 
 
 def states(experiment: Experiment) -> Table:
-    """One row per arm and seed, one column per stage."""
+    """One row per arm and seed, one column per stage; the stages that are one run for all are in the caption."""
     params = load_params()
     plans = plan(experiment, params)
     stages = [stage for stage in stage_names() if any(stage in row.nodes for row in plans)]
-    table = Table("arm", "seed", *(stage.replace("_", " ") for stage in stages), box=SIMPLE_HEAD, title=experiment.name)
+    own = [stage for stage in stages if any(row.nodes.get(stage) != plans[0].nodes.get(stage) for row in plans)]
+    shared = ", ".join(f"{stage} {_cell(plans[0], stage, params)}" for stage in stages if stage not in own)
+    table = Table(box=SIMPLE_HEAD, title=experiment.name)
+    table.add_column("arm", min_width=max(len(experiment.label(row.arm)) for row in plans))
+    for column in ("seed", *(stage.replace("_", " ") for stage in own)):
+        table.add_column(column)
     for row in plans:
-        table.add_row(escape(experiment.label(row.arm)), str(row.seed), *(_cell(row, stage, params) for stage in stages))
+        table.add_row(escape(experiment.label(row.arm)), str(row.seed), *(_cell(row, stage, params) for stage in own))
     table.caption = (
+        f"{f'for all: {shared}' if shared else ''}\n"
         "main: the main pipeline's · made: a run of its own · -: to be made\n"
         "begun: goes on where it stopped; 12 of 50: begun, and so far it has come"
-    )
+    ).strip()
     return table
 
 
