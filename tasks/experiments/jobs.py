@@ -52,15 +52,16 @@ class Job:
 
 
 def jobs_of(planned: Iterable[Planned], params: Params) -> list[Job]:
-    """The jobs of experiments, each after those it needs. ``params`` are those of the main pipeline."""
+    """The jobs of experiments, each after those it needs; an experiment's results before what only later experiments need.
+
+    ``params`` are those of the main pipeline.
+    """
     found: dict[str, Job] = {}
-    rows = list(planned)
-    for experiment, plans in rows:
+    for experiment, plans in planned:
         for row in plans:
             for node in row.nodes.values():
                 _add(node, params, found)
                 found[node.name].users.append(f"{experiment.label(row.arm)}, seed {row.seed}")
-    for experiment, plans in rows:
         job = _results(experiment, plans)
         found[job.name] = job
     return list(found.values())
