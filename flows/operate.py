@@ -23,7 +23,8 @@ from tasks.core.node import Node
 from tasks.core.overrides import override
 from tasks.core.pipeline import stage_spec
 from tasks.core.progress import digest
-from tasks.experiments.engine import Progress, run_jobs, turn, workers_for
+from tasks.experiments.engine import Progress, run_jobs, workers_for
+from tasks.experiments.locks import turn
 from tasks.experiments.rebuild import write_overview
 from tasks.experiments.spec import load_experiment
 from tasks.experiments.todo import left_to_do

@@ -78,7 +78,7 @@ def status(names: Names) -> None:
 
 @app.command()
 def table(names: Names) -> None:
-    """Print the results: the table beside the paper's, differences, verdicts.
+    """Print the results: verdicts and the arms beside the paper's on a terminal, the whole page in a file or a pipe.
 
     ```
     fusesearch experiment table filtering
@@ -86,20 +86,20 @@ def table(names: Names) -> None:
     ```
     """
     from rich.console import Console
-    from rich.markdown import Markdown
 
-    from tasks.cli.experiment_state import chosen
-    from tasks.core.storage import read_text
-    from tasks.experiments.results import PAGE, read_results
+    from tasks.cli.experiment_state import ALL, chosen
+    from tasks.cli.experiment_table import pages, shown, with_results
 
-    folders = [experiment.folder for experiment in chosen(names)]
-    for folder in folders:
-        read_results(folder)
-    text = "\n".join(read_text(folder / PAGE) for folder in folders)
-    if sys.stdout.isatty():
-        Console().print(Markdown(text))
-    else:
-        typer.echo(text)
+    experiments = chosen(names)
+    if ALL in names:
+        experiments, every = with_results(experiments), experiments
+        for absent in (row.name for row in every if row not in experiments):
+            typer.echo(f"{absent}: no results yet", err=True)
+    if not sys.stdout.isatty():
+        typer.echo(pages(experiments))
+        return
+    for experiment in experiments:
+        Console().print(*shown(experiment), sep="\n")
 
 
 @app.command()

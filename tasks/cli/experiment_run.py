@@ -21,28 +21,39 @@ from tasks.core.errors import AGAIN
 from tasks.core.timing import usual_seconds
 from tasks.experiments import engine
 from tasks.experiments.jobs import Job, job_seconds, seconds_left
+from tasks.experiments.locks import alone
 from tasks.experiments.rebuild import write_overview
-from tasks.experiments.todo import left_to_do
+from tasks.experiments.spec import Experiment
+from tasks.experiments.todo import check, left_to_do
 
 
 def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int | None, dry: bool, profile: str | None) -> int:
     """Do what is left of the experiments; returns the exit code."""
     experiments = chosen(names)
-    if profile and profile != load_params().profile:
-        if dry:
-            raise usage_error(f"a dry run changes nothing: `fusesearch profile use {profile}` first", "--profile")
-        profiles.use(profile, Path.cwd())
-        typer.echo(f"params.yaml is now {profile}")
-    params = load_params()
-    left, total = left_to_do(experiments, seeds)
-    workers = workers or engine.workers_for(params)
-    _announce(left, total, workers)
+    for experiment in experiments:
+        check(experiment, seeds)
     if dry:
+        if profile and profile != load_params().profile:
+            raise usage_error(f"a dry run changes nothing: `fusesearch profile use {profile}` first", "--profile")
+        _left(experiments, seeds, workers)
         return 0
-    code = _run(left, workers) if left else 0
+    with alone():
+        if profile and profile != load_params().profile:
+            profiles.use(profile, Path.cwd())
+            typer.echo(f"params.yaml is now {profile}")
+        left, at_once = _left(experiments, seeds, workers)
+        code = _run(left, at_once) if left else 0
     if not code:
         write_overview()
     return code
+
+
+def _left(experiments: Sequence[Experiment], seeds: list[int] | None, workers: int | None) -> tuple[list[Job], int]:
+    """What is to be done, and how much of it at once; both are said."""
+    left, total = left_to_do(experiments, seeds)
+    workers = workers or engine.workers_for(load_params())
+    _announce(left, total, workers)
+    return left, workers
 
 
 def _announce(left: Sequence[Job], total: int, workers: int) -> None:

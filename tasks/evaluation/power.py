@@ -8,10 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tasks.evaluation.seeds import Spread
+import numpy as np
+
+from tasks.evaluation.seeds import LEAST_SEEDS, Spread
+from tasks.evaluation.statistics import Array
 
 MOST_SEEDS = 50
 """Seeds beyond which a number of them is no answer."""
+
+SEED_PARTS, INSTANCE_PARTS = 400, 9
+"""Parts of the ranges of the mean squares, by which the power of the test is summed up."""
 
 PESSIMISM = 0.2
 """A pilot of few seeds may have met seeds that were alike: the cautious plan takes their variance at its upper 80% bound."""
@@ -45,7 +51,7 @@ class Plan:
 
 
 def plan(pilot: Spread, target: float = 0.05, *, alpha: float = 0.05, power: float = 0.8, most: int = 10) -> Plan:
-    """Smallest differences that 2 to ``most`` seeds would show, and the seeds needed for one of ``target``.
+    """Smallest differences that 3 to ``most`` seeds would show, and the seeds needed for one of ``target``.
 
     Args:
         pilot: mean squares of a difference of two arms; its number of instances is the plan's.
@@ -55,7 +61,7 @@ def plan(pilot: Spread, target: float = 0.05, *, alpha: float = 0.05, power: flo
     """
     variances = variances_of(pilot)
     cautious = variances_of(_cautious(pilot))
-    of = {seeds: detectable(variances, seeds, pilot.instances, alpha, power) for seeds in range(2, most + 1)}
+    of = {seeds: detectable(variances, seeds, pilot.instances, alpha, power) for seeds in range(LEAST_SEEDS, most + 1)}
     return Plan(
         variances,
         of,
@@ -78,22 +84,50 @@ def variances_of(pilot: Spread) -> Variances:
 
 def detectable(variances: Variances, seeds: int, instances: int, alpha: float = 0.05, power: float = 0.8) -> float:
     """Smallest true difference that the test of :mod:`tasks.evaluation.seeds` finds with the given power."""
+    from scipy import optimize
+
+    test = _test_of(variances, seeds, instances, alpha)
+    most = float(test.bounds.max()) + 10 * test.error
+    return float(optimize.brentq(lambda size: test.power(size) - power, 0.0, most)) if most else 0.0
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What the test does with its estimate: ``bounds`` are what it has to exceed, equally likely; ``error`` is its true one."""
+
+    bounds: Array
+    error: float
+
+    def power(self, size: float) -> float:
+        """Chance of finding a true difference of that size."""
+        from scipy import stats
+
+        if not self.error:
+            return float((abs(size) > self.bounds).mean())
+        return float((stats.norm.sf(self.bounds, size, self.error) + stats.norm.cdf(-self.bounds, size, self.error)).mean())
+
+
+def _test_of(variances: Variances, seeds: int, instances: int, alpha: float) -> _Test:
+    """Mean squares are as chi-square has them: at the middles of equally likely parts of their range, each with each."""
     from scipy import stats
 
-    expected = Spread(
-        seeds,
-        instances,
-        by_instance=variances.residual + seeds * variances.instances,
-        by_seed=variances.residual + instances * variances.seeds,
-        residual=variances.residual,
-    )
-    quantiles = stats.t.ppf([1 - alpha / 2, power], expected.freedom)
-    return float(quantiles.sum()) * expected.error
+    rest = variances.residual
+    of_seeds, of_instances = rest + instances * variances.seeds, rest + seeds * variances.instances
+    by_seed = of_seeds * stats.chi2.ppf(_middles(SEED_PARTS), seeds - 1)[:, None] / (seeds - 1)
+    by_instance = of_instances * stats.chi2.ppf(_middles(INSTANCE_PARTS), instances - 1)[None] / (instances - 1)
+    of_t = stats.t.isf(alpha / 2, [seeds - 1, instances - 1])
+    total = np.maximum(by_seed + by_instance, np.finfo(float).tiny)
+    bounds = (by_seed * of_t[0] + by_instance * of_t[1]) / np.sqrt(total * seeds * instances)
+    return _Test(bounds, float(np.sqrt((of_seeds + of_instances - rest) / (seeds * instances))))
+
+
+def _middles(parts: int) -> Array:
+    return (np.arange(parts) + 0.5) / parts
 
 
 def _needed(variances: Variances, instances: int, target: float, alpha: float, power: float) -> int | None:
-    enough = (n for n in range(2, MOST_SEEDS + 1) if detectable(variances, n, instances, alpha, power) <= target)
-    return next(enough, None)
+    counts = range(LEAST_SEEDS, MOST_SEEDS + 1)
+    return next((n for n in counts if _test_of(variances, n, instances, alpha).power(target) >= power), None)
 
 
 def _cautious(pilot: Spread) -> Spread:

@@ -21,6 +21,7 @@ from tasks.core.layout import EXPERIMENTS, RESULT_FILES
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_entry
 from tasks.core.storage import write_text
+from tasks.experiments.locks import alone
 from tasks.experiments.paper import REFERENCE
 from tasks.experiments.plan import PIPELINE, ArmPlan, nodes_of, plan
 from tasks.experiments.spec import FILE, Experiment, experiment_names, load_experiment
@@ -40,11 +41,15 @@ def results_stage(name: str) -> str:
 
 
 def write_dvc_file(path: Path = TARGET) -> bool:
-    """Write ``experiments/dvc.yaml`` if it is not as it should be. Whether it was written."""
+    """Write ``experiments/dvc.yaml`` if it is not as it should be. Whether it was written.
+
+    Raises :class:`ConfigError` when it is not while experiments run, which need it as it is.
+    """
     text = render()
     if path.exists() and path.read_text(encoding="utf-8") == text:
         return False
-    write_text(path, text)
+    with alone():
+        write_text(path, text)
     return True
 
 

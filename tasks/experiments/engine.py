@@ -21,15 +21,13 @@ from pathlib import Path
 from typing import Literal
 
 import psutil
-from filelock import FileLock, Timeout
 
 from tasks.core.config import Params
 from tasks.core.dvc_command import PATIENCE, RETRY_SECONDS, is_busy
-from tasks.core.errors import AGAIN, ConfigError
-from tasks.core.layout import STATE
+from tasks.core.errors import AGAIN
 from tasks.experiments.jobs import Job
+from tasks.experiments.locks import LOGS, alone
 
-LOGS = STATE / "experiments"
 OWNER = "FUSESEARCH_OWNER"
 """Environment variable of the stages: id and start of the process they belong to."""
 
@@ -96,7 +94,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, watch: Watch, threads: int | Non
     """
     rows = {job.name: Progress(job) for job in jobs}
     share = threads or max(1, (os.cpu_count() or 1) // workers)
-    with _alone(), _ended(rows):
+    with alone(), _ended(rows):
         while any(row.state in ("waiting", "running") for row in rows.values()):
             for row in rows.values():
                 _advance(row, rows, workers, share)
@@ -207,28 +205,6 @@ def _reason(said: str, code: int) -> str:
         return f"killed by signal {min(killed)}{', often for want of memory' if signal.SIGKILL in killed else ''}"
     own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # which DVC says last, of any failure
     return own[-1] if own else f"ended with code {code}"
-
-
-@contextmanager
-def turn() -> Iterator[None]:
-    """Waits until nobody else is in such a block: deployments of experiments, of which a schedule may start several at once."""
-    LOGS.mkdir(parents=True, exist_ok=True)
-    with FileLock(LOGS / ".turn"):
-        yield
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    LOGS.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(LOGS / ".lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise ConfigError("experiments are already running here: wait for them, or stop them") from None
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager

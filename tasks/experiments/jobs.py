@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tasks.core.config import Params
 from tasks.core.dvc_command import dvc
@@ -15,9 +16,9 @@ from tasks.core.node import Node
 from tasks.core.pipeline import stage_names
 from tasks.core.places import MAIN
 from tasks.core.timing import parts_of
-from tasks.experiments.dvc_file import TARGET, results_stage
+from tasks.experiments.dvc_file import CODE, TARGET, results_stage
 from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
-from tasks.experiments.spec import Experiment
+from tasks.experiments.spec import FILE, Experiment
 
 Planned = tuple[Experiment, Sequence[ArmPlan]]
 """An experiment and its runs, with all of its seeds or some."""
@@ -125,12 +126,14 @@ def seconds_left(jobs: Iterable[Job], usual: Mapping[str, float], workers: int =
 
 
 def _is_older(job: Job) -> bool:
-    """Whether results over some of the seeds are missing, or older than a score they are made of."""
+    """Whether results over some of the seeds are missing, or older than a score they are made of or what makes them."""
     results = EXPERIMENTS / job.part / "results.json"
     scores = [
         NODES / need / MAIN.scores.name if "-" in need else MAIN.scores for need in job.needs if need.startswith("evaluate")
     ]
-    return not results.exists() or any(path.exists() and path.stat().st_mtime > results.stat().st_mtime for path in scores)
+    code = [path for name in CODE for path in (Path(name), *Path(name).glob("**/*.*")) if "__pycache__" not in path.parts]
+    made_of = [*scores, EXPERIMENTS / job.part / FILE, *code]
+    return not results.exists() or any(path.is_file() and path.stat().st_mtime > results.stat().st_mtime for path in made_of)
 
 
 def _name(key: str) -> str:

@@ -17,7 +17,7 @@ from tasks.evaluation.seeds import Measured, Seeds
 from tasks.evaluation.statistics import holm
 from tasks.evaluation.tables import calls_by_index
 from tasks.experiments.outcome import ArmRun
-from tasks.experiments.paper import Paper, paper_figures
+from tasks.experiments.paper import Paper, is_ordered, paper_figures
 from tasks.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.experiments.spec import Experiment
 from tasks.experiments.verdicts import F1, LEVEL, judge, summarize
@@ -131,6 +131,7 @@ def _difference(metric: str, second: str, first: str, scores: Scores, paper: Pap
     own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
     if own is None:
         return None
+    error = own.spread.error if own.spread else None
     theirs = [paper.get(arm, {}).get(metric) for arm in (first, second)]
     printed = round(theirs[0] - theirs[1], 4) if theirs[0] is not None and theirs[1] is not None else None
     return DifferenceResult(
@@ -141,13 +142,13 @@ def _difference(metric: str, second: str, first: str, scores: Scores, paper: Pap
         low=_rounded(own.low),
         high=_rounded(own.high),
         p=None if own.p is None else float(f"{own.p:.4g}"),
-        error=None if own.spread is None else float(f"{own.spread.error:.6g}"),
-        freedom=None if own.spread is None else float(f"{own.spread.freedom:.6g}"),
+        error=None if error is None else float(f"{error.size:.6g}"),
+        of_seeds=None if error is None else round(error.of_seeds, DIGITS),
         seeds=own.seeds,
         instances=own.instances,
         clear=own.excludes_zero,
         paper=printed,
-        agrees=None if not printed else own.estimate * printed > 0,
+        agrees=own.estimate * printed > 0 if printed and is_ordered(metric) else None,
     )
 
 

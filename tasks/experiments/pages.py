@@ -9,8 +9,9 @@ from tasks.evaluation.pages import Figure as Drawing
 from tasks.evaluation.pages import Section, render
 from tasks.evaluation.statistics import Interval
 from tasks.evaluation.tables import Row, Table, cell
+from tasks.experiments.paper import POOLED, TIMES
 from tasks.experiments.results import FIGURES, PAGE, ArmResult, DifferenceResult, PowerResult, Results
-from tasks.experiments.verdicts import ORDERINGS, decided, difference_text, metric_name, ordering
+from tasks.experiments.verdicts import ORDERINGS, decided, difference_text, is_beyond, metric_name, ordering
 
 ABSENT = "–"  # noqa: RUF001
 MINUS = "−"  # noqa: RUF001
@@ -20,7 +21,7 @@ def page(results: Results, figures: Sequence[Drawing]) -> str:
     """The Markdown page of one experiment; its figures lie in the folder ``figures`` beside it."""
     sections = [
         Section("Figures by arm", list(_notes(results)), [arms_table(results)]),
-        Section("Differences", [_DIFFERENCES], [differences_table(results)]),
+        Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
         Section("Orderings of the paper", [], [orderings_table(results)]),
         Section("Power", list(_power_notes(results)), [power_table(results)]),
         Section("Pictures", [], [], list(figures)),
@@ -49,7 +50,7 @@ def overview(every: Sequence[Results]) -> str:
         Section("Experiments", [], [_experiments(every)]),
         Section("Claims", [], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "The paper's"], rows)]),
         Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
-        Section("Power", [_POWER], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
+        Section("Power", [POWER_NOTE], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
     ]
     shown = [part for part in sections if any(table.rows for table in part.tables)]
     context = {"title": "Results of the experiments", "verdicts": [], "sections": shown, "footer": [("Written by", OVERVIEW_BY)]}
@@ -57,21 +58,22 @@ def overview(every: Sequence[Results]) -> str:
 
 
 OVERVIEW_BY = "make experiment-tables"
-_DIFFERENCES = (
+DIFFERENCES_NOTE = (
     "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
-    "t test over several seeds and the instances, after Holm's correction over the pairs of a metric; p is in `differences.csv`."
+    "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "
+    "`differences.csv`. Verdicts are corrected over the claims instead, so that the two can differ."
 )
 _ORDERINGS = (
-    "Every pair of arms that the paper's table orders, in every metric that both have. `holds` and `reversed` are decided by the "
-    "test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided."
+    "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
+    "decided by the test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided."
 )
-_POWER = (
+POWER_NOTE = (
     "Standard deviations of an episode's difference: between seeds, instances, the rest. A difference of the size in a column "
     "of seeds is seen by 80 of 100 such experiments at 5% over the number of claims, the level at which Holm's correction tests "
     "the smallest p. Seeds needed are for 0.05 of a share, or a twentieth of another figure; in brackets, those if seeds differ "
-    "as much as the pilot cannot rule out. A dash: 50 are too few."
+    "as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more than the whole share."
 )
-_SHOWN_SEEDS = (2, 3, 5, 10)
+_SHOWN_SEEDS = (3, 5, 10)
 _POWER_HEADER = [
     "Difference", "Metric", "Pilot", "SD seeds", "SD instances", "SD rest",
     *(f"Seen with {seeds} seeds" for seeds in _SHOWN_SEEDS), "Seeds needed",
@@ -140,9 +142,10 @@ def _power_cells(results: Results, row: PowerResult) -> list[str]:
     deviations = [f"{value:.3f}" for value in (row.sd_seeds, row.sd_instances, row.sd_rest)]
     if row.lower_bound:
         deviations[:2] = [ABSENT, ABSENT]
-    seen = [f"{least}{row.detectable[seeds]:.3f}" for seeds in _SHOWN_SEEDS]
+    of = column(row.metric)
+    seen = [ABSENT if is_beyond(row.detectable[seeds], of) else f"{least}{row.detectable[seeds]:.3f}" for seeds in _SHOWN_SEEDS]
     pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
-    return [pair, metric_name(column(row.metric)), pilot, *deviations, *seen, _needed(row)]
+    return [pair, metric_name(of), pilot, *deviations, *seen, _needed(row)]
 
 
 def _needed(row: PowerResult) -> str:
@@ -152,7 +155,7 @@ def _needed(row: PowerResult) -> str:
 
 
 def _power_notes(results: Results) -> Iterator[str]:
-    yield _POWER
+    yield POWER_NOTE
     if any(row.lower_bound for row in results.power):
         yield "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
 
@@ -163,6 +166,10 @@ def _notes(results: Results) -> Iterator[str]:
         " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
         "counted as errored. The paper's models, instances and machines are others: what can be compared is which arm is ahead."
     )
+    if any(metric in TIMES for metric in results.metrics):
+        yield "Seconds are of runs that had the machine to themselves or shared it, so they say little of which arm is ahead."
+    if any(arm.figures[POOLED].paper is not None for arm in results.arms if POOLED in arm.figures):
+        yield f"The paper's {metric_name(column(POOLED))} is computed from its F1 of files and of functions."
     if results.missing:
         yield f"Missing, and in no figure: {', '.join(results.missing)}. `{results.command}` makes them."
     if results.other_instances:

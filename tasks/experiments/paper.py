@@ -15,7 +15,10 @@ from tasks.experiments.spec import Experiment
 REFERENCE = EXPERIMENTS / "reference"
 
 POOLED = "f1_micro"
-"""F1 over both levels in the average of the FuseSearch tables."""
+"""F1 over both levels in the average of the FuseSearch tables. They do not print it: it is made of F1 of files and functions."""
+
+TIMES = ("seconds", "seconds_model", "seconds_tools", "seconds_waiting")
+"""What depends on the machine, and on what else it does: printed beside the paper's, but no ordering."""
 
 Paper = dict[str, dict[str, float]]
 """By arm and metric, in the unit of the paper's table."""
@@ -38,6 +41,11 @@ def paper_figures(experiment: Experiment, root: Path = Path()) -> Paper:
     return found
 
 
+def is_ordered(metric: str) -> bool:
+    """Whether the order of two arms in a metric is one that the paper's table states and that can be compared with ours."""
+    return metric != POOLED and metric not in TIMES
+
+
 def _row(rows: list[dict[str, str]], where: Mapping[str, str], source: str) -> dict[str, str]:
     chosen = [row for row in rows if all(row.get(key) == value for key, value in where.items())]
     if len(chosen) != 1:
@@ -47,10 +55,9 @@ def _row(rows: list[dict[str, str]], where: Mapping[str, str], source: str) -> d
 
 
 def _figures(row: Mapping[str, str], metrics: list[str]) -> dict[str, float]:
-    """Pooled F1 over both levels, which no table prints, is made of those of files and functions."""
     printed = {metric: row.get(column(metric).paper or "", "") for metric in metrics}
     found = {metric: float(value) for metric, value in printed.items() if value}
     levels = [row.get(column(f"{level}_micro_f1").paper or "", "") for level in ("file", "function")]
     if POOLED in metrics and all(levels):
-        found[POOLED] = round(combined_f1(*map(float, levels)), 4)
+        found[POOLED] = round(combined_f1(*map(float, levels)), 2)
     return found

@@ -3,32 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tasks.core.errors import FusesearchError
 from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import write_text
-from tasks.experiments.outcome import outcomes
+from tasks.experiments.outcome import ArmRun, outcomes
 from tasks.experiments.pages import overview
 from tasks.experiments.results import PAGE, RESULTS, read_results, write_results
-from tasks.experiments.spec import experiment_names, load_experiment
+from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 
 
 def rebuild(names: Iterable[str]) -> dict[str, str]:
     """Write the results of each experiment again, then the page over all; returns by name a summary, or why there is none.
 
-    What an experiment without finished runs had written before stays.
+    Results of runs that are not all here stay as they are.
     """
     said = {}
     for name in names:
         try:
             experiment = load_experiment(name)
-            said[name] = write_results(experiment, outcomes(experiment)).summary
+            runs = outcomes(experiment)
+            lost = _lost(experiment, runs)
+            said[name] = f"kept: {lost} of its runs are not here" if lost else write_results(experiment, runs).summary
         except FusesearchError as error:
             said[name] = f"not written: {error}"
     write_overview()
     return said
+
+
+def _lost(experiment: Experiment, runs: Sequence[ArmRun]) -> int:
+    """How many runs of the results that are there are not among ``runs``."""
+    if not (experiment.folder / RESULTS).exists():
+        return 0
+    wanted = {(arm.name, seed) for arm in read_results(experiment.folder).arms for seed in arm.seeds if seed in experiment.seeds}
+    return len(wanted - {(run.arm, run.seed) for run in runs})
 
 
 def write_overview(root: Path = EXPERIMENTS) -> Path:

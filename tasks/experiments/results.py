@@ -74,9 +74,9 @@ class ArmResult(Record):
 class DifferenceResult(Record):
     """``first - second`` over the seeds and instances both have. ``p_holm`` is corrected over the pairs of the metric.
 
-    ``error`` is the standard error of the difference, ``freedom`` its degrees of freedom.
-    ``paper`` is the same difference in the paper's table, ``agrees`` whether its sign is ours, ``clear`` whether our
-    interval leaves zero out.
+    ``error`` is the standard error of the difference, ``of_seeds`` the seeds' share of its square. ``paper`` is the same
+    difference in the paper's table, ``agrees`` whether its sign is ours, where the paper's table orders the arms in this metric;
+    ``clear`` whether our interval leaves zero out.
     """
 
     metric: str
@@ -88,7 +88,7 @@ class DifferenceResult(Record):
     p: float | None = None
     p_holm: float | None = None
     error: float | None = None
-    freedom: float | None = None
+    of_seeds: float | None = None
     seeds: int
     instances: int
     clear: bool = False

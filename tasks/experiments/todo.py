@@ -18,12 +18,10 @@ from tasks.experiments.spec import FILE, Experiment
 def left_to_do(experiments: Sequence[Experiment], seeds: Sequence[int] | None = None) -> tuple[list[Job], int]:
     """The jobs that DVC would run, each after those it needs, and how many there are in all.
 
-    ``experiments/dvc.yaml`` is written first if it is not fresh. Raises :class:`ConfigError` for a seed that an experiment
-    lacks, and what :func:`check` raises.
+    ``experiments/dvc.yaml`` is written first if it is not fresh. Raises what :func:`check` raises.
     """
     for experiment in experiments:
-        _check_seeds(experiment, seeds)
-        check(experiment)
+        check(experiment, seeds)
     params = load_params()
     write_dvc_file()
     jobs = jobs_of([(row, plan(row, params, seeds)) for row in experiments], params)
@@ -31,12 +29,13 @@ def left_to_do(experiments: Sequence[Experiment], seeds: Sequence[int] | None = 
     return [job for job in jobs if job.name in changed], len(jobs)
 
 
-def check(experiment: Experiment) -> None:
+def check(experiment: Experiment, seeds: Sequence[int] | None = None) -> None:
     """Refuse what would be found out only when results are written, after hours.
 
-    Raises :class:`ConfigError` for an unknown metric or figure, or a row that the paper's table lacks, :class:`ArtifactError`
-    where there is no such table.
+    Raises :class:`ConfigError` for a seed that the experiment lacks, an unknown metric or figure, or a row that the paper's
+    table lacks, :class:`ArtifactError` where there is no such table.
     """
+    _check_seeds(experiment, seeds)
     for metric in experiment.metrics:
         column(metric)
     check_figures(experiment)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tasks.evaluation.columns import Column, column
-from tasks.evaluation.seeds import two_sided
+from tasks.evaluation.seeds import LEAST_SEEDS, Error
 from tasks.evaluation.statistics import holm
 from tasks.experiments.paper import POOLED
 from tasks.experiments.results import ClaimResult, DifferenceResult, PowerResult, Verdict
@@ -28,8 +28,8 @@ ORDERINGS = ("holds", "same direction", "no difference", "other direction", "rev
 def judge(experiment: Experiment, differences: Sequence[DifferenceResult], power: Sequence[PowerResult]) -> list[ClaimResult]:
     """A verdict for each claim: confirmed or refuted after Holm's correction over all of them, else undecided.
 
-    With one seed every claim stays undecided: the difference of two trainings is not that of two ways to train. The test of a
-    claim with a margin is of the difference from that margin.
+    With fewer than :data:`LEAST_SEEDS` every claim stays undecided: the difference of two trainings is not that of two ways to
+    train. The test of a claim with a margin is of the difference from that margin.
     """
     claims = experiment.claims
     found = [_oriented(claim, differences) for claim in claims]
@@ -60,7 +60,7 @@ def ordering(row: DifferenceResult) -> str | None:
 
 def decided(row: DifferenceResult) -> bool:
     """Whether the corrected test over several seeds decides which arm is ahead."""
-    return row.seeds > 1 and row.p_holm is not None and row.p_holm < LEVEL
+    return row.seeds >= LEAST_SEEDS and row.p_holm is not None and row.p_holm < LEVEL
 
 
 def p_text(p: float) -> str:
@@ -113,7 +113,7 @@ def _claim(
 def _verdict(claim: Claim, row: DifferenceResult | None, p: float | None) -> Verdict:
     if row is None:
         return "not measured"
-    if row.seeds < 2 or p is None or p >= LEVEL:
+    if row.seeds < LEAST_SEEDS or p is None or p >= LEVEL:
         return "undecided"
     return "confirmed" if _ahead(claim, row) > 0 else "refuted"
 
@@ -124,9 +124,9 @@ def _ahead(claim: Claim, row: DifferenceResult) -> float:
 
 
 def _p(claim: Claim, row: DifferenceResult | None) -> float | None:
-    if row is None or claim.margin is None or row.error is None or row.freedom is None:
+    if row is None or claim.margin is None or row.error is None or row.of_seeds is None:
         return row.p if row else None
-    return float(f"{two_sided(_ahead(claim, row), row.error, row.freedom):.4g}")
+    return float(f"{Error(row.error, row.of_seeds, row.seeds, row.instances).p(_ahead(claim, row)):.4g}")
 
 
 def _sentence(
@@ -142,7 +142,8 @@ def _sentence(
     better, than = experiment.label(claim.better), experiment.label(claim.than)
     limit = "" if claim.margin is None else f"less than {of.show(claim.margin)}{_unit(of)} "
     side = ("below" if claim.lower else "above") if claim.margin is None else ("above" if claim.lower else "below")
-    expected = f"{better} {limit}{side} {than} in {metric_name(of)}"
+    note = f" ({claim.note})" if claim.note else ""
+    expected = f"{better} {limit}{side} {than} in {metric_name(of)}{note}"
     if row is None:
         return f"Not measured: {expected}: the arms have no finished run of one seed in common."
     tested = "" if p is None or row.seeds < 2 else f", {p_text(p)} after Holm over the claims"
@@ -162,14 +163,21 @@ def _remarks(claim: Claim, row: DifferenceResult, verdict: Verdict, of: Column, 
     """Why an undecided claim is, and what is known all the same."""
     if verdict != "undecided":
         return []
-    if row.seeds < 2:
-        return ["one seed cannot tell two ways to train from two trainings"]
+    if row.seeds < LEAST_SEEDS:
+        return [f"fewer than {LEAST_SEEDS} seeds cannot tell two ways to train from two trainings"]
+    if claim.margin is not None:
+        return []
     remarks = []
-    if claim.margin is None and power and row.seeds in power.detectable:
+    if power and row.seeds in power.detectable and not is_beyond(power.detectable[row.seeds], of):
         remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{_unit(of)} would be seen four times in five")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
         remarks.append(f"a difference of {100 * RULED_OUT:.0f} points or more is unlikely")
     return remarks
+
+
+def is_beyond(difference: float, of: Column) -> bool:
+    """Whether no two arms can differ by so much: a share by more than all of it."""
+    return of.percent and difference > 1
 
 
 def _oriented(claim: Claim, differences: Sequence[DifferenceResult], metric: str = "") -> DifferenceResult | None:
@@ -217,4 +225,4 @@ def _of_orderings(differences: Sequence[DifferenceResult]) -> str:
     known = [
         f"{counts[name]} {one if counts[name] == 1 else more}{rest}" for name, (one, more, rest) in named.items() if counts[name]
     ]
-    return f"Of {counts.total()} orderings in the paper's table: {'; '.join(known)}."
+    return f"Of {counts.total()} ordering{'s' * (counts.total() != 1)} in the paper's table: {'; '.join(known)}."

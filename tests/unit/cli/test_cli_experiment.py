@@ -1,13 +1,16 @@
 """``fusesearch experiment``: what it shows of files that are there, and what it refuses. What it runs: tests/end_to_end."""
 
+import io
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
+from rich.console import Console
 
-from tasks.cli import experiment_run
+from tasks.cli import experiment_run, experiment_table
 from tasks.cli.experiment_run import left_of
 from tasks.cli.experiment_state import duration
 from tasks.core import layout
@@ -16,7 +19,9 @@ from tasks.core.pipeline import stage_outs
 from tasks.core.timing import note_seconds
 from tasks.experiments.engine import Progress
 from tasks.experiments.jobs import Job, jobs_of
+from tasks.experiments.locks import alone
 from tasks.experiments.plan import plan
+from tasks.experiments.results import read_results
 from tasks.experiments.spec import load_experiment
 
 ROOT = Path(__file__).parents[3]
@@ -111,6 +116,30 @@ def test_a_finished_run_writes_the_page_over_all_experiments(project, run, monke
     monkeypatch.setattr(experiment_run.engine, "run_jobs", lambda jobs, *_: [Progress(jobs[0], "done")])
     assert run("experiment", "run", "filters").exit_code == 0
     assert "Results of the experiments" in page.read_text()
+
+
+def test_nothing_is_changed_under_experiments_that_run(project, run):
+    with ThreadPoolExecutor(1) as other, alone():
+        refused = other.submit(run, "experiment", "run", "filters", "--profile", "small").result()
+        assert (refused.exit_code, "already running here" in refused.output) == (1, True)
+        assert other.submit(run, "experiment", "plan").result().exit_code == 1
+    assert (project / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+    assert not (project / "experiments/dvc.yaml").exists()
+
+
+def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, run):
+    shutil.copytree(ROOT / "experiments/guidance", project / "experiments/guidance")
+    shown = run("experiment", "table", "all")
+    assert shown.exit_code == 0
+    assert (project / "experiments/guidance/RESULTS.md").read_text() in shown.output
+    assert "filters: no results yet" in shown.output
+    console = Console(width=80, file=io.StringIO())
+    console.print(*experiment_table.shown(load_experiment("guidance")), sep="\n")
+    words = " ".join(console.file.getvalue().split())
+    assert "…" not in words
+    results = read_results(project / "experiments/guidance")
+    assert all(f"{100 * arm.figures['f1_macro'].estimate:.1f} [" in words for arm in results.arms)
+    assert words.count(" after Holm ") == len(results.claims)
 
 
 def test_what_a_job_waits_for_is_said_once(capsys):

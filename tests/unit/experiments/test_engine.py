@@ -17,6 +17,7 @@ from tasks.core.errors import ConfigError
 from tasks.core.timing import note_seconds, parts_of, usual_seconds
 from tasks.experiments import engine
 from tasks.experiments.jobs import Job, seconds_left
+from tasks.experiments.locks import turn
 
 ROOT = Path(__file__).parents[3]
 
@@ -173,8 +174,8 @@ def test_two_runs_of_experiments_in_one_folder_are_refused():
 
     def second(rows):
         if not refused:
-            with pytest.raises(ConfigError, match="already running here") as caught:
-                engine.run_jobs([job("b")], 1, lambda rows: None)
+            with ThreadPoolExecutor(1) as other, pytest.raises(ConfigError, match="already running here") as caught:
+                other.submit(engine.run_jobs, [job("b")], 1, lambda rows: None).result()
             refused.append(caught)
 
     run(job("a"), watch=second)
@@ -185,7 +186,7 @@ def test_turns_are_taken_one_after_another():
     order = []
 
     def work(number):
-        with engine.turn():
+        with turn():
             order.append(number)
             time.sleep(0.05)
             order.append(number)

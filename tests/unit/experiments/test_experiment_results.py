@@ -20,9 +20,9 @@ from tasks.experiments.figures import FIGURES
 from tasks.experiments.measuring import measured
 from tasks.experiments.mlflow_runs import held_out, varied
 from tasks.experiments.outcome import ArmRun
-from tasks.experiments.pages import overview
+from tasks.experiments.pages import overview, page
 from tasks.experiments.paper import paper_figures
-from tasks.experiments.rebuild import write_overview
+from tasks.experiments.rebuild import rebuild, write_overview
 from tasks.experiments.results import read_results, write_results
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.experiments.verdicts import ordering
@@ -112,17 +112,41 @@ def test_no_paper_states_a_margin():
 
 def test_a_claim_in_mean_f1_tells_the_papers_pooled_f1_beside_ours(root):
     results = measured_of(root, runs(root, BETTER), metrics=["f1_macro", "f1_micro"])
-    assert results.arm("none").figures["f1_micro"].paper == pytest.approx(0.7 * 75.44 + 0.3 * 43.52)
+    assert results.arm("none").figures["f1_micro"].paper == pytest.approx(0.7 * 75.44 + 0.3 * 43.52, abs=0.005)
     assert "; pooled, as the paper's tables are, +" in results.claims[0].sentence
     assert results.claims[0].sentence.endswith("in the paper +3.72.")
 
 
-def test_one_seed_decides_nothing_however_large_the_difference(root):
-    results = measured_of(root, runs(root, {"none": 0.0, "joint": 1.0}, seeds=(1,)))
+@pytest.mark.parametrize("seeds", [(1,), (0, 1)])
+def test_fewer_than_three_seeds_decide_nothing_however_large_the_difference(root, seeds):
+    results = measured_of(root, runs(root, {"none": 0.0, "joint": 1.0}, seeds=seeds))
     assert results.claims[0].verdict == "undecided"
-    assert "one seed cannot tell" in results.claims[0].sentence
-    assert results.power[0].lower_bound
+    assert "fewer than 3 seeds cannot tell" in results.claims[0].sentence
+    assert results.power[0].lower_bound == (len(seeds) == 1)
     assert {ordering(row) for row in results.differences} <= {None, "same direction", "no difference", "other direction"}
+
+
+def test_a_claim_says_what_it_is_about_and_with_a_margin_nothing_that_its_correction_denies(root):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.001, "note": "no worse"}
+    same = runs(root, {"none": 0.05, "joint": 0.05}, instances=1000)
+    said = measured_of(root, same, claims=[claim]).claims[0]
+    assert (said.verdict, "below no filter in F1 0.7/0.3, mean (no worse): " in said.sentence) == ("undecided", True)
+    assert "unlikely" not in said.sentence
+    without = measured_of(root, same, claims=[{**claim, "margin": None}]).claims[0].sentence
+    assert "a difference of 5 points or more is unlikely" in without
+
+
+def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
+    (root / "experiments/reference/table4.csv").write_text(
+        "filtering,file_f1,function_f1,efficiency,time_s\nnone,75.44,43.52,55.77,9\njoint,78.86,47.94,62.03,5\n"
+    )
+    found = measured_of(root, runs(root, BETTER), metrics=["file_micro_f1", "f1_micro", "f1_macro", "seconds"])
+    assert [row.metric for row in found.differences if ordering(row)] == ["file_micro_f1"]
+    assert "Of 1 ordering in the paper's table" in found.summary
+    assert found.arm("none").figures["seconds"].paper == 9
+    text = page(found, [])
+    assert "Seconds are of runs that had the machine to themselves or shared it" in text
+    assert "The paper's F1 0.7/0.3, pooled is computed from its F1 of files and of functions" in text
 
 
 def test_p_is_corrected_over_the_claims(root):
@@ -139,7 +163,7 @@ def test_seeds_are_planned_for_five_points_of_a_share_and_a_twentieth_of_other_f
     share, tokens = (measured_of(root, made, primary=metric).power[0] for metric in ("f1_macro", "tokens_context"))
     assert share.target == 0.05
     assert tokens.target == pytest.approx(0.05 * measured_of(root, made).arm("none").figures["tokens_context"].estimate)
-    assert tokens.needed == 2
+    assert tokens.needed == 3
 
 
 def test_power_is_told_in_f1_besides_the_primary_metric_and_at_the_level_that_the_correction_leaves(root):
@@ -262,6 +286,18 @@ def test_curves_hold_mean_and_range_over_the_seeds(root):
     rows = [row for row in csv.DictReader((root / "out/curves.csv").open()) if row["stage"] == "grpo" and row["arm"] == "joint"]
     assert [row["step"] for row in rows] == ["1", "2"]
     assert (rows[0]["seeds"], rows[0]["reward"], rows[0]["reward_low"], rows[0]["reward_high"]) == ("3", "0.07", "0.05", "0.09")
+
+
+def test_results_of_runs_that_are_not_all_here_are_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(reference(tmp_path))
+    made = runs(tmp_path, BETTER)
+    monkeypatch.setattr("tasks.experiments.rebuild.load_experiment", lambda name: experiment())
+    monkeypatch.setattr("tasks.experiments.rebuild.outcomes", lambda found: made)
+    assert rebuild(["filtering"])["filtering"].startswith("Of 1 claim: ")
+    before = (tmp_path / "experiments/filtering/results.json").read_bytes()
+    made = [row for row in made if row.seed == 0]
+    assert rebuild(["filtering"]) == {"filtering": "kept: 4 of its runs are not here"}
+    assert (tmp_path / "experiments/filtering/results.json").read_bytes() == before
 
 
 def test_the_page_over_all_experiments_is_written_from_what_they_wrote(root):
