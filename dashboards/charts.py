@@ -20,7 +20,10 @@ KEPT, DROPPED = "#0072B2", "#D55E00"
 LINE_POINTS = 300
 """Points of one line that are drawn at most; a longer one is thinned."""
 
-Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.HConcatChart | alt.VConcatChart
+MOST_TURNS = 14
+"""Turns of episodes that fit beside one another; more would make a page scroll sideways."""
+
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
 
 
 def dressed(chart: Chart) -> Chart:
@@ -167,14 +170,16 @@ def plane(rows: Sequence[Mapping[str, Any]], min_f1: float, min_efficiency: floa
 
 
 def calls(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Chart:
-    """Calls of episodes by turn and place in it, gain as colour and number, the episodes beside one another.
+    """Calls of episodes by turn and place in it, gain as colour and number; as many episodes beside one another as fit.
 
     Rows: ``episode, turn, call, gain, text, tool, truth``; ``truth`` is what a call was the first to show, "" for nothing.
     """
     frame = pd.DataFrame(rows)
     frame["shows"] = frame["truth"].map(lambda truth: "first to show truth" if truth else None)
     parts = [_episode(frame[frame["episode"] == name], name) for name in names]
-    return dressed(alt.hconcat(*parts, spacing=40).resolve_scale(color="shared", shape="shared"))
+    turns = frame.groupby("episode")["turn"].nunique()
+    columns = len(parts) if turns.sum() <= MOST_TURNS else max(1, MOST_TURNS // int(turns.max()))
+    return dressed(alt.concat(*parts, columns=columns, spacing=40).resolve_scale(color="shared", shape="shared"))
 
 
 def _episode(frame: pd.DataFrame, name: str) -> alt.LayerChart | alt.FacetChart:

@@ -62,15 +62,20 @@ def _plane(root: Path) -> list[Block]:
 
 
 def _trajectories(root: Path, out: Path, most: int, place: Place) -> list[Block]:
-    arms = [source for source in episodes.sources(root) if source.stage == "evaluate"]
+    for old in (out / "episodes").glob("*.html"):
+        old.unlink()
+    arms, faults = episodes.readable([source for source in episodes.sources(root) if source.stage == "evaluate"])
     if not arms:
-        return [Notice("artifacts/evaluate/trajectories is missing: run `dvc repro evaluate`")]
+        return [Notice(fault) for fault in faults or ["artifacts/evaluate/trajectories is missing: run `dvc repro evaluate`"]]
     first, second = _compared(arms)
     links = [(name, _write_instance(out, arms, name, place)) for name in _chosen(arms, first, second)[:most]]
     known = episodes.f1_of(first) and episodes.f1_of(second)
     order = f"those first on which {first.label} and {second.label} differ most" if known else "by name"
-    says = f"{len(links)} instances, {order}."
-    return [Text("Every localizer on one instance: figures, calls with their gain, and every turn."), Links(says, links)]
+    return [
+        Text("Every localizer on one instance: figures, calls with their gain, and every turn."),
+        *(Notice(fault) for fault in faults),
+        Links(f"{len(links)} instances, {order}.", links),
+    ]
 
 
 def _compared(arms: Sequence[Source]) -> tuple[Source, Source]:

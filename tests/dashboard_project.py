@@ -10,6 +10,7 @@ from tasks.core.config import Params, Report, Select
 from tasks.core.examples import Examples
 from tasks.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
 from tasks.core.storage import write_csv, write_instances, write_json, write_jsonl, write_text
+from tasks.data.contamination import CONTAMINATION
 from tasks.data.filtering import RULES
 from tasks.evaluation.metrics import score_trajectory
 from tasks.evaluation.report import make_report
@@ -132,10 +133,11 @@ def _data(root: Path) -> None:
 
 
 def _figures(root: Path) -> None:
+    dropped = {f"dropped_{reason}": 2 * (reason == "same_issue") for reason in CONTAMINATION}
     figures = {
         "mine": {"pairs": 40},
         "filter": {"instances": 37},
-        "split": {"sft_instances": 15, "rl_instances": 10, "validation_instances": 12},
+        "split": {"sft_instances": 15, "rl_instances": 10, "validation_instances": 12} | dropped,
         "synthesize": {"candidates": INSTANCES},
         "select": {"selected": 8},
     }

@@ -27,8 +27,9 @@ from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
 from tasks.evaluation.columns import COLUMNS, Column, column
 from tasks.evaluation.tables import Row, Table
+from tasks.experiments.figures import FIGURES as DRAWN
 from tasks.experiments.figures import LEAST_EPISODES
-from tasks.experiments.pages import arms_table, differences_table, orderings_table, power_table
+from tasks.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE, arms_table, differences_table, orderings_table, power_table
 from tasks.experiments.results import FIGURES, ArmResult, DifferenceResult, Results
 from tasks.experiments.spec import Experiment, load_experiment
 from tasks.experiments.verdicts import decided
@@ -90,16 +91,29 @@ def _results(root: Path, results: Results, experiment: Experiment, metric: str |
         _size(results),
         Text(f"Came out: {results.summary}"),
         *(Notice(f"{text}: run `fusesearch experiment run {results.experiment}`") for text in results.missing),
+        *_strangers(results),
         *_claims(results),
         *_estimates(results, drawn),
         *_differences(results, drawn),
         Printed(arms_table(results)),
         *_by_turn(results),
-        Details("All differences", [Printed(differences_table(results))]),
+        Details("All differences", [Text(DIFFERENCES_NOTE), Printed(differences_table(results))]),
         Details("Orderings of the paper", [Printed(orderings_table(results))]),
-        Details("Power: what a true difference would have to be", [Printed(power_table(results))]),
+        Details("Power: what a true difference would have to be", [Text(POWER_NOTE), Printed(power_table(results))]),
         *attempt(lambda: _pictures(root / EXPERIMENTS / results.experiment / FIGURES)),
         Details("Where it comes from", [Text(text) for text in _provenance(results)]),
+    ]
+
+
+def _strangers(results: Results) -> list[Block]:
+    if not results.other_instances:
+        return []
+    return [
+        Notice(
+            f"Measured on other instances than the rest: {', '.join(results.other_instances)}. Figures over all of them are of "
+            f"no one set; `{results.command}` makes those that are outdated again.",
+            "note",
+        )
     ]
 
 
@@ -179,7 +193,8 @@ def _by_turn(results: Results) -> list[Block]:
 
 def _pictures(folder: Path) -> list[Block]:
     """The figures that were written with the results."""
-    pictures = [Picture(read_text(path), path.stem) for path in sorted(folder.glob("*.svg"))]
+    captions = {name: caption for name, (caption, _) in DRAWN.items()}
+    pictures = [Picture(read_text(path), captions.get(path.stem, path.stem)) for path in sorted(folder.glob("*.svg"))]
     return [Details("Figures as written with the results", pictures)] if pictures else []
 
 

@@ -14,6 +14,7 @@ from tasks.core import layout
 from tasks.core.errors import FusesearchError
 from tasks.core.examples import Example
 from tasks.data.filtering import RULES
+from tasks.evaluation.inputs import split_drops
 
 KINDS = {"pairs and instances": "#0072B2", "trajectories": "#E69F00"}
 REASONS = {
@@ -23,6 +24,13 @@ REASONS = {
     "low_efficiency": "e is below select.min_efficiency",
     "duplicate": "an earlier candidate of the instance says the same, word for word",
     "over_limit": "select.max_trajectories were kept already: one of every instance first, repositories taking turns",
+}
+CONTAMINATED = {
+    "benchmark_repository": "the repository is a benchmark's, or a copy of one",
+    "same_issue": "a benchmark or the held-out split has the same issue, but for case, punctuation and spacing",
+    "same_patch": "a benchmark or the held-out split has the same patch",
+    "similar_issue": "a benchmark has an issue as similar as split.near_duplicate",
+    "similar_patch": "a benchmark has a patch as similar as split.near_duplicate",
 }
 STAGES = {
     "filter": (layout.FILTER_DROPS, layout.FILTER_EXAMPLES, RULES),
@@ -57,8 +65,11 @@ def funnel_page(root: Path) -> list[Block]:
         Text("Rows after each stage, from mining to what is learned from. A trajectory is one search of the teacher."),
         *attempt(lambda: _funnel(root)),
         *_rules(root, "filter", "What filter dropped"),
+        Heading("What split dropped"),
+        *attempt(lambda: _split(root)),
         *_rules(root, "select", "What select dropped"),
         Heading("What mining tried"),
+        Text("Mining keeps counts alone: of what it left out there are no examples."),
         *attempt(lambda: _mined(root)),
     ]
 
@@ -81,12 +92,20 @@ def _funnel(root: Path) -> list[Block]:
 
 def _rules(root: Path, stage: str, title: str) -> list[Block]:
     drops_path, examples_path, meanings = STAGES[stage]
-    blocks: list[Block] = [Heading(title), *attempt(lambda: _drops(root / drops_path, stage, meanings))]
+    blocks: list[Block] = [Heading(title), *attempt(lambda: _drops(artifacts.counts(root / drops_path, stage), stage, meanings))]
     return blocks + attempt(lambda: _examples(root / examples_path, stage, meanings))
 
 
-def _drops(path: Path, stage: str, meanings: Mapping[str, str]) -> list[Block]:
-    counts = _whole(artifacts.counts(path, stage))
+def _split(root: Path) -> list[Block]:
+    """Split drops what training must not have seen; it keeps no examples."""
+    figures = artifacts.counts(root / layout.metrics_path("split"), "split")
+    return _drops(split_drops(figures), "split", CONTAMINATED)
+
+
+def _drops(told: Mapping[str, Any], stage: str, meanings: Mapping[str, str]) -> list[Block]:
+    counts = _whole(told)
+    if not counts:
+        return [Notice(f"{stage} reports no rule: run `dvc repro {stage}`")]
     met = {rule: count for rule, count in counts.items() if count}
     quiet = [rule for rule, count in counts.items() if not count]
     silent = Text(f"Nothing was dropped by: {', '.join(quiet)}.") if quiet else None

@@ -52,7 +52,9 @@ def _plot(found: Sequence[Point], min_f1: float, min_efficiency: float, scope: S
     stays = sum(int(row["count"]) for row in rows if row["outcome"] == "stays")
     alt = f"Plane of F1 and e with lines at F1 {min_f1:.2f} and e {min_efficiency:.2f}: {stays:,} of {len(found):,} stay."
     chart = charts.plane(rows, min_f1, min_efficiency, SCOPES[scope])
-    return Plot(chart, "Candidates that named no location go whatever the lines say; their F1 is 0", alt)
+    return Plot(
+        chart, "Dashed: the two thresholds. Candidates that named no location go whatever the lines say; their F1 is 0", alt
+    )
 
 
 def _outcomes(found: Sequence[Point]) -> str:

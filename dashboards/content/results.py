@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dashboards import charts
@@ -11,7 +11,7 @@ from dashboards.reading import artifacts
 from tasks.evaluation import tables
 from tasks.evaluation.columns import COLUMNS as BY_KEY
 from tasks.evaluation.columns import Column
-from tasks.evaluation.tables import COLUMNS, Difference, Summary
+from tasks.evaluation.tables import COLUMNS, Difference, Summary, Table
 from tasks.experiments.figures import LEAST_EPISODES
 from tasks.experiments.verdicts import LEVEL
 
@@ -35,14 +35,18 @@ def results_page(root: Path, keys: Sequence[str] = ("f1_macro",)) -> list[Block]
         Heading("Parallelism"),
         *attempt(lambda: _calls_by_turn(root)),
         Heading("In full"),
-        *attempt(lambda: _full(root)),
+        *_full(root),
     ]
 
 
 def _drawn(root: Path, column: Column) -> list[Block]:
-    parts = [attempt(lambda: [_estimates(root, column)]), attempt(lambda: _differences(root, column))]
-    blocks = [block for part in parts for block in part]
-    return [Heading(column.heading), *(block for place, block in enumerate(blocks) if block not in blocks[:place])]
+    return [Heading(column.heading), *_attempts(lambda: [_estimates(root, column)], lambda: _differences(root, column))]
+
+
+def _attempts(*builds: Callable[[], Sequence[Block]]) -> list[Block]:
+    """The blocks of all that can be shown; what several lack is said once."""
+    blocks = [block for build in builds for block in attempt(build)]
+    return [block for place, block in enumerate(blocks) if not isinstance(block, Notice) or block not in blocks[:place]]
 
 
 def _tables(root: Path) -> list[Block]:
@@ -50,14 +54,17 @@ def _tables(root: Path) -> list[Block]:
 
 
 def _full(root: Path) -> list[Block]:
+    return _attempts(
+        lambda: [Printed(_arms_table(root))],
+        lambda: [Printed(tables.ranked_table(tables.by_arm(artifacts.scores(root))))],
+        lambda: [Text(tables.STAR_NOTE), Printed(tables.difference_table(_known(artifacts.differences(root))))],
+    )
+
+
+def _arms_table(root: Path) -> Table:
     arms = tables.by_arm(artifacts.scores(root))
     summary = _complete(artifacts.summary(root))
-    known = {arm: figures for arm, figures in summary.items() if arm in arms}
-    return [
-        Printed(tables.full_table(known, arms)),
-        Printed(tables.ranked_table(arms)),
-        Printed(tables.difference_table(_known(artifacts.differences(root)))),
-    ]
+    return tables.full_table({arm: figures for arm, figures in summary.items() if arm in arms}, arms)
 
 
 def _complete(summary: Summary) -> Summary:
@@ -125,7 +132,7 @@ def _differences(root: Path, column: Column) -> list[Block]:
     ]
     return [
         Plot(charts.differences(rows, f"Difference in {column.heading}"), "Paired differences: first minus second", alt),
-        Records("The same in figures", shown),
+        Records("The same in figures; a star marks an interval without zero", shown),
     ]
 
 

@@ -27,7 +27,7 @@ USUAL = ("reward", "f1", "efficiency", "calls_per_turn", "kl", "entropy", "compl
 
 def figures_of(curves: Sequence[Curve]) -> list[str]:
     """All figures that at least one curve has, the known ones first."""
-    logged = {key for curve in curves for row in curve.rows for key in row} - {"step", "steps", "epoch"}
+    logged = {key for curve in curves for row in curve.rows for key in row if _means(curve, key)} - {"step", "steps", "epoch"}
     return [key for key in PANELS if key in logged] + sorted(logged - PANELS.keys())
 
 
@@ -48,15 +48,26 @@ def training_page(curves: Sequence[Curve], figures: Sequence[str], faults: Seque
         panels = [panel for key in figures if (panel := _panel(key, chosen))]
         if panels:
             blocks.append(Heading(title))
+            if title == "GRPO" and not any(_points(curve, "kl") for curve in chosen):
+                blocks.append(Notice("KL is logged where `grpo.kl` is above 0", "note"))
             blocks += [Columns([[panel] for panel in panels[at : at + 2]]) for at in range(0, len(panels), 2)]
             blocks.append(Records("Last tenth of each run, mean", _ends(chosen, figures)))
     return blocks
 
 
 def _families(curves: Sequence[Curve]) -> list[tuple[str, list[Curve]]]:
-    reinforced = [curve for curve in curves if curve.stage.startswith("grpo")]
-    tuned = [curve for curve in curves if not curve.stage.startswith("grpo")]
+    reinforced = [curve for curve in curves if _reinforced(curve)]
+    tuned = [curve for curve in curves if not _reinforced(curve)]
     return [(title, found) for title, found in (("GRPO", reinforced), ("SFT", tuned)) if found]
+
+
+def _reinforced(curve: Curve) -> bool:
+    return curve.stage.startswith("grpo")
+
+
+def _means(curve: Curve, key: str) -> bool:
+    """Whether a figure says something: TRL logs as GRPO's loss a surrogate that does not fall as it learns."""
+    return key != "loss" or not _reinforced(curve)
 
 
 def _panel(key: str, curves: Sequence[Curve]) -> Plot | None:
@@ -75,7 +86,7 @@ def _panel(key: str, curves: Sequence[Curve]) -> Plot | None:
 
 
 def _points(curve: Curve, key: str) -> list[tuple[float, float]]:
-    return [(row["step"], row[key]) for row in curve.rows if key in row]
+    return [(row["step"], row[key]) for row in curve.rows if key in row and _means(curve, key)]
 
 
 def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, Any]]:

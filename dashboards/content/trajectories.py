@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards import charts
-from dashboards.content.blocks import Block, Columns, Frame, Heading, Notice, Plot, Printed, Quote, Text, attempt
+from dashboards.content.blocks import Block, Columns, Frame, Heading, Notice, Plot, Printed, Quote, Text
 from dashboards.reading import episodes
 from dashboards.reading.episodes import Source
+from tasks.core.errors import FusesearchError
 from tasks.core.schema import Trajectory, Truth
 from tasks.evaluation.episodes.page import Page, page_of
 from tasks.evaluation.episodes.rendering import render
@@ -33,25 +34,36 @@ FIGURES = {
 
 @dataclass(frozen=True)
 class Shown:
-    """An episode with the name of its source, its page, and its figures; those of quality only where the truth is known."""
+    """An episode with the name of its source, its page, and its figures; those of quality only where the truth is known.
+
+    ``lacks`` says why the truth is not known, "" where it is.
+    """
 
     name: str
     trajectory: Trajectory
     page: Page
     figures: Mapping[str, Any]
+    lacks: str
 
 
 def open_episode(source: Source, instance_id: str, run: int = 1, name: str = "") -> Shown:
     """Read one episode and work out its page. Raises :class:`ArtifactError` where it is not there."""
     trajectory = episodes.read_episode(source, instance_id, run)
-    truth = _usable(episodes.truth_of(source, instance_id))
+    truth, lacks = _truth(source, instance_id)
     figures = score_trajectory(trajectory, truth).model_dump() if truth else tool_statistics(trajectory)
-    return Shown(name or source.label, trajectory, page_of(trajectory, truth), figures)
+    return Shown(name or source.label, trajectory, page_of(trajectory, truth), figures, lacks)
 
 
 def trajectories_page(chosen: Sequence[tuple[Source, int]], instance_id: str, side_by_side: bool = True) -> list[Block]:
-    """The page of an instance: one source or two, each with the number of its run."""
-    return attempt(lambda: _page([_named(chosen, place, instance_id) for place in range(len(chosen))], side_by_side))
+    """The page of an instance: sources, each with the number of its run; one that cannot be read hides no other."""
+    shown: list[Shown] = []
+    faults: list[Notice] = []
+    for place in range(len(chosen)):
+        try:
+            shown.append(_named(chosen, place, instance_id))
+        except FusesearchError as error:
+            faults.append(Notice(str(error)))
+    return [*dict.fromkeys(faults), *(_page(shown, side_by_side) if shown else [])]
 
 
 def _named(chosen: Sequence[tuple[Source, int]], place: int, instance_id: str) -> Shown:
@@ -65,7 +77,7 @@ def _page(shown: Sequence[Shown], side_by_side: bool) -> list[Block]:
     first = shown[0]
     blocks: list[Block] = [Quote("Issue", first.trajectory.issue), *_failures(shown), Printed(_figures(shown))]
     if first.page.truth is None:
-        blocks.append(Notice("The truth of this instance is not at hand: run `dvc repro split`", "note"))
+        blocks.append(Notice(first.lacks, "note"))
     else:
         blocks.append(Printed(_found(shown)))
     blocks += _calls(shown)
@@ -142,8 +154,15 @@ def _share(gain: str) -> float:
     return float(gain.rstrip("%")) / 100 if gain.endswith("%") else 0.0
 
 
-def _usable(truth: Truth | None) -> Truth | None:
-    return truth if truth is not None and truth.files else None
+def _truth(source: Source, instance_id: str) -> tuple[Truth | None, str]:
+    """The truth of an instance, or why it is not at hand."""
+    try:
+        truth = episodes.truth_of(source, instance_id)
+    except FusesearchError as error:
+        return None, str(error)
+    if truth is None or not truth.files:
+        return None, "The truth of this instance is not at hand: run `dvc repro split`"
+    return truth, ""
 
 
 def ordered(instances: Sequence[str], first: Mapping[str, float], second: Mapping[str, float], by: str) -> list[str]:

@@ -6,7 +6,7 @@ A file of trajectories is gone through once to learn where each episode begins; 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,6 +67,18 @@ def sources(root: Path) -> list[Source]:
 def index(source: Source) -> Index:
     """What is in a source. Raises :class:`ArtifactError` where it is missing or a line is no episode."""
     return cached(source.path, source.stage, _index)
+
+
+def readable(sources: Sequence[Source]) -> tuple[list[Source], list[str]]:
+    """The sources that :func:`index` can read, and a line for each other."""
+    found, faults = [], []
+    for source in sources:
+        try:
+            index(source)
+            found.append(source)
+        except FusesearchError as error:
+            faults.append(str(error))
+    return found, list(dict.fromkeys(faults))
 
 
 def read_episode(source: Source, instance_id: str, run: int = 1) -> Trajectory:

@@ -54,7 +54,11 @@ def page() -> None:
     if not known:
         missing("artifacts/evaluate/trajectories and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`")
         return
-    sources = chosen_sources(known)
+    sources, faults = episodes.readable(chosen_sources(known))
+    for fault in faults:
+        missing(fault)
+    if not sources:
+        return
     found = instances_of(sources)
     if not found:
         missing("No instance of that name was searched by all that are chosen: choose others, or shorten the name.")

@@ -45,7 +45,6 @@ def read_inputs(root: Path) -> Inputs:
     scores = list(read_jsonl(root / layout.SCORES, Score))
     if not scores:
         raise ArtifactError(f"{root / layout.SCORES} holds no scores: run the evaluate stage again")
-    drops = {"Filter": layout.FILTER_DROPS, "Select": layout.SELECT_DROPS}
     return Inputs(
         scores=scores,
         paper=tables.read_table(root / PAPER_STAGES) if (root / PAPER_STAGES).exists() else [],
@@ -53,7 +52,7 @@ def read_inputs(root: Path) -> Inputs:
         grpo={arm: rows for arm, stage in GRPO_ARMS.items() if (rows := read_curve(root / layout.curve_path(stage)))},
         sft=read_curve(root / layout.curve_path("sft")),
         mined=read_json(root / layout.MINE_TABLE) if (root / layout.MINE_TABLE).exists() else {},
-        drops={name: read_json(root / path) for name, path in drops.items() if (root / path).exists()},
+        drops=_drops(root),
         plane=_plane(root / layout.SELECT_PLANE),
     )
 
@@ -62,6 +61,18 @@ def read_curve(path: Path) -> list[dict[str, float]]:
     """Logged steps of a training stage, numbers only; empty where there is no such file."""
     rows = tables.read_table(path) if path.exists() else []
     return [row for row in map(_numbers, rows) if "step" in row]
+
+
+def split_drops(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """What each rule of split dropped, which it tells among its figures."""
+    return {key.removeprefix("dropped_"): count for key, count in figures.items() if key.startswith("dropped_")}
+
+
+def _drops(root: Path) -> dict[str, dict[str, Any]]:
+    """What each rule dropped, by stage."""
+    files = {"Filter": layout.FILTER_DROPS, "Split": layout.metrics_path("split"), "Select": layout.SELECT_DROPS}
+    found = {name: read_json(root / path) for name, path in files.items() if (root / path).exists()}
+    return {name: split_drops(counts) if name == "Split" else counts for name, counts in found.items()}
 
 
 def _profile(root: Path, arm: str) -> list[dict[str, float]]:

@@ -57,7 +57,7 @@ def training_curves(curves: Mapping[str, Curve]) -> str | None:
             for arm, rows in curves.items():
                 _smoothed(axes, [(row["step"], row[key]) for row in rows if key in row], arm)
             axes.set(title=title, xlabel="GRPO step")
-        figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=len(curves))
+        _legend(figure)
     return output.getvalue()
 
 
@@ -70,6 +70,7 @@ def loss_curve(rows: Curve) -> str | None:
         axes = figure.add_subplot()
         _smoothed(axes, points, "sft")
         axes.set(xlabel="SFT step", ylabel="Loss on assistant tokens")
+        _legend(figure)
     return output.getvalue()
 
 
@@ -107,10 +108,10 @@ def candidate_plane(points: Sequence[Candidate], min_f1: float, min_efficiency: 
                 [place[0] for place in places], [place[1] for place in places], s=sizes, c=colour, marker=marker,
                 alpha=0.6, linewidths=1, label=f"{name} ({groups[kept].total()})",
             )  # fmt: skip
-        axes.axvline(min_f1, color="#555555", linestyle="--", linewidth=1)
+        axes.axvline(min_f1, color="#555555", linestyle="--", linewidth=1, label="thresholds of selection")
         axes.axhline(min_efficiency, color="#555555", linestyle="--", linewidth=1)
         axes.set(xlabel="F1 (0.7 file + 0.3 function)", ylabel="Tool efficiency e", xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
-        figure.legend(loc="outside upper center", ncols=2)
+        _legend(figure)
     return output.getvalue()
 
 
@@ -129,6 +130,7 @@ def differences(rows: Sequence[Difference], keys: Sequence[str] = ("f1_macro", "
             axes.axvline(0, color="#555555", linewidth=1)
             axes.set_title(BY_KEY[key].heading)
             axes.margins(y=0.15)
+        _legend(figure)
     return output.getvalue()
 
 
@@ -140,7 +142,14 @@ def _whisker(axes: Axes, height: int, row: Difference) -> None:
     low, high = (found.estimate if bound is None else bound for bound in (found.low, found.high))
     clear = found.excludes_zero
     axes.plot([low * scale, high * scale], [height, height], color="#0072B2", linewidth=2, alpha=1 if clear else 0.5)
-    axes.plot(found.estimate * scale, height, "o", color="#0072B2", markerfacecolor="#0072B2" if clear else "white")
+    face, name = ("#0072B2", "interval without zero") if clear else ("white", "interval with zero")
+    axes.plot(found.estimate * scale, height, "o", color="#0072B2", markerfacecolor=face, label=name)
+
+
+def _legend(figure: Figure) -> None:
+    """One entry per name over all panels, above them."""
+    entries = {name: handle for axes in figure.axes for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=len(entries))
 
 
 def _smoothed(axes: Axes, points: Sequence[tuple[float, float]], arm: str) -> None:

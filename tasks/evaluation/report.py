@@ -87,8 +87,7 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
 def _differences(differences: Sequence[Difference], params: Params) -> Section:
     text = [
         f"First minus second over the instances both arms measured, with the {params.report.confidence:.0%} interval of the "
-        "paired bootstrap. A star marks an interval without zero. p is from the paired permutation test that swaps the arms "
-        "within instances, after Holm's correction over the comparisons of one column."
+        f"paired bootstrap. {tables.STAR_NOTE}"
     ]
     figures = _figures([("differences", "Paired differences with intervals", plots.differences(differences))])
     return Section("Paired differences", text, [tables.difference_table(differences)] if differences else [], figures)
@@ -110,7 +109,7 @@ def _training(inputs: Inputs) -> Section:
     figures = _figures(
         [
             ("grpo", "GRPO: thin lines are steps, bold lines a moving mean", plots.training_curves(inputs.grpo)),
-            ("sft_loss", "SFT loss", plots.loss_curve(inputs.sft)),
+            ("sft_loss", "SFT loss: the thin line is steps, the bold one a moving mean", plots.loss_curve(inputs.sft)),
         ]
     )
     return Section("Training", figures=figures)

@@ -35,6 +35,11 @@ COLUMNS = tuple(BY_KEY[key] for key in REPORTED)
 QUALITY_COLUMNS = ("f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward")
 COST_COLUMNS = ("efficiency_call", "tokens_billed")
 COMPARED = ("f1_macro", "reward", "file_micro_f1", "function_micro_f1", "efficiency", "efficiency_call", "calls_per_turn")
+STAR_NOTE = (
+    "A star marks an interval without zero. p is from the paired permutation test that swaps the arms within instances, after "
+    "Holm's correction over the comparisons of one column."
+)
+"""What stands with :func:`difference_table`."""
 
 Summary = dict[str, dict[str, Interval | None]]
 """arm -> column key -> figure with interval; ``None`` where every score is absent."""
@@ -108,7 +113,7 @@ def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:
     columns = [column for column in COLUMNS if column.paper]
     rows: list[Row] = []
     for arm, figures in summary.items():
-        rows.append(Row([label(arm), "nano, ours", *(cell(figures[column.key], column) for column in columns)]))
+        rows.append(Row([label(arm), "ours", *(cell(figures[column.key], column) for column in columns)]))
         for line in paper:
             if line["stage"] == arm:
                 cells = [line[column.paper or ""] for column in columns]
@@ -160,18 +165,22 @@ def drops_table(caption: str, drops: Mapping[str, Any]) -> Table:
 
 
 def mined_tables(mined: Mapping[str, Any]) -> list[Table]:
-    """What mining tried, kept and dropped: by repository, by kind of fault and by hop count; only the parts that are there."""
+    """What mining tried, kept and dropped: by repository, by kind of fault and by hop count; only the parts that are there.
+
+    The source ``synthetic`` alone has kinds of fault: it tries mutants of packages, the others look at what repositories have.
+    """
     repositories = [
         {key: value for key, value in row.items() if not isinstance(value, dict)} for row in mined.get("repositories", [])
     ]
     kinds = [{"kind": kind, **counts} for kind, counts in mined.get("kinds", {}).items()]
     hops = [{"hops": hops, "instances": number} for hops, number in mined.get("hops", {}).items()]
+    planted = "kinds" in mined
     parts = (
         _records("Mined pairs by repository", repositories),
         _records("Planted faults by kind", kinds),
         _records("Calls between example and fault (hops)", hops),
-        drops_table("Mutants tried and not kept", mined.get("dropped", {})),
-        drops_table("Packages skipped", mined.get("skipped", {})),
+        drops_table("Mutants tried and not kept" if planted else "Looked at and no pair, by reason", mined.get("dropped", {})),
+        drops_table("Packages skipped" if planted else "Repositories skipped", mined.get("skipped", {})),
     )
     return [table for table in parts if table.rows]
 

@@ -32,7 +32,7 @@ def dashboard(tmp_path_factory):
     log = (tmp_path_factory.mktemp("log") / "server.log").open("w+")
     server = subprocess.Popen(
         [sys.executable, "-m", "dashboards", "--port", str(port)],
-        cwd=root, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=log, stderr=log,
+        cwd=root, env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONSAFEPATH": "1"}, stdout=log, stderr=log,
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
     try:

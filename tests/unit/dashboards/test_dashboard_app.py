@@ -174,6 +174,16 @@ def test_one_damaged_curve_leaves_the_others(project, tmp_path, monkeypatch):
     assert [element.value for element in page.header] == ["GRPO"]
 
 
+def test_a_damaged_file_of_episodes_leaves_the_other_localizer(project, tmp_path, monkeypatch):
+    root = tmp_path / "copy"
+    shutil.copytree(project, root)
+    monkeypatch.chdir(root)
+    write_text(root / layout.TRAJECTORIES / "sft.jsonl", "{\n")
+    page = opened("trajectories")
+    assert "sft.jsonl" in text_of(page)
+    assert len(page.get("iframe")) == 1
+
+
 def test_a_damaged_picture_of_an_experiment_hides_nothing_else(project, tmp_path, monkeypatch):
     root = tmp_path / "copy"
     shutil.copytree(project, root)

@@ -2,6 +2,7 @@
 
 import base64
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from dashboards.__main__ import main
 from dashboards.export import export
 from dashboards.tabs import FILES
+from tasks.core import layout
+from tasks.core.storage import write_text
 from tasks.evaluation.plots import COLOURS
 from tests.dashboard_project import ARMS
 from tests.html_seen import Seen
@@ -85,6 +88,16 @@ def test_an_empty_project_is_exported_with_what_is_missing(tmp_path):
     export(tmp_path, out, MOST)
     for _, file in FILES:
         assert "Missing:" in (out / file).read_text()
+
+
+def test_a_damaged_arm_is_named_and_the_others_are_exported_without_what_was_there_before(project, tmp_path):
+    root, out = tmp_path / "copy", tmp_path / "out"
+    shutil.copytree(project / layout.TRAJECTORIES, root / layout.TRAJECTORIES)
+    write_text(root / layout.TRAJECTORIES / "lexical.jsonl", "{\n")
+    write_text(out / "episodes/old.1.html", "old")
+    export(root, out, 1)
+    assert "lexical.jsonl cannot be used" in Seen((out / "trajectories.html").read_text()).text
+    assert len(list((out / "episodes").glob("*.*.html"))) == len(ARMS) - 1
 
 
 def test_the_command_prints_where_the_first_page_is(project, tmp_path, monkeypatch, capsys):

@@ -61,6 +61,7 @@ def project(tmp_path):
         write_text(tmp_path / layout.curve_path(stage), "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
     write_text(tmp_path / layout.curve_path("sft"), "step,loss\n1,4.5\n2,3.5\n")
     write_json(tmp_path / layout.FILTER_DROPS, {"no_function": 7, "a|b <i>*": 1})
+    write_json(tmp_path / layout.metrics_path("split"), {"dropped_same_patch": 5, "sft_instances": 9})
     write_json(tmp_path / layout.SELECT_DROPS, {"low_f1": 12})
     write_json(tmp_path / layout.MINE_TABLE, MINED)
     write_text(tmp_path / layout.SELECT_PLANE, "instance_id,f1,efficiency,outcome\n1,0.7,0.9,kept\n2,0,0.4,low_f1\n3,,,errored\n")
@@ -77,7 +78,7 @@ def pages(project):
 def test_the_markdown_page_has_ours_beside_the_papers_figures(pages):
     markdown, _ = pages
     stages = re.findall(r"^\| (SFT|base|SFT \+ RL|lexical \(teacher\)) \| ([^|]+) \|", markdown, re.M)
-    assert ("SFT", "nano, ours") in stages
+    assert ("SFT", "ours") in stages
     assert ("SFT", "Qwen3-4B, paper") in stages
     assert "not comparable in absolute terms" in markdown
     assert re.search(r"SFT above base in F1 0.7/0.3, mean \(%\): \+\d+\.\d \[\+\d", markdown)
@@ -92,6 +93,13 @@ def test_drop_tables_cannot_break_the_page(pages):
     assert "| a\\|b &lt;i>\\* | 1 |" in markdown
     assert "a|b &lt;i&gt;*" in html
     assert "<i>" not in html
+
+
+def test_every_stage_that_drops_rows_says_how_many(pages):
+    tables_of_drops = re.findall(r"^\*\*(\w+): rows dropped by each rule\*\*", pages[0], re.M)
+    assert tables_of_drops == ["Filter", "Split", "Select"]
+    assert "| same_patch | 5 |" in pages[0]
+    assert "sft_instances" not in pages[0]
 
 
 def test_markdown_tables_have_the_same_number_of_cells_in_every_row(pages):
@@ -121,6 +129,18 @@ def test_what_mining_found_is_on_the_page(pages):
     assert "| sympy/ntheory | 40 |" in pages[0]
     assert "| flipped comparison | 9 | 4 |" in pages[0]
     assert "Mutants tried" not in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("mined", "captions"),
+    [
+        ({"kinds": {}}, ["Mutants tried and not kept", "Packages skipped"]),
+        ({}, ["Looked at and no pair, by reason", "Repositories skipped"]),
+    ],
+)
+def test_what_mining_left_out_is_named_after_its_source(mined, captions):
+    shown = tables.mined_tables({**mined, "dropped": {"a": 1}, "skipped": {"o/r": "gone"}})
+    assert [table.caption for table in shown] == captions
 
 
 def test_metrics_are_flat_numbers_under_fixed_names(pages, project):
@@ -210,6 +230,16 @@ def test_a_difference_without_zero_is_starred_and_one_with_zero_is_not():
     assert table.rows[0].cells[2] == "+0.200 * [+0.100, +0.300] p=<0.001"
     assert table.rows[1].cells[2] == "-0.020 [-0.100, +0.100] p=0.500"
     assert verdicts([unclear]) == ["SFT + RL below SFT in Reward: -0.020 [-0.100, +0.100]; the interval includes zero."]
+
+
+def test_every_plot_says_what_its_marks_and_lines_are(project, pages):
+    def words(name):
+        return re.findall(r"<text[^>]*>([^<]*)</text>", (project / layout.REPORT / f"plots/{name}.svg").read_text())
+
+    assert {"interval without zero", "interval with zero"} <= set(words("differences"))
+    assert "thresholds of selection" in words("candidates")
+    assert "SFT" in words("sft_loss")
+    assert "the thin line is steps, the bold one a moving mean" in pages[0]
 
 
 def test_nothing_to_plot_is_no_plot():

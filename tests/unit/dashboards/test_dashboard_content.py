@@ -1,0 +1,156 @@
+"""What the pages say, as blocks."""
+
+import shutil
+
+import pytest
+
+from dashboards import charts
+from dashboards.content.blocks import Columns, Details, Notice, Picture, Plot, Printed, Records, Text
+from dashboards.content.experiments import experiment_part
+from dashboards.content.funnel import CONTAMINATED, funnel_page
+from dashboards.content.plane import plane_page
+from dashboards.content.results import results_page
+from dashboards.content.training import figures_of, training_page
+from dashboards.content.trajectories import trajectories_page
+from dashboards.reading import episodes
+from dashboards.reading.curves import Curve
+from tasks.core import layout
+from tasks.core.storage import read_json, write_json, write_text
+from tasks.data.contamination import CONTAMINATION
+from tasks.experiments.figures import FIGURES
+from tasks.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE
+from tests.dashboard_project import instance_id
+
+
+@pytest.fixture
+def copy(project, tmp_path):
+    """The project, to be damaged."""
+    return shutil.copytree(project, tmp_path / "copy")
+
+
+def every(blocks, kind):
+    """All blocks of a kind, those inside of others too."""
+    found = []
+    for block in blocks:
+        inner = block.blocks if isinstance(block, Details) else []
+        inner = [inside for part in block.parts for inside in part] if isinstance(block, Columns) else inner
+        found += [block] * isinstance(block, kind) + every(inner, kind)
+    return found
+
+
+def said(blocks):
+    return "\n".join(block.text for block in every(blocks, Text | Notice))
+
+
+def captions(blocks):
+    return [block.table.caption for block in every(blocks, Printed)]
+
+
+def test_the_funnel_shows_what_split_dropped_and_what_its_rules_mean(project):
+    blocks = funnel_page(project)
+    (shown,) = [block for block in every(blocks, Plot) if block.caption == "Rows that split dropped, by rule"]
+    assert shown.alt == "Dropped: same_issue 2."
+    assert f"same_issue: {CONTAMINATED['same_issue']}." in said(blocks)
+    assert set(CONTAMINATED) == set(CONTAMINATION)
+
+
+def test_figures_of_split_without_its_rules_are_named(copy):
+    write_json(copy / layout.metrics_path("split"), {"sft_instances": 1})
+    assert "split reports no rule: run `dvc repro split`" in said(funnel_page(copy))
+
+
+def test_the_funnel_says_that_mining_keeps_no_examples(project):
+    assert "Mining keeps counts alone" in said(funnel_page(project))
+
+
+def test_runs_on_other_instances_are_said_with_the_results(copy):
+    path = copy / "experiments/filtering/results.json"
+    assert "Measured on other instances" not in said(experiment_part(copy, "filtering"))
+    write_json(path, read_json(path) | {"other_instances": ["joint seed 1"]})
+    assert "Measured on other instances than the rest: joint seed 1." in said(experiment_part(copy, "filtering"))
+
+
+def test_what_a_star_means_stands_with_every_table_that_has_one(project):
+    notes = {block.title: said(block.blocks) for block in every(experiment_part(project, "filtering"), Details)}
+    assert notes["All differences"] == DIFFERENCES_NOTE
+    assert POWER_NOTE in notes["Power: what a true difference would have to be"]
+    blocks = results_page(project)
+    place = captions(blocks).index("Paired differences between arms")
+    before = blocks[blocks.index(every(blocks, Printed)[place]) - 1]
+    assert "A star marks an interval without zero." in before.text
+    assert every(blocks, Records)[0].caption == "The same in figures; a star marks an interval without zero"
+
+
+def test_pictures_of_an_experiment_have_the_captions_of_their_figures(copy):
+    write_text(copy / "experiments/filtering/figures/own.svg", "<svg/>")
+    shown = [picture.caption for picture in every(experiment_part(copy, "filtering"), Picture)]
+    assert shown == [*(FIGURES[name][0] for name in ("arms", "calls_by_turn", "differences")), "own"]
+
+
+def test_the_caption_of_the_plane_says_what_is_dashed(project):
+    (shown,) = every(plane_page(project, 0.5, 0.5), Plot)
+    assert shown.caption.startswith("Dashed: the two thresholds.")
+
+
+def curve(stage, **logged):
+    return Curve(stage, stage, stage, [{"step": float(step), **logged} for step in range(20)])
+
+
+def test_the_surrogate_loss_of_grpo_is_not_shown():
+    curves = [curve("grpo", reward=0.5, loss=0.01, kl=0.1), curve("grpo_from_base", loss=0.01), curve("sft", loss=2.0)]
+    blocks = training_page(curves, figures_of(curves))
+    losses = [block.alt for block in every(blocks, Plot) if block.caption == "Loss on assistant tokens"]
+    assert losses == ["Loss on assistant tokens: sft from 2 to 2."]
+    assert figures_of(curves[:2]) == ["reward", "kl"]
+
+
+@pytest.mark.parametrize(("logged", "noted"), [({"reward": 1.0}, True), ({"kl": 0.1}, False)])
+def test_curves_of_grpo_without_kl_say_when_it_is_logged(logged, noted):
+    curves = [curve("grpo", **logged), curve("sft", loss=2.0)]
+    assert ("KL is logged where `grpo.kl` is above 0" in said(training_page(curves, figures_of(curves)))) is noted
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        (layout.REPORT / "table2.csv", ["Precision, recall and ranked metrics (%)", "Paired differences between arms"]),
+        (layout.SCORES, ["Training stages beside FuseSearch table 2", "Paired differences between arms"]),
+        (
+            layout.REPORT / "differences.csv",
+            ["Training stages beside FuseSearch table 2", "Our arms in full", "Precision, recall and ranked metrics (%)"],
+        ),
+    ],
+)
+def test_a_damaged_file_takes_only_its_own_tables_from_the_results(copy, path, left):
+    write_text(copy / path, '{"a": [\n')
+    blocks = results_page(copy, [])
+    assert captions(blocks) == left
+    assert path.name in said(blocks)
+
+
+def test_a_damaged_table_of_truth_takes_only_the_truth_from_an_episode(copy):
+    source = episodes.sources(copy)[0]
+    source.truths.write_bytes(b"PAR1")
+    blocks = trajectories_page([(source, 1)], instance_id(1))
+    assert captions(blocks) == ["Figures of the episode"]
+    assert "validation.parquet" in said(blocks)
+
+
+def test_an_episode_that_cannot_be_read_leaves_the_other(copy):
+    first, second = episodes.sources(copy)[:2]
+    write_text(first.path, '{"instance_id": "own__repo-1"}\n')
+    blocks = trajectories_page([(first, 1), (second, 1)], instance_id(1))
+    assert every(blocks, Printed)[0].table.header == ["Figure", second.label]
+    assert first.path.name in said(blocks)
+
+
+def cells(turns):
+    rows = [{"turn": turn, "call": 1, "gain": 0.5, "text": "50%", "tool": "grep", "truth": ""} for turn in range(1, turns + 1)]
+    return [{"episode": str(number), **row} for number in range(5) for row in rows]
+
+
+@pytest.mark.parametrize(("turns", "episodes_shown", "columns"), [(5, 2, 2), (5, 5, 2), (2, 5, 5), (8, 2, 1), (30, 1, 1)])
+def test_episodes_with_many_turns_stand_above_one_another(turns, episodes_shown, columns):
+    names = [str(number) for number in range(episodes_shown)]
+    rows = [row for row in cells(turns) if row["episode"] in names]
+    assert charts.calls(rows, names).to_dict()["columns"] == columns
