@@ -153,4 +153,4 @@ try-team: env .venv-team/.complete ## a team's servers on this machine (its Post
 clean: ## remove what reproductions made, but not the environment nor DVC's cache and remote
 	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop
 	-find .fusesearch -mindepth 1 -maxdepth 1 ! -name dvc-remote -exec rm -rf {} +
-	rm -rf data artifacts mlruns mlflow.db*
+	rm -rf data artifacts mlruns mlartifacts mlflow.db*

@@ -1,13 +1,15 @@
 """What operators find in Prefect: the pipeline, each stage, each experiment and nightly mining, in a work pool.
 
 ``python -m flows.deployments``, which ``make serve`` calls, makes the pool, the deployments and the global limits, or brings them
-up to date. Schedules are off when they are made. What an operator changed afterwards (schedules, limits) stays as it is.
+up to date. Schedules are off when they are made. What an operator changed afterwards (schedules, limits) stays as it is. All runs
+of a server's deployments happen in one folder: those of another are left alone unless ``--take-over`` says otherwise.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,9 +17,8 @@ import typer
 from prefect import Flow
 from prefect.client.orchestration import SyncPrefectClient, get_client
 from prefect.client.schemas.actions import DeploymentScheduleCreate, WorkPoolCreate, WorkPoolUpdate
-from prefect.client.schemas.objects import WorkPool
 from prefect.deployments.runner import EntrypointType, RunnerDeployment
-from prefect.exceptions import ObjectNotFound
+from prefect.exceptions import ObjectAlreadyExists, ObjectNotFound
 from prefect.schedules import Cron
 from pydantic import Field
 
@@ -29,8 +30,11 @@ from tasks.core.config import Section, overlay, parse_section
 from tasks.core.errors import ConfigError, FusesearchError
 from tasks.core.grid import read_yaml
 from tasks.experiments.spec import experiment_names, load_experiment
+from tasks.tracking.store import shown
 
 POOLS = Path("flows/pools")
+QUEUE = "experiments"
+"""Where experiments wait for each other, so that they hold no slot of the pool meanwhile."""
 
 
 class Pool(Section):
@@ -50,12 +54,17 @@ def load_pool(path: Path) -> Pool:
     return parse_section(Pool, read_yaml(path), source=str(path))
 
 
-def register(pool: Pool, api: str) -> list[str]:
-    """Make or update pool, global limits and deployments at the current server; returns the deployments' names."""
+def register(pool: Pool, api: str, take_over: bool = False) -> list[str]:
+    """Make or update pool, global limits and deployments at the current server; returns the deployments' names.
+
+    Raises :class:`ConfigError` where they are those of another folder and ``take_over`` is not set.
+    """
     with get_client(sync_client=True) as client:
+        rows = list(deployments(pool, api))
+        if not take_over:
+            _check_ours(client, rows[0])
         _register_pool(client, pool)
         quotas.register(client)
-        rows = list(deployments(pool, api))
         for row in rows:
             _keep_schedules(client, row)
             row.apply()
@@ -80,20 +89,41 @@ def deployments(pool: Pool, api: str) -> Iterator[RunnerDeployment]:
     for name in experiment_names():
         title = load_experiment(name).title
         yield deployed(
-            operate.experiment, name, title, ["experiment", name], parameters={"name": name}, schedules=[saturday]
+            operate.experiment, name, title, ["experiment", name], parameters={"name": name}, schedules=[saturday],
+            work_queue_name=QUEUE,
         )  # fmt: skip
 
 
-def _register_pool(client: SyncPrefectClient, pool: Pool) -> WorkPool:
+def _check_ours(client: SyncPrefectClient, row: RunnerDeployment) -> None:
+    """Raise :class:`ConfigError` where the server has the deployment as one of another folder."""
+    try:
+        known = _root_of(client.read_deployment_by_name(row.full_name).job_variables)
+    except ObjectNotFound:
+        return
+    if known not in ("", str(Path.cwd())):
+        raise ConfigError(
+            f"the deployments of this server run in {known}: run `make serve` there alone, or move them here with "
+            "`python -m flows.deployments --take-over`"
+        )
+
+
+def _root_of(variables: Mapping[str, Any]) -> str:
+    """The folder in which a deployment's runs happen, as pools have it; "" where they do not say."""
+    mounted = (str(volume).partition(":") for volume in variables.get("volumes") or ())
+    return str(variables.get("working_dir") or next((outside for outside, _, inside in mounted if outside == inside), ""))
+
+
+def _register_pool(client: SyncPrefectClient, pool: Pool) -> None:
     template = _template(client, pool)
     try:
         client.read_work_pool(pool.name)
+        client.update_work_pool(pool.name, WorkPoolUpdate(base_job_template=template))
     except ObjectNotFound:
-        return client.create_work_pool(
+        client.create_work_pool(
             WorkPoolCreate(name=pool.name, type=pool.type, base_job_template=template, concurrency_limit=pool.concurrency_limit)
         )
-    client.update_work_pool(pool.name, WorkPoolUpdate(base_job_template=template))
-    return client.read_work_pool(pool.name)
+    with suppress(ObjectAlreadyExists):
+        client.create_work_queue(QUEUE, concurrency_limit=1, work_pool_name=pool.name)
 
 
 def _template(client: SyncPrefectClient, pool: Pool) -> dict[str, Any]:
@@ -128,12 +158,13 @@ def _filled(value: Any, words: dict[str, str]) -> Any:
 
 def main(
     pool: Annotated[Path, typer.Option(help="The work pool: process, docker, kubernetes, or your own.")] = POOLS / "process.yaml",
+    take_over: Annotated[bool, typer.Option("--take-over", help="Move the deployments of another folder here.")] = False,
 ) -> None:
     """Register the deployments with the Prefect server; schedules are off until they are switched on."""
     try:
         with prefect_server() as api:
-            names = register(load_pool(pool), api)
-            typer.echo(f"{len(names)} deployments in {load_pool(pool).name}: {api.removesuffix('/api')}/deployments")
+            names = register(load_pool(pool), api, take_over)
+            typer.echo(f"{len(names)} deployments in {load_pool(pool).name}: {shown(api).removesuffix('/api')}/deployments")
     except FusesearchError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)

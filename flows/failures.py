@@ -12,7 +12,7 @@ from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.objects import FlowRun, State
 
 from tasks.core.config import load_params
-from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
+from tasks.core.errors import AlreadyRunning, ConfigError, FusesearchError, InfrastructureError
 from tasks.core.layout import NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import producer_of, stage_entry, stage_names, stage_spec
@@ -135,6 +135,8 @@ def _what(error: BaseException | None, message: str) -> str:
 
 
 def _last(error: BaseException | None, again: str) -> str:
+    if isinstance(error, AlreadyRunning):
+        return f"Wait until the other one has ended, or stop it, then run {again}."
     if isinstance(error, ConfigError):
         return f"Mend the params, then run {again}."
     if error is None or isinstance(error, InfrastructureError | OSError):

@@ -17,10 +17,9 @@ from flows.stage import RETRIED, run_stage
 from tasks.core import layout
 from tasks.core.errors import ConfigError
 from tasks.core.grid import Grid, load_grid
-from tasks.evaluation.names import summary
-from tasks.evaluation.results import Cell
+from tasks.evaluation.results import Cell, cell_folder
 from tasks.stages.grid import GridRun, opened
-from tasks.tracking import Run, cell_run, grid_run
+from tasks.tracking import Run, cell_run, grid_run, log_cell
 
 
 @task(name="run cell", task_run_name="{cell.name}", **RETRIED)
@@ -28,7 +27,7 @@ def run_cell(current: GridRun, cell: Cell, parent: Run, progress: StageProgress)
     """One localizer with one model on one benchmark; a run of its own in MLflow."""
     with cell_run(parent, cell.name, current.params_of(cell)) as run:
         figures = current.run(cell, progress)
-        run.log({**summary(figures), **figures["protocols"]})
+        log_cell(run, cell_folder(current.out, cell), figures)
     return {"cell": cell.name, **{name: figures[name] for name in ("instances", "scores", "errored")}, **figures["protocols"]}
 
 

@@ -51,8 +51,7 @@ def staged(stage: str) -> Flow[..., Any]:
     run.__name__ = f"{stage}_stage"
     run.__module__ = __name__
     run.__doc__ = _words(stage, [*forms, *plain])
-    # a failure is explained by the flow of the stage inside; a process that is killed has only this one
-    return flow(name="stage", flow_run_name=stage, on_crashed=watched(stage)["on_crashed"])(run)
+    return flow(name="stage", flow_run_name=stage, **watched(stage))(run)  # what fails here may not come to the flow inside
 
 
 def _words(stage: str, names: Iterable[str]) -> str:

@@ -89,15 +89,20 @@ def mlflow_service() -> Service:
     command = (sys.executable, "-m", "mlflow", "server", "--workers", "1")
     environment = {
         "MLFLOW_BACKEND_STORE_URI": tracking_uri(),  # not in the command, which all users see: it may hold a password
+        # where MLflow's own client of a database keeps files; else those of an experiment made in the pages need this server
+        "MLFLOW_DEFAULT_ARTIFACT_ROOT": str(Path("mlruns").resolve()),
         "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",  # eight processes more, for judges of LLM traces
     }
     return Service("mlflow", command, 5000, "/health", environment=environment)
 
 
-def worker_service() -> Service:
-    """A worker that carries out the runs of deployments as processes on this machine (:mod:`flows.deployments`)."""
+def worker_service(prefect: str = "") -> Service:
+    """A worker that carries out the runs of deployments as processes on this machine (:mod:`flows.deployments`).
+
+    ``prefect`` is the address of this project's server, for a worker that is to be started and asks that one.
+    """
     environment = {
-        "PREFECT_API_URL": _remote() or f"{running(prefect_service())}/api",
+        "PREFECT_API_URL": _remote() or f"{prefect}{prefect_service().api}",
         "PREFECT_WORKER_WEBSERVER_HOST": "127.0.0.1",
         "PREFECT_WORKER_WEBSERVER_PORT": "{port}",
         "PREFECT_WORKER_QUERY_SECONDS": "10",
@@ -200,9 +205,12 @@ def _remote() -> str | None:
 
 
 def _check_remote(url: str) -> None:
-    if not _answers(url.rstrip("/") + "/health", seconds=10):
+    from tasks.tracking.store import shown
+
+    status = _status(url.rstrip("/") + "/health", seconds=10)
+    if not 200 <= status < 500:  # to be told to sign in is an answer: Prefect's client has the headers for it
         raise TrackingUnavailable(
-            f"the Prefect server at {url} does not answer: start it, or unset PREFECT_API_URL to use a local one"
+            f"the Prefect server at {shown(url)} does not answer: start it, or unset PREFECT_API_URL to use a local one"
         )
 
 
@@ -265,11 +273,16 @@ def _is_ours(service: Service, record: dict[str, Any]) -> bool:
         return False
 
 
-def _answers(url: str, seconds: float = 2) -> bool:
+def _answers(url: str) -> bool:
+    return 200 <= _status(url) < 300
+
+
+def _status(url: str, seconds: float = 2) -> int:
+    """The HTTP status of what is there, 0 where nothing answers."""
     try:
-        return httpx.get(url, timeout=seconds, trust_env="127.0.0.1" not in url).is_success
+        return httpx.get(url, timeout=seconds, trust_env="127.0.0.1" not in url).status_code
     except httpx.HTTPError:
-        return False
+        return 0
 
 
 def _free_port(preferred: int) -> int:
@@ -303,7 +316,7 @@ def _act(action: str, name: str) -> str:
         return f"{elsewhere}, by your settings"
     if action == "start":
         if name == "worker" and not _remote():
-            ensure(prefect_service())
+            return ensure(worker_service(ensure(prefect_service())))
         return ensure(SERVICES[name]())
     if action == "stop":
         return "stopped" if stop(SERVICES[name]()) else "was not running"

@@ -15,7 +15,8 @@ from tasks.core.pipeline import flatten
 from tasks.core.places import Places
 from tasks.core.storage import read_json
 from tasks.tracking import Run, tracking_uri
-from tasks.tracking.store import is_server, shown
+from tasks.tracking.outbox import OUTBOX, REFUSED
+from tasks.tracking.store import is_server, reachable, shown
 
 FUNNEL = (
     ("mine", "pairs", "pairs of issue and patch"),
@@ -38,8 +39,10 @@ def show_metrics(stage: str, name: str, metrics: Mapping[str, Any], run: Run) ->
 
 
 def _link(run: Run) -> str:
+    if not run.run_id and run.outbox.waits:
+        return "Its run in MLflow is to come: the store has not taken it yet."
     if not run.run_id:
-        return "Its run in MLflow is to come: the store was away."
+        return f"MLflow refused its run: the log says why, and `{OUTBOX / REFUSED}` has what was to be recorded."
     return f"[The run in MLflow]({run_page(run)})"
 
 
@@ -47,7 +50,8 @@ def run_page(run: Run) -> str:
     """The address of a run in MLflow's pages, without a password."""
     uri = tracking_uri()
     base = shown(uri) if is_server(uri) else running(mlflow_service()) or f"http://127.0.0.1:{mlflow_service().port}"
-    experiment = run.client.get_run(run.run_id).info.experiment_id
+    with reachable(uri):
+        experiment = run.client.get_run(run.run_id).info.experiment_id
     return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run.run_id}"
 
 

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,7 @@ from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
-from tasks.core.errors import AGAIN, ConfigError, EndpointDown, FusesearchError, InfrastructureError
+from tasks.core.errors import AGAIN, AlreadyRunning, EndpointDown, FusesearchError, InfrastructureError
 from tasks.core.node import Node, parse_node
 from tasks.core.pipeline import StageSpec, flatten
 from tasks.core.places import Places
@@ -86,6 +86,7 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
         stage_run(node.stage, params, values, spec.inputs, node=node.id, left=(left := _left(scratch))) as run,
     ):
         _note_runs(scratch, run)
+        _close_others(name, scratch, run)
         with StageProgress(name) as progress:
             current = Stage(node, params, spec, scratch, run, progress)
             yield current
@@ -110,7 +111,7 @@ def _alone(name: str, scratch: Path) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        raise ConfigError(f"{name} is already running on these inputs: wait for it, or stop it") from None
+        raise AlreadyRunning(f"{name} is already running on these inputs: wait for it, or stop it") from None
     try:
         yield
     finally:
@@ -125,6 +126,16 @@ def _left(scratch: Path) -> dict[str, str]:
     left = read_json(path)
     _mark_crashed(left["prefect"])
     return dict(left["mlflow"])
+
+
+def _close_others(name: str, scratch: Path, run: Run) -> None:
+    """Close the runs that killed processes of this stage left at other inputs: nobody may ever go on in them."""
+    for path in scratch.parent.glob(f"{name}-*/runs.json"):
+        if path.parent == scratch or path.parent.name.rpartition("-")[0] != name:
+            continue
+        with suppress(AlreadyRunning), _alone(name, path.parent):
+            if left := _left(path.parent):
+                run.close(left)
 
 
 def _note_runs(scratch: Path, run: Run) -> None:

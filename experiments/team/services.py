@@ -92,8 +92,8 @@ class Team:
         self.prefect = self._server("prefect", [sys.executable, "-m", "prefect", "server", "start", *self._at("prefect")],
                                     "/api/health", self._prefect_settings())  # fmt: skip
         self.mlflow = self._server("mlflow", [sys.executable, "-m", "mlflow", "server", "--workers", "1", *self._at("mlflow"),
-                                   "--backend-store-uri", self.database("mlflow", "postgresql+psycopg2"),
-                                   "--artifacts-destination", f"s3://{BUCKET}/mlflow"], "/health", self.s3_settings)  # fmt: skip
+                                   "--artifacts-destination", f"s3://{BUCKET}/mlflow"], "/health",
+                                   self._mlflow_settings())  # fmt: skip
         self.all = [self.postgres, self.s3, self.prefect, self.mlflow]
 
     def url(self, name: str) -> str:
@@ -174,10 +174,14 @@ class Team:
     def _at(self, name: str) -> list[str]:
         return ["--host", "127.0.0.1", "--port", str(self.ports[name])]
 
+    def _mlflow_settings(self) -> dict[str, str]:
+        return {"MLFLOW_BACKEND_STORE_URI": self.database("mlflow", "postgresql+psycopg2"), **self.s3_settings}
+
     def _prefect_settings(self) -> dict[str, str]:
         return {
             "PREFECT_HOME": str(self.folder / "prefect"),
             "PREFECT_API_DATABASE_CONNECTION_URL": self.database("prefect", "postgresql+asyncpg"),
+            "PREFECT_SERVER_UI_API_URL": f"{self.url('prefect')}/api",
             "PREFECT_SERVER_DATABASE_TIMEOUT": "120",
             "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
             "PREFECT_SERVER_ANALYTICS_ENABLED": "false",

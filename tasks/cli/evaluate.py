@@ -140,11 +140,11 @@ def _cell(parent: Any, current: Any, cell: Any) -> Iterator[Any]:
     if parent is None:
         yield lambda figures: None
         return
-    from tasks.evaluation.names import summary
-    from tasks.tracking import cell_run
+    from tasks.evaluation.results import cell_folder
+    from tasks.tracking import cell_run, log_cell
 
     with cell_run(parent, cell.name, current.params_of(cell)) as run:
-        yield lambda figures: run.log({**summary(figures), **figures["protocols"]})
+        yield lambda figures: log_cell(run, cell_folder(current.out, cell), figures)
 
 
 class Bar:

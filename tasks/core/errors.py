@@ -9,6 +9,7 @@
     ├── RepositoryError          a repository or snapshot cannot be read
     │   └── OutsideRootError     a path would leave the snapshot
     ├── ToolError                a tool call failed; the message is what the model sees
+    ├── AlreadyRunning           another process is at the same work
     ├── EndpointDown             an endpoint failed request after request: not one score is absent, the work ends
     └── InfrastructureError      the world failed, not the model: the score is absent, never zero
         ├── ModelUnavailable     endpoint down, refused or out of retries
@@ -49,6 +50,10 @@ class ToolError(FusesearchError):
     """A tool call failed. The message is an observation: what was wrong, and what would be right."""
 
 
+class AlreadyRunning(FusesearchError):
+    """Another process is at the same work: nothing is wrong with it, nor with its params."""
+
+
 class EndpointDown(FusesearchError):
     """An endpoint has failed so often in a row that nothing more is asked of it. What was made before is kept."""
 
@@ -62,4 +67,8 @@ class ModelUnavailable(InfrastructureError):
 
 
 class TrackingUnavailable(InfrastructureError):
-    """The MLflow store or the Prefect server does not answer."""
+    """The MLflow store or the Prefect server does not answer. ``status``: what HTTP status it gave, 0 for none."""
+
+    def __init__(self, message: str, status: int = 0) -> None:
+        super().__init__(message)
+        self.status = status

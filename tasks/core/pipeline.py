@@ -67,8 +67,12 @@ def stage_outs(path: Path = Path("dvc.yaml")) -> dict[Path, str]:
 
 def producer_of(artifact: Path, path: Path = Path("dvc.yaml")) -> str | None:
     """The stage that makes an artifact, itself or the folder it is in; None for what no stage makes."""
-    made = stage_outs(path).items()
+    made = ((Path(_key(out)), name) for name, stage in _stages(path).items() for out in _made(stage))
     return next((name for out, name in made if artifact == out or out in artifact.parents), None)
+
+
+def _made(stage: dict[str, Any]) -> list[Any]:
+    return [*stage.get("outs", []), *stage.get("metrics", [])]
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:

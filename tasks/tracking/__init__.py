@@ -16,7 +16,7 @@ Importing MLflow takes seconds: it happens inside functions.
 
 from tasks.evaluation.names import METRICS, summary
 from tasks.tracking.experiments import arm_run, experiment_run, mark_current
-from tasks.tracking.grids import cell_run, grid_run
+from tasks.tracking.grids import cell_run, grid_run, log_cell
 from tasks.tracking.run import EXPERIMENT, Run
 from tasks.tracking.stages import REPRODUCTION, stage_run
 from tasks.tracking.store import tracking_uri
@@ -30,6 +30,7 @@ __all__ = [
     "cell_run",
     "experiment_run",
     "grid_run",
+    "log_cell",
     "mark_current",
     "stage_run",
     "summary",

@@ -6,7 +6,7 @@ import sys
 
 from tasks.core.errors import FusesearchError
 from tasks.tracking.outbox import deliver_left, waiting
-from tasks.tracking.store import answers, shown, tracking_uri
+from tasks.tracking.store import answers, ask, make_client, shown, tracking_uri
 
 
 def main() -> None:
@@ -14,7 +14,8 @@ def main() -> None:
     uri = tracking_uri()
     if not answers(uri):
         sys.exit(f"error: the MLflow server at {shown(uri)} does not answer: start it, then run this again")
-    print(f"{deliver_left(uri)} writes delivered to {shown(uri)}, {waiting()} wait for other stores")
+    ask(make_client(uri), uri)
+    print(f"{deliver_left(uri)} writes delivered to {shown(uri)}, {waiting()} still wait")
 
 
 if __name__ == "__main__":

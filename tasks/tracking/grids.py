@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.core.progress import digest
-from tasks.core.storage import write_json
+from tasks.core.schema import Score
+from tasks.core.storage import read_jsonl, write_json
+from tasks.evaluation.results import SCORES, TRAJECTORIES
+from tasks.tracking.episodes import log_episodes
 from tasks.tracking.outbox import open_outbox
 from tasks.tracking.run import Run, create, following, remembered_key
 from tasks.tracking.store import shown, tracking_uri
@@ -45,3 +48,12 @@ def cell_run(parent: Run, cell: str, values: Mapping[str, Any]) -> Iterator[Run]
     with following(run):
         run.log_params(values)
         yield run
+
+
+def log_cell(run: Run, folder: Path, figures: Mapping[str, Any]) -> None:
+    """What a cell came to: its row under every protocol, and its figures and episodes as those of an evaluated arm.
+
+    ``folder`` is the cell's. One that was extended since takes the place of what was recorded before.
+    """
+    log_episodes(run, list(read_jsonl(folder / SCORES, Score)), folder / TRAJECTORIES)
+    run.log(figures["protocols"])

@@ -3,7 +3,9 @@
 A stage trains for hours; that its store was restarted is no reason to lose the work, nor a figure of it. A write that the
 store did not take goes to a journal in ``.fusesearch/outbox``, files along with it, and so do all later ones, in order. The
 process that wrote them tries again every :data:`PAUSE_SECONDS`; what is left when it ends is delivered by the next one that
-opens the same store. A write that the store refuses for good goes to ``refused.jsonl`` there, with a warning.
+opens the same store. A write that the store refuses for good, or fails at again and again while it answers, goes to
+``refused.jsonl`` there, with a warning, and its files to ``refused``. Files have a store of their own, which may be away alone:
+they wait for it in order, a day at most, and let everything else pass.
 """
 
 from __future__ import annotations
@@ -21,16 +23,22 @@ from typing import Any
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from tasks.core.errors import DataError, TrackingUnavailable
+from tasks.core.errors import DataError, FusesearchError, TrackingUnavailable
 from tasks.core.layout import STATE
-from tasks.core.storage import Journal
-from tasks.tracking.store import answers, require, shown, tracking_uri
+from tasks.core.storage import Journal, write_jsonl
+from tasks.tracking.store import AWAY, answers, require, shown, tracking_uri
 from tasks.tracking.writes import Write, Writer
 
 OUTBOX = STATE / "outbox"
 REFUSED = "refused.jsonl"
 PAUSE_SECONDS = 20.0
 """Between two tries at a store that is away."""
+TRIES = 3
+"""At a write that fails while the store answers."""
+FILES = ("file", "text", "table", "register", "contend")
+"""Writes that need the store of files, which is a bucket or a folder behind the store itself."""
+FILES_SECONDS = 24 * 3600
+"""How long they wait for it."""
 
 logger = logging.getLogger(__name__)
 
@@ -49,6 +57,11 @@ class Outbox:
     def _open(self) -> None:
         self._name = uuid.uuid4().hex[:12]
         self._file_lock = FileLock(OUTBOX / f"{self._name}.lock", thread_local=False)
+
+    @property
+    def waits(self) -> bool:
+        """Whether the store has yet to take some of what was written."""
+        return bool(self._kept)
 
     def send(self, write: Write) -> str:
         """Deliver a write, or keep it. Returns what the store said of it (the id of a run, a version), "" where it is kept."""
@@ -81,7 +94,10 @@ class Outbox:
         if time.monotonic() - self._tried < PAUSE_SECONDS and self._tried:
             return False
         self._tried = time.monotonic()
-        if not answers(self.writer.uri) or _deliver(self.writer, self._kept):
+        if not answers(self.writer.uri):
+            return False
+        if _deliver(self.writer, self._kept):
+            self._rewrite()
             return False
         if self._journal:
             self._journal.remove()
@@ -89,6 +105,12 @@ class Outbox:
             self._let_go()
             Path(self._file_lock.lock_file).unlink(missing_ok=True)
         return True
+
+    def _rewrite(self) -> None:
+        if self._journal:
+            self._journal.close()
+            write_jsonl(self._journal.path, self._kept)
+            self._journal = Journal(self._journal.path, key="id")
 
     def _let_go(self) -> None:
         self._journal, self._kept = None, []
@@ -109,7 +131,7 @@ def open_outbox() -> Outbox:
     """The way to the store in use; what earlier processes could not deliver to it goes first.
 
     Raises:
-        TrackingUnavailable: the store does not answer and never has.
+        TrackingUnavailable: the store does not let this process in, or does not answer and never has.
     """
     uri = tracking_uri()
     require(uri)
@@ -127,16 +149,21 @@ def deliver_left(uri: str) -> int:
     delivered = 0
     if not OUTBOX.is_dir() or not answers(uri):
         return delivered
+    writer = Writer(uri)
     for path, writes in _left():
         if not writes or writes[0].store != shown(uri):
             continue
         count = len(writes)
-        if left := _deliver(Writer(uri), writes):
-            logger.warning("MLflow at %s takes %d of %d writes kept in %s", shown(uri), count - left, count, path)
-            return delivered + count - left
-        path.unlink()
-        shutil.rmtree(path.with_suffix(""), ignore_errors=True)
-        delivered += count
+        left = _deliver(writer, writes)
+        delivered += count - left
+        if not left:
+            path.unlink()
+            shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+            continue
+        write_jsonl(path, writes)
+        logger.warning("MLflow at %s takes %d of %d writes kept in %s", shown(uri), count - left, count, path)
+        if not writer.answers():
+            break
     return delivered
 
 
@@ -174,26 +201,57 @@ def _read(path: Path) -> list[Write]:
 
 
 def _deliver(writer: Writer, writes: list[Write]) -> int:
-    """Deliver in order, taking what is delivered off the list; returns how many are left when the store fails again.
+    """Deliver in order, taking what is delivered off the list; returns how many are left when the store, or that of files, fails.
 
-    The journal keeps them all until none is left: a second delivery has no second effect.
+    The writes that create the runs stay with what is left, which a later process finds its runs by.
     """
+    runs: list[Write] = []
+    files: list[Write] = []
     while writes:
+        write = writes[0]
         try:
-            writer.apply(writes[0])
+            if (files and write.kind in FILES) or not _made(writer, write):
+                files.append(write)
         except TrackingUnavailable:
-            return len(writes)
-        except DataError as error:
-            _refuse(writes[0], error)
+            break
+        if write.kind == "create":
+            complete = writer.is_complete(write.run)  # else it is found finished later, and takes no more of what is left
+            runs.append(write.model_copy(update={"data": {**write.data, "once": complete}}))
         writes.pop(0)
-    return 0
+    writes[:0] = files
+    if writes:
+        writes[:0] = runs
+    return len(writes)
 
 
-def _refuse(write: Write, error: DataError) -> str:
+def _made(writer: Writer, write: Write) -> bool:
+    """Make a write or refuse it; False for one that waits for the store of files.
+
+    Raises :class:`TrackingUnavailable` where the store is away.
+    """
+    for left in reversed(range(TRIES)):
+        try:
+            writer.apply(write)
+            break
+        except DataError as error:
+            _refuse(write, error)
+            break
+        except TrackingUnavailable as error:
+            if error.status in AWAY or not writer.answers():
+                raise
+            if write.kind in FILES and time.time() - write.at / 1000 < FILES_SECONDS:
+                return False
+            if not left:
+                _refuse(write, error)
+    return True
+
+
+def _refuse(write: Write, error: FusesearchError) -> str:
     logger.warning("%s (%s): kept in %s", error, write.kind, OUTBOX / REFUSED)
     OUTBOX.mkdir(parents=True, exist_ok=True)
+    kept = _with_files(write, OUTBOX / "refused" / write.id)
     with FileLock(OUTBOX / "refused.lock"), (OUTBOX / REFUSED).open("a", encoding="utf-8") as handle:
-        handle.write(write.model_dump_json() + "\n")
+        handle.write(kept.model_dump_json() + "\n")
     return ""
 
 
@@ -205,7 +263,7 @@ def _with_files(write: Write, folder: Path) -> Write:
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / path.name
     if path.is_dir():
-        shutil.copytree(path, target)
+        shutil.copytree(path, target, dirs_exist_ok=True)
     else:
         shutil.copyfile(path, target)
     data: dict[str, Any] = {**write.data, "path": str(target)}

@@ -69,6 +69,11 @@ class Run:
         store = shown(self.outbox.writer.uri)
         return self.outbox.send(Write(store=store, run=self.key, run_id=self.run_id, kind=kind, data=data))
 
+    def close(self, left: Mapping[str, str]) -> None:
+        """Close another run, of which ``left`` is the :attr:`record`, if the process that wrote it was killed."""
+        if left["run_id"]:
+            Run(self.outbox, "", left["run"], left["run_id"]).write("close")
+
     def log(self, metrics: Mapping[str, Any], step: int = 0) -> None:
         """Log the figures among ``metrics``; what is no number (or absent) is left out.
 
@@ -111,7 +116,7 @@ class Run:
         self.write("text", text=text, file=file)
 
     def log_table(self, columns: Mapping[str, Sequence[Any]], file: str) -> None:
-        """A table of the run, which MLflow shows and compares across runs; one that is there stays as it is."""
+        """A table of the run, which MLflow shows and compares across runs; it takes the place of one that is there."""
         self.write("table", columns=dict(columns), file=file)
 
     def register(self, name: str, checkpoint: Path, tags: Mapping[str, str] | None = None, alias: str = "") -> str:

@@ -17,7 +17,7 @@ from tasks.core.storage import write_json
 from tasks.tracking.outbox import Outbox, open_outbox
 from tasks.tracking.revision import SOURCES, git, revision_tags
 from tasks.tracking.run import EXPERIMENT, Run, create, following, remembered_key
-from tasks.tracking.store import tracking_uri
+from tasks.tracking.store import tracking_uri, without_passwords
 
 REPRODUCTION = STATE / "reproduction.json"
 NODES = f"{EXPERIMENT}/nodes"
@@ -68,14 +68,14 @@ def _stage(outbox: Outbox, stage: str, parent: Run | None, params: Params, node:
     """The run that was left where it is of this reproduction or node, else a new one; one left elsewhere is closed."""
     above = parent.key if parent else node
     goes_on = left.get("of") == above
-    if left and not goes_on:
-        Run(outbox, "", left.get("run", ""), left.get("run_id", "")).write("close")
     tags = {"stage": stage}
     if node:
         tags |= {"kind": "node", "node": node, "profile": params.profile, "seed": str(params.seed)}
     key = left.get("run", "") if goes_on else ""
     run = create(outbox, node or stage, tags, parent=parent, experiment=NODES if node else "", key=key)
     run.of = above
+    if left and not goes_on:
+        run.close(left)
     if goes_on:
         run.set_tags({**revision_tags(), "resumed": "true"})
     return run
@@ -117,7 +117,7 @@ def _monitor(run: Run) -> Any:
     try:
         monitor = SystemMetricsMonitor(run.run_id, resume_logging=True, tracking_uri=run.outbox.writer.uri)
     except Exception as error:  # such as a container without a network, of which psutil says nothing
-        logger.warning("no system metrics: %s", error)
+        logger.warning("no system metrics: %s", without_passwords(str(error)))
         return None
     monitor.start()
     return monitor

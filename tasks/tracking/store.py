@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 KNOWN = STATE / "tracking.json"
 """Stores that have answered before: one that is away now will be back, and one that never answered is a mistake."""
+
+DENIED = (401, 403)
+AWAY = (*DENIED, 408, 425, 429, 502, 503, 504)
+"""Answers that say nothing of the request itself: who asks is not let in, or the store, or what stands before it, is busy."""
+_SAID = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
+"""Where MLflow 3.17 has the status that it gives no code for, such as a proxy's 413."""
+_PASSWORD = re.compile(r"(://[^\s:/@]*):[^\s/?]*@")
 
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -42,6 +50,11 @@ def shown(uri: str) -> str:
     return f"{scheme}{split}{account.partition(':')[0]}{at}{place}"
 
 
+def without_passwords(text: str) -> str:
+    """A text without the passwords of the addresses in it."""
+    return _PASSWORD.sub(r"\1@", text)
+
+
 def is_server(uri: str) -> bool:
     """Whether a store is reached over HTTP."""
     return uri.startswith(("http://", "https://"))
@@ -60,15 +73,31 @@ def answers(uri: str) -> bool:
 
 
 def require(uri: str) -> None:
-    """Refuse a server that does not answer and never has. Raises :class:`TrackingUnavailable`."""
+    """Ask a server once, before any work.
+
+    Raises:
+        TrackingUnavailable: it lets nobody in with these credentials, or does not answer and never has.
+        DataError: it is none of MLflow's.
+    """
     if not is_server(uri):
         return
     known, name = _known(), shown(uri)
-    if answers(uri):
-        if name not in known:
-            write_json(KNOWN, sorted({*known, name}))
-    elif name not in known:
-        raise TrackingUnavailable(f"the MLflow server at {name} does not answer: start it, or unset MLFLOW_TRACKING_URI")
+    try:
+        if not answers(uri):
+            raise TrackingUnavailable(f"the MLflow server at {name} does not answer: start it, or unset MLFLOW_TRACKING_URI")
+        ask(make_client(uri), uri)
+    except TrackingUnavailable as error:
+        if name not in known or error.status in DENIED:
+            raise
+        return
+    if name not in known:
+        write_json(KNOWN, sorted({*known, name}))
+
+
+def ask(client: MlflowClient, uri: str) -> None:
+    """Ask for something that takes credentials and the database. Raises what :func:`reachable` does."""
+    with reachable(uri):
+        client.search_experiments(max_results=1)
 
 
 def _known() -> list[str]:
@@ -97,22 +126,38 @@ def make_client(uri: str) -> MlflowClient:
 
 @contextmanager
 def reachable(uri: str) -> Iterator[None]:
-    """Turn what MLflow raises into one clear line.
+    """Turn what MLflow raises into one clear line; not chained to it, which quotes addresses with their passwords.
 
     Raises:
-        TrackingUnavailable: the store is away, or failed; the same write may pass later.
+        TrackingUnavailable: the store is away, lets nobody in, or failed; the same write may pass later.
         DataError: the store refused, and will again.
     """
     from mlflow.exceptions import MlflowException
 
     try:
         yield
-    except MlflowException as error:
-        kind = DataError if error.get_http_status_code() < 500 else TrackingUnavailable
-        raise kind(f"MLflow at {shown(uri)} failed: {_first_line(error)}") from error
-    except OSError as error:
-        raise TrackingUnavailable(f"MLflow at {shown(uri)} failed: {_first_line(error)}") from error
+    except (MlflowException, OSError) as error:
+        status, line = _status(error), f"MLflow at {shown(uri)} failed: {_first_line(error)}"
+        if status in DENIED:
+            line = (
+                f"MLflow at {shown(uri)} lets nobody in with these credentials: set MLFLOW_TRACKING_USERNAME and "
+                f"MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or ask its administrator ({_first_line(error)})"
+            )
+        if 400 <= status < 500 and status not in AWAY:
+            raise DataError(line) from None
+        raise TrackingUnavailable(line, status) from None
+
+
+def _status(error: Exception) -> int:
+    """The HTTP status that the store gave, or that MLflow holds its own error for; 0 for none."""
+    response = getattr(error, "response", None)
+    if response is not None:  # of an artifact, as requests has it
+        return int(response.status_code)
+    if isinstance(error, OSError):
+        return 0
+    said = _SAID.search(str(error))
+    return int(said[1] or said[2]) if said else int(error.get_http_status_code())  # type: ignore[attr-defined]
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:300]
+    return without_passwords((str(error).splitlines() or [type(error).__name__])[0])[:300]

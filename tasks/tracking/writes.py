@@ -6,6 +6,7 @@ and figures that a run has are not logged again, files and tables stand under th
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 import uuid
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.core.errors import DataError
-from tasks.tracking.store import make_client, reachable
+from tasks.core.errors import DataError, TrackingUnavailable
+from tasks.tracking.store import ask, make_client, reachable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -30,6 +31,7 @@ BATCH = 500
 PARAM_CHARS = 6000
 MOST_CHILDREN = 10_000
 TRIES = 3
+logger = logging.getLogger(__name__)
 _CONFLICT = re.compile("IntegrityError|UniqueViolation|Duplicate entry")
 """What SQLite, PostgreSQL and MySQL say where a row has come to be meanwhile."""
 
@@ -91,6 +93,14 @@ class Writer:
         """Whether a run that is recorded once was found finished; what is written to it has no effect then."""
         return key in self._complete
 
+    def answers(self) -> bool:
+        """Whether the store answers what anybody may ask: a write that fails then fails for a reason of its own."""
+        try:
+            ask(self.client, self.uri)
+        except (TrackingUnavailable, DataError):
+            return False
+        return True
+
     def apply(self, write: Write) -> str:
         """Make one write; returns what the store says of it, "" where it says nothing.
 
@@ -146,6 +156,9 @@ class Writer:
                 found = self.client.get_experiment_by_name(name)
                 if found is None:
                     raise
+        if found.lifecycle_stage == "deleted":
+            logger.warning("MLflow's experiment %s was deleted: it is restored, with its runs", name)
+            self.client.restore_experiment(found.experiment_id)
         return str(found.experiment_id)
 
     def _status(self, run_id: str, write: Write) -> None:
@@ -205,25 +218,34 @@ class Writer:
         self.client.log_text(run_id, write.data["text"], write.data["file"])
 
     def _table(self, run_id: str, write: Write) -> None:
-        """MLflow appends to a table that is there: so a table is logged only where there is none."""
-        name = write.data["file"]
-        if name not in {found.path for found in self.client.list_artifacts(run_id)}:
+        """MLflow appends to a table that is there: so that one is replaced, as the file it is."""
+        name, columns = write.data["file"], write.data["columns"]
+        if name in {found.path for found in self.client.list_artifacts(run_id)}:
+            rows = [list(row) for row in zip(*columns.values(), strict=True)]
+            self.client.log_dict(run_id, {"columns": list(columns), "data": rows}, name)
+        else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # MLflow 3.17 calls pandas in a way that pandas 3 warns of
-                self.client.log_table(run_id, write.data["columns"], name)
+                self.client.log_table(run_id, columns, name)
 
     def _close(self, run_id: str, write: Write) -> None:
-        """Mark the run as killed if its process left it open. A run this store does not know is none to close."""
+        """Mark the run as killed if its process left it open, and its parent if nothing else is at work below it.
+
+        A run this store does not know is none to close.
+        """
         from mlflow.exceptions import MlflowException
 
         try:
-            status = self.client.get_run(run_id).info.status
+            run = self.client.get_run(run_id)
         except MlflowException as error:
             if error.get_http_status_code() != 404:
                 raise
             return
-        if status == "RUNNING":
+        if run.info.status == "RUNNING":
             self.client.set_terminated(run_id, status="KILLED", end_time=write.at)
+        parent = run.data.tags.get("mlflow.parentRunId")
+        if parent and all(child.info.status != "RUNNING" for child in self._children(parent)):
+            self._close(parent, write)
 
     def _close_children(self, run_id: str, write: Write) -> None:
         for left in self._children(run_id):

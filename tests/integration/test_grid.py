@@ -286,8 +286,8 @@ def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'runs.db'}")
     with calm(), Faulty(served()) as server:
-        path = grid_file(world, tmp_path, server.url, runs=1)
-        for _ in range(2):  # called again, it goes on in the same parent
+        for repeats in (1, 2):  # called again with another run of each instance, it goes on in the same parent
+            path = grid_file(world, tmp_path, server.url, runs=repeats)
             result = CliRunner().invoke(app, ["evaluate", str(path), "--out", "results"])
             assert result.exit_code == 0, result.output
     client = MlflowClient(tracking.tracking_uri())
@@ -297,3 +297,9 @@ def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch
     assert {run.data.params["localizer"] for run in cells} == {"fusesearch", "lexical"}
     assert all("fusesearch.file_f1" in run.data.metrics and "locagent.file_acc_at_5" in run.data.metrics for run in cells)
     assert {run.info.status for run in [parent, *cells]} == {"FINISHED"}
+    for run in cells:
+        table = client.load_table(run.info.experiment_id, "instances.json", [run.info.run_id])
+        assert sorted(zip(table["instance_id"], table["run"], strict=True)) == [
+            (f"o__shop-{name}", number) for name in sorted(NAMES) for number in range(2)
+        ]
+        assert len(client.list_artifacts(run.info.run_id, "episodes")) == 3

@@ -22,6 +22,7 @@ from flows.deployments import load_pool, register
 from flows.pipeline import STAGES
 from flows.quotas import QUOTAS
 from tasks.core import layout
+from tasks.core.errors import ConfigError
 from tasks.core.storage import read_instances, read_json
 from tests.github_server.history import write_repository, write_world
 from tests.github_server.server import GitHubServer
@@ -130,10 +131,10 @@ class Project:
         assert self.deployed("nightly/nightly") == "COMPLETED"
         return {row.instance_id for row in read_instances(self.root / layout.PAIRS)}, read_json(self.root / layout.MINE_TABLE)
 
-    def register(self, pool="process"):
-        """What `python -m flows.deployments --pool ...` does."""
-        with chdir(self.root), temporary_settings(updates={PREFECT_API_URL: self.api}):
-            return register(load_pool(Path(f"flows/pools/{pool}.yaml")), self.api)
+    def register(self, pool="process", root=None, take_over=False):
+        """What `python -m flows.deployments --pool ...` does, in another folder if one is given."""
+        with chdir(root or self.root), temporary_settings(updates={PREFECT_API_URL: self.api}):
+            return register(load_pool(Path(f"flows/pools/{pool}.yaml")), self.api, take_over)
 
 
 def state(api, run):
@@ -198,6 +199,25 @@ def test_registering_again_leaves_what_an_operator_changed(project):
     (kept,) = project.deployment("nightly/nightly")["schedules"]
     assert kept["active"]
     assert answered("GET", f"{project.api}/v2/concurrency_limits/gpu")["limit"] == 3
+
+
+def test_experiments_wait_for_each_other_in_a_queue_of_their_own(project):
+    assert project.deployment("experiment/filtering")["work_queue_name"] == "experiments"
+    assert project.deployment("nightly/nightly")["work_queue_name"] == "default"
+    assert answered("GET", f"{project.api}/work_pools/fusesearch/queues/experiments")["concurrency_limit"] == 1
+
+
+def test_deployments_of_another_folder_are_not_taken_over_unless_it_is_said(project, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    for name in ("flows", "experiments", "dvc.yaml", "params.yaml"):
+        (other / name).symlink_to(project.root / name)
+    with pytest.raises(ConfigError, match=f"run in {project.root}: .*--take-over"):
+        project.register(root=other)
+    assert project.deployment("stage/sft")["job_variables"]["working_dir"] == str(project.root)
+    project.register(root=other, take_over=True)
+    assert project.deployment("stage/sft")["job_variables"]["working_dir"] == str(other)
+    project.register(take_over=True)
 
 
 @pytest.mark.parametrize("kind", ["docker", "kubernetes"])

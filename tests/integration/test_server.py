@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import httpx
 import psutil
@@ -13,6 +14,8 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows import server
 from tasks.core.errors import TrackingUnavailable
 from tasks.core.storage import read_json
+from tasks.tracking import tracking_uri
+from tasks.tracking.store import make_client
 
 TOY = """
 import argparse, http.server, time
@@ -158,6 +161,37 @@ def test_who_waits_is_told_the_seconds_and_a_server_may_have_its_own_limit(tmp_p
     assert not server.stop(silent)
 
 
-def test_an_address_from_the_environment_must_answer():
-    with pytest.raises(TrackingUnavailable, match="does not answer"):
-        server._check_remote("http://127.0.0.1:9/api")
+def test_an_address_from_the_environment_must_answer_and_its_password_is_not_told():
+    with pytest.raises(TrackingUnavailable, match=r"http://ann@127\.0\.0\.1:9/api does not answer"):
+        server._check_remote("http://ann:s3cret@127.0.0.1:9/api")
+
+
+def test_a_proxy_that_asks_who_is_there_is_an_answer(monkeypatch):
+    for status, answers in ((401, True), (302, True), (502, False)):
+        monkeypatch.setattr(server.httpx, "get", lambda *_, status=status, **__: httpx.Response(status))
+        with nullcontext() if answers else pytest.raises(TrackingUnavailable):
+            server._check_remote("https://prefect.example.org/api")
+
+
+def test_a_worker_asks_the_server_that_was_waited_for_however_busy_it_is_since(monkeypatch):
+    asked = []
+    monkeypatch.setattr(server, "_remote", lambda: None)
+    monkeypatch.setattr(server, "running", lambda service: None)
+    monkeypatch.setattr(server, "ensure", lambda service: asked.append(service) or "http://127.0.0.1:4200")
+    server.main(["start", "worker"])
+    assert asked[-1].environment["PREFECT_API_URL"] == "http://127.0.0.1:4200/api"
+
+
+@pytest.mark.slow
+def test_files_of_an_experiment_made_in_the_pages_can_be_written_without_the_server_and_are_shown_there(tracked):
+    store, service = tracking_uri(), server.mlflow_service()
+    url = server.ensure(service)
+    try:
+        pages, client = make_client(url), make_client(store)
+        run = client.create_run(pages.create_experiment("fusesearch")).info.run_id
+        client.log_text(run, "a page", "page.html")
+        assert [row.path for row in pages.list_artifacts(run)] == ["page.html"]
+        page = httpx.get(f"{url}/get-artifact", params={"run_uuid": run, "path": "page.html"}, timeout=60, trust_env=False)
+        assert page.text == "a page"
+    finally:
+        server.stop(service)

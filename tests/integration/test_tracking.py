@@ -18,7 +18,7 @@ from tasks.core.progress import file_digest
 from tasks.core.schema import Instance, Score
 from tasks.core.storage import write_instances
 from tasks.evaluation.metrics import aggregate
-from tasks.tracking import stages
+from tasks.tracking import outbox, stages
 from tasks.tracking.store import make_client
 from tasks.tracking.writes import Write, Writer
 
@@ -113,6 +113,19 @@ def test_a_left_run_goes_on_and_no_step_is_there_twice(project):
     with record("grpo", params=Params(seed=9), left=left.record):
         pass
     assert len(runs(stage="grpo")) == 2
+
+
+@pytest.mark.slow
+def test_a_killed_run_that_nobody_goes_on_in_is_closed_and_so_is_its_reproduction(project):
+    with record("grpo") as left:
+        pass
+    for open_run in (left, left.parent):
+        left.client.update_run(open_run.run_id, status="RUNNING")
+    with record("grpo", params=Params(seed=9), left=left.record) as run:
+        pass
+    status = {row.info.run_id: row.info.status for row in runs()}
+    assert [status[row.run_id] for row in (left, left.parent)] == ["KILLED", "KILLED"]
+    assert [status[row.run_id] for row in (run, run.parent)] == ["FINISHED", "FINISHED"]
 
 
 @pytest.mark.slow
@@ -262,3 +275,25 @@ def test_a_server_that_is_down_is_one_clear_line(project, monkeypatch):
     with pytest.raises(TrackingUnavailable, match=r"MLflow server at http://127\.0\.0\.1:9 does not answer") as caught, record():
         pass
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_an_experiment_that_was_deleted_is_restored_and_recorded_in(project, caplog):
+    with record("mine") as run:
+        run.client.delete_experiment(run.client.get_run(run.run_id).info.experiment_id)
+    with record("filter"):
+        pass
+    assert "MLflow's experiment fusesearch was deleted" in caplog.text
+    assert [run.info.status for run in runs(stage="filter")] == ["FINISHED"]
+
+
+@pytest.mark.slow
+def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project):
+    make_client(tracking.tracking_uri()).create_experiment(tracking.EXPERIMENT, artifact_location="mlflow-artifacts:/1")
+    with record("mine") as run:
+        run.log_text("a page", "page.html")
+        run.log({"pairs": 3})
+    (made,) = runs(stage="mine")
+    assert (made.info.status, made.data.metrics) == ("FINISHED", {"pairs": 3.0})
+    ((_, left),) = outbox._left()
+    assert [write.kind for write in left] == ["text"]

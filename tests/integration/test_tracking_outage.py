@@ -120,7 +120,7 @@ def test_a_server_that_stays_away_gets_what_it_missed_when_it_is_back(server, ca
     assert missed > 4
     server.start()
     deliver()
-    assert capsys.readouterr().out == f"{missed} writes delivered to {server.url}, 0 wait for other stores\n"
+    assert capsys.readouterr().out == f"{missed} writes delivered to {server.url}, 0 still wait\n"
     with stage("grpo", left=run.record) as again:
         again.log({"reward": 1.0}, step=1)
         again.log({"reward": 2.0}, step=2)

@@ -15,7 +15,7 @@ from flows.nightly import nightly_flow
 from flows.operate import experiment
 from flows.pipeline import pipeline_flow
 from flows.results import results_flow
-from tasks.core.errors import ArtifactError, ConfigError, DataError, InfrastructureError
+from tasks.core.errors import AlreadyRunning, ArtifactError, ConfigError, DataError, InfrastructureError
 from tasks.core.node import Node
 from tasks.core.pipeline import producer_of, stage_names, stage_spec
 from tasks.experiments.engine import Progress
@@ -94,6 +94,7 @@ def test_every_input_of_a_stage_has_a_producer_or_is_committed(stage):
         (OSError("no space left"), "it goes on where it stopped"),
         (None, "it goes on where it stopped"),
         (ConfigError("sft.epochs: must be positive"), "Mend the params"),
+        (AlreadyRunning("sft is already running on these inputs"), "Wait until the other one has ended"),
         (ValueError("what"), "Mend what the line above names"),
     ],
 )
@@ -178,6 +179,15 @@ def test_an_experiments_flow_writes_the_page_over_all_when_it_is_done(project, m
     monkeypatch.setattr(operate, "run_jobs", lambda *_: [Progress(job, "done")])
     experiment.fn("mode", jobs=1)
     assert (project / "experiments/RESULTS.md").exists()
+
+
+def test_a_filled_in_form_whose_inputs_are_missing_is_told_what_makes_them(project, monkeypatch):
+    with pytest.raises(ArtifactError) as caught:
+        operate.a_try("sft", {"sft.epochs": 2})
+    key, text = told(operate.sft_stage, Failed(data=caught.value), {"sft": {"epochs": 2}}, monkeypatch)
+    assert key == "sft-failure"
+    assert "`data/selected/trajectories.jsonl` is missing: `dvc repro select`" in text
+    assert text.endswith("Then run the deployment `stage/sft` with the same values.")
 
 
 def test_params_that_cannot_be_read_are_no_second_failure(project):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from flows.shown import funnel, run_page
+from flows.shown import _link, funnel, run_page
 from tasks.core.layout import metrics_path
 from tasks.core.places import MAIN
 from tasks.core.storage import write_json
@@ -29,3 +29,8 @@ def test_the_address_of_a_run_holds_no_password(monkeypatch):
         run_id="abc", client=SimpleNamespace(get_run=lambda run_id: SimpleNamespace(info=SimpleNamespace(experiment_id="7")))
     )
     assert run_page(run) == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
+
+
+@pytest.mark.parametrize(("waits", "words"), [(True, "has not taken it yet"), (False, "MLflow refused its run")])
+def test_a_run_that_is_not_there_is_told_as_what_it_is(waits, words):
+    assert words in _link(SimpleNamespace(run_id="", outbox=SimpleNamespace(waits=waits)))
