@@ -31,6 +31,7 @@ LEAST_SEEDS = 3
 """Fewer decide nothing: with two, the test finds more than its level allows where several claims share that."""
 
 LEAST_P = 1e-15
+"""Below it the quantiles are not exact, and nothing depends on it."""
 
 Figure = Callable[[Array], Array]
 Cells = dict[tuple[int, str], Array]
