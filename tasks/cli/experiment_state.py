@@ -55,7 +55,7 @@ def overview() -> Table:
 
 
 def chosen(names: Iterable[str]) -> list[Experiment]:
-    """The experiments of these names, each once; ``all`` stands for every one. Raises :class:`ConfigError` for one that is none."""
+    """The experiments of these names, each once; ``all`` is every one. Raises :class:`ConfigError` for one that is none."""
     names = list(names)
     return [load_experiment(name) for name in (experiment_names() if ALL in names else dict.fromkeys(names))]
 
