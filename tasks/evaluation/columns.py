@@ -36,6 +36,15 @@ class Column:
         """The value in the unit of the heading, which is that of the papers' tables."""
         return value * (100 if self.percent else self.scale)
 
+    def stored(self, printed: float) -> float:
+        """A value as the papers print it, in the unit that files have ours in."""
+        return printed / (100 if self.percent else self.scale)
+
+    @property
+    def of_differences(self) -> str:
+        """The heading over differences, which are in points where the figure is in percent."""
+        return self.heading.replace("(%)", "(points)")
+
 
 def column(key: str) -> Column:
     """The column of a metric. Raises :class:`ConfigError` naming the metrics that there are."""
@@ -53,6 +62,23 @@ def _succeeded(score: Score) -> tuple[float, float] | None:
     if not score.calls or score.failed_calls is None:
         return None
     return float(score.calls - score.failed_calls), float(score.calls)
+
+
+def _repeated_within_turns(score: Score) -> tuple[float, float] | None:
+    """Calls without gain for an earlier call of their own turn alone, as a share of the episode's calls."""
+    if score.redundancy is None or score.redundancy_call is None:
+        return None
+    return score.redundancy_call - score.redundancy, 1.0
+
+
+def _first_turn(score: Score) -> tuple[float, float] | None:
+    used = [calls for calls in score.calls_each_turn if calls]
+    return (float(used[0]), 1.0) if used else None
+
+
+def _later_turns(score: Score) -> tuple[float, float] | None:
+    later = [calls for calls in score.calls_each_turn if calls][1:]
+    return (sum(later) / len(later), 1.0) if later else None
 
 
 def _level(level: str) -> Iterator[Column]:
@@ -74,7 +100,7 @@ def _level(level: str) -> Iterator[Column]:
         yield Column(key, f"{name} {heading} (%)", statistics.averaged(key, level, of), percent=True, paper=paper)
 
 
-_MEAN = statistics.mean
+_MEAN, _RATIO = statistics.mean, statistics.ratio
 _ALL = (
     *_level("file"),
     *_level("function"),
@@ -86,17 +112,20 @@ _ALL = (
     Column("efficiency_call", "e, history by call (%)", _MEAN("efficiency_call"), percent=True),
     Column("redundancy", "Redundant, by turn (%)", _MEAN("redundancy"), percent=True, paper="redundancy"),
     Column("redundancy_call", "Redundant, by call (%)", _MEAN("redundancy_call"), percent=True),
+    Column("redundancy_within", "Repeated within a turn (%)", _RATIO("redundancy_within", _repeated_within_turns), percent=True),
     Column("tool_success", "Tool success (%)", tool_success(), percent=True, paper="tool_success"),
     Column("turns", "Turns", _MEAN("turns"), paper="turns"),
     Column("calls", "Calls", _MEAN("calls")),
     Column("calls_per_turn", "Calls per turn", _MEAN("calls_per_turn"), paper="tools_per_turn"),
+    Column("calls_first_turn", "Calls, first turn", _RATIO("calls_first_turn", _first_turn)),
+    Column("calls_later_turns", "Calls, later turns", _RATIO("calls_later_turns", _later_turns)),
     Column("failed_calls", "Failed calls", _MEAN("failed_calls")),
     Column("seconds", "Seconds", _MEAN("seconds"), paper="time_s"),
     Column("seconds_model", "Model (s)", _MEAN("seconds_model")),
     Column("seconds_tools", "Tools (s)", _MEAN("seconds_tools")),
     Column("seconds_waiting", "Waiting (s)", _MEAN("seconds_waiting")),
-    Column("tokens_context", "Tokens, context (k)", _MEAN("tokens_context"), paper="tokens_k", scale=1e-3),
-    Column("tokens_billed", "Tokens, billed (k)", _MEAN("tokens_billed"), scale=1e-3),
+    Column("tokens_context", "Tokens, context (k)", _MEAN("tokens_context"), scale=1e-3),
+    Column("tokens_billed", "Tokens, billed (k)", _MEAN("tokens_billed"), paper="tokens_k", scale=1e-3),
     Column("tokens_prompt", "Tokens, prompt (k)", _MEAN("tokens_prompt"), scale=1e-3),
     Column("tokens_completion", "Tokens, completion (k)", _MEAN("tokens_completion"), scale=1e-3),
 )

@@ -170,7 +170,7 @@ def _accepted_table(comparison: Comparison) -> list[Table]:
 
 def _scatters(comparison: Comparison) -> list[Figure]:
     figures = []
-    for key, label in (("tokens_context", "Tokens of the final conversation (k), mean"), ("seconds", "Wall seconds, mean")):
+    for key, label in (("tokens_billed", "Tokens over all requests (k), mean"), ("seconds", "Wall seconds, mean")):
         quality = "f1" if any(column.key == "f1" for column in comparison.quality) else comparison.protocol.headline[-1]
         points = [*_our_points(comparison, key, quality), *_paper_points(comparison, key, quality)]
         named = "F1 0.7 file + 0.3 function (%)" if quality == "f1" else f"{heading(quality)} (%)"
@@ -189,7 +189,7 @@ def _our_points(comparison: Comparison, key: str, quality: str) -> Iterator[Poin
 
 
 def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[Point]:
-    column = {"tokens_context": "tokens_k", "seconds": "time_s"}[key]
+    column = {"tokens_billed": "tokens_k", "seconds": "time_s"}[key]
     for row in comparison.paper:
         value = _paper_quality(row.figures, quality)
         if value is not None and row.figures.get(column):

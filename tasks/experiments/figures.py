@@ -99,10 +99,16 @@ def _forest(axes: Axes, results: Results, of: Column, claims: Sequence[ClaimResu
         axes.plot(of.shown(claim.estimate or 0), height, "o", color=BLUE, markerfacecolor=face, markersize=7, label=label)
         if claim.paper_difference is not None and of.paper not in OTHER_SCALE:
             axes.plot(claim.paper_difference, height, "D", color=ORANGE, markerfacecolor="white", label="the paper")
+        if claim.margin is not None:
+            edge = of.shown(claim.margin if claim.lower else -claim.margin)
+            axes.plot(
+                [edge] * 2, [height - 0.35, height + 0.35], color=ORANGE, linewidth=2, linestyle=":", label="margin of the claim"
+            )
     names = [f"{results.arm(claim.better).label} − {results.arm(claim.than).label}" for claim in reversed(claims)]  # noqa: RUF001
+    names = [f"{name} (margin)" if claim.margin else name for name, claim in zip(names, reversed(claims), strict=True)]
     axes.set_yticks(range(len(claims)), names)
     axes.axvline(0, color=GREY, linewidth=1)
-    axes.set_title(of.heading, loc="left", fontsize=10)
+    axes.set_title(of.of_differences, loc="left", fontsize=10)
     axes.set_ylim(-0.6, len(claims) - 0.4)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasks.evaluation.columns import column
 from tasks.experiments.results import Results
 from tasks.experiments.verdicts import ordering
 
 
 def table_rows(results: Results) -> list[dict[str, Any]]:
-    """One row per arm and metric."""
+    """One row per arm and metric; shares are between 0 and 1, the paper's too."""
     return [
         {
             "arm": arm.name,
@@ -19,7 +20,7 @@ def table_rows(results: Results) -> list[dict[str, Any]]:
             "high": figure.high,
             "seeds": figure.seeds,
             "instances": figure.instances,
-            "paper": figure.paper,
+            "paper": _stored(metric, figure.paper),
         }
         for arm in results.arms
         for metric, figure in arm.figures.items()
@@ -28,5 +29,12 @@ def table_rows(results: Results) -> list[dict[str, Any]]:
 
 def difference_rows(results: Results) -> list[dict[str, Any]]:
     """One row per pair of arms and metric; ``ordering`` says what became of the paper's."""
-    names = ("metric", "first", "second", "estimate", "low", "high", "p", "p_holm", "seeds", "instances", "paper")
-    return [{**{name: getattr(row, name) for name in names}, "ordering": ordering(row)} for row in results.differences]
+    names = ("metric", "first", "second", "estimate", "low", "high", "p", "p_holm", "seeds", "instances")
+    return [
+        {**{name: getattr(row, name) for name in names}, "paper": _stored(row.metric, row.paper), "ordering": ordering(row)}
+        for row in results.differences
+    ]
+
+
+def _stored(metric: str, printed: float | None) -> float | None:
+    return None if printed is None else round(column(metric).stored(printed), 6)

@@ -58,6 +58,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         metrics=experiment.metrics,
         primary=experiment.primary,
         paper_caption=experiment.paper.caption or experiment.paper.table if experiment.paper else "",
+        paper_notes=experiment.paper.notes if experiment.paper else [],
         arms=arms,
         differences=differences,
         claims=claims,
@@ -123,7 +124,10 @@ def _differences(experiment: Experiment, scores: Scores, paper: Paper) -> list[D
         rows = [_difference(metric, *pair, scores, paper) for pair in combinations(experiment.arms, 2)]
         known = [row for row in rows if row]
         corrected = holm([row.p for row in known])
-        found += [row.model_copy(update={"p_holm": p}) for row, p in zip(known, corrected, strict=True)]
+        found += [
+            row.model_copy(update={"p_holm": None if p is None else float(f"{p:.4g}")})
+            for row, p in zip(known, corrected, strict=True)
+        ]
     return found
 
 

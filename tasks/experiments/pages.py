@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tasks.core.layout import TRAINED
 from tasks.evaluation.columns import Column, column
 from tasks.evaluation.pages import Figure as Drawing
 from tasks.evaluation.pages import Section, render
@@ -11,7 +12,7 @@ from tasks.evaluation.statistics import Interval
 from tasks.evaluation.tables import Row, Table, cell
 from tasks.experiments.paper import POOLED, TIMES
 from tasks.experiments.results import FIGURES, PAGE, ArmResult, DifferenceResult, PowerResult, Results
-from tasks.experiments.verdicts import ORDERINGS, decided, difference_text, is_beyond, metric_name, ordering
+from tasks.experiments.verdicts import ORDERINGS, decided, difference_text, is_beyond, metric_name, ordering, unit
 
 ABSENT = "–"  # noqa: RUF001
 MINUS = "−"  # noqa: RUF001
@@ -22,7 +23,7 @@ def page(results: Results, figures: Sequence[Drawing]) -> str:
     sections = [
         Section("Figures by arm", list(_notes(results)), [arms_table(results)]),
         Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
-        Section("Orderings of the paper", [], [orderings_table(results)]),
+        Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
         Section("Power", list(_power_notes(results)), [power_table(results)]),
         Section("Pictures", [], [], list(figures)),
     ]
@@ -48,7 +49,7 @@ def overview(every: Sequence[Results]) -> str:
     power = [row for results in every for row in _power_rows(results)]
     sections = [
         Section("Experiments", [], [_experiments(every)]),
-        Section("Claims", [], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "The paper's"], rows)]),
+        Section("Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "The paper's"], rows)]),
         Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
         Section("Power", [POWER_NOTE], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
     ]
@@ -63,15 +64,25 @@ DIFFERENCES_NOTE = (
     "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "
     "`differences.csv`. Verdicts are corrected over the claims instead, so that the two can differ."
 )
+BY_CHANCE = (
+    "What the test decides `holds` or is `reversed`. The other orderings point one way or the other, as half of them would if "
+    "nothing differed, and those of one table depend on each other."
+)
+_CLAIMS = (
+    "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
+    "SFT + RL with SFT, stands in each with another p for that reason."
+)
 _ORDERINGS = (
     "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
-    "decided by the test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided."
+    "decided by the test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided, "
+    "and half of them would point the paper's way if nothing differed. Experiments beside one table share orderings."
 )
 POWER_NOTE = (
-    "Standard deviations of an episode's difference: between seeds, instances, the rest. A difference of the size in a column "
-    "of seeds is seen by 80 of 100 such experiments at 5% over the number of claims, the level at which Holm's correction tests "
-    "the smallest p. Seeds needed are for 0.05 of a share, or a twentieth of another figure; in brackets, those if seeds differ "
-    "as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more than the whole share."
+    "Standard deviations (SD) of an episode's difference: between seeds, instances, the rest. A difference of the size in a "
+    "column of seeds is seen by 80 of 100 such experiments at 5% over the number of claims, the level at which Holm's correction "
+    "tests the smallest p. Seeds needed are for 5 points of a share, or a twentieth of another figure; in brackets, those if "
+    "seeds differ as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more than the "
+    "whole share."
 )
 _SHOWN_SEEDS = (3, 5, 10)
 _POWER_HEADER = [
@@ -107,7 +118,7 @@ def differences_table(results: Results) -> Table:
             row = found.get((first, second, of.key))
             cells.append(ABSENT if row is None else _difference_cell(row, of))
         rows.append(Row(cells))
-    return Table("Differences of arms", ["Difference", *(of.heading for of in columns)], rows)
+    return Table("Differences of arms", ["Difference", *(of.of_differences for of in columns)], rows)
 
 
 def _difference_cell(row: DifferenceResult, of: Column) -> str:
@@ -123,7 +134,7 @@ def orderings_table(results: Results) -> Table:
         if kind and row.paper is not None:
             of = column(row.metric)
             pair = f"{results.arm(row.first).label} {MINUS} {results.arm(row.second).label}"
-            rows.append(Row([pair, metric_name(of), f"{row.paper:+.2f}", difference_text(row, of), kind]))
+            rows.append(Row([pair, metric_name(of), f"{row.paper:+.2f}{unit(of)}", difference_text(row, of), kind]))
     return Table("Orderings", ["Difference", "Metric", "The paper", "Ours", "Here"], rows)
 
 
@@ -139,19 +150,21 @@ def _power_rows(results: Results) -> list[Row]:
 def _power_cells(results: Results, row: PowerResult) -> list[str]:
     least = "at least " if row.lower_bound else ""
     pair = f"{results.arm(row.first).label} {MINUS} {results.arm(row.second).label}"
-    deviations = [f"{value:.3f}" for value in (row.sd_seeds, row.sd_instances, row.sd_rest)]
+    of = column(row.metric)
+    deviations = [of.show(value) for value in (row.sd_seeds, row.sd_instances, row.sd_rest)]
     if row.lower_bound:
         deviations[:2] = [ABSENT, ABSENT]
-    of = column(row.metric)
-    seen = [ABSENT if is_beyond(row.detectable[seeds], of) else f"{least}{row.detectable[seeds]:.3f}" for seeds in _SHOWN_SEEDS]
+    sizes = (row.detectable[seeds] for seeds in _SHOWN_SEEDS)
+    seen = [ABSENT if is_beyond(size, of) else f"{least}{of.show(size)}" for size in sizes]
     pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
-    return [pair, metric_name(of), pilot, *deviations, *seen, _needed(row)]
+    return [pair, of.of_differences, pilot, *deviations, *seen, _needed(row)]
 
 
 def _needed(row: PowerResult) -> str:
     least = "at least " if row.lower_bound and row.needed else ""
     cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
-    return f"{least}{row.needed or ABSENT}{cautious} for {row.target:.3g}"
+    of = column(row.metric)
+    return f"{least}{row.needed or ABSENT}{cautious} for {of.shown(row.target):.3g}{unit(of)}"
 
 
 def _power_notes(results: Results) -> Iterator[str]:
@@ -170,6 +183,13 @@ def _notes(results: Results) -> Iterator[str]:
         yield "Seconds are of runs that had the machine to themselves or shared it, so they say little of which arm is ahead."
     if any(arm.figures[POOLED].paper is not None for arm in results.arms if POOLED in arm.figures):
         yield f"The paper's {metric_name(column(POOLED))} is computed from its F1 of files and of functions."
+    if any(figure.low is not None and figure.low < 0 for arm in results.arms for figure in arm.figures.values()):
+        yield "An interval of an arm that goes below zero, where its figure cannot, says that so few seeds do not tell its size."
+    if shared := _of_the_pipeline(results):
+        yield (
+            f"Trained by the main pipeline itself: {'; '.join(shared)}. It uses all threads, the experiment's other runs a "
+            "share of them: weights differ in their last digits, and episodes after some steps."
+        )
     if results.missing:
         yield f"Missing, and in no figure: {', '.join(results.missing)}. `{results.command}` makes them."
     if results.other_instances:
@@ -177,6 +197,17 @@ def _notes(results: Results) -> Iterator[str]:
             f"**Measured on other instances than the rest: {', '.join(results.other_instances)}.** Figures over all of them are "
             f"of no one set; `{results.command}` makes those that are outdated again."
         )
+
+
+def _of_the_pipeline(results: Results) -> list[str]:
+    """Arms whose model of a seed the main pipeline trained while another arm's of that seed was trained for the experiment."""
+    own: dict[int, dict[str, bool]] = {}
+    for arm in results.arms:
+        for seed, nodes in arm.nodes.items():
+            if trained := [stage == node for stage, node in nodes.items() if stage in TRAINED]:
+                own.setdefault(seed, {})[arm.label] = all(trained)
+    mixed = {seed: arms for seed, arms in own.items() if any(arms.values()) and not all(arms.values())}
+    return [f"{label}, seed {seed}" for seed, arms in mixed.items() for label, is_own in arms.items() if is_own]
 
 
 def _experiments(every: Sequence[Results]) -> Table:

@@ -37,7 +37,8 @@ def _lost(experiment: Experiment, runs: Sequence[ArmRun]) -> int:
     """How many runs of the results that are there are not among ``runs``."""
     if not (experiment.folder / RESULTS).exists():
         return 0
-    wanted = {(arm.name, seed) for arm in read_results(experiment.folder).arms for seed in arm.seeds if seed in experiment.seeds}
+    known = [arm for arm in read_results(experiment.folder).arms if arm.name in experiment.arms]
+    wanted = {(arm.name, seed) for arm in known for seed in arm.seeds if seed in experiment.seeds}
     return len(wanted - {(run.arm, run.seed) for run in runs})
 
 

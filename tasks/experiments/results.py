@@ -163,6 +163,7 @@ class Results(Record):
     primary: str
     confidence: float = 0.95
     paper_caption: str = ""
+    paper_notes: list[str] = Field(default_factory=list)
     arms: list[ArmResult]
     differences: list[DifferenceResult]
     claims: list[ClaimResult]

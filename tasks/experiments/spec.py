@@ -58,6 +58,7 @@ class PaperTable(Section):
     table: str = Field(description="file in experiments/reference")
     where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows that count for all arms")
     caption: str = ""
+    notes: list[str] = Field(default_factory=list, description="what to know of the table before it is compared, a sentence each")
 
 
 class Experiment(Section):

@@ -48,10 +48,10 @@ def summarize(claims: Sequence[ClaimResult], differences: Sequence[DifferenceRes
 
 
 def ordering(row: DifferenceResult) -> str | None:
-    """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two."""
+    """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two. What prints as zero is no difference."""
     if row.agrees is None:
         return None
-    if row.estimate == 0:
+    if float(column(row.metric).show(row.estimate)) == 0:
         return "no difference"
     if row.agrees:
         return "holds" if decided(row) else "same direction"
@@ -70,13 +70,14 @@ def p_text(p: float) -> str:
 
 def difference_text(row: DifferenceResult | ClaimResult, of: Column) -> str:
     """``+3.1 points [+1.2, +5.0]``."""
-    estimate = of.show(row.estimate or 0.0, signed=True) + _unit(of)
+    estimate = of.show(row.estimate or 0.0, signed=True) + unit(of)
     if row.low is None or row.high is None:
         return estimate
     return f"{estimate} [{of.show(row.low, signed=True)}, {of.show(row.high, signed=True)}]"
 
 
-def _unit(of: Column) -> str:
+def unit(of: Column) -> str:
+    """What stands after a difference: points where the figure is in percent."""
     return " points" if of.percent else ""
 
 
@@ -140,7 +141,7 @@ def _sentence(
 ) -> str:
     of = column(claim.metric)
     better, than = experiment.label(claim.better), experiment.label(claim.than)
-    limit = "" if claim.margin is None else f"less than {of.show(claim.margin)}{_unit(of)} "
+    limit = "" if claim.margin is None else f"less than {of.show(claim.margin)}{unit(of)} "
     side = ("below" if claim.lower else "above") if claim.margin is None else ("above" if claim.lower else "below")
     note = f" ({claim.note})" if claim.note else ""
     expected = f"{better} {limit}{side} {than} in {metric_name(of)}{note}"
@@ -152,7 +153,7 @@ def _sentence(
     opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
     parts = [f"{opening}: {expected}: {numbers} ({size})", *_remarks(claim, row, verdict, of, power)]
     if row.paper is not None:
-        parts.append(f"in the paper {row.paper:+.2f}")
+        parts.append(f"in the paper {row.paper:+.2f}{unit(of)}")
     elif pooled is not None and pooled.paper is not None:
         ours = column(pooled.metric).show(pooled.estimate, signed=True)
         parts.append(f"pooled, as the paper's tables are, {ours}, in the paper {pooled.paper:+.2f}")
@@ -169,7 +170,7 @@ def _remarks(claim: Claim, row: DifferenceResult, verdict: Verdict, of: Column, 
         return []
     remarks = []
     if power and row.seeds in power.detectable and not is_beyond(power.detectable[row.seeds], of):
-        remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{_unit(of)} would be seen four times in five")
+        remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{unit(of)} would be seen four times in five")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
         remarks.append(f"a difference of {100 * RULED_OUT:.0f} points or more is unlikely")
     return remarks

@@ -191,11 +191,46 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     rows = list(csv.DictReader((root / "out/differences.csv").open()))
     found = {row["metric"]: row for row in rows if row["ordering"]}
     assert set(found) == {"file_micro_f1", "efficiency"}
-    assert (found["file_micro_f1"]["paper"], found["file_micro_f1"]["ordering"]) == ("3.42", "holds")
+    assert (found["file_micro_f1"]["paper"], found["file_micro_f1"]["ordering"]) == ("0.0342", "holds")
     assert found["efficiency"]["ordering"] == "no difference"
     assert results.summary.endswith("Of 2 orderings in the paper's table: 1 holds; 1 shows no difference at all.")
     reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
     assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
+
+
+def test_an_ordering_that_prints_as_zero_is_none_either_way(root):
+    (row,) = [row for row in measured_of(root, runs(root, BETTER)).differences if row.metric == "file_micro_f1"]
+    assert ordering(row.model_copy(update={"estimate": 0.0004, "p_holm": 0.9})) == "no difference"
+    assert ordering(row.model_copy(update={"estimate": 0.0006, "p_holm": 0.9})) == "same direction"
+
+
+def test_what_is_odd_about_the_papers_table_stands_with_its_orderings(root):
+    written(root, runs(root, BETTER), figures=[], paper={"table": "table4.csv", "notes": ["It prints e of joint twice."]})
+    page = (root / "out/RESULTS.md").read_text()
+    assert "It prints e of joint twice." in page[page.index("## Orderings") : page.index("## Power")]
+
+
+def test_models_that_the_main_pipeline_trained_beside_others_are_named(root):
+    made = runs(root, BETTER)
+    written(root, made, figures=[])
+    assert "main pipeline" not in (root / "out/RESULTS.md").read_text()
+    own = [replace(row, nodes={"sft": "sft"}) if (row.arm, row.seed) == ("joint", 0) else row for row in made]
+    written(root, own, figures=[])
+    assert "Trained by the main pipeline itself: F1 and e, seed 0." in (root / "out/RESULTS.md").read_text()
+    both = [replace(row, nodes={"sft": "sft"}) if row.seed == 0 else row for row in made]
+    written(root, both, figures=[])
+    assert "main pipeline" not in (root / "out/RESULTS.md").read_text()
+
+
+def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_told_apart():
+    draw = random.Random(0)
+    rows = [
+        score(place, True, draw).model_copy(update={"calls_each_turn": turns, "redundancy": 0.25, "redundancy_call": 0.5})
+        for place, turns in enumerate(([0, 4, 2, 0, 3, 0], [2, 0], [0]))
+    ]
+    assert estimate(rows, COLUMNS["calls_first_turn"].statistic) == 3
+    assert estimate(rows, COLUMNS["calls_later_turns"].statistic) == 2.5
+    assert estimate(rows, COLUMNS["redundancy_within"].statistic) == 0.25
 
 
 def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
@@ -298,6 +333,17 @@ def test_results_of_runs_that_are_not_all_here_are_kept(tmp_path, monkeypatch):
     made = [row for row in made if row.seed == 0]
     assert rebuild(["filtering"]) == {"filtering": "kept: 4 of its runs are not here"}
     assert (tmp_path / "experiments/filtering/results.json").read_bytes() == before
+
+
+def test_results_of_an_arm_that_the_experiment_has_no_more_hold_nothing_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(reference(tmp_path))
+    found, made = [experiment()], runs(tmp_path, BETTER)
+    monkeypatch.setattr("tasks.experiments.rebuild.load_experiment", lambda name: found[-1])
+    monkeypatch.setattr("tasks.experiments.rebuild.outcomes", lambda asked: [row for row in made if row.arm in asked.arms])
+    rebuild(["filtering"])
+    found.append(experiment(arms={"joint": {}}, claims=[]))
+    rebuild(["filtering"])
+    assert [arm.name for arm in read_results(tmp_path / "experiments/filtering").arms] == ["joint"]
 
 
 def test_the_page_over_all_experiments_is_written_from_what_they_wrote(root):
