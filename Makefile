@@ -57,7 +57,7 @@ reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 experiment-tables: env ## all tables and figures of the experiments again from the runs that are there, and experiments/RESULTS.md
 	$(BIN)/python -m tasks.experiments.rebuild
 
-seeds: env ## the main comparison for three seeds: the experiment `stages` (data shared, training and evaluation repeated)
+seeds: env ## the main comparison for five seeds: the experiment `stages` (data shared, training and evaluation repeated)
 	$(BIN)/fusesearch experiment run stages
 
 experiments: env ## all experiments, each run they share once; hours on two cores (docs/experiments.md)

@@ -29,7 +29,15 @@ from tasks.evaluation.columns import COLUMNS, Column, column
 from tasks.evaluation.tables import Row, Table
 from tasks.experiments.figures import FIGURES as DRAWN
 from tasks.experiments.figures import LEAST_EPISODES
-from tasks.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE, arms_table, differences_table, orderings_table, power_table
+from tasks.experiments.pages import (
+    BY_CHANCE,
+    DIFFERENCES_NOTE,
+    POWER_NOTE,
+    arms_table,
+    differences_table,
+    orderings_table,
+    power_table,
+)
 from tasks.experiments.results import FIGURES, ArmResult, DifferenceResult, Results
 from tasks.experiments.spec import Experiment, load_experiment
 from tasks.experiments.verdicts import decided
@@ -90,6 +98,7 @@ def _results(root: Path, results: Results, experiment: Experiment, metric: str |
     return [
         _size(results),
         Text(f"Came out: {results.summary}"),
+        *map(Text, results.notes),
         *(Notice(f"{text}: run `fusesearch experiment run {results.experiment}`") for text in results.missing),
         *_strangers(results),
         *_claims(results),
@@ -98,7 +107,7 @@ def _results(root: Path, results: Results, experiment: Experiment, metric: str |
         Printed(arms_table(results)),
         *_by_turn(results),
         Details("All differences", [Text(DIFFERENCES_NOTE), Printed(differences_table(results))]),
-        Details("Orderings of the paper", [Printed(orderings_table(results))]),
+        Details("Orderings of the paper", [Text(BY_CHANCE), *map(Text, results.paper_notes), Printed(orderings_table(results))]),
         Details("Power: what a true difference would have to be", [Text(POWER_NOTE), Printed(power_table(results))]),
         *attempt(lambda: _pictures(root / EXPERIMENTS / results.experiment / FIGURES)),
         Details("Where it comes from", [Text(text) for text in _provenance(results)]),
@@ -164,7 +173,7 @@ def _differences(results: Results, of: Column) -> list[Block]:
     rows = [_difference(row, labels, of) for row in chosen]
     clear = [str(row["pair"]) for row in rows if row["verdict"] == charts.DECIDED]
     alt = f"Differences in {of.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
-    return [Plot(charts.differences(rows, f"Difference in {of.heading}"), "Paired differences: first minus second", alt)]
+    return [Plot(charts.differences(rows, f"Difference in {of.of_differences}"), "Paired differences: first minus second", alt)]
 
 
 def _difference(row: DifferenceResult, labels: dict[str, str], of: Column) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def _estimates(root: Path, column: Column) -> Block:
 
 
 def _paper(root: Path, arm: str, column: Column) -> list[dict[str, str | float | None]]:
-    """The paper's marks for the same stage, in its units; those are ours but for seconds and tokens, whose meaning differs."""
+    """The paper's marks for the same stage, in its units, which are ours."""
     if column.paper is None:
         return []
     return [
@@ -127,11 +127,16 @@ def _differences(root: Path, column: Column) -> list[Block]:
     clear = [str(row["pair"]) for row in rows if row["verdict"] == charts.DECIDED]
     alt = f"Paired differences in {column.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
     shown = [
-        {"difference": _pair(row), column.heading: tables.difference_cell(row, column), "p": row.p, "p after Holm": row.p_holm}
+        {
+            "difference": _pair(row),
+            column.of_differences: tables.difference_cell(row, column),
+            "p": row.p,
+            "p after Holm": row.p_holm,
+        }
         for row in chosen
     ]
     return [
-        Plot(charts.differences(rows, f"Difference in {column.heading}"), "Paired differences: first minus second", alt),
+        Plot(charts.differences(rows, f"Difference in {column.of_differences}"), "Paired differences: first minus second", alt),
         Records("The same in figures; a star marks an interval without zero", shown),
     ]
 

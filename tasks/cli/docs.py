@@ -87,12 +87,13 @@ def cli_page() -> str:
 
 def metrics_page() -> str:
     """Every figure under its fixed name: of one episode, and of an arm in MLflow and metrics.json."""
-    from tasks.evaluation.names import METRICS
+    from tasks.evaluation.names import METRICS, OF_EXPERIMENTS
 
     return (
         f"{NOTE}{METRICS_INTRO}\n"
         f"## One episode\n\nA line of `artifacts/evaluate/scores.jsonl`.\n\n{_table('field', SCORE_FIELDS)}\n"
-        f"## One arm\n\nMeans over episodes, in MLflow and in `metrics.json`.\n\n{_table('metric', METRICS)}"
+        f"## One arm\n\nMeans over episodes, in MLflow and in `metrics.json`.\n\n{_table('metric', METRICS)}\n"
+        f"In the results of experiments alone:\n\n{_table('metric', OF_EXPERIMENTS)}"
     )
 
 

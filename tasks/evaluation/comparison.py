@@ -108,7 +108,7 @@ def quality_columns(protocol: Protocol) -> list[Column]:
         Column("efficiency", "e", mean("efficiency"), percent=True, paper="efficiency"),
         Column("turns", "Turns", mean("turns"), paper="turns"),
         Column("seconds", "Time (s)", mean("seconds"), paper="time_s"),
-        Column("tokens_billed", "Tokens (k)", mean("tokens_billed"), digits=1, paper="tokens_k", scale=1e-3),
+        Column("tokens_billed", "Tokens, billed (k)", mean("tokens_billed"), digits=1, paper="tokens_k", scale=1e-3),
     ]
 
 

@@ -34,14 +34,11 @@ METRICS: dict[str, str] = {
     "efficiency_call": "tool efficiency e, history of earlier turns and earlier calls of the turn",
     "redundancy": "share of an episode's calls with gain 0, history of earlier turns",
     "redundancy_call": "share of an episode's calls with gain 0, history of earlier turns and earlier calls of the turn",
-    "redundancy_within": "share of an episode's calls with gain 0 only because of an earlier call of the same turn (experiments)",
     "f1_best": "F1 against the best of several accepted answers, mean over instances that have several",
     "reward": "reward R, mean over instances",
     "turns": "assistant messages per episode",
     "calls": "tool calls per episode",
     "calls_per_turn": "tool calls per turn that used tools",
-    "calls_first_turn": "tool calls in the first turn that used tools (experiments)",
-    "calls_later_turns": "tool calls per later turn that used tools, mean over episodes that have one (experiments)",
     "tool_success": "share of all calls that came back without an error",
     "failed_calls": "calls per episode that came back as an error",
     "seconds": "wall seconds per episode",
@@ -57,6 +54,14 @@ METRICS: dict[str, str] = {
     "errored": "episodes without a score because the infrastructure failed",
 }
 """Figures of an evaluated arm; shares or means unless they say otherwise."""
+
+OF_EXPERIMENTS: dict[str, str] = {
+    "redundancy_within": "share of an episode's calls with gain 0 only because of an earlier call of the same turn",
+    "calls_first_turn": "tool calls in the first turn that used tools",
+    "calls_later_turns": "tool calls per later turn that used tools, mean over episodes that have one (differences: over those "
+    "that have one in both arms)",
+}
+"""Figures that only the results of experiments have, besides those of :data:`METRICS`."""
 
 
 def summary(aggregate: Mapping[str, Any]) -> dict[str, Any]:

@@ -77,7 +77,8 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
         f"Brackets are {params.report.confidence:.0%} bootstrap intervals over instances ({params.report.bootstrap_samples} "
         "resamples; the runs of an instance stay together). Pooled figures sum counts over episodes, as the paper's tables "
         "do; means are over episodes. Episodes the infrastructure broke have no score and are counted as errored. Seconds "
-        "are wall time under concurrency. The paper's time and tokens are as it prints them.",
+        "are wall time under concurrency. The paper's time and tokens are as it prints them; tokens are over all "
+        "requests.",
     ]
     return Section(
         "Results", text, [tables.stages_table(summary, inputs.paper), tables.full_table(summary, arms), tables.ranked_table(arms)]

@@ -8,7 +8,8 @@ counts once more, and on average never too small. Percentiles of such a bootstra
 differ, and so is Student's t with Satterthwaite's degrees of freedom, which come from the same few seeds: at the levels that
 Holm's correction tests at, up to four times as many false findings as allowed with three seeds. Cochran and Cox's mean of two
 quantiles, that of the seeds and that of the instances, each with the weight of its mean square, keeps the level from three seeds
-on (at most 1.3 times as many, :mod:`tests.unit.evaluation.test_seeds`); with two it does not at small levels (2.4 times).
+on, or nearly (three seeds that differ much: 1.2 times as many at the level of one of seven claims, 1.4 at that of one of ten;
+:mod:`tests.unit.evaluation.test_seeds`); with two it does not at small levels (2.4 times).
 
 Figures that are no means, such as pooled F1, enter by the pseudo-values of the jackknife over the cells of the table.
 """

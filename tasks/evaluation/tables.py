@@ -33,7 +33,7 @@ REPORTED = (
 )  # fmt: skip
 COLUMNS = tuple(BY_KEY[key] for key in REPORTED)
 QUALITY_COLUMNS = ("f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward")
-COST_COLUMNS = ("efficiency_call", "tokens_billed")
+COST_COLUMNS = ("efficiency_call", "tokens_context")
 COMPARED = ("f1_macro", "reward", "file_micro_f1", "function_micro_f1", "efficiency", "efficiency_call", "calls_per_turn")
 STAR_NOTE = (
     "A star marks an interval without zero. p is from the paired permutation test that swaps the arms within instances, after "
@@ -122,7 +122,8 @@ def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:
 
 
 def full_table(summary: Summary, arms: Mapping[str, Sequence[Score]]) -> Table:
-    """What the paper's table leaves out: the mean over instances, reward, e by call, billed tokens, errored episodes."""
+    """What the paper's table leaves out: the mean over instances, reward, e by call, tokens of the final conversation, errored
+    episodes."""
     columns = [BY_KEY[key] for key in (*QUALITY_COLUMNS, *COST_COLUMNS)]
     rows = []
     for arm, figures in summary.items():
@@ -156,7 +157,7 @@ def difference_table(differences: Sequence[Difference]) -> Table:
         Row([f"{label(first)} − {label(second)}", *(_difference_cell(found[first, second, key]) for key in COMPARED)])  # noqa: RUF001
         for first, second in pairs
     ]
-    return Table("Paired differences between arms", ["Difference", *(BY_KEY[key].heading for key in COMPARED)], rows)
+    return Table("Paired differences between arms", ["Difference", *(BY_KEY[key].of_differences for key in COMPARED)], rows)
 
 
 def drops_table(caption: str, drops: Mapping[str, Any]) -> Table:

@@ -53,6 +53,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         revision=made_from["git.revision"][:12] + ("+changes" if made_from["git.dirty"] == "true" else ""),
         dvc_revision=made_from["dvc.revision"][:12],
         inputs=_digest(runs)[:16],
+        notes=experiment.notes,
         profile=load_params(root / PARAMS).profile if (root / PARAMS).exists() else "",
         seeds=experiment.seeds,
         metrics=experiment.metrics,

@@ -11,7 +11,7 @@ from tasks.evaluation.pages import Section, render
 from tasks.evaluation.statistics import Interval
 from tasks.evaluation.tables import Row, Table, cell
 from tasks.experiments.paper import POOLED, TIMES
-from tasks.experiments.results import FIGURES, PAGE, ArmResult, DifferenceResult, PowerResult, Results
+from tasks.experiments.results import FIGURES, PAGE, ArmResult, DifferenceResult, Figure, PowerResult, Results
 from tasks.experiments.verdicts import ORDERINGS, decided, difference_text, is_beyond, metric_name, ordering, unit
 
 ABSENT = "–"  # noqa: RUF001
@@ -28,7 +28,9 @@ def page(results: Results, figures: Sequence[Drawing]) -> str:
         Section("Pictures", [], [], list(figures)),
     ]
     shown = [part for part in sections if part.figures or any(table.rows for table in part.tables)]
-    opening = Section("Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}"])
+    opening = Section(
+        "Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}", *results.notes]
+    )
     context = {
         "title": results.title,
         "verdicts": [claim.sentence for claim in results.claims],
@@ -65,12 +67,12 @@ DIFFERENCES_NOTE = (
     "`differences.csv`. Verdicts are corrected over the claims instead, so that the two can differ."
 )
 BY_CHANCE = (
-    "What the test decides `holds` or is `reversed`. The other orderings point one way or the other, as half of them would if "
-    "nothing differed, and those of one table depend on each other."
+    "`holds` and `reversed` are decided by the test. The others are not: half of them would point the paper's way if nothing "
+    "differed. Orderings of one table depend on each other."
 )
 _CLAIMS = (
     "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
-    "SFT + RL with SFT, stands in each with another p for that reason."
+    "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
 )
 _ORDERINGS = (
     "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
@@ -183,12 +185,12 @@ def _notes(results: Results) -> Iterator[str]:
         yield "Seconds are of runs that had the machine to themselves or shared it, so they say little of which arm is ahead."
     if any(arm.figures[POOLED].paper is not None for arm in results.arms if POOLED in arm.figures):
         yield f"The paper's {metric_name(column(POOLED))} is computed from its F1 of files and of functions."
-    if any(figure.low is not None and figure.low < 0 for arm in results.arms for figure in arm.figures.values()):
-        yield "An interval of an arm that goes below zero, where its figure cannot, says that so few seeds do not tell its size."
+    if any(_is_impossible(figure, column(key)) for arm in results.arms for key, figure in arm.figures.items()):
+        yield "Where an arm's interval passes 0 or 100%, which its figure cannot, the seeds are too few to tell how large it is."
     if shared := _of_the_pipeline(results):
         yield (
-            f"Trained by the main pipeline itself: {'; '.join(shared)}. It uses all threads, the experiment's other runs a "
-            "share of them: weights differ in their last digits, and episodes after some steps."
+            f"Trained by the main pipeline itself: {'; '.join(shared)}. It uses all threads, other runs a share of "
+            "them where two go at once: weights differ in their last digits, and episodes after some steps."
         )
     if results.missing:
         yield f"Missing, and in no figure: {', '.join(results.missing)}. `{results.command}` makes them."
@@ -197,6 +199,10 @@ def _notes(results: Results) -> Iterator[str]:
             f"**Measured on other instances than the rest: {', '.join(results.other_instances)}.** Figures over all of them are "
             f"of no one set; `{results.command}` makes those that are outdated again."
         )
+
+
+def _is_impossible(figure: Figure, of: Column) -> bool:
+    return bool((figure.low or 0) < 0 or (of.percent and (figure.high or 0) > 1))
 
 
 def _of_the_pipeline(results: Results) -> list[str]:

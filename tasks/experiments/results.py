@@ -10,7 +10,8 @@
       curves.csv         training curves, mean and range over seeds
       figures/*.svg
 
-Shares are in [0, 1] in JSON and CSV, tokens and seconds as they are; the papers' figures are in the unit of their tables.
+Shares are in [0, 1] in JSON and CSV, tokens and seconds as they are; the papers' figures are as printed in
+``results.json`` and in our unit in the CSV files.
 """
 
 from __future__ import annotations
@@ -164,6 +165,7 @@ class Results(Record):
     confidence: float = 0.95
     paper_caption: str = ""
     paper_notes: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
     arms: list[ArmResult]
     differences: list[DifferenceResult]
     claims: list[ClaimResult]

@@ -68,6 +68,7 @@ class Experiment(Section):
     title: str
     question: str
     hypothesis: str
+    notes: list[str] = Field(default_factory=list, description="what a reader has to know of how the experiment came about")
     paper: PaperTable | None = None
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, for all arms; an arm's own win")
     arms: dict[ArmName, Arm] = Field(min_length=1)

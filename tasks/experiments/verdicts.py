@@ -48,7 +48,10 @@ def summarize(claims: Sequence[ClaimResult], differences: Sequence[DifferenceRes
 
 
 def ordering(row: DifferenceResult) -> str | None:
-    """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two. What prints as zero is no difference."""
+    """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two.
+
+    What prints as zero is no difference, whatever the test says.
+    """
     if row.agrees is None:
         return None
     if float(column(row.metric).show(row.estimate)) == 0:
@@ -156,7 +159,8 @@ def _sentence(
         parts.append(f"in the paper {row.paper:+.2f}{unit(of)}")
     elif pooled is not None and pooled.paper is not None:
         ours = column(pooled.metric).show(pooled.estimate, signed=True)
-        parts.append(f"pooled, as the paper's tables are, {ours}, in the paper {pooled.paper:+.2f}")
+        points = unit(column(pooled.metric))
+        parts.append(f"pooled, as the paper's tables are, {ours}{points}, in the paper {pooled.paper:+.2f}{points}")
     return "; ".join(parts) + "."
 
 
@@ -219,7 +223,7 @@ def _of_orderings(differences: Sequence[DifferenceResult]) -> str:
     named = {
         "holds": ("holds", "hold", ""),
         "same direction": ("points", "point", " the same way, undecided"),
-        "no difference": ("shows", "show", " no difference at all"),
+        "no difference": ("shows", "show", " no difference that would be printed"),
         "other direction": ("points", "point", " the other way, undecided"),
         "reversed": ("is", "are", " reversed"),
     }

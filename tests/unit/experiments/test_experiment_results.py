@@ -14,7 +14,7 @@ from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.storage import write_json
 from tasks.evaluation.columns import COLUMNS
 from tasks.evaluation.metrics import aggregate, combined_f1
-from tasks.evaluation.names import METRICS, summary
+from tasks.evaluation.names import METRICS, OF_EXPERIMENTS, summary
 from tasks.evaluation.statistics import estimate
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.measuring import measured
@@ -45,7 +45,7 @@ def measured_of(root, made, **changes):
 
 
 def test_every_figure_of_an_arm_has_a_column_that_gives_the_aggregate(root):
-    assert set(COLUMNS) == set(METRICS) - {"instances", "scores", "errored"}
+    assert set(COLUMNS) == {*METRICS, *OF_EXPERIMENTS} - {"instances", "scores", "errored"}
     scores = run(root, "none", 0, 0.5).scores
     known = summary(aggregate(scores))
     for key, column in COLUMNS.items():
@@ -114,7 +114,7 @@ def test_a_claim_in_mean_f1_tells_the_papers_pooled_f1_beside_ours(root):
     results = measured_of(root, runs(root, BETTER), metrics=["f1_macro", "f1_micro"])
     assert results.arm("none").figures["f1_micro"].paper == pytest.approx(0.7 * 75.44 + 0.3 * 43.52, abs=0.005)
     assert "; pooled, as the paper's tables are, +" in results.claims[0].sentence
-    assert results.claims[0].sentence.endswith("in the paper +3.72.")
+    assert results.claims[0].sentence.endswith("in the paper +3.72 points.")
 
 
 @pytest.mark.parametrize("seeds", [(1,), (0, 1)])
@@ -193,7 +193,7 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     assert set(found) == {"file_micro_f1", "efficiency"}
     assert (found["file_micro_f1"]["paper"], found["file_micro_f1"]["ordering"]) == ("0.0342", "holds")
     assert found["efficiency"]["ordering"] == "no difference"
-    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 holds; 1 shows no difference at all.")
+    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 holds; 1 shows no difference that would be printed.")
     reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
     assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
 

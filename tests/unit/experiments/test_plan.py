@@ -14,7 +14,7 @@ from tasks.core.errors import ConfigError
 from tasks.core.node import parse_node
 from tasks.core.overrides import override
 from tasks.core.pipeline import flatten, stage_names, stage_outs, stage_spec
-from tasks.evaluation.names import METRICS
+from tasks.evaluation.columns import COLUMNS
 from tasks.experiments import dvc_file
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.jobs import jobs_of, with_dependents
@@ -120,7 +120,7 @@ def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_change
 @pytest.mark.parametrize("name", NAMES)
 def test_a_committed_experiment_names_what_exists(name):
     found = load_experiment(name)
-    assert set(found.metrics) <= METRICS.keys()
+    assert set(found.metrics) <= COLUMNS.keys()
     assert set(found.figures) <= FIGURES.keys()
     for arm in found.arms.values():
         assert bool(arm.paper_row) == bool(found.paper) or found.name == "reward_ndcg"
