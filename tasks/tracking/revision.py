@@ -9,7 +9,7 @@ from tasks.core.layout import ARTIFACTS, RESULT_FILES
 from tasks.core.progress import file_digest
 
 DVC_LOCK = Path("dvc.lock")
-_RESULTS = [f"experiments/*/{name}" for name in RESULT_FILES]
+_RESULTS = [f"experiments/*/{name}{inside}" for name in RESULT_FILES for inside in ("", "/*")]
 _WRITTEN = [DVC_LOCK, "experiments/dvc.lock", "experiments/RESULTS.md", ARTIFACTS, *_RESULTS]
 SOURCES = (".", *(f":(exclude){path}" for path in _WRITTEN))
 """What counts as the project's own content: not what a running reproduction or experiment itself writes."""

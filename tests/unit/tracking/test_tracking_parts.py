@@ -2,6 +2,7 @@
 
 import logging
 import math
+import subprocess
 import threading
 import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,6 +18,7 @@ from tasks.core.storage import write_json, write_jsonl
 from tasks.tracking import outbox
 from tasks.tracking.episodes import sample
 from tasks.tracking.experiments import curve_points
+from tasks.tracking.revision import revision_tags
 from tasks.tracking.store import KNOWN, reachable, require, shown, without_passwords
 from tasks.tracking.writes import Write
 
@@ -278,3 +280,26 @@ def test_a_server_that_lets_nobody_in_is_told_before_the_work_even_if_it_once_di
             require(url)
     finally:
         server.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("path", "dirty"),
+    [
+        ("experiments/filtering/RESULTS.md", "false"),
+        ("experiments/filtering/figures/arms.svg", "false"),
+        ("experiments/RESULTS.md", "false"),
+        ("artifacts/sft/loss.csv", "false"),
+        ("experiments/filtering/experiment.yaml", "true"),
+        ("tasks/core/layout.py", "true"),
+    ],
+)
+def test_what_experiments_write_themselves_is_no_change_of_the_project(tmp_path, monkeypatch, path, dirty):
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], check=True)
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text("before")
+    subprocess.run(["git", "add", "-A"], check=True)
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"], check=True)
+    assert revision_tags()["git.dirty"] == "false"
+    (tmp_path / path).write_text("after")
+    assert revision_tags()["git.dirty"] == dirty
