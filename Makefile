@@ -150,7 +150,7 @@ try-team: env .venv-team/.complete ## a team's servers on this machine (its Post
 	$(BIN)/uv pip install --quiet --python .venv-team/bin/python -r experiments/team/requirements.txt
 	touch $@
 
-clean: ## remove what reproductions made, but not the environment nor DVC's cache and remote
+clean: ## remove all that was made here: runs in MLflow and Prefect and what mining has read, too; the environment, DVC's cache and remote stay
 	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop
 	-find .fusesearch -mindepth 1 -maxdepth 1 ! -name dvc-remote -exec rm -rf {} +
 	rm -rf data artifacts mlruns mlartifacts mlflow.db*

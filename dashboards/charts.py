@@ -9,8 +9,7 @@ import altair as alt
 import pandas as pd
 
 from tasks.evaluation.columns import Column
-from tasks.evaluation.plots import COLOURS
-from tasks.evaluation.tables import ARMS
+from tasks.evaluation.plots import COLOURS, places
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 3], [12, 3], [6, 2, 2, 2, 2, 2], [3, 1])
@@ -36,29 +35,13 @@ def dressed(chart: Chart) -> Chart:
     )
 
 
-def palette(names: Sequence[str]) -> dict[str, int]:
-    """The place of each name in colours, shapes and dashes; known arms keep theirs on every page."""
-    known = list(ARMS)
-    free = [place for place in range(len(COLOURS)) if place not in {known.index(name) for name in names if name in known}]
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = known.index(name) if name in known else (free.pop(0) if free else len(found) % len(COLOURS))
-    return found
-
-
 def scales(names: Sequence[str], labels: Mapping[str, str]) -> tuple[alt.Scale, alt.Scale, alt.Scale]:
-    """Scales of colour, shape and dash over the labels of names; names that share a colour differ in shape and dash."""
-    places = palette(names)
-    domain = [labels.get(name, name) for name in names]
-    rounds: dict[str, int] = {}
-    for name in sorted(places, key=lambda name: name not in ARMS):  # known arms keep their shape and dash
-        rounds[name] = sum(places[other] == places[name] for other in rounds)
-
-    def scale(values: Sequence[Any], shifted: bool = True) -> alt.Scale:
-        chosen = [values[(places[name] + shifted * rounds[name]) % len(values)] for name in names]
-        return alt.Scale(domain=domain, range=chosen)
-
-    return scale(COLOURS, shifted=False), scale(SHAPES), scale(DASHES)
+    """Scales of colour, shape and dash over the labels of names, which look alike in all figures."""
+    chosen = places(names)
+    domain = [labels.get(name, name) for name in chosen]
+    colours = [COLOURS[colour] for colour, _ in chosen.values()]
+    shapes, dashes = ([values[cue] for _, cue in chosen.values()] for values in (SHAPES, DASHES))
+    return alt.Scale(domain=domain, range=colours), alt.Scale(domain=domain, range=shapes), alt.Scale(domain=domain, range=dashes)
 
 
 def estimates(rows: Sequence[Mapping[str, Any]], x: str) -> Chart:
@@ -117,7 +100,7 @@ def lines(rows: Sequence[Mapping[str, Any]], x: str, y: str, names: Sequence[str
     )
     smooth = encoded.mark_line(strokeWidth=2.2).encode(
         y=alt.Y("smooth:Q", title=y), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),
-        tooltip=["name:N", "x:Q", alt.Tooltip("smooth:Q", format=".4f"), alt.Tooltip("raw:Q", format=".4f")],
+        tooltip=["name:N", "x:Q", alt.Tooltip("smooth:Q", format="~g"), alt.Tooltip("raw:Q", format="~g")],
     )  # fmt: skip
     return dressed((raw + smooth).properties(height=230, width="container"))
 
@@ -148,7 +131,7 @@ def bars(rows: Sequence[Mapping[str, Any]], x: str, kinds: Mapping[str, str]) ->
 
 def plane(rows: Sequence[Mapping[str, Any]], min_f1: float, min_efficiency: float, y: str) -> Chart:
     """Places of candidates, larger where many lie. Rows: ``f1, efficiency, count, outcome`` (``stays`` or ``goes``)."""
-    domain = ["stays", "goes"]
+    domain, decided = ["stays", "goes"], "with these thresholds"
     frame = pd.DataFrame(rows, columns=["f1", "efficiency", "count", "outcome"])
     edge = alt.Scale(domain=[-0.03, 1.03], nice=False)
     places = (
@@ -158,8 +141,8 @@ def plane(rows: Sequence[Mapping[str, Any]], min_f1: float, min_efficiency: floa
             x=alt.X("f1:Q", title="F1 (0.7 file + 0.3 function)", scale=edge),
             y=alt.Y("efficiency:Q", title=y, scale=edge),
             size=alt.Size("count:Q", title="candidates", scale=alt.Scale(type="sqrt", range=[25, 500])),
-            color=alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=[KEPT, DROPPED]), title="under the lines"),
-            shape=alt.Shape("outcome:N", scale=alt.Scale(domain=domain, range=["circle", "cross"]), title="under the lines"),
+            color=alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=[KEPT, DROPPED]), title=decided),
+            shape=alt.Shape("outcome:N", scale=alt.Scale(domain=domain, range=["circle", "cross"]), title=decided),
             tooltip=["f1:Q", "efficiency:Q", "count:Q", "outcome:N"],
         )
     )

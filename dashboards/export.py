@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,10 +67,17 @@ def _trajectories(root: Path, out: Path, most: int, place: Place) -> list[Block]
     for old in (out / "episodes").glob("*.html"):
         old.unlink()
     arms, faults = episodes.readable([source for source in episodes.sources(root) if source.stage == "evaluate"])
+    empty = [arm for arm in arms if not episodes.index(arm).offsets]
+    arms = [arm for arm in arms if arm not in empty]
+    faults += [f"{arm.label} has no episodes: run `dvc repro evaluate`" for arm in empty]
     if not arms:
         return [Notice(fault) for fault in faults or ["artifacts/evaluate/trajectories is missing: run `dvc repro evaluate`"]]
     first, second = _compared(arms)
-    links = [(name, _write_instance(out, arms, name, place)) for name in _chosen(arms, first, second)[:most]]
+    chosen = _chosen(first, second)
+    if not chosen:
+        faults.append(f"{first.label} and {second.label} have no instance in common: run `dvc repro evaluate`")
+    names = _file_names(chosen[:most])
+    links = [(instance, _write_instance(out, arms, instance, name, place)) for instance, name in names.items()]
     known = episodes.f1_of(first) and episodes.f1_of(second)
     order = f"those first on which {first.label} and {second.label} differ most" if known else "by name"
     return [
@@ -84,15 +93,28 @@ def _compared(arms: Sequence[Source]) -> tuple[Source, Source]:
     return (named["sft"], named["sft+rl"]) if {"sft", "sft+rl"} <= named.keys() else (arms[0], arms[-1])
 
 
-def _chosen(arms: Sequence[Source], first: Source, second: Source) -> list[str]:
-    """Instances that all arms searched, in the order of the difference of two of them."""
-    shared = set.intersection(*(set(episodes.index(arm).offsets) for arm in arms))
+def _chosen(first: Source, second: Source) -> list[str]:
+    """Instances that both searched, those first on which they differ most."""
+    shared = episodes.index(first).offsets.keys() & episodes.index(second).offsets.keys()
     return ordered(list(shared), episodes.f1_of(first), episodes.f1_of(second), "difference")
 
 
-def _write_instance(out: Path, arms: Sequence[Source], instance: str, place: Place) -> str:
-    """The page of an instance and a document per episode; returns the page's address."""
-    name = re.sub(r"[^\w.-]+", "_", instance)[:120]
+def _file_names(instances: Sequence[str]) -> dict[str, str]:
+    """A file name for each, its own also where case does not count; none ends like the names of episodes."""
+    names = {instance: re.sub(r"[^\w.-]+|\.(?=\d+$)", "_", instance, flags=re.ASCII)[:120] for instance in instances}
+    uses = Counter(name.casefold() for name in names.values())
+    return {
+        instance: name if name == instance and uses[name.casefold()] == 1 else f"{name}-{_digest(instance)}"
+        for instance, name in names.items()
+    }
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+
+
+def _write_instance(out: Path, arms: Sequence[Source], instance: str, name: str, place: Place) -> str:
+    """The page of an instance and a document per episode, under a file name; returns the page's address."""
     blocks = trajectories_page([(arm, 1) for arm in arms], instance, side_by_side=False)
     shown: list[Block] = []
     for number, block in enumerate(blocks):

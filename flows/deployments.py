@@ -1,8 +1,9 @@
 """What operators find in Prefect: the pipeline, each stage, each experiment and nightly mining, in a work pool.
 
 ``python -m flows.deployments``, which ``make serve`` calls, makes the pool, the deployments and the global limits, or brings them
-up to date. Schedules are off when they are made. What an operator changed afterwards (schedules, limits) stays as it is. All runs
-of a server's deployments happen in one folder: those of another are left alone unless ``--take-over`` says otherwise.
+up to date. Schedules are off when they are made. What an operator changed afterwards (schedules, limits, the
+pool) stays. All runs of a server's deployments happen in one folder: those of another are left alone unless ``--take-over``
+says otherwise.
 """
 
 from __future__ import annotations
@@ -52,6 +53,22 @@ class Pool(Section):
 def load_pool(path: Path) -> Pool:
     """Read and check a pool's file. Raises :class:`ConfigError` with file, key and reason in one line."""
     return parse_section(Pool, read_yaml(path), source=str(path))
+
+
+def pool_in_use() -> Path:
+    """The file of the pool that the current server's deployments are in; ``process.yaml`` where it has none yet.
+
+    Raises :class:`ConfigError` if no file of ``flows/pools`` is of that pool.
+    """
+    with get_client(sync_client=True) as client:
+        try:
+            name = client.read_deployment_by_name(f"{pipeline_flow.name}/pipeline").work_pool_name or POOL
+        except ObjectNotFound:
+            name = POOL
+    for path in sorted(POOLS.glob("*.yaml")):
+        if load_pool(path).name == name:
+            return path
+    raise ConfigError(f"the deployments are in the pool {name}, which no file in {POOLS} has: name its file with --pool")
 
 
 def register(pool: Pool, api: str, take_over: bool = False) -> list[str]:
@@ -157,14 +174,15 @@ def _filled(value: Any, words: dict[str, str]) -> Any:
 
 
 def main(
-    pool: Annotated[Path, typer.Option(help="The work pool: process, docker, kubernetes, or your own.")] = POOLS / "process.yaml",
+    pool: Annotated[Path | None, typer.Option(help="The work pool's file; without it that of the pool they are in.")] = None,
     take_over: Annotated[bool, typer.Option("--take-over", help="Move the deployments of another folder here.")] = False,
 ) -> None:
     """Register the deployments with the Prefect server; schedules are off until they are switched on."""
     try:
         with prefect_server() as api:
-            names = register(load_pool(pool), api, take_over)
-            typer.echo(f"{len(names)} deployments in {load_pool(pool).name}: {shown(api).removesuffix('/api')}/deployments")
+            chosen = load_pool(pool or pool_in_use())
+            names = register(chosen, api, take_over)
+            typer.echo(f"{len(names)} deployments in {chosen.name}: {shown(api).removesuffix('/api')}/deployments")
     except FusesearchError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(1)

@@ -114,7 +114,9 @@ def _runner(address: str, workers: int) -> Any:
     try:
         from prefect_ray import RayTaskRunner
     except ImportError:
-        raise ConfigError("FUSESEARCH_RAY is set and Ray is not installed: pip install 'fusesearch[ray]', or unset it") from None
+        raise ConfigError(
+            "FUSESEARCH_RAY is set and Ray is not installed: pip install -c requirements.lock -e '.[ray]', or unset it"
+        ) from None
 
     environment = {"PYTHONPATH": str(Path.cwd()), "DO_NOT_TRACK": "true"}
     options: dict[str, Any] = {"runtime_env": {"env_vars": environment}, "logging_level": "warning"}

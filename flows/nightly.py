@@ -15,7 +15,7 @@ from flows.failures import deployed, explained, staged_until
 from flows.mine import mine_flow
 from flows.pipeline import STAGES, StageName, run_and_record
 from flows.stage import run_stage
-from flows.versions import record
+from flows.versions import recorded
 
 _explained = explained(
     "nightly",
@@ -31,8 +31,7 @@ def nightly_flow(until: StageName = "mine") -> dict[str, Any]:
     Args:
         until: The last stage to run afterwards on what is new; `mine`: none.
     """
-    metrics = mine_flow()
-    record("mine")
+    metrics = recorded("mine", mine_flow)
     get_run_logger().info("%s new pairs, %s in all", metrics.get("new_pairs", "?"), metrics["pairs"])
     names = list(STAGES)
     for name in names[1 : names.index(until) + 1]:

@@ -9,6 +9,7 @@ import time
 
 import psutil
 
+from tasks.core.process import birth
 from tasks.experiments.engine import OWNER
 
 POLL_SECONDS = 1.0
@@ -31,9 +32,9 @@ def end_with_owner() -> None:
 
 def is_alive(owner: str) -> bool:
     """Whether the process is there and is the same one: ids are given anew."""
-    number, _, started = owner.partition(" ")
+    number, _, born = owner.partition(" ")
     try:
-        return abs(psutil.Process(int(number)).create_time() - float(started)) < 1
+        return birth(int(number)) == float(born)
     except (psutil.Error, ValueError):
         return False
 

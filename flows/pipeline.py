@@ -21,7 +21,7 @@ from flows.sft import sft_flow
 from flows.split import split_flow
 from flows.stage import run_stage
 from flows.synthesize import synthesize_flow
-from flows.versions import is_changed, record
+from flows.versions import is_changed, recorded
 
 StageName = Literal["mine", "filter", "split", "synthesize", "select", "sft", "grpo", "grpo_from_base", "evaluate", "report"]
 
@@ -45,8 +45,7 @@ def run_and_record(stage: str, again: bool = False) -> bool:
     if not (again or is_changed(stage)):
         get_run_logger().info("%s: nothing has changed", stage)
         return False
-    STAGES[stage]()
-    record(stage)
+    recorded(stage, STAGES[stage])
     return True
 
 

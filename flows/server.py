@@ -3,8 +3,8 @@
 ``python -m flows.server start|stop|status [prefect|mlflow|worker]``. One server of a kind per project folder, recorded in
 ``.fusesearch/<name>.json``, its log beside it. It outlives the command that started it, so that the stages of one
 ``dvc repro`` share it and its pages stay up afterwards. A Prefect server of the project's own that is killed while a flow
-needs it is started again where it was. ``PREFECT_API_URL`` (environment or Prefect profile) wins: where it is set, no Prefect
-server is started, and the worker asks that one. So does an address in ``MLFLOW_TRACKING_URI`` for MLflow.
+needs it is started again where it was. ``PREFECT_API_URL`` (environment or Prefect profile) wins: where it names another server,
+none is started, and the worker asks that one. So does an address in ``MLFLOW_TRACKING_URI`` for MLflow.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from filelock import FileLock, Timeout
 
 from tasks.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
 from tasks.core.layout import STATE
+from tasks.core.process import birth
 from tasks.core.storage import read_json, write_json
 
 START_SECONDS = 300.0
@@ -198,10 +199,13 @@ def kept_running(service: Service) -> Iterator[None]:
 
 
 def _remote() -> str | None:
-    """The server the user names, in the environment or in a Prefect profile."""
+    """The server the user names, in the environment or in a Prefect profile; None if it is this project's own, running here."""
     from prefect.settings import PREFECT_API_URL
 
-    return PREFECT_API_URL.value()
+    url, service = PREFECT_API_URL.value(), prefect_service()
+    record = _record(service)
+    own = url and record and url.rstrip("/") == record["url"] + service.api and _is_ours(service, record)
+    return None if own else url
 
 
 def _check_remote(url: str) -> None:
@@ -228,7 +232,7 @@ def _start(service: Service, waiting: Callable[[float], None]) -> str:
             start_new_session=True,
             env={**os.environ, **environment},
         )
-    record = {"pid": process.pid, "started": psutil.Process(process.pid).create_time(), "url": url}
+    record = {"pid": process.pid, "born": birth(process.pid), "url": url}
     write_json(service.record, record)
     return _answered(service, record, waiting, process)
 
@@ -268,7 +272,7 @@ def _is_ours(service: Service, record: dict[str, Any]) -> bool:
     """Whether the recorded process still runs, and is not a later one with the same number."""
     try:
         process = psutil.Process(record["pid"])
-        return process.status() != psutil.STATUS_ZOMBIE and abs(process.create_time() - record["started"]) < 5
+        return process.status() != psutil.STATUS_ZOMBIE and birth(record["pid"]) == record["born"]
     except (psutil.NoSuchProcess, KeyError):
         return False
 

@@ -22,6 +22,7 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound, PrefectHTTPStatusError
+from prefect.logging import get_run_logger
 from prefect.logging.configuration import setup_logging
 from prefect.states import Crashed
 from prefect.tasks import exponential_backoff
@@ -32,11 +33,11 @@ from flows.quotas import occupied, quotas_of
 from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
-from tasks.core.errors import AGAIN, AlreadyRunning, EndpointDown, FusesearchError, InfrastructureError
+from tasks.core.errors import AGAIN, AlreadyRunning, DataError, EndpointDown, FusesearchError, InfrastructureError
 from tasks.core.node import Node, parse_node
 from tasks.core.pipeline import StageSpec, flatten
 from tasks.core.places import Places
-from tasks.core.progress import finished, progress_dir
+from tasks.core.progress import finished, is_of, progress_dir
 from tasks.core.storage import read_json, write_json
 from tasks.core.timing import note_seconds, parts_of
 from tasks.experiments.plan import check_id
@@ -79,7 +80,7 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
     spec = node.spec(params)
     values = spec.values(params)
     scratch = progress_dir(name, values, *spec.deps)
-    started = time.perf_counter()
+    _COMPLETE.discard(name)
     with (
         _alone(name, scratch),
         occupied(quotas_of(node.stage, params)),
@@ -87,6 +88,7 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
     ):
         _note_runs(scratch, run)
         _close_others(name, scratch, run)
+        started = time.perf_counter()
         with StageProgress(name) as progress:
             current = Stage(node, params, spec, scratch, run, progress)
             yield current
@@ -94,9 +96,29 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
         run.log({**flatten(current.metrics), "stage_seconds": seconds})
         if not left:  # what goes on where another process stopped takes less than usual
             note_seconds(node.stage, seconds, parts_of(node.stage, params))
+        _check_inputs(node, scratch)
         write_json(node.places.metrics(node.stage), current.metrics)
+        _COMPLETE.add(name)
         show_metrics(node.stage, name, current.metrics, run)
     finished(name)
+
+
+def is_complete(name: str) -> bool:
+    """Whether this process has run the stage, or the node, to its end: all it makes is there."""
+    return name in _COMPLETE
+
+
+_COMPLETE: set[str] = set()
+
+
+def _check_inputs(node: Node, scratch: Path) -> None:
+    """Raise :class:`DataError` where what the stage reads is no longer what it was: DVC records what lies there at the end."""
+    params = node.params(load_params())
+    spec = node.spec(params)
+    if not is_of(scratch, node.name, spec.values(params), *spec.deps):
+        raise DataError(
+            f"what {node.name} reads (code, data or params) changed while it ran, so what it made is not recorded: {AGAIN}"
+        )
 
 
 def _fail(message: str) -> NoReturn:
@@ -165,8 +187,11 @@ def run_stage(flow: Callable[[], object]) -> NoReturn:
     run_prepared(lambda: flow)
 
 
-def run_prepared(prepare: Callable[[], Callable[[], object]]) -> NoReturn:
-    """As :func:`run_stage`, for the flow that ``prepare`` gives: what it refuses is told before any server is started."""
+def run_prepared(prepare: Callable[[], Callable[[], object]], is_done: Callable[[], bool] = lambda: False) -> NoReturn:
+    """As :func:`run_stage`, for the flow that ``prepare`` gives: what it refuses is told before any server is started.
+
+    Where ``is_done`` says that all is made, a server that takes no note of it is a warning.
+    """
     _one_line_errors()
     end_with_owner()
     try:
@@ -180,7 +205,9 @@ def run_prepared(prepare: Callable[[], Callable[[], object]]) -> NoReturn:
         lost = _lost_server(error)
         if lost is None:
             raise
-        _fail(lost)
+        if not is_done():
+            _fail(lost)
+        print(f"warning: {lost.partition(': ')[0]}; all is made, only Prefect's pages do not say so", file=sys.stderr)
     except KeyboardInterrupt:
         print(f"interrupted: {AGAIN}", file=sys.stderr)
         sys.exit(130)
@@ -207,7 +234,7 @@ def run_node(stage_name: str, flow: Callable[[Node], object], arguments: Sequenc
         check_id(node, load_params())
         return partial(flow, node)
 
-    run_prepared(prepare)
+    run_prepared(prepare, lambda: bool(_COMPLETE))
 
 
 def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:
@@ -249,7 +276,10 @@ def publish_checkpoint(current: Stage) -> None:
         version = current.run.register(model, checkpoint, tags, alias=name)
         name = f"{model} version {version or 'to come'}"
     key = f"{current.name.replace('_', '-')}-checkpoint"
-    create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=name)
+    try:
+        create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=name)
+    except Exception as error:  # a link that cannot be shown is no reason to train again
+        get_run_logger().warning("the checkpoint could not be shown in Prefect: %s", error)
 
 
 def _one_line_errors() -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import TypeVar
 
-from prefect import task
+from prefect.logging import get_run_logger
 
-from flows.stage import ONCE
-from tasks.core.dvc_command import PATIENCE, dvc
+from flows.stage import is_complete
+from tasks.core.dvc_command import dvc, held
+
+Made = TypeVar("Made")
 
 
 def is_changed(stage: str) -> bool:
@@ -15,10 +19,18 @@ def is_changed(stage: str) -> bool:
     return bool(json.loads(dvc("status", "--json", stage) or "{}").get(stage))
 
 
-@task(name="record in dvc", task_run_name="record {stage} in dvc", **ONCE)
-def record(stage: str) -> None:
-    """``dvc commit`` of what a stage made, so that a ``dvc repro`` goes on from it and does not run it again.
+def recorded(stage: str, run: Callable[[], Made]) -> Made:
+    """What ``run`` returns, the flow of a stage. DVC then remembers the outputs: a ``dvc repro`` goes on from them.
 
-    An experiment that reads the old files keeps DVC from it: that is waited for.
+    Meanwhile they are this process's alone. Whoever runs the stage already, or reads what it made before, is waited for; a
+    ``dvc repro`` or an experiment that comes later waits for this one. What is complete is remembered even if Prefect's server
+    took no note of it.
     """
-    dvc("commit", "--force", stage, tries=PATIENCE)
+    log = get_run_logger()
+    with held(stage, lambda: log.info("%s: waits for another process that runs it, or reads what it made", stage)) as record:
+        try:
+            return run()
+        finally:
+            if is_complete(stage):
+                record()
+                log.info("%s: recorded in DVC", stage)

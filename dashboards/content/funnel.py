@@ -37,6 +37,9 @@ STAGES = {
     "select": (layout.SELECT_DROPS, layout.SELECT_EXAMPLES, REASONS),
 }
 
+MOST_ROWS = 2**53
+"""A larger count is none: no chart could draw it."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -78,11 +81,14 @@ def _funnel(root: Path) -> list[Block]:
     rows, missing = [], []
     for step in STEPS:
         try:
-            figures = artifacts.counts(root / layout.metrics_path(step.stage), step.stage)
-            rows.append({"name": step.name, "count": int(figures[step.key]), "kind": step.kind})
-        except (FusesearchError, KeyError, TypeError, ValueError) as error:
-            text = str(error) if isinstance(error, FusesearchError) else f"{step.stage} reports no {step.key}: run it again"
-            missing.append(text)
+            count = _count(artifacts.counts(root / layout.metrics_path(step.stage), step.stage).get(step.key))
+        except FusesearchError as error:
+            missing.append(str(error))
+            continue
+        if count is None:
+            missing.append(f"{step.stage} reports no {step.key}: run it again")
+        else:
+            rows.append({"name": step.name, "count": count, "kind": step.kind})
     notices: list[Block] = [Notice(text) for text in dict.fromkeys(missing)]
     if not rows:
         return notices
@@ -103,7 +109,18 @@ def _split(root: Path) -> list[Block]:
 
 
 def _drops(told: Mapping[str, Any], stage: str, meanings: Mapping[str, str]) -> list[Block]:
-    counts = _whole(told)
+    counts = {rule: count for rule, said in told.items() if (count := _count(said)) is not None}
+    odd = ", ".join(rule for rule in told if rule not in counts)
+    notices = [Notice(f"{stage} reports no count for {odd}: run `dvc repro {stage}`")] if odd else []
+    return [*notices, *_counted(counts, stage, meanings)]
+
+
+def _count(said: Any) -> int | None:
+    """A number of rows as a stage reports it; ``None`` for all that is none."""
+    return int(said) if isinstance(said, int | float) and 0 <= said <= MOST_ROWS else None
+
+
+def _counted(counts: Mapping[str, int], stage: str, meanings: Mapping[str, str]) -> list[Block]:
     if not counts:
         return [Notice(f"{stage} reports no rule: run `dvc repro {stage}`")]
     met = {rule: count for rule, count in counts.items() if count}
@@ -118,10 +135,6 @@ def _drops(told: Mapping[str, Any], stage: str, meanings: Mapping[str, str]) -> 
     )
     meaning: list[Block] = [Text(f"{rule}: {meanings.get(rule, 'a rule this version does not know')}.") for rule in met]
     return [chart, Details("What the rules mean", meaning), *([silent] if silent else [])]
-
-
-def _whole(counts: Mapping[str, Any]) -> dict[str, int]:
-    return {rule: int(count) for rule, count in counts.items() if isinstance(count, int | float)}
 
 
 def _examples(path: Path, stage: str, meanings: Mapping[str, str]) -> list[Block]:

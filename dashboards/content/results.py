@@ -8,6 +8,7 @@ from pathlib import Path
 from dashboards import charts
 from dashboards.content.blocks import Block, Heading, Notice, Plot, Printed, Records, Text, attempt
 from dashboards.reading import artifacts
+from tasks.core.errors import FusesearchError
 from tasks.evaluation import tables
 from tasks.evaluation.columns import COLUMNS as BY_KEY
 from tasks.evaluation.columns import Column
@@ -50,7 +51,16 @@ def _attempts(*builds: Callable[[], Sequence[Block]]) -> list[Block]:
 
 
 def _tables(root: Path) -> list[Block]:
-    return [Printed(tables.stages_table(_complete(artifacts.summary(root)), artifacts.paper_stages(root)))]
+    paper, faults = _beside(root)
+    return [*faults, Printed(tables.stages_table(_complete(artifacts.summary(root)), paper))]
+
+
+def _beside(root: Path) -> tuple[list[dict[str, str]], list[Notice]]:
+    """The paper's rows, or what is wrong with them: ours are shown without."""
+    try:
+        return artifacts.paper_stages(root), []
+    except FusesearchError as error:
+        return [], [Notice(str(error))]
 
 
 def _full(root: Path) -> list[Block]:
@@ -105,7 +115,7 @@ def _paper(root: Path, arm: str, column: Column) -> list[dict[str, str | float |
         return []
     return [
         {"arm": tables.label(arm), "who": f"{row['model']}, paper", "value": float(row[column.paper]), "low": None, "high": None}
-        for row in artifacts.paper_stages(root)
+        for row in _beside(root)[0]
         if row["stage"] == arm and row[column.paper]
     ]
 

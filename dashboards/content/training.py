@@ -37,6 +37,7 @@ def training_page(curves: Sequence[Curve], figures: Sequence[str], faults: Seque
     ``faults`` are lines on curves that are missing or damaged.
     """
     blocks: list[Block] = [Notice(fault) for fault in faults]
+    blocks += [Notice(curve.lacks, "note") for curve in curves if curve.lacks]
     if not curves:
         return blocks
     blocks.append(
@@ -92,7 +93,7 @@ def _points(curve: Curve, key: str) -> list[tuple[float, float]]:
 def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {"run": curve.label, "steps": max((row["step"] for row in curve.rows), default=0)}
-        | {PANELS.get(key, key): round(_end(curve, key), 4) for key in figures if _points(curve, key)}
+        | {PANELS.get(key, key): _end(curve, key) for key in figures if _points(curve, key)}
         for curve in curves
     ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from dashboards import charts
@@ -101,9 +102,9 @@ def _figures(shown: Sequence[Shown]) -> Table:
 
 
 def _figure(value: int | float | None) -> str:
-    if value is None:
-        return "–"  # noqa: RUF001
-    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "–" if value is None or not isfinite(value) else f"{value:.2f}"  # noqa: RUF001
 
 
 def _found(shown: Sequence[Shown]) -> Table:

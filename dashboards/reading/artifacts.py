@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +15,7 @@ from tasks.core.schema import Score
 from tasks.core.storage import read_json, read_jsonl
 from tasks.evaluation.inputs import PAPER_STAGES, read_curve
 from tasks.evaluation.statistics import Interval
-from tasks.evaluation.tables import Difference, Summary, Table, mined_tables, read_table
+from tasks.evaluation.tables import COLUMNS, Difference, Summary, Table, mined_tables, read_table
 
 T = TypeVar("T")
 _FIGURE = ("estimate", "low", "high", "instances")
@@ -25,13 +23,8 @@ MOST_BYTES = 512 * 1024**2
 """A larger file is refused: a page would not be done with it."""
 
 
-@dataclass(frozen=True)
-class _Version:
-    """A file as it is now."""
-
-    path: Path
-    changed: int
-    size: int
+_newest: dict[tuple[Path, Callable[[Path], Any]], tuple[tuple[int, int], Any]] = {}
+"""What was read of each file last, with when it had changed and its size."""
 
 
 def cached(path: Path, stage: str, read: Callable[[Path], T]) -> T:
@@ -46,11 +39,15 @@ def cached(path: Path, stage: str, read: Callable[[Path], T]) -> T:
         raise ArtifactError(f"{path} is missing: run `dvc repro {stage}`") from None
     if found.st_size > MOST_BYTES:
         raise ArtifactError(f"{path} has {found.st_size / 1e6:,.0f} MB: the dashboard reads {MOST_BYTES // 1024**2} MB at most")
-    return _read(_Version(path.resolve(), found.st_mtime_ns, found.st_size), path, read)
+    key, version = (path.resolve(), read), (found.st_mtime_ns, found.st_size)
+    kept = _newest.get(key)
+    if kept is None or kept[0] != version:
+        _newest.pop(key, None)
+        kept = _newest[key] = (version, _read(path, read))
+    return kept[1]
 
 
-@lru_cache(maxsize=256)
-def _read(version: _Version, path: Path, read: Callable[[Path], Any]) -> Any:
+def _read(path: Path, read: Callable[[Path], T]) -> T:
     try:
         return read(path)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
@@ -85,7 +82,7 @@ def scores(root: Path) -> list[Score]:
 def paper_stages(root: Path) -> list[dict[str, str]]:
     """FuseSearch table 2 as printed; empty where it is not there."""
     path = root / PAPER_STAGES
-    return cached(path, "report", read_table) if path.exists() else []
+    return cached(path, "report", _paper_stages) if path.exists() else []
 
 
 def curve(path: Path, stage: str) -> list[dict[str, float]]:
@@ -145,6 +142,17 @@ def _differences(path: Path) -> list[Difference]:
 
 def _interval(row: dict[str, str]) -> Interval:
     return Interval(float(row["estimate"]), _number(row["low"]), _number(row["high"]), int(row["instances"]))
+
+
+def _paper_stages(path: Path) -> list[dict[str, str]]:
+    """Rows as printed, all of whose figures are numbers or empty."""
+    figures = [column.paper for column in COLUMNS if column.paper]
+    found = rows_of(path, ("model", "stage", *figures))
+    for row in found:
+        for figure in figures:
+            if row[figure] != "":
+                float(row[figure])
+    return found
 
 
 def _calls_by_turn(path: Path) -> list[dict[str, Any]]:

@@ -18,12 +18,16 @@ ARM_OF = {stage: arm for arm, stage in layout.TRAINED_BY.items()}
 
 @dataclass(frozen=True)
 class Curve:
-    """Logged steps of one training run. ``name`` is unique, ``label`` for people, ``stage`` the training stage."""
+    """Logged steps of one training run. ``name`` is unique, ``label`` for people, ``stage`` the training stage.
+
+    ``lacks`` says what was left out, "" for nothing.
+    """
 
     name: str
     label: str
     stage: str
     rows: Sequence[dict[str, float]]
+    lacks: str = ""
 
 
 def main_curves(root: Path) -> tuple[list[Curve], list[str]]:

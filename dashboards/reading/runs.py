@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 MOST_RUNS = 200
-MOST_METRICS = 60
+MOST_METRICS = 200
+"""Figures of a run that are read, each with a request of its own."""
+
 MOST_POINTS = 5000
+"""Points of a history that are kept, besides its last; a longer one is thinned."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,15 @@ def run_curve(root: Path, run: TrainingRun) -> Curve:
     client = _client(root)
     steps: dict[int, dict[str, float]] = {}
     with _reachable():
-        names = sorted(client.get_run(run.run_id).data.metrics)
-        for name in [name for name in names if not name.startswith("system/")][:MOST_METRICS]:
-            history = client.get_metric_history(run.run_id, name)[:MOST_POINTS]
+        names = sorted(name for name in client.get_run(run.run_id).data.metrics if not name.startswith("system/"))
+        for name in names[:MOST_METRICS]:
+            history = sorted(client.get_metric_history(run.run_id, name), key=lambda point: point.step)
             if len({point.step for point in history}) > 1:
-                for point in history:
+                for point in [*history[:: -(-len(history) // MOST_POINTS)], history[-1]]:
                     steps.setdefault(point.step, {"step": float(point.step)})[name] = point.value
-    return Curve(run.run_id, run.label, run.stage, [steps[step] for step in sorted(steps)])
+    over = f"{run.label} has {len(names)} figures: only the first {MOST_METRICS} by name are read"
+    rows = [steps[step] for step in sorted(steps)]
+    return Curve(run.run_id, run.label, run.stage, rows, over if len(names) > MOST_METRICS else "")
 
 
 def _described(run: Any, labels: Mapping[str, str]) -> TrainingRun:

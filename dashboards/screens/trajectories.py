@@ -63,14 +63,7 @@ def page() -> None:
     if not found:
         missing("No instance of that name was searched by all that are chosen: choose others, or shorten the name.")
         return
-    f1 = [episodes.f1_of(source) for source in sources]
-
-    def label(name: str) -> str:
-        return " · ".join([name, *(f"{part[name]:.2f}" for part in f1 if name in part)])
-
-    instance = st.selectbox(
-        f"Instance (of {len(found):,}), with F1", found, format_func=label, key="instance", bind="query-params"
-    )
+    instance = st.selectbox(f"Instance (of {len(found):,})", found, key="instance", bind="query-params")
     together = st.sidebar.toggle("Side by side", value=True, key="together", bind="query-params")
     runs = [(source, run_of(source, instance, place)) for place, source in enumerate(sources)]
     show(trajectories_page(runs, instance, together))

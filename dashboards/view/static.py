@@ -28,7 +28,7 @@ Simple = Text | Notice | Tiles | Printed | Picture | Quote
 _MACROS: dict[type, str] = {
     Text: "text", Notice: "notice", Tiles: "tiles", Printed: "printed", Picture: "picture", Quote: "quote",
 }  # fmt: skip
-_FIGURE = re.compile(r"[-+−–]?[\d.,]*\d%?( \*)?( \[.*\].*)?|–")  # noqa: RUF001
+_FIGURE = re.compile(r"[-+−–]?[\d.,]*\d(e[-+]\d+)?%?( \*)?( \[.*\].*)?|–")  # noqa: RUF001
 
 
 @dataclass(frozen=True)
@@ -121,4 +121,6 @@ def _as_printed(records: Records) -> Printed:
 def _cell(value: Any) -> str:
     if value is None:
         return "–"  # noqa: RUF001
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.4g}"

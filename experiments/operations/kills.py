@@ -67,7 +67,8 @@ def main(name: str) -> None:
     rows.append(f"| nothing: the same command goes on | | exit code {ended.returncode}, {time.monotonic() - started:,.0f} s |")
     started = time.monotonic()
     again = subprocess.run(command(name), check=False, capture_output=True, text=True)
-    rows.append(f"| nothing: once more | | {again.stdout.strip().splitlines()[-1]}, {time.monotonic() - started:.0f} s |")
+    said = (again.stdout.strip().splitlines() or [f"exit code {again.returncode}"])[-1]
+    rows.append(f"| nothing: once more | | {said}, {time.monotonic() - started:.0f} s |")
     nodes = [node for node in nodes_of(plan(experiment, load_params())) if node.id]
     write_text(RESULTS, page(name, len(jobs), rows, list(counts(name, nodes, len(experiment.arms) * len(experiment.seeds)))))
     print(RESULTS.read_text(encoding="utf-8"))
@@ -125,7 +126,9 @@ def kill_run(process: subprocess.Popen[str], servers: list[Service]) -> str:
 
 def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
     """Rows of the table: what there is, what there should be, what is there twice."""
-    wanted = count_rows(MAIN.split("validation"))
+    params = load_params()
+    instances = count_rows(MAIN.split("validation"))
+    wanted = min(instances, params.evaluate.max_instances or instances) * params.evaluate.runs
     evaluated = [node for node in nodes if node.stage == "evaluate"]
     rows = [[(score.arm, score.instance_id, score.run) for score in read_jsonl(node.places.scores, Score)] for node in evaluated]
     lost = sum(wanted - len(set(found)) for found in rows)

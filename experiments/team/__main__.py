@@ -202,13 +202,13 @@ def objects(team: Team) -> dict[str, int]:
 def check(facts: dict[str, Any]) -> None:
     """Raises :class:`InfrastructureError` where something is not as it has to be."""
     finished = [name for name in STAGES if f"{name} FINISHED" in facts["ann"]["runs"]]
-    wrong = {
+    expected = {
         "every stage has one finished run": finished == list(STAGES) and len(facts["ann"]["runs"]) == len(STAGES) + 1,
         "no figure is there twice": not facts["ann"]["twice"],
         "the checkpoint comes back from the object store as it was": facts["version"]["same"],
         "the second clone has nothing to do": "up to date" in facts["ben"]["repro"],
     }  # fmt: skip
-    for what, true in wrong.items():
+    for what, true in expected.items():
         if not true:
             raise InfrastructureError(f"not so: {what}: {facts}")
 

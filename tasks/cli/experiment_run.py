@@ -34,7 +34,7 @@ def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int 
         check(experiment, seeds)
     if dry:
         if profile and profile != load_params().profile:
-            raise usage_error(f"a dry run changes nothing: `fusesearch profile use {profile}` first", "--profile")
+            raise usage_error(f"a dry run leaves params.yaml as it is: `fusesearch profile use {profile}` first", "--profile")
         _left(experiments, seeds, workers)
         return 0
     with alone():

@@ -40,9 +40,18 @@ def progress_dir(stage: str, *parts: Any, root: Path = STATE / "progress") -> Pa
     Raises:
         ArtifactError: a path among ``parts`` does not exist.
     """
-    folder = root / f"{stage}-{digest(*parts)[:16]}"
+    folder = root / _folder(stage, *parts)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def is_of(folder: Path, stage: str, *parts: Any) -> bool:
+    """Whether the folder is that of ``stage`` on these inputs as they are now. Raises what :func:`progress_dir` raises."""
+    return folder.name == _folder(stage, *parts)
+
+
+def _folder(stage: str, *parts: Any) -> str:
+    return f"{stage}-{digest(*parts)[:16]}"
 
 
 def finished(stage: str, root: Path = STATE / "progress") -> None:

@@ -90,7 +90,11 @@ def tests_table(comparison: Comparison) -> Table:
     found = {(row.first, row.second, row.key): row for row in comparison.tests}
     pairs = list(dict.fromkeys((row.first, row.second) for row in comparison.tests))
     rows = [Row([first, second, *(difference_cell(found[first, second, c.key], c) for c in columns)]) for first, second in pairs]
-    return Table("First minus second, over the instances both have", ["First", "Second", *map(_titled, columns)], rows)
+    return Table(
+        "First minus second, over the instances both have",
+        ["First", "Second", *(_titled(column).replace("(%)", "(points)") for column in columns)],
+        rows,
+    )
 
 
 def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from tasks.core.storage import write_text
 from tasks.evaluation.tables import Row, Table
 
@@ -33,7 +35,6 @@ class Section:
 def render(name: str, context: Mapping[str, Any]) -> str:
     """The page ``report.md`` or ``report.html`` of ``title``, ``verdicts``, ``sections``, ``footer`` and its folder ``plots``."""
     from jinja2 import Environment, PackageLoader, select_autoescape
-    from markupsafe import Markup
 
     loader = PackageLoader("tasks.evaluation", "templates")
     pages = Environment(loader=loader, autoescape=select_autoescape(("html.j2",)), trim_blocks=True)
@@ -122,5 +123,8 @@ def _latex_text(text: str) -> str:
 
 
 def _markdown_cell(text: str) -> str:
-    """Text that cannot end a cell or begin markup."""
-    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;").replace("\n", " ")
+    """Text that cannot end a cell, nor begin a tag, emphasis, a link or a picture; :class:`Markup` is ours and stays."""
+    if isinstance(text, Markup):
+        return text
+    escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("](", "]\\(")
+    return escaped.replace("<", "&lt;").replace("\n", " ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tasks.evaluation.plots import COLOURS, SHAPES, drawn
+from tasks.evaluation.plots import SHAPES, drawn, markers
 
 
 class Point(NamedTuple):
@@ -36,9 +36,9 @@ def scatter(points: Sequence[Point], cost: str, quality: str) -> str | None:
     with drawn(10, 6) as (figure, output):
         axes = figure.add_subplot()
         _papers(axes, [point for point in points if point.paper])
-        for place, point in enumerate(ours):
-            style: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)], "marker": SHAPES[place % len(SHAPES)]}
-            axes.plot([point.cost], [point.quality], linestyle="", markersize=8, label=point.name, **style)
+        style = markers(point.name for point in ours)
+        for point in ours:
+            axes.plot([point.cost], [point.quality], linestyle="", markersize=8, label=point.name, **style[point.name])
         best = front(ours)
         axes.step([point.cost for point in best], [point.quality for point in best], where="post", color="#555555", linewidth=1)
         axes.set(xlabel=cost, ylabel=quality, xscale="log" if logarithmic else "linear")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tasks.evaluation.inputs import Candidate
@@ -54,8 +55,8 @@ def training_curves(curves: Mapping[str, Curve]) -> str | None:
     with drawn(10, 2.6 * ((len(panels) + 1) // 2)) as (figure, output):
         for place, (key, title) in enumerate(panels, 1):
             axes = figure.add_subplot((len(panels) + 1) // 2, 2, place)
-            for arm, rows in curves.items():
-                _smoothed(axes, [(row["step"], row[key]) for row in rows if key in row], arm)
+            for arm, style in lines(curves).items():
+                _smoothed(axes, [(row["step"], row[key]) for row in curves[arm] if key in row], arm, style)
             axes.set(title=title, xlabel="GRPO step")
         _legend(figure)
     return output.getvalue()
@@ -68,7 +69,7 @@ def loss_curve(rows: Curve) -> str | None:
         return None
     with drawn(7, 3) as (figure, output):
         axes = figure.add_subplot()
-        _smoothed(axes, points, "sft")
+        _smoothed(axes, points, "sft", lines(["sft"])["sft"])
         axes.set(xlabel="SFT step", ylabel="Loss on assistant tokens")
         _legend(figure)
     return output.getvalue()
@@ -76,18 +77,18 @@ def loss_curve(rows: Curve) -> str | None:
 
 def calls_by_turn(profiles: Mapping[str, Sequence[Mapping[str, float]]], least: int = 5) -> str | None:
     """Calls of tool-using turns by turn index (FuseSearch figure 3); points of fewer than ``least`` episodes are left out."""
-    lines = {arm: [row for row in rows if row["episodes"] >= least] for arm, rows in profiles.items()}
-    if not any(lines.values()):
+    shown = {arm: [row for row in rows if row["episodes"] >= least] for arm, rows in profiles.items()}
+    if not any(shown.values()):
         return None
     with drawn(7, 3.6) as (figure, output):
         axes = figure.add_subplot()
-        for arm, rows in lines.items():
+        dashes, points = lines(shown), markers(shown)
+        for arm, rows in shown.items():
             if rows:
-                axes.plot(
-                    [row["turn"] for row in rows], [row["calls"] for row in rows], label=label(arm), **_line(arm, marker=True)
-                )
+                style = dashes[arm] | points[arm] | {"markersize": 5}
+                axes.plot([row["turn"] for row in rows], [row["calls"] for row in rows], label=label(arm), **style)
         axes.set(xlabel="Turn", ylabel="Calls in the turn, mean", ylim=(0, None))
-        axes.set_xticks(sorted({row["turn"] for rows in lines.values() for row in rows}))
+        axes.set_xticks(sorted({row["turn"] for rows in shown.values() for row in rows}))
         axes.legend()
     return output.getvalue()
 
@@ -128,7 +129,7 @@ def differences(rows: Sequence[Difference], keys: Sequence[str] = ("f1_macro", "
             names = [f"{label(row.first)} − {label(row.second)}" for row in reversed(found)]  # noqa: RUF001
             axes.set_yticks(range(len(found)), names if place == 1 else [""] * len(found))
             axes.axvline(0, color="#555555", linewidth=1)
-            axes.set_title(BY_KEY[key].heading)
+            axes.set_title(BY_KEY[key].of_differences)
             axes.margins(y=0.15)
         _legend(figure)
     return output.getvalue()
@@ -152,23 +153,38 @@ def _legend(figure: Figure) -> None:
     figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=len(entries))
 
 
-def _smoothed(axes: Axes, points: Sequence[tuple[float, float]], arm: str) -> None:
+def _smoothed(axes: Axes, points: Sequence[tuple[float, float]], arm: str, style: Mapping[str, Any]) -> None:
     """The raw points thin, their centred mean over a tenth of the run bold."""
     if not points:
         return
     steps, values = [step for step, _ in points], [value for _, value in points]
     half = len(values) // 20
     windows = [values[max(0, place - half) : place + half + 1] for place in range(len(values))]
-    style = _line(arm)
     axes.plot(steps, values, color=style["color"], linewidth=0.7, alpha=0.35)
     axes.plot(steps, [sum(window) / len(window) for window in windows], label=label(arm), linewidth=2, **style)
 
 
-def _line(arm: str, marker: bool = False) -> dict[str, Any]:
-    known = list(ARMS)
-    index = known.index(arm) if arm in known else len(known) + sum(arm.encode()) % 2
-    style: dict[str, Any] = {"color": COLOURS[index], "linestyle": DASHES[index]}
-    return style | ({"marker": SHAPES[index], "markersize": 5} if marker else {})
+def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """The place of each name's colour, and of its dash pattern and marker.
+
+    Known arms have theirs in every figure. The others take what is free: up to 49 differ in one of the two.
+    """
+    names, known, size = list(names), list(ARMS), len(COLOURS)
+    found = {name: (known.index(name), known.index(name)) for name in names if name in known}
+    taken = set(found.values())
+    every = ((colour, (colour + turn) % size) for turn in count() for colour in range(size))
+    free = (place for place in every if place not in taken)
+    return {name: found[name] if name in found else next(free) for name in dict.fromkeys(names)}
+
+
+def lines(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """How the line of each name is drawn: matplotlib's ``color`` and ``linestyle``."""
+    return {name: {"color": COLOURS[colour], "linestyle": DASHES[cue]} for name, (colour, cue) in places(names).items()}
+
+
+def markers(names: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """How the points of each name are drawn: matplotlib's ``color`` and ``marker``."""
+    return {name: {"color": COLOURS[colour], "marker": SHAPES[cue]} for name, (colour, cue) in places(names).items()}
 
 
 @contextmanager

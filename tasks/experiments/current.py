@@ -1,7 +1,8 @@
-"""Whether what the main pipeline made is of today's params: ``dvc.lock`` holds those that a stage last ran with."""
+"""Whether what was made is of today: ``dvc.lock`` holds the params that a stage last ran with, and digests of what it read."""
 
 from __future__ import annotations
 
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,22 @@ from typing import Any
 import yaml
 
 from tasks.core.config import Params, overlay, parse_params
-from tasks.core.errors import ConfigError
+from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.layout import EXPERIMENTS
 from tasks.core.overrides import nested
 from tasks.core.pipeline import stage_spec
 
 LOCK = Path("dvc.lock")
+LOCKS = (LOCK, EXPERIMENTS / "dvc.lock")
+"""Of the main pipeline's stages, and of the runs of experiments."""
+
+SETTLED_SECONDS = 1.0
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def is_current(stage: str, params: Params, root: Path = Path()) -> bool:
     """Whether the stage last ran with the values of ``params`` that it reads; also where DVC has recorded no run of it."""
-    lock = root / LOCK
-    recorded = _stages(lock.read_text(encoding="utf-8")).get(stage, {}).get("params", {}) if lock.exists() else {}
+    recorded = _stages(root / LOCK).get(stage, {}).get("params", {})
     if "params.yaml" not in recorded:
         return True
     data: dict[str, Any] = {}
@@ -32,6 +38,27 @@ def is_current(stage: str, params: Params, root: Path = Path()) -> bool:
         return False
 
 
+def has_read_the_last(name: str, root: Path = Path()) -> bool:
+    """Whether a stage, or the run of one by its id, read what the stages before it made last, and no older state of that.
+
+    Also where DVC has recorded no run of it.
+    """
+    stages = {name: stage for lock in LOCKS for name, stage in _stages(root / lock).items()}
+    made = {out["path"]: out.get("md5") for stage in stages.values() for out in stage.get("outs", [])}
+    return all(made.get(dep["path"], dep.get("md5")) == dep.get("md5") for dep in stages.get(name, {}).get("deps", []))
+
+
+def _stages(lock: Path) -> dict[str, Any]:
+    if not lock.exists():
+        return {}
+    while abs(time.time() - (changed := lock.stat().st_mtime)) < SETTLED_SECONDS:  # DVC writes it in place
+        time.sleep(SETTLED_SECONDS / 10)
+    try:
+        return _parsed(lock, changed)
+    except yaml.YAMLError as error:
+        raise ArtifactError(f"{lock} cannot be read: {' '.join(str(error).split())}") from None
+
+
 @lru_cache(maxsize=4)
-def _stages(text: str) -> dict[str, Any]:
-    return dict((yaml.safe_load(text) or {}).get("stages", {}))
+def _parsed(lock: Path, changed: float) -> dict[str, Any]:
+    return dict((yaml.load(lock.read_text(encoding="utf-8"), _LOADER) or {}).get("stages", {}))  # noqa: S506 - a safe loader

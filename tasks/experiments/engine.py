@@ -25,11 +25,12 @@ import psutil
 from tasks.core.config import Params
 from tasks.core.dvc_command import PATIENCE, RETRY_SECONDS, is_busy
 from tasks.core.errors import AGAIN
+from tasks.core.process import birth
 from tasks.experiments.jobs import Job
 from tasks.experiments.locks import LOGS, alone
 
 OWNER = "FUSESEARCH_OWNER"
-"""Environment variable of the stages: id and start of the process they belong to."""
+"""Environment variable of the stages: id and birth of the process they belong to."""
 
 TRIES = 3
 HELD_SECONDS = PATIENCE * RETRY_SECONDS
@@ -140,9 +141,8 @@ def _advance(row: Progress, rows: dict[str, Progress], workers: int, threads: in
 
 def _start(row: Progress, threads: int) -> None:
     """Begin the job; its group is its own, so that Ctrl-C reaches it through this process alone, once."""
-    me = psutil.Process()
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-    owner = f"{me.pid} {me.create_time()}"
+    owner = f"{os.getpid()} {birth(os.getpid())}"
     environment = {**os.environ, "PATH": programs, "OMP_NUM_THREADS": str(threads), OWNER: owner}
     LOGS.mkdir(parents=True, exist_ok=True)
     with row.log.open("wb") as log:
@@ -192,7 +192,11 @@ def _failed(row: Progress, said: str, code: int) -> None:
 def _holder(said: str) -> str:
     """Who keeps a job from its work."""
     found = _HELD.findall(said)
-    return f"{found[-1]}: started by a deployment, or by hand" if found else "another `dvc repro` is running here"
+    return (
+        f"{found[-1]}: started by a deployment, or by hand"
+        if found
+        else "another process is at it, or reads what it made: a deployment, or `dvc repro`"
+    )
 
 
 def _reason(said: str, code: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.core.errors import ConfigError
 from tasks.evaluation.columns import Column, column
 from tasks.evaluation.pages import Figure
-from tasks.evaluation.plots import COLOURS, DASHES, SHAPES, drawn
+from tasks.evaluation.plots import drawn, lines, markers
 from tasks.experiments.curves import CURVES
 from tasks.experiments.results import ArmResult, ClaimResult, Results
 from tasks.experiments.spec import Experiment
@@ -114,18 +114,18 @@ def _forest(axes: Axes, results: Results, of: Column, claims: Sequence[ClaimResu
 
 def calls_by_turn(results: Results, curves: Rows) -> str | None:
     """Calls of tool-using turns by turn index, with the range over seeds (FuseSearch figure 3)."""
-    known = [(arm.label, [row for row in arm.calls_by_turn if row.episodes >= LEAST_EPISODES]) for arm in results.arms]
-    if not any(rows for _, rows in known):
+    known = {arm.name: [row for row in arm.calls_by_turn if row.episodes >= LEAST_EPISODES] for arm in results.arms}
+    if not any(known.values()):
         return None
     with drawn(7.5, 3.8) as (figure, output):
         axes = figure.add_subplot()
-        for place, (label, rows) in enumerate(known):
-            turns = [row.turn for row in rows]
-            style = _style(place)
+        dashes, points = lines(known), markers(known)
+        for name, rows in known.items():
+            turns, style = [row.turn for row in rows], dashes[name] | points[name]
             axes.fill_between(turns, [r.low for r in rows], [r.high for r in rows], color=style["color"], alpha=0.15, linewidth=0)
-            axes.plot(turns, [row.calls for row in rows], label=label, marker=SHAPES[place % len(SHAPES)], **style)
+            axes.plot(turns, [row.calls for row in rows], label=results.arm(name).label, linewidth=2, **style)
         axes.set(xlabel="Turn", ylabel="Calls in the turn, mean", ylim=(0, None))
-        axes.set_xticks(sorted({row.turn for _, rows in known for row in rows}))
+        axes.set_xticks(sorted({row.turn for rows in known.values() for row in rows}))
         axes.legend()
     return output.getvalue()
 
@@ -184,31 +184,27 @@ def _panels(results: Results, rows: Rows, keys: Sequence[str], step: str) -> str
     with drawn(5 * across + (2 if across == 1 else 0), 2.7 * down + 0.4) as (figure, output):
         for place, key in enumerate(keys, 1):
             axes = figure.add_subplot(down, across, place)
-            for number, arm in enumerate(results.arms):
-                _line(axes, [row for row in rows if row["arm"] == arm.name and key in row], key, arm.label, number)
+            for name, style in lines(arm.name for arm in results.arms).items():
+                _line(axes, [row for row in rows if row["arm"] == name and key in row], key, results.arm(name).label, style)
             axes.set(title=CURVES[key], xlabel=step)
         _legend(figure)
     return output.getvalue()
 
 
-def _line(axes: Axes, rows: Rows, key: str, label: str, place: int) -> None:
+def _line(axes: Axes, rows: Rows, key: str, label: str, style: Mapping[str, Any]) -> None:
     """The centred mean over a tenth of the run, in the band of the seeds' extremes smoothed alike."""
     if not rows:
         return
-    steps, style = [row["step"] for row in rows], _style(place)
+    steps = [row["step"] for row in rows]
     low, mean, high = (_smooth([row[name] for row in rows]) for name in (f"{key}_low", key, f"{key}_high"))
     axes.fill_between(steps, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    axes.plot(steps, mean, label=label, **style)
+    axes.plot(steps, mean, label=label, linewidth=2, **style)
 
 
 def _smooth(values: Sequence[float]) -> list[float]:
     half = len(values) // 20
     windows = [values[max(0, place - half) : place + half + 1] for place in range(len(values))]
     return [sum(window) / len(window) for window in windows]
-
-
-def _style(place: int) -> dict[str, Any]:
-    return {"color": COLOURS[place % len(COLOURS)], "linestyle": DASHES[place % len(DASHES)], "linewidth": 2}
 
 
 def _legend(figure: Any) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.core.config import Params
-from tasks.core.dvc_command import dvc
-from tasks.core.errors import DataError
+from tasks.core.dvc_command import PATIENCE, Busy, dvc
 from tasks.core.layout import EXPERIMENTS, NODES
 from tasks.core.node import Node
 from tasks.core.pipeline import stage_names
@@ -19,6 +20,8 @@ from tasks.core.timing import parts_of
 from tasks.experiments.dvc_file import CODE, TARGET, results_stage
 from tasks.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
 from tasks.experiments.spec import FILE, Experiment
+
+logger = logging.getLogger(__name__)
 
 Planned = tuple[Experiment, Sequence[ArmPlan]]
 """An experiment and its runs, with all of its seeds or some."""
@@ -96,12 +99,14 @@ def outdated(jobs: Sequence[Job]) -> set[str]:
 def _status(targets: list[str]) -> str:
     """DVC reads the whole file again for each target, 50 times for an experiment: so it is asked for all stages there are.
 
-    It says nothing of any stage while another process is at one of them; then the targets are named.
+    It says nothing of any stage while another process is at one of them; then the targets are named. If it is at one of
+    those, a deployment for example, it is waited for.
     """
-    try:
-        return dvc("status", "--json", tries=1)
-    except DataError:
-        return dvc("status", "--json", *targets)
+    for which in ((), targets):
+        with suppress(Busy):
+            return dvc("status", "--json", *which, tries=1)
+    logger.warning("waits, an hour at most: another process runs a stage that is needed, or reads what it made")
+    return dvc("status", "--json", *targets, tries=PATIENCE)
 
 
 def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:

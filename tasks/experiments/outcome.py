@@ -9,7 +9,7 @@ from pathlib import Path
 from tasks.core.config import Params, load_params
 from tasks.core.schema import Score
 from tasks.core.storage import read_jsonl
-from tasks.experiments.current import is_current
+from tasks.experiments.current import has_read_the_last, is_current
 from tasks.experiments.plan import PIPELINE, ArmPlan, plan
 from tasks.experiments.spec import Experiment
 
@@ -45,10 +45,13 @@ def outcomes(experiment: Experiment, seeds: Iterable[int] | None = None, root: P
 def is_finished(row: ArmPlan, params: Params, root: Path = Path()) -> bool:
     """Whether the arm was evaluated with the seed: its scores are published last.
 
-    What the main pipeline made under other ``params`` than those that are there is not taken for it.
+    What the main pipeline made under other ``params`` than those that are there is not taken for it, nor what was made of an
+    older checkpoint, or other data, than that there is now.
     """
     made = (root / row.scores).is_file() and (root / row.trajectories).is_file()
-    return made and all(node.id or is_current(stage, params, root) for stage, node in row.nodes.items())
+    return made and all(
+        (node.id or is_current(stage, params, root)) and has_read_the_last(node.name, root) for stage, node in row.nodes.items()
+    )
 
 
 def _outcome(row: ArmPlan, root: Path, read: dict[Path, list[Score]]) -> ArmRun:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from markupsafe import Markup
+
 from tasks.core.layout import TRAINED
 from tasks.evaluation.columns import Column, column
 from tasks.evaluation.pages import Figure as Drawing
@@ -50,8 +52,10 @@ def overview(every: Sequence[Results]) -> str:
     ]
     power = [row for results in every for row in _power_rows(results)]
     sections = [
-        Section("Experiments", [], [_experiments(every)]),
-        Section("Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "The paper's"], rows)]),
+        Section("Experiments", [_scale(every), _WORDS], [_experiments(every)]),
+        Section(
+            "Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "Stated by the paper"], rows)]
+        ),
         Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
         Section("Power", [POWER_NOTE], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
     ]
@@ -70,9 +74,15 @@ BY_CHANCE = (
     "`holds` and `reversed` are decided by the test. The others are not: half of them would point the paper's way if nothing "
     "differed. Orderings of one table depend on each other."
 )
+_WORDS = (
+    "F1 0.7/0.3 is 0.7 of the F1 of files and 0.3 of that of functions. Its mean is over episodes; pooled, as the FuseSearch "
+    "tables are, counts are summed first. e is the mean share of new information in a call. Every metric: "
+    "[docs/metrics.md](../docs/metrics.md); intervals, verdicts and power: "
+    "[docs/experiments.md](../docs/experiments.md#what-comes-out)."
+)
 _CLAIMS = (
     "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
-    "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
+    "SFT + RL with SFT, stands in each with another p for that reason."
 )
 _ORDERINGS = (
     "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
@@ -81,10 +91,10 @@ _ORDERINGS = (
 )
 POWER_NOTE = (
     "Standard deviations (SD) of an episode's difference: between seeds, instances, the rest. A difference of the size in a "
-    "column of seeds is seen by 80 of 100 such experiments at 5% over the number of claims, the level at which Holm's correction "
-    "tests the smallest p. Seeds needed are for 5 points of a share, or a twentieth of another figure; in brackets, those if "
-    "seeds differ as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more than the "
-    "whole share."
+    "column of seeds is seen by 80 of 100 such experiments at 5% divided by the number of claims, the level at which Holm's "
+    "correction tests the smallest p. Seeds needed are for 5 points of a share, or a twentieth of another figure; in brackets, "
+    "those if seeds differ as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more "
+    "than the whole share."
 )
 _SHOWN_SEEDS = (3, 5, 10)
 _POWER_HEADER = [
@@ -216,6 +226,14 @@ def _of_the_pipeline(results: Results) -> list[str]:
     return [f"{label}, seed {seed}" for seed, arms in mixed.items() for label, is_own in arms.items() if is_own]
 
 
+def _scale(every: Sequence[Results]) -> str:
+    profiles = ", ".join(f"`{name}`" for name in dict.fromkeys(results.profile for results in every))
+    return (
+        f"Made with the profile {profiles}: figures are not those of the papers' models, instances and machines. "
+        "What can be compared is which arm is ahead."
+    )
+
+
 def _experiments(every: Sequence[Results]) -> Table:
     rows = [
         Row([results.title, _link(results), str(len(results.arms)), _all_seeds(results), results.summary]) for results in every
@@ -225,7 +243,7 @@ def _experiments(every: Sequence[Results]) -> Table:
 
 def _link(results: Results) -> str:
     missing = f", {len(results.missing)} runs missing" if results.missing else ""
-    return f"[{results.experiment}]({results.experiment}/{PAGE}){missing}"
+    return Markup(f"[{results.experiment}]({results.experiment}/{PAGE}){missing}")  # noqa: S704 - a folder's checked name
 
 
 def _all_orderings(every: Sequence[Results]) -> Table:

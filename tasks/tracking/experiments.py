@@ -87,6 +87,8 @@ def arm_run(
     tags = {"arm": arm, "seed": str(seed), "stage": stage, "label": label or arm}
     marks = {"kind": "arm", "experiment": name, **tags, **made_by}
     run = create(parent.outbox, f"{label or arm} seed {seed}", marks, parent=parent, key=key, once=True)
+    if run.complete:
+        return run
     with following(run):
         run.log_params({"arm": arm, "seed": seed, "checkpoint": stage, **values})
         run.log_inputs(inputs)

@@ -9,6 +9,8 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from tasks.core.config import Params
 from tasks.core.layout import STATE, TRAINED
 from tasks.core.pipeline import flatten
@@ -84,14 +86,14 @@ def _stage(outbox: Outbox, stage: str, parent: Run | None, params: Params, node:
 def _reproduction(outbox: Outbox, params: Params) -> Run:
     """The parent run that belongs to this revision and these params; opened if there is none."""
     belongs = digest(tracking_uri(), git("rev-parse", "HEAD"), git("diff", "HEAD", "--", *SOURCES), params)
-    key, known = remembered_key(REPRODUCTION, belongs)
-    if not known:
-        write_json(REPRODUCTION, {"belongs": belongs, "run": key})
+    with FileLock(REPRODUCTION.with_suffix(".lock")):  # two stages may begin at once
+        key, known = remembered_key(REPRODUCTION, belongs)
+        if not known:
+            write_json(REPRODUCTION, {"belongs": belongs, "run": key})
     name = f"{params.profile} seed {params.seed} {git('rev-parse', '--short', 'HEAD')}".strip()
     tags = {"profile": params.profile, "seed": str(params.seed), "kind": "reproduction"}
     run = create(outbox, name, tags, key=key)
-    if not known:
-        run.log_params(flatten(params.model_dump(mode="json")))
+    run.log_params(flatten(params.model_dump(mode="json")))
     return run
 
 

@@ -117,6 +117,29 @@ def test_an_address_keeps_what_was_chosen(page, dashboard):
     assert header.inner_text().split() == ["Figure", "base", "SFT"]
 
 
+def test_the_chosen_instance_stays_whoever_is_compared_and_however_it_is_shown(page, dashboard):
+    opened(page, dashboard, "trajectories")
+    instance = choose(page, "Instance", 2)
+    page.wait_for_url(lambda address: "instance=" in address)
+    settled(page, TITLES["trajectories"])
+    other = choose(page, "Beside it", 0)
+    page.locator(".fs-table thead", has_text=other).first.wait_for()
+    settled(page, TITLES["trajectories"])
+    page.get_by_text("Side by side", exact=True).click()
+    page.locator("[data-testid=stColumn]").first.wait_for(state="detached")
+    settled(page, TITLES["trajectories"])
+    assert page.get_by_role("combobox", name="Instance").input_value() == instance
+
+
+def choose(page, label: str, place: int) -> str:
+    """Take the option at a place of a list; what it is called."""
+    page.get_by_role("combobox", name=label).click()
+    option = page.get_by_role("option").nth(place)
+    name = option.inner_text().strip()
+    option.click()
+    return name
+
+
 def test_an_address_leads_to_chosen_runs_and_figures(page, dashboard):
     chosen = {"figures": "Mean reward of the rollouts"}
     if "DASHBOARD_ROOT" not in os.environ:

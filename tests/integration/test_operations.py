@@ -18,7 +18,7 @@ import pytest
 import yaml
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows.deployments import load_pool, register
+from flows.deployments import load_pool, pool_in_use, register
 from flows.pipeline import STAGES
 from flows.quotas import QUOTAS
 from tasks.core import layout
@@ -136,6 +136,11 @@ class Project:
         with chdir(root or self.root), temporary_settings(updates={PREFECT_API_URL: self.api}):
             return register(load_pool(Path(f"flows/pools/{pool}.yaml")), self.api, take_over)
 
+    def pool_in_use(self):
+        """Whose file `python -m flows.deployments` takes where none is named."""
+        with chdir(self.root), temporary_settings(updates={PREFECT_API_URL: self.api}):
+            return pool_in_use()
+
 
 def state(api, run):
     return answered("GET", f"{api}/flow_runs/{run}")["state_type"]
@@ -230,7 +235,9 @@ def test_pools_of_containers_load(project, kind):
     assert row["work_pool_name"] == f"fusesearch-{kind}"
     assert row["job_variables"].keys() <= variables.keys()
     assert row["job_variables"]["env"]["PREFECT_API_URL"] == project.api
+    assert project.pool_in_use() == Path(f"flows/pools/{kind}.yaml")
     assert project.register() == names
+    assert project.pool_in_use() == Path("flows/pools/process.yaml")
 
 
 def test_a_stage_without_its_input_says_which_it_is_and_what_to_run(project):

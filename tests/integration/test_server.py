@@ -5,6 +5,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 
 import httpx
 import psutil
@@ -62,7 +63,7 @@ def test_stop_ends_it_and_the_next_ensure_starts_another(toy):
 def test_a_process_that_only_has_the_same_number_is_left_alone(toy):
     server.ensure(toy)
     record = read_json(toy.record)
-    toy.record.write_text(f'{{"pid": {record["pid"]}, "started": 1.0, "url": "{record["url"]}"}}')
+    toy.record.write_text(f'{{"pid": {record["pid"]}, "born": 1.0, "url": "{record["url"]}"}}')
     assert not server.stop(toy)
     assert psutil.Process(record["pid"]).is_running()
     psutil.Process(record["pid"]).kill()
@@ -96,10 +97,16 @@ def test_a_server_that_is_slow_to_answer_is_waited_for_and_not_started_twice(toy
     assert read_json(toy.record)["pid"] == process.pid
 
 
+def test_a_clock_that_is_set_makes_no_living_server_another(toy, monkeypatch):
+    url = server.ensure(toy)
+    monkeypatch.setattr(psutil.Process, "create_time", lambda self: time.time() + 3600)
+    assert server.ensure(toy) == url
+
+
 def test_a_server_of_somebody_else_at_the_recorded_address_is_not_ours(toy):
     url = server.ensure(toy)
     ours = server.Service("ours", toy.command, port=0, health="/")
-    ours.record.write_text(f'{{"pid": {os.getpid()}, "started": 1.0, "url": "{url}"}}')
+    ours.record.write_text(f'{{"pid": {os.getpid()}, "born": 1.0, "url": "{url}"}}')
     assert server.running(ours) is None
     try:
         assert server.ensure(ours) != url
@@ -117,6 +124,21 @@ def test_servers_that_the_user_names_are_told_and_none_is_started(tmp_path, monk
         "mlflow: https://ann@mlflow.example.org, by your settings",
     ]
     assert not list(tmp_path.iterdir())
+
+
+def test_the_projects_own_server_stays_its_own_where_its_address_is_named(toy, monkeypatch, capsys):
+    monkeypatch.setattr(server, "WATCH_SECONDS", 0.1)
+    monkeypatch.setattr(server, "prefect_service", lambda: replace(toy, api="/api"))
+    monkeypatch.setitem(server.SERVICES, "prefect", server.prefect_service)
+    url = server.ensure(toy)
+    with temporary_settings(updates={PREFECT_API_URL: f"{url}/api"}):
+        server.main(["status", "prefect"])
+        with server.prefect_server() as api:
+            pid = read_json(toy.record)["pid"]
+            psutil.Process(pid).kill()
+            wait_for(lambda: server.running(toy) and read_json(toy.record)["pid"] != pid)
+    assert api == f"{url}/api"
+    assert capsys.readouterr().out == f"prefect: {url}\n"
 
 
 def test_a_password_of_the_store_is_not_in_the_command_that_everybody_sees(monkeypatch):

@@ -65,6 +65,21 @@ def test_stages_of_a_reproduction_share_one_parent(project):
 
 
 @pytest.mark.slow
+def test_a_reproduction_whose_first_stage_was_cut_off_at_once_has_its_params(project, monkeypatch):
+    def cut(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stages, "create", cut)
+        with pytest.raises(KeyboardInterrupt), record("mine"):
+            pytest.fail("it was cut off")
+    with record("mine"):
+        pass
+    (parent,) = runs(kind="reproduction")
+    assert parent.data.params["sft.optimizer"] == Params().sft.optimizer
+
+
+@pytest.mark.slow
 def test_a_run_says_what_it_was_made_from(project):
     with record("sft", params=Params(seed=7), inputs=[project / "rows.jsonl"]) as run:
         for step in (1, 2):

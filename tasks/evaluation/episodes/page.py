@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from tasks.agents.parsing import parse_turn
@@ -64,7 +65,10 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Card:
-    """One call. ``level`` is its gain in tenths, 0 to 10, or ``bad`` when it failed; ``new`` is truth nobody showed before."""
+    """One call. ``level`` is its gain in tenths, 0 to 10, or ``bad`` when it failed or the record has no such number.
+
+    ``new`` is truth nobody showed before.
+    """
 
     anchor: str
     name: str
@@ -140,9 +144,10 @@ def _about(trajectory: Trajectory) -> list[str]:
 
 def _tiles(trajectory: Trajectory, score: Score | None) -> list[Tile]:
     cost = tool_statistics(trajectory)
+    by_turn, by_call = cost["efficiency"], cost["efficiency_call"]
     return [
         *(_quality(score) if score else []),
-        Tile("Tool efficiency e", f"{cost['efficiency']:.2f}", f"{cost['efficiency_call']:.2f} counting calls of the same turn"),
+        Tile("Tool efficiency e", _number(by_turn, ".2f"), f"{_number(by_call, '.2f')} counting calls of the same turn"),
         Tile("Turns", f"{cost['turns']}", STOPS[trajectory.stop]),
         Tile("Calls", f"{cost['calls']}", f"{cost['calls_per_turn']:.1f} per searching turn, {cost['failed_calls']} failed"),
         Tile("Tokens", f"{cost['tokens_billed']:,}", f"{cost['tokens_context']:,} in the last request"),
@@ -231,7 +236,7 @@ def _facts(turn: Turn) -> list[str]:
     if not turn.calls:
         return [tokens, model]
     gains = [observation.gain_turn for observation in turn.observations]
-    mean = [f"mean gain {sum(gains) / len(gains):.0%}"] if gains else []
+    mean = [f"mean gain {_number(sum(gains) / len(gains), '.0%')}"] if gains else []
     calls = f"{len(turn.calls)} call{'s at once' if len(turn.calls) > 1 else ''}"
     return [calls, *mean, f"tools {_seconds(turn.seconds_tools)}", model, tokens]
 
@@ -253,7 +258,7 @@ def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits:
 
 
 def _level(seen: Observation | None) -> str:
-    if seen is None or seen.error is not None:
+    if seen is None or seen.error is not None or not isfinite(seen.gain_turn):
         return "bad"
     return str(max(round(10 * min(seen.gain_turn, 1.0)), int(seen.gain_turn > 0)))
 
@@ -261,7 +266,7 @@ def _level(seen: Observation | None) -> str:
 def _gain(seen: Observation | None) -> str:
     if seen is None:
         return "not run"
-    return "failed" if seen.error is not None else f"{seen.gain_turn:.0%}"
+    return "failed" if seen.error is not None else _number(seen.gain_turn, ".0%")
 
 
 def _note(call: ToolCall, seen: Observation | None) -> str:
@@ -270,7 +275,8 @@ def _note(call: ToolCall, seen: Observation | None) -> str:
     if seen.error is not None:
         return _seconds(seen.seconds)
     found = f"{len(seen.entities)} found" if seen.entities else "nothing found"
-    within = f", {seen.gain_call:.0%} counting this turn" if seen.gain_call != seen.gain_turn else ""
+    differs = isfinite(seen.gain_call) and seen.gain_call != seen.gain_turn
+    within = f", {seen.gain_call:.0%} counting this turn" if differs else ""
     return f"{found}{within}, {_seconds(seen.seconds)}"
 
 
@@ -282,6 +288,10 @@ def _split(text: str, most: int) -> tuple[str, str]:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if isfinite(value) else "absent"
 
 
 def _seconds(seconds: float) -> str:

@@ -164,6 +164,19 @@ def test_what_the_pipeline_made_with_other_params_is_not_taken_for_todays(projec
     assert row_of(run("experiment", "status", "filters").output, "F1 [both]", " 0 ").split()[-4:] == ["main", "-", "main", "main"]
 
 
+@pytest.mark.parametrize(("read", "finished"), [("new", "1 of 4"), ("old", "0 of 4")])
+def test_what_was_made_of_an_older_checkpoint_is_not_taken_for_todays(project, run, read, finished):
+    for out in (stage_outs().keys() - {layout.TRAJECTORIES}) | {layout.TRAJECTORIES / "sft.jsonl"}:
+        make(project / out)
+    checkpoint = next(str(out) for out, stage in stage_outs().items() if stage == "sft" and "checkpoint" in out.name)
+    stages = {
+        "sft": {"outs": [{"path": checkpoint, "md5": "new"}]},
+        "evaluate": {"deps": [{"path": checkpoint, "md5": read}, {"path": "params.yaml", "md5": "any"}]},
+    }
+    (project / "dvc.lock").write_text(yaml.safe_dump({"stages": stages}))
+    assert finished in row_of(run("experiment", "list").output, "filters")
+
+
 def plan_of(project, run):
     assert run("experiment", "plan").exit_code == 0
     assert "nothing to change" in run("experiment", "plan").output

@@ -9,10 +9,19 @@ from streamlit.testing.v1 import AppTest
 from dashboards.tabs import TABS
 from tasks.core import layout
 from tasks.core.storage import write_text
-from tests.dashboard_project import instance_id
+from tasks.evaluation.inputs import PAPER_STAGES
+from tests.dashboard_project import INSTANCES, PAPER, instance_id
 
 APP = Path(__file__).parents[3] / "dashboards/app.py"
 NAMES = [name for name, _ in TABS]
+ARTIFACTS = [
+    ("results", layout.REPORT / "table2.csv", "report"),
+    ("results", layout.SCORES, "evaluate"),
+    ("funnel", layout.SELECT_EXAMPLES, "select"),
+    ("funnel", layout.metrics_path("split"), "split"),
+    ("training", layout.curve_path("grpo"), "grpo"),
+    ("plane", layout.SELECT_PLANE, "select"),
+]
 
 
 @pytest.fixture
@@ -92,10 +101,20 @@ def test_two_localizers_on_one_instance_stand_side_by_side(at):
     assert not page.exception
 
 
+def test_the_list_of_instances_says_their_ids_alone_whoever_is_chosen(at):
+    page = at("trajectories")
+    ids = {instance_id(number) for number in range(INSTANCES)}
+    page.selectbox(key="instance").select(instance_id(3)).run()
+    assert set(page.selectbox(key="instance").options) == ids
+    page.selectbox(key="second").select("base").run()
+    assert set(page.selectbox(key="instance").options) == ids
+    assert page.selectbox(key="instance").value == instance_id(3)
+
+
 def test_instances_can_be_looked_for(at):
     page = at("trajectories")
     page.text_input(key="holds").input("REPO-11").run()
-    assert page.selectbox(key="instance").options[0].startswith(instance_id(11))
+    assert page.selectbox(key="instance").options == [instance_id(11)]
     page.text_input(key="holds").input("no such").run()
     assert "No instance of that name" in text_of(page)
 
@@ -143,25 +162,31 @@ def test_an_empty_project_says_what_to_run(tmp_path, monkeypatch, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "path", "says"),
+    ("name", "path", "text", "says"),
     [
-        ("results", layout.REPORT / "table2.csv", "dvc repro report"),
-        ("results", layout.SCORES, "dvc repro evaluate"),
-        ("funnel", layout.SELECT_EXAMPLES, "dvc repro select"),
-        ("funnel", layout.metrics_path("split"), "dvc repro split"),
-        ("training", layout.curve_path("grpo"), "dvc repro grpo"),
-        ("plane", layout.SELECT_PLANE, "dvc repro select"),
+        *((name, path, None, f"dvc repro {stage}") for name, path, stage in ARTIFACTS),
+        *((name, path, '{"a": [\n', path.name) for name, path, _ in ARTIFACTS),
+        ("results", PAPER_STAGES, "model,stage\nQwen3-4B,sft\n", "fusesearch_table2_stages.csv lacks efficiency, file_f1"),
+        ("results", PAPER_STAGES, PAPER.replace("4.96", "n/a"), "fusesearch_table2_stages.csv cannot be used"),
+        ("results", PAPER_STAGES, PAPER.replace(",54.8", ""), "fusesearch_table2_stages.csv cannot be used"),
+        (
+            "funnel",
+            layout.SELECT_DROPS,
+            '{"low_f1": NaN, "no_answer": Infinity}',
+            "select reports no count for low_f1, no_answer",
+        ),
+        ("funnel", layout.metrics_path("filter"), '{"instances": Infinity}', "filter reports no instances"),
     ],
 )
-def test_one_missing_or_damaged_artifact_is_named_and_hides_nothing_else(project, tmp_path, monkeypatch, name, path, says):
+def test_one_missing_or_damaged_artifact_is_named_and_hides_nothing_else(project, tmp_path, monkeypatch, name, path, text, says):
     root = tmp_path / "copy"
     shutil.copytree(project, root)
     monkeypatch.chdir(root)
-    (root / path).unlink()
+    if text is None:
+        (root / path).unlink()
+    else:
+        write_text(root / path, text)
     assert says in text_of(opened(name))
-    write_text(root / path, '{"a": [\n')
-    shown = text_of(opened(name))
-    assert Path(path).name in shown
 
 
 def test_one_damaged_curve_leaves_the_others(project, tmp_path, monkeypatch):

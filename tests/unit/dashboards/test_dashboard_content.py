@@ -1,6 +1,7 @@
 """What the pages say, as blocks."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -11,15 +12,16 @@ from dashboards.content.funnel import CONTAMINATED, funnel_page
 from dashboards.content.plane import plane_page
 from dashboards.content.results import results_page
 from dashboards.content.training import figures_of, training_page
-from dashboards.content.trajectories import trajectories_page
+from dashboards.content.trajectories import open_episode, trajectories_page
 from dashboards.reading import episodes
 from dashboards.reading.curves import Curve
 from tasks.core import layout
-from tasks.core.storage import read_json, write_json, write_text
+from tasks.core.storage import read_json, write_json, write_jsonl, write_text
 from tasks.data.contamination import CONTAMINATION
+from tasks.evaluation.inputs import PAPER_STAGES
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE
-from tests.dashboard_project import instance_id
+from tests.dashboard_project import episode, instance_id
 
 
 @pytest.fixture
@@ -92,6 +94,17 @@ def test_the_caption_of_the_plane_says_what_is_dashed(project):
     assert shown.caption.startswith("Dashed: the two thresholds.")
 
 
+def test_a_count_that_is_none_is_named_beside_those_that_are(copy):
+    write_text(
+        copy / layout.FILTER_DROPS, f'{{"short_issue": 3, "no_test": NaN, "odd": -Infinity, "huge": {10**400}, "text": ""}}'
+    )
+    write_json(copy / layout.metrics_path("mine"), {"pairs": 10**30})
+    blocks = funnel_page(copy)
+    assert "Dropped: short_issue 3." in [block.alt for block in every(blocks, Plot)]
+    assert "filter reports no count for no_test, odd, huge, text: run `dvc repro filter`" in said(blocks)
+    assert "mine reports no pairs" in said(blocks)
+
+
 def curve(stage, **logged):
     return Curve(stage, stage, stage, [{"step": float(step), **logged} for step in range(20)])
 
@@ -110,6 +123,19 @@ def test_curves_of_grpo_without_kl_say_when_it_is_logged(logged, noted):
     assert ("KL is logged where `grpo.kl` is above 0" in said(training_page(curves, figures_of(curves)))) is noted
 
 
+def test_small_and_large_figures_of_a_run_are_not_rounded_away():
+    (table,) = every(training_page([curve("sft", learning_rate=5e-5, tokens_context=23456.7)], ["learning_rate"]), Records)
+    assert table.rows[0]["Learning rate"] == pytest.approx(5e-5)
+    drawn = charts.lines([{"name": "a", "x": 1, "raw": 5e-5, "smooth": 5e-5}], "Step", "y", ["a"], {}).to_dict()
+    shown = [tip for layer in drawn["layer"] for tip in layer["encoding"].get("tooltip", [])]
+    assert [tip["format"] for tip in shown if "format" in tip] == ["~g", "~g"]
+
+
+def test_what_is_not_shown_of_a_run_is_said():
+    shown = training_page([replace(curve("sft", loss=2.0), lacks="only the first 2 of 3 figures")], ["loss"])
+    assert Notice("only the first 2 of 3 figures", "note") in shown
+
+
 @pytest.mark.parametrize(
     ("path", "left"),
     [
@@ -118,6 +144,15 @@ def test_curves_of_grpo_without_kl_say_when_it_is_logged(logged, noted):
         (
             layout.REPORT / "differences.csv",
             ["Training stages beside FuseSearch table 2", "Our arms in full", "Precision, recall and ranked metrics (%)"],
+        ),
+        (
+            PAPER_STAGES,
+            [
+                "Training stages beside FuseSearch table 2",
+                "Our arms in full",
+                "Precision, recall and ranked metrics (%)",
+                "Paired differences between arms",
+            ],
         ),
     ],
 )
@@ -142,6 +177,30 @@ def test_an_episode_that_cannot_be_read_leaves_the_other(copy):
     blocks = trajectories_page([(first, 1), (second, 1)], instance_id(1))
     assert every(blocks, Printed)[0].table.header == ["Figure", second.label]
     assert first.path.name in said(blocks)
+
+
+@pytest.mark.parametrize("gain", [float("nan"), float("inf"), float("-inf")])
+def test_a_gain_that_is_no_number_is_absent_and_the_rest_of_the_episode_is_shown(tmp_path, gain):
+    whole = episode(1, "sft", True)
+    odd = whole.turns[0].observations[0].model_copy(update={"gain_turn": gain, "gain_call": gain})
+    turns = [whole.turns[0].model_copy(update={"observations": [odd, *whole.turns[0].observations[1:]]}), *whole.turns[1:]]
+    path = tmp_path / layout.TRAJECTORIES / "sft.jsonl"
+    write_jsonl(path, [whole.model_copy(update={"turns": turns}).model_dump()])
+    shown = open_episode(episodes.sources(tmp_path)[0], instance_id(1))
+    first, second = shown.page.turns[0].cards
+    assert (first.gain, first.level, second.gain) == ("absent", "bad", "75%")
+    assert "counting this turn" not in first.note
+    assert "mean gain absent" in shown.page.turns[0].facts
+    (efficiency,) = [tile for tile in shown.page.tiles if tile.name == "Tool efficiency e"]
+    assert efficiency.value == "absent"
+    (printed,) = every(trajectories_page([(episodes.sources(tmp_path)[0], 1)], instance_id(1)), Printed)
+    assert ["e, history by turn", "–"] in [row.cells for row in printed.table.rows]  # noqa: RUF001
+
+
+def test_the_legend_of_the_plane_says_by_what_a_candidate_stays(project):
+    (shown,) = every(plane_page(project, 0.5, 0.5), Plot)
+    places = shown.chart.to_dict()["layer"][0]["encoding"]
+    assert places["color"]["title"] == places["shape"]["title"] == "with these thresholds"
 
 
 def cells(turns):

@@ -7,17 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from dashboards import charts
 from dashboards.__main__ import main
+from dashboards.content.blocks import Plot
 from dashboards.export import export
 from dashboards.tabs import FILES
+from dashboards.view.static import svg
 from tasks.core import layout
-from tasks.core.storage import write_text
+from tasks.core.storage import write_jsonl, write_text
+from tasks.evaluation.inputs import PAPER_STAGES
 from tasks.evaluation.plots import COLOURS
-from tests.dashboard_project import ARMS
+from tests.dashboard_project import ARMS, PAPER, episode
 from tests.html_seen import Seen
 
 MOST = 2
-GREYS = {"#dddddd", "#888888", "#555555", "#1b1d21", "#ffffff", "#000000"}
+GREYS = {"#dddddd", "#ddd", "#888", "#555555", "#1b1d21", "#ffffff", "white", "#000"}
 
 
 @pytest.fixture(scope="module")
@@ -69,9 +73,23 @@ def charts_of(path):
 def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(out):
     drawn = [svg for path in out.rglob("*.html") for svg in charts_of(path) if "role-frame" in svg]
     assert len(drawn) >= 15
-    for svg in drawn:
-        assert "role-legend" in svg
-        assert set(re.findall(r'stroke="(#[0-9a-fA-F]{6})"', svg)) <= {*COLOURS, *GREYS}
+    for picture in drawn:
+        assert "role-legend" in picture
+        assert strange_colours(picture) == set()
+
+
+def strange_colours(picture):
+    """Colours of lines and areas that are neither Okabe and Ito's, nor grey, nor of a scale that a legend shows as a band."""
+    found = set(re.findall(r'(?:stroke|fill)="([^"]+)"', picture)) - {*COLOURS, *GREYS, "none"}
+    band = "linearGradient" in picture
+    return {colour for colour in found if not (band and colour.startswith(("rgb(", "url(#gradient_")))}
+
+
+@pytest.mark.parametrize("colours", [("red", "green"), ("#ff0000", "#00ff00"), ("rgb(255,0,0)", "#0f0")])
+def test_bars_in_red_and_green_are_strange(colours):
+    kinds = dict(zip("ab", colours, strict=True))
+    bars = charts.bars([{"name": kind, "count": 2, "kind": kind} for kind in kinds], "rows", kinds)
+    assert strange_colours(svg(Plot(bars, "", ""))) == set(colours)
 
 
 def test_every_chart_has_words_for_those_who_do_not_see_it(out):
@@ -98,6 +116,58 @@ def test_a_damaged_arm_is_named_and_the_others_are_exported_without_what_was_the
     export(root, out, 1)
     assert "lexical.jsonl cannot be used" in Seen((out / "trajectories.html").read_text()).text
     assert len(list((out / "episodes").glob("*.*.html"))) == len(ARMS) - 1
+
+
+def test_arms_without_episodes_are_named_and_a_part_of_an_arm_hides_no_instance(project, tmp_path):
+    root, out = tmp_path / "copy", tmp_path / "out"
+    shutil.copytree(project / layout.TRAJECTORIES, root / layout.TRAJECTORIES)
+    write_text(root / layout.TRAJECTORIES / "lexical.jsonl", "")
+    write_jsonl(root / layout.TRAJECTORIES / "base.jsonl", [episode(7, "base", True)])
+    export(root, out, 1)
+    said = Seen((out / "trajectories.html").read_text()).text
+    assert "lexical (teacher) has no episodes: run dvc repro evaluate" in said
+    assert "1 instances, by name." in said
+    assert "base.jsonl has 0 episodes of own__repo-0" in Seen((out / "episodes/own__repo-0.html").read_text()).text
+    assert len(list((out / "episodes").glob("own__repo-0.*.html"))) == len(ARMS) - 2
+
+
+def test_trained_arms_that_share_no_instance_are_said(tmp_path):
+    for number, arm in enumerate(("sft", "sft+rl")):
+        write_jsonl(tmp_path / layout.TRAJECTORIES / f"{arm}.jsonl", [episode(number, arm, True)])
+    export(tmp_path, tmp_path / "out", 1)
+    said = Seen((tmp_path / "out/trajectories.html").read_text()).text
+    assert "SFT and SFT + RL have no instance in common" in said
+
+
+def test_every_instance_has_a_page_of_its_own_however_alike_the_ids_are(tmp_path):
+    long = "l" * 120
+    ids = ["own/repo-1", "own_repo-1", "OWN_repo-1", f"{long}a", f"{long}b", long, "fine-1.x", "odd-1", "odd-1.5"]
+    rows = [episode(1, "sft", True).model_copy(update={"instance_id": name, "issue": f"<<{name}>>"}) for name in ids]
+    write_jsonl(tmp_path / layout.TRAJECTORIES / "sft.jsonl", rows)
+    out = tmp_path / "out"
+    export(tmp_path, out)
+    links = [value for name, value in Seen((out / "trajectories.html").read_text()).attributes if name == "href"]
+    pages = {link: Seen((out / link).read_text()).text for link in links if link.startswith("episodes/")}
+    assert sorted(re.search("<<(.+?)>>", said).group(1) for said in pages.values()) == sorted(ids)
+    assert "<<fine-1.x>>" in pages["episodes/fine-1.x.html"]
+    assert len({path.name.casefold() for path in (out / "episodes").glob("*.html")}) == 2 * len(ids)
+
+
+def test_odd_numbers_in_artifacts_take_down_neither_a_page_nor_the_export(project, tmp_path):
+    root, out = tmp_path / "copy", tmp_path / "out"
+    shutil.copytree(project, root)
+    write_text(root / PAPER_STAGES, PAPER.replace("4.96", "n/a"))
+    write_text(root / layout.SELECT_DROPS, '{"low_f1": NaN, "no_answer": 2}')
+    write_text(root / layout.metrics_path("filter"), '{"instances": Infinity}')
+    path = root / layout.TRAJECTORIES / "sft.jsonl"
+    write_text(path, re.sub(r'"gain_turn":[\d.]+', '"gain_turn":NaN', path.read_text()))
+    export(root, out, 1)
+    said = {file: Seen((out / file).read_text()).text for _, file in FILES}
+    assert "fusesearch_table2_stages.csv cannot be used" in said["index.html"]
+    assert "Training stages beside FuseSearch table 2" in said["index.html"]
+    assert "select reports no count for low_f1" in said["funnel.html"]
+    assert "filter reports no instances" in said["funnel.html"]
+    assert any("absent" in path.read_text() for path in (out / "episodes").glob("*.*.html"))
 
 
 def test_the_command_prints_where_the_first_page_is(project, tmp_path, monkeypatch, capsys):

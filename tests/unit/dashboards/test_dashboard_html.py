@@ -29,6 +29,7 @@ from tasks.evaluation.tables import Row, Table
 from tests.html_seen import Seen
 
 ANYTHING = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"]), max_size=60)
+FIGURE = ' class="figure"'
 PLACE = Place("Results", [("Results", "index.html")])
 OURS = {
     "p",
@@ -83,6 +84,15 @@ def test_an_axis_says_hundreds_in_plain_numbers():
     labels = re.findall(r">(-?[\d.e+,]+)</text>", drawn)
     assert "700" in labels
     assert not [label for label in labels if "e" in label]
+
+
+def test_small_and_large_numbers_are_printed_so_that_they_can_be_read():
+    row = {"rate": 5e-05, "tokens": 23456.7, "loss": 2.345678, "owed": -1234.5, "lacks": None, "odd": float("inf")}
+    html = page("t", [Records("c", [row])], PLACE)
+    cells = re.findall(r'<t[hd](?: scope="row")?( class="figure")?>([^<]*)</t[hd]>', html)
+    assert [text for _, text in cells[-6:]] == ["5e-05", "23,457", "2.346", "-1,234", "–", "inf"]  # noqa: RUF001
+    assert [as_figure for as_figure, _ in cells[-5:]] == [FIGURE] * 4 + [""]
+    assert FIGURE in part(Printed(Table("c", ["x", "y"], [Row(["r", "5e-05"])])))
 
 
 def test_the_policy_of_a_page_allows_its_own_stylesheet():

@@ -1,14 +1,18 @@
 """Artifacts as the dashboard reads them: fresh, named when missing, and never trusted."""
 
+import gc
 import json
 import os
+import weakref
+from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboards.content.trajectories import ordered
-from dashboards.reading import artifacts, candidates, curves, episodes
+from dashboards.reading import artifacts, candidates, curves, episodes, runs
 from dashboards.reading.candidates import Point
 from tasks.core import layout
 from tasks.core.errors import ArtifactError
@@ -29,6 +33,26 @@ def test_a_file_is_read_again_when_it_changed(tmp_path):
     write_json(path, {"pairs": 22})
     os.utime(path, ns=(1, 1))
     assert artifacts.counts(path, "mine") == {"pairs": 22}
+
+
+class Parsed:
+    """What a reader makes of a file."""
+
+
+def parsed(path):
+    return Parsed()
+
+
+def test_of_a_file_that_changes_only_the_newest_version_is_kept(tmp_path):
+    path = tmp_path / "a.json"
+    write_text(path, "1")
+    before = weakref.ref(artifacts.cached(path, "mine", parsed))
+    assert before() is artifacts.cached(path, "mine", parsed)
+    write_text(path, "22")
+    after = artifacts.cached(path, "mine", parsed)
+    gc.collect()
+    assert before() is None
+    assert after is artifacts.cached(path, "mine", parsed)
 
 
 @pytest.mark.parametrize(
@@ -123,6 +147,40 @@ def test_curves_are_those_of_stages_and_of_nodes(project):
     (node,) = curves.node_curves(project)
     assert (node.name, node.stage) == ("grpo-0123abcd", "grpo")
     assert node.label == "grpo-0123abcd: filtering, with, seed 1 and 1 more"
+
+
+class Store:
+    """An MLflow client whose run has these metrics, logged at these steps."""
+
+    def __init__(self, metrics, steps):
+        self.metrics, self.steps = metrics, steps
+
+    def get_run(self, run_id):
+        return SimpleNamespace(data=SimpleNamespace(metrics=dict.fromkeys(self.metrics, 0.0)))
+
+    def get_metric_history(self, run_id, name):
+        return [SimpleNamespace(step=step, value=step / 2) for step in self.steps]
+
+
+RUN = runs.TrainingRun("a" * 32, "grpo", "grpo, seed 1")
+
+
+def test_a_long_history_is_thinned_evenly_to_its_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "_client", lambda root: Store(["reward"], range(5_999, -1, -1)))
+    steps = [row["step"] for row in runs.run_curve(tmp_path, RUN).rows]
+    assert (steps[0], steps[-1]) == (0, 5_999)
+    assert len(steps) <= runs.MOST_POINTS + 1
+    assert {later - earlier for earlier, later in pairwise(steps[:-1])} == {2}
+
+
+def test_figures_of_a_run_beyond_the_limit_are_said(tmp_path, monkeypatch):
+    names = [f"figure{number:03}" for number in range(runs.MOST_METRICS + 2)]
+    monkeypatch.setattr(runs, "_client", lambda root: Store([*names[:-2], "system/cpu"], range(3)))
+    whole = runs.run_curve(tmp_path, RUN)
+    assert (len(whole.rows[0]), whole.lacks) == (runs.MOST_METRICS + 1, "")
+    monkeypatch.setattr(runs, "_client", lambda root: Store(names, range(3)))
+    most = runs.MOST_METRICS
+    assert runs.run_curve(tmp_path, RUN).lacks == f"grpo, seed 1 has {most + 2} figures: only the first {most} by name are read"
 
 
 def test_instances_are_ordered_by_what_is_asked_for():

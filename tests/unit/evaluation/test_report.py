@@ -60,7 +60,7 @@ def project(tmp_path):
         rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
         write_text(tmp_path / layout.curve_path(stage), "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
     write_text(tmp_path / layout.curve_path("sft"), "step,loss\n1,4.5\n2,3.5\n")
-    write_json(tmp_path / layout.FILTER_DROPS, {"no_function": 7, "a|b <i>*": 1})
+    write_json(tmp_path / layout.FILTER_DROPS, {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
     write_json(tmp_path / layout.metrics_path("split"), {"dropped_same_patch": 5, "sft_instances": 9})
     write_json(tmp_path / layout.SELECT_DROPS, {"low_f1": 12})
     write_json(tmp_path / layout.MINE_TABLE, MINED)
@@ -91,6 +91,8 @@ def test_the_errored_episodes_are_shown(pages):
 def test_drop_tables_cannot_break_the_page(pages):
     markdown, html = pages
     assert "| a\\|b &lt;i>\\* | 1 |" in markdown
+    assert "| c\\\\\\|d | 1 |" in markdown
+    assert "| ![x]\\(http://e/p.png) | 1 |" in markdown
     assert "a|b &lt;i&gt;*" in html
     assert "<i>" not in html
 

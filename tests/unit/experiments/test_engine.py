@@ -14,6 +14,7 @@ import pytest
 
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
+from tasks.core.process import birth
 from tasks.core.timing import note_seconds, parts_of, usual_seconds
 from tasks.experiments import engine
 from tasks.experiments.jobs import Job, seconds_left
@@ -126,7 +127,11 @@ def test_what_another_dvc_holds_is_named_and_pauses_grow(monkeypatch):
         engine._failed(row, "ERROR: it is being blocked by: dvc repro", 1)
         pauses.append(round(row.not_before - time.monotonic()))
     assert pauses == [5, 10, 15, 20, 25, 30, 30, 30]
-    assert (row.state, row.said, row.tries) == ("waiting", "waits, another `dvc repro` is running here", 0)
+    assert (row.state, row.said, row.tries) == (
+        "waiting",
+        "waits, another process is at it, or reads what it made: a deployment, or `dvc repro`",
+        0,
+    )
 
 
 DVC_SAYS = """print("sft: 3 of 12"); exit("ERROR: failed to reproduce 'x': failed to run: python, exited with {0}")"""
@@ -200,7 +205,7 @@ def test_turns_are_taken_one_after_another():
 @pytest.mark.parametrize("background", [False, True], ids=["as started", "where interruptions are ignored"])
 def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
     owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    name = f"{owner.pid} {psutil.Process(owner.pid).create_time()}"
+    name = f"{owner.pid} {birth(owner.pid)}"
     code = "import time; from flows.owner import end_with_owner; end_with_owner(); print('up', flush=True); time.sleep(600)"
     environment = {**os.environ, engine.OWNER: name, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]

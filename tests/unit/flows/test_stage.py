@@ -1,9 +1,20 @@
-"""What a stage does about runs that killed processes of it left."""
+"""What a stage does about runs that killed processes of it left, and about inputs that do not stay as they were."""
 
+import shutil
+from pathlib import Path
+
+import pytest
 from filelock import FileLock
 
 from flows import stage
+from tasks.core.config import load_params
+from tasks.core.errors import DataError
+from tasks.core.node import Node
+from tasks.core.progress import progress_dir
 from tasks.core.storage import write_json
+
+ROOT = Path(__file__).parents[3]
+PIPELINE = "stages:\n  select:\n    cmd: x\n    deps: [code.py]\n    params: [seed]\n    outs: [out]\n"
 
 
 def left_at(folder, number):
@@ -25,3 +36,30 @@ def test_runs_that_were_left_at_other_inputs_are_closed_but_none_that_is_at_work
         stage._close_others("grpo", folders[0], Run())
     assert closed == ["id1"]
     assert crashed == ["flow1"]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "same"),
+    [
+        ("code.py", "1", "2", False),
+        ("params.yaml", "\nseed: 0", "\nseed: 1", False),
+        ("params.yaml", "\ndata_seed: 0", "\ndata_seed: 1", True),
+    ],
+)
+def test_what_was_made_of_inputs_that_changed_meanwhile_is_refused(tmp_path, monkeypatch, path, old, new, same):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "dvc.yaml").write_text(PIPELINE)
+    (tmp_path / "code.py").write_text("1")
+    node = Node(stage="select")
+    spec = node.spec(load_params())
+    scratch = progress_dir("select", spec.values(load_params()), *spec.deps)
+    stage._check_inputs(node, scratch)
+    text = (tmp_path / path).read_text()
+    assert old in text
+    (tmp_path / path).write_text(text.replace(old, new))
+    if same:
+        stage._check_inputs(node, scratch)
+    else:
+        with pytest.raises(DataError, match=r"what select reads .* changed while it ran"):
+            stage._check_inputs(node, scratch)
