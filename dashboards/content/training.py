@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite, nan
 from statistics import fmean
 from typing import Any
 
@@ -87,7 +88,7 @@ def _panel(key: str, curves: Sequence[Curve]) -> Plot | None:
 
 
 def _points(curve: Curve, key: str) -> list[tuple[float, float]]:
-    return [(row["step"], row[key]) for row in curve.rows if key in row and _means(curve, key)]
+    return [(row["step"], row[key]) for row in curve.rows if isfinite(row.get(key, nan)) and _means(curve, key)]
 
 
 def _ends(curves: Sequence[Curve], figures: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """What the pages say, as blocks."""
 
+import math
 import shutil
 from dataclasses import replace
 
@@ -121,6 +122,12 @@ def test_the_surrogate_loss_of_grpo_is_not_shown():
 def test_curves_of_grpo_without_kl_say_when_it_is_logged(logged, noted):
     curves = [curve("grpo", **logged), curve("sft", loss=2.0)]
     assert ("KL is logged where `grpo.kl` is above 0" in said(training_page(curves, figures_of(curves)))) is noted
+
+
+def test_what_is_no_finite_number_is_left_out_of_a_curve():
+    rows = [{"step": float(step), "loss": loss} for step, loss in enumerate([2.0, math.inf, -math.inf, math.nan, 4.0])]
+    (table,) = every(training_page([replace(curve("sft"), rows=rows)], ["loss"]), Records)
+    assert 4.0 in table.rows[0].values()
 
 
 def test_small_and_large_figures_of_a_run_are_not_rounded_away():
