@@ -82,7 +82,7 @@ _WORDS = (
 )
 _CLAIMS = (
     "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
-    "SFT + RL with SFT, stands in each with another p for that reason."
+    "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
 )
 _ORDERINGS = (
     "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
