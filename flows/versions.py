@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import TypeVar
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any, TypeVar
 
+from dvc.exceptions import DvcException
+from dvc.lock import LockError
+from dvc.repo import Repo
+from dvc.rwlock import rwlock
 from prefect.logging import get_run_logger
 
 from flows.stage import is_complete
-from tasks.core.dvc_command import dvc, held
+from tasks.core.dvc_command import ANOTHER, PATIENCE, RETRY_SECONDS, Busy, dvc
+from tasks.core.errors import DataError
 
 Made = TypeVar("Made")
 
@@ -34,3 +43,44 @@ def recorded(stage: str, run: Callable[[], Made]) -> Made:
             if is_complete(stage):
                 record()
                 log.info("%s: recorded in DVC", stage)
+
+
+@contextmanager
+def held(stage: str, waits: Callable[[], object], tries: int = PATIENCE) -> Iterator[Callable[[], None]]:
+    """Within the block the outputs of a stage are this process's, as they are a ``dvc repro``'s that runs it; others wait.
+
+    Yields what records the outputs in ``dvc.lock`` (``dvc commit``), in this process, since DVC keeps others from it. ``waits``
+    is called once if another process is at the stage or reads what it made. Raises :class:`Busy` if that takes too long,
+    :class:`DataError` if DVC refuses.
+    """
+    with Repo() as repo:
+        found = repo.stage.load_one(name=stage)
+        read, write = ([each.fs_path for each in paths] for paths in (found.deps, found.outs))
+        options = repo.tmp_dir, repo.fs, " ".join(sys.argv), read, write, repo.config["core"].get("hardlink_lock", False)
+    with ExitStack() as stack:
+        _insisted(lambda: stack.enter_context(rwlock(*options)), waits, tries)
+        yield partial(_insisted, partial(_commit, stage), waits, tries)
+
+
+def _commit(stage: str) -> None:
+    try:
+        with Repo() as repo:
+            repo.commit(stage, force=True)
+    except LockError:
+        raise
+    except DvcException as error:
+        raise DataError(f"dvc commit failed: {' '.join(str(error).split())}") from None
+
+
+def _insisted(act: Callable[[], Any], waits: Callable[[], object], tries: int) -> None:
+    for left in reversed(range(tries)):
+        try:
+            act()
+        except LockError:
+            if left == tries - 1:
+                waits()
+            if left:
+                time.sleep(RETRY_SECONDS)
+        else:
+            return
+    raise Busy(ANOTHER)

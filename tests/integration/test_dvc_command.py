@@ -12,7 +12,7 @@ import pytest
 
 from flows import versions
 from tasks.core import dvc_command
-from tasks.core.dvc_command import dvc, held
+from tasks.core.dvc_command import dvc
 from tasks.core.errors import DataError
 from tasks.experiments.jobs import Job, outdated
 
@@ -39,7 +39,7 @@ def test_what_is_held_is_waited_for_and_told_when_it_takes_too_long(repository):
 
 
 def test_a_stage_that_this_process_runs_is_left_alone_by_dvc_and_recorded(repository, monkeypatch):
-    with held("a", waits=pytest.fail) as record:
+    with versions.held("a", waits=pytest.fail) as record:
         (repository / "out").unlink()  # DVC's own link may be read-only
         (repository / "out").write_text("half")
         with pytest.raises(DataError, match="another process runs a stage here"):
@@ -52,20 +52,20 @@ def test_a_stage_that_this_process_runs_is_left_alone_by_dvc_and_recorded(reposi
 
 
 def test_what_dvc_runs_is_waited_for_before_this_process_runs_it(repository, monkeypatch):
-    monkeypatch.setattr(dvc_command, "RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(versions, "RETRY_SECONDS", 0.1)
     holder = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     reader = {str(repository / "out"): [{"pid": holder.pid, "cmd": "dvc repro"}]}
     (repository / ".dvc/tmp/rwlock").write_text(json.dumps({"read": reader, "write": {}}))
     waited = []
-    with pytest.raises(DataError, match="or reads what it made"), held("a", lambda: waited.append(1), tries=2):
+    with pytest.raises(DataError, match="or reads what it made"), versions.held("a", lambda: waited.append(1), tries=2):
         pytest.fail("it is held")
     assert waited == [1]
-    with held("a", lambda: holder.communicate(b"\n"), tries=50):
+    with versions.held("a", lambda: holder.communicate(b"\n"), tries=50):
         assert holder.poll() == 0
 
 
 def test_outputs_that_are_not_there_cannot_be_recorded(repository):
-    with held("a", waits=pytest.fail) as record:
+    with versions.held("a", waits=pytest.fail) as record:
         (repository / "out").unlink()
         with pytest.raises(DataError, match=r"dvc commit failed: .*out"):
             record()
