@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml requirements.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed: make env PYTHON=/path/to/python3.12" >&2; exit 1; }
 	test -x $(BIN)/python || "$(PYTHON)" -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements.lock torch uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev]'
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c requirements.lock -e '.[dev]'
 	touch $@
 
 test: env ## all tests that need no GPU; those of the whole pipeline build on each other and run last, one by one
