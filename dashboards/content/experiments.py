@@ -72,18 +72,16 @@ def _overview(root: Path, known: Sequence[str]) -> list[Row]:
     for name in known:
         try:
             experiment = load_experiment(name, root / EXPERIMENTS)
-            seeds = ", ".join(map(str, experiment.seeds))
-            rows.append(Row([name, experiment.question, str(len(experiment.arms)), seeds, _came_out(root, name)]))
         except FusesearchError as error:
             rows.append(Row([name, str(error), "", "", ""]))
+            continue
+        try:
+            results = results_of(root, name)
+            arms, seeds, came_out = len(results.arms), _seeds(results), results.summary
+        except FusesearchError as error:
+            arms, seeds, came_out = len(experiment.arms), experiment.seeds, str(error)
+        rows.append(Row([name, experiment.question, str(arms), _listed(seeds), came_out]))
     return rows
-
-
-def _came_out(root: Path, name: str) -> str:
-    try:
-        return results_of(root, name).summary
-    except FusesearchError as error:
-        return str(error)
 
 
 def experiment_part(root: Path, name: str, metric: str | None = None) -> list[Block]:
@@ -126,13 +124,22 @@ def _strangers(results: Results) -> list[Block]:
     ]
 
 
+def _seeds(results: Results) -> list[int]:
+    """Those that were measured; its file may ask for more by now."""
+    return sorted({seed for arm in results.arms for seed in arm.seeds})
+
+
+def _listed(seeds: Sequence[int]) -> str:
+    return ", ".join(map(str, seeds))
+
+
 def _size(results: Results) -> Tiles:
-    seeds = sorted({seed for arm in results.arms for seed in arm.seeds})
+    seeds = _seeds(results)
     errored = sum(arm.errored for arm in results.arms)
     return Tiles(
         [
             Tile("Arms", str(len(results.arms))),
-            Tile("Seeds", str(len(seeds)), ", ".join(map(str, seeds))),
+            Tile("Seeds", str(len(seeds)), _listed(seeds)),
             Tile("Instances", f"{max((arm.instances for arm in results.arms), default=0):,}"),
             Tile("Episodes", f"{sum(arm.episodes for arm in results.arms):,}", f"{errored} errored"),
         ]

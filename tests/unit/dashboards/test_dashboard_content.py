@@ -8,7 +8,7 @@ import pytest
 
 from dashboards import charts
 from dashboards.content.blocks import Columns, Details, Notice, Picture, Plot, Printed, Records, Text
-from dashboards.content.experiments import experiment_part
+from dashboards.content.experiments import experiment_part, experiments_page
 from dashboards.content.funnel import CONTAMINATED, funnel_page
 from dashboards.content.plane import plane_page
 from dashboards.content.results import results_page
@@ -22,6 +22,7 @@ from tasks.data.contamination import CONTAMINATION
 from tasks.evaluation.inputs import PAPER_STAGES
 from tasks.experiments.figures import FIGURES
 from tasks.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE
+from tasks.experiments.spec import load_experiment
 from tests.dashboard_project import episode, instance_id
 
 
@@ -71,6 +72,23 @@ def test_runs_on_other_instances_are_said_with_the_results(copy):
     assert "Measured on other instances" not in said(experiment_part(copy, "filtering"))
     write_json(path, read_json(path) | {"other_instances": ["joint seed 1"]})
     assert "Measured on other instances than the rest: joint seed 1." in said(experiment_part(copy, "filtering"))
+
+
+def seeds_and_outcome(root, name):
+    (table,) = [block.table for block in every(experiments_page(root, []), Printed)]
+    (row,) = [row.cells for row in table.rows if row.cells[0] == name]
+    return row[3:]
+
+
+def test_the_table_of_experiments_has_the_seeds_that_were_measured_or_are_to_be(copy):
+    path = copy / "experiments/filtering/results.json"
+    arms = [arm | {"seeds": [0, 1]} for arm in read_json(path)["arms"]]
+    write_json(path, read_json(path) | {"arms": arms})
+    assert seeds_and_outcome(copy, "filtering")[0] == "0, 1"
+    path.unlink()
+    seeds, outcome = seeds_and_outcome(copy, "filtering")
+    assert seeds == ", ".join(map(str, load_experiment("filtering", copy / "experiments").seeds))
+    assert "experiment run filtering" in outcome
 
 
 def test_what_a_star_means_stands_with_every_table_that_has_one(project):
