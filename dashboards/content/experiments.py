@@ -77,10 +77,10 @@ def _overview(root: Path, known: Sequence[str]) -> list[Row]:
             continue
         try:
             results = results_of(root, name)
-            arms, seeds, came_out = len(results.arms), _seeds(results), results.summary
+            arms, seeds, came_out = len(results.arms), results.measured_seeds, results.summary
         except FusesearchError as error:
             arms, seeds, came_out = len(experiment.arms), experiment.seeds, str(error)
-        rows.append(Row([name, experiment.question, str(arms), _listed(seeds), came_out]))
+        rows.append(Row([name, experiment.question, str(arms), ", ".join(map(str, seeds)), came_out]))
     return rows
 
 
@@ -124,22 +124,12 @@ def _strangers(results: Results) -> list[Block]:
     ]
 
 
-def _seeds(results: Results) -> list[int]:
-    """Those that were measured; its file may ask for more by now."""
-    return sorted({seed for arm in results.arms for seed in arm.seeds})
-
-
-def _listed(seeds: Sequence[int]) -> str:
-    return ", ".join(map(str, seeds))
-
-
 def _size(results: Results) -> Tiles:
-    seeds = _seeds(results)
     errored = sum(arm.errored for arm in results.arms)
     return Tiles(
         [
             Tile("Arms", str(len(results.arms))),
-            Tile("Seeds", str(len(seeds)), _listed(seeds)),
+            Tile("Seeds", str(len(results.measured_seeds)), ", ".join(map(str, results.measured_seeds))),
             Tile("Instances", f"{max((arm.instances for arm in results.arms), default=0):,}"),
             Tile("Episodes", f"{sum(arm.episodes for arm in results.arms):,}", f"{errored} errored"),
         ]

@@ -236,7 +236,8 @@ def _scale(every: Sequence[Results]) -> str:
 
 def _experiments(every: Sequence[Results]) -> Table:
     rows = [
-        Row([results.title, _link(results), str(len(results.arms)), _all_seeds(results), results.summary]) for results in every
+        Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
+        for results in every
     ]
     return Table("What came out", ["Experiment", "Page", "Arms", "Seeds", "Summary"], rows)
 
@@ -262,10 +263,6 @@ def _all_orderings(every: Sequence[Results]) -> Table:
 def _ordered(results: Results, first: str, second: str, paper: float | None) -> str:
     names = results.arm(first).label, results.arm(second).label
     return " > ".join(names if (paper or 0) > 0 else reversed(names))
-
-
-def _all_seeds(results: Results) -> str:
-    return ", ".join(map(str, sorted({seed for arm in results.arms for seed in arm.seeds})))
 
 
 def _cell(arm: ArmResult, of: Column) -> str:

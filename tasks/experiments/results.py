@@ -177,6 +177,11 @@ class Results(Record):
         """The arm of that name."""
         return next(arm for arm in self.arms if arm.name == name)
 
+    @property
+    def measured_seeds(self) -> list[int]:
+        """Those of any arm; ``seeds`` are those that were asked for."""
+        return sorted({seed for arm in self.arms for seed in arm.seeds})
+
 
 def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path | None = None, root: Path = Path()) -> Results:
     """Measure the runs that are there and write all files to ``folder`` (default: beside the experiment's YAML).
