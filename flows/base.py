@@ -8,10 +8,10 @@ from prefect import flow, task
 
 from flows.progress import StageProgress
 from flows.stage import ONCE, run_stage
-from tasks.core import layout
 from tasks.core.config import Base, Params, load_params, parse_section
-from tasks.core.progress import finished, progress_dir, publish
 from tasks.core.storage import read_instances
+from tasks.pipeline import layout
+from tasks.pipeline.progress import finished, progress_dir, publish
 
 RECIPE = Path("experiments/nano/base.yaml")
 

@@ -29,9 +29,9 @@ from flows.pipeline import STAGES, pipeline_flow
 from flows.server import POOL, prefect_server
 from tasks.core.config import Section, overlay, parse_section
 from tasks.core.errors import ConfigError, FusesearchError
-from tasks.core.grid import read_yaml
-from tasks.experiments.spec import experiment_names, load_experiment
-from tasks.tracking.store import shown
+from tasks.evaluation.grid import read_yaml
+from tasks.pipeline.experiments.spec import experiment_names, load_experiment
+from tasks.pipeline.tracking.store import shown
 
 POOLS = Path("flows/pools")
 QUEUE = "experiments"

@@ -7,13 +7,13 @@ from prefect import flow, task
 from flows.failures import watched
 from flows.fan_out import fan_out
 from flows.stage import ONCE, RETRIED, Stage, run_node, stage
-from tasks.core.layout import TRAINED_BY
-from tasks.core.node import Node
 from tasks.core.schema import Score
 from tasks.core.storage import read_jsonl
-from tasks.stages.evaluation import evaluate_arms
-from tasks.tracking.episodes import log_arms
-from tasks.tracking.registry import model_name
+from tasks.pipeline.layout import TRAINED_BY
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages.evaluation import evaluate_arms
+from tasks.pipeline.tracking.episodes import log_arms
+from tasks.pipeline.tracking.registry import model_name
 
 
 @task(name="run arms", **RETRIED)

@@ -13,10 +13,10 @@ from prefect.client.schemas.objects import FlowRun, State
 
 from tasks.core.config import load_params
 from tasks.core.errors import AlreadyRunning, ConfigError, FusesearchError, InfrastructureError
-from tasks.core.layout import NODES
-from tasks.core.node import Node
-from tasks.core.pipeline import producer_of, stage_entry, stage_names, stage_spec
-from tasks.experiments.dvc_file import TARGET, results_stage
+from tasks.pipeline.experiments.dvc_file import TARGET, results_stage
+from tasks.pipeline.layout import NODES
+from tasks.pipeline.node import Node
+from tasks.pipeline.pipeline import producer_of, stage_entry, stage_names, stage_spec
 
 
 def watched(stage: str) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from flows.quotas import has_gpu
 from flows.stage import RETRIED, Stage
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError, InfrastructureError
-from tasks.core.places import Places
-from tasks.stages.shares import Row, Share, run_share, shares_of, take_in
+from tasks.pipeline.places import Places
+from tasks.pipeline.stages.shares import Row, Share, run_share, shares_of, take_in
 
 SHARES_PER_WORKER = 4
 """Several, so that a worker that is done early takes another, and a lost one costs little."""

@@ -6,9 +6,9 @@ from prefect import flow, task
 
 from flows.failures import watched
 from flows.stage import ONCE, Stage, run_node, show_drops, stage
-from tasks.core.node import Node
 from tasks.core.storage import read_json
-from tasks.stages.filtering import filter_pairs
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages.filtering import filter_pairs
 
 
 @task(name="apply rules", **ONCE)

@@ -14,12 +14,12 @@ from prefect.artifacts import create_table_artifact
 from flows.failures import explained
 from flows.progress import StageProgress
 from flows.stage import RETRIED, run_stage
-from tasks.core import layout
 from tasks.core.errors import ConfigError
-from tasks.core.grid import Grid, load_grid
+from tasks.evaluation.grid import Grid, load_grid
 from tasks.evaluation.results import Cell, cell_folder
-from tasks.stages.grid import GridRun, opened
-from tasks.tracking import Run, cell_run, grid_run, log_cell
+from tasks.pipeline import layout
+from tasks.pipeline.stages.grid import GridRun, opened
+from tasks.pipeline.tracking import Run, cell_run, grid_run, log_cell
 
 
 @task(name="run cell", task_run_name="{cell.name}", **RETRIED)

@@ -7,8 +7,8 @@ from prefect import flow, task
 
 from flows.failures import watched
 from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_node, stage
-from tasks.core.node import Node
-from tasks.stages import training
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages import training
 
 
 @task(name="reinforce", **RETRIED)

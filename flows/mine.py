@@ -7,9 +7,9 @@ from prefect.artifacts import create_table_artifact
 
 from flows.failures import watched
 from flows.stage import RETRIED, Stage, run_node, show_drops, stage
-from tasks.core.node import Node
 from tasks.core.storage import read_json
-from tasks.stages.mining import mine
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages.mining import mine
 
 
 @task(name="mine pairs", **RETRIED)

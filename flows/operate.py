@@ -19,15 +19,15 @@ from flows.forms import changes, forms_of, plain_of
 from flows.pipeline import STAGES, run_and_record
 from tasks.core.config import load_params
 from tasks.core.errors import DataError
-from tasks.core.node import Node
 from tasks.core.overrides import override
-from tasks.core.pipeline import stage_spec
-from tasks.core.progress import digest
-from tasks.experiments.engine import Progress, run_jobs, workers_for
-from tasks.experiments.locks import turn
-from tasks.experiments.rebuild import write_overview
-from tasks.experiments.spec import load_experiment
-from tasks.experiments.todo import left_to_do
+from tasks.pipeline.experiments.engine import Progress, run_jobs, workers_for
+from tasks.pipeline.experiments.locks import turn
+from tasks.pipeline.experiments.rebuild import write_overview
+from tasks.pipeline.experiments.spec import load_experiment
+from tasks.pipeline.experiments.todo import left_to_do
+from tasks.pipeline.node import Node
+from tasks.pipeline.pipeline import stage_spec
+from tasks.pipeline.progress import digest
 
 NO_TRY = ("report",)
 """Stages without a form: the report is of all artifacts and has no folder of its own."""

@@ -9,8 +9,8 @@ import time
 
 import psutil
 
-from tasks.core.process import birth
-from tasks.experiments.engine import OWNER
+from tasks.pipeline.experiments.engine import OWNER
+from tasks.pipeline.process import birth
 
 POLL_SECONDS = 1.0
 GRACE_SECONDS = 30.0

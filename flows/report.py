@@ -7,8 +7,8 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact
 
 from flows.failures import watched
 from flows.stage import ONCE, Stage, run_stage, stage
-from tasks.core import layout
-from tasks.stages.report import make_pages
+from tasks.pipeline import layout
+from tasks.pipeline.stages.report import make_pages
 
 
 @task(name="make report", **ONCE)

@@ -11,12 +11,12 @@ from flows.failures import explained, read_by_experiment
 from flows.stage import ONCE, run_stage
 from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
-from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
-from tasks.experiments.mlflow_runs import record
-from tasks.experiments.outcome import outcomes
-from tasks.experiments.results import PAGE, write_results
-from tasks.experiments.spec import load_experiment
+from tasks.pipeline.experiments.mlflow_runs import record
+from tasks.pipeline.experiments.outcome import outcomes
+from tasks.pipeline.experiments.results import PAGE, write_results
+from tasks.pipeline.experiments.spec import load_experiment
+from tasks.pipeline.layout import EXPERIMENTS
 
 
 @task(name="write results", **ONCE)

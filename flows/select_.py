@@ -10,9 +10,9 @@ from prefect import flow, task
 from flows.failures import watched
 from flows.shown import show_funnel
 from flows.stage import ONCE, Stage, run_node, show_drops, stage
-from tasks.core.node import Node
 from tasks.core.storage import read_json
-from tasks.stages.selection import select_candidates
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages.selection import select_candidates
 
 
 @task(name="judge candidates", **ONCE)

@@ -28,9 +28,9 @@ import psutil
 from filelock import FileLock, Timeout
 
 from tasks.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
-from tasks.core.layout import STATE
-from tasks.core.process import birth
 from tasks.core.storage import read_json, write_json
+from tasks.pipeline.layout import STATE
+from tasks.pipeline.process import birth
 
 START_SECONDS = 300.0
 """How long a server may take to answer. Prefect's needs 10 s on two idle cores, minutes on a machine that is overloaded."""
@@ -84,8 +84,8 @@ def prefect_service() -> Service:
 
 
 def mlflow_service() -> Service:
-    """MLflow's pages over the store that :mod:`tasks.tracking` writes to."""
-    from tasks.tracking import tracking_uri
+    """MLflow's pages over the store that :mod:`tasks.pipeline.tracking` writes to."""
+    from tasks.pipeline.tracking import tracking_uri
 
     command = (sys.executable, "-m", "mlflow", "server", "--workers", "1")
     environment = {
@@ -209,7 +209,7 @@ def _remote() -> str | None:
 
 
 def _check_remote(url: str) -> None:
-    from tasks.tracking.store import shown
+    from tasks.pipeline.tracking.store import shown
 
     status = _status(url.rstrip("/") + "/health", seconds=10)
     if not 200 <= status < 500:  # to be told to sign in is an answer: Prefect's client has the headers for it
@@ -329,7 +329,7 @@ def _act(action: str, name: str) -> str:
 
 def _elsewhere(name: str) -> str | None:
     """The server that the user names instead of one of this project's."""
-    from tasks.tracking.store import is_server, shown, tracking_uri
+    from tasks.pipeline.tracking.store import is_server, shown, tracking_uri
 
     uri = {"prefect": _remote() or "", "mlflow": tracking_uri()}.get(name, "")
     return shown(uri) if is_server(uri) else None

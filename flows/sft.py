@@ -6,8 +6,8 @@ from prefect import flow, task
 
 from flows.failures import watched
 from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_node, stage
-from tasks.core.node import Node
-from tasks.stages.training import sft
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages.training import sft
 
 
 @task(name="fine-tune", **RETRIED)

@@ -11,12 +11,12 @@ from prefect.logging import get_run_logger
 
 from flows.server import mlflow_service, running
 from tasks.core.errors import ArtifactError
-from tasks.core.pipeline import flatten
-from tasks.core.places import Places
 from tasks.core.storage import read_json
-from tasks.tracking import Run, tracking_uri
-from tasks.tracking.outbox import OUTBOX, REFUSED
-from tasks.tracking.store import is_server, reachable, shown
+from tasks.pipeline.pipeline import flatten
+from tasks.pipeline.places import Places
+from tasks.pipeline.tracking import Run, tracking_uri
+from tasks.pipeline.tracking.outbox import OUTBOX, REFUSED
+from tasks.pipeline.tracking.store import is_server, reachable, shown
 
 FUNNEL = (
     ("mine", "pairs", "pairs of issue and patch"),

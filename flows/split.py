@@ -7,9 +7,9 @@ from prefect.artifacts import create_markdown_artifact
 
 from flows.failures import watched
 from flows.stage import ONCE, Stage, run_node, stage
-from tasks.core.node import Node
 from tasks.core.storage import read_text
-from tasks.stages.splitting import split_instances
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages.splitting import split_instances
 
 
 @task(name="split by repository", **ONCE)

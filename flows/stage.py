@@ -34,15 +34,15 @@ from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
 from tasks.core.errors import AGAIN, AlreadyRunning, DataError, EndpointDown, FusesearchError, InfrastructureError
-from tasks.core.node import Node, parse_node
-from tasks.core.pipeline import StageSpec, flatten
-from tasks.core.places import Places
-from tasks.core.progress import finished, is_of, progress_dir
 from tasks.core.storage import read_json, write_json
-from tasks.core.timing import note_seconds, parts_of
-from tasks.experiments.plan import check_id
-from tasks.tracking import Run, stage_run
-from tasks.tracking.registry import model_name
+from tasks.pipeline.experiments.plan import check_id
+from tasks.pipeline.node import Node, parse_node
+from tasks.pipeline.pipeline import StageSpec, flatten
+from tasks.pipeline.places import Places
+from tasks.pipeline.progress import finished, is_of, progress_dir
+from tasks.pipeline.timing import note_seconds, parts_of
+from tasks.pipeline.tracking import Run, stage_run
+from tasks.pipeline.tracking.registry import model_name
 
 
 @dataclass

@@ -7,8 +7,8 @@ from prefect import flow, task
 from flows.failures import watched
 from flows.fan_out import fan_out
 from flows.stage import RETRIED, Stage, run_node, stage
-from tasks.core.node import Node
-from tasks.stages.synthesis import synthesize_candidates
+from tasks.pipeline.node import Node
+from tasks.pipeline.stages.synthesis import synthesize_candidates
 
 
 @task(name="run teacher", **RETRIED)

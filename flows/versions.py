@@ -17,8 +17,8 @@ from dvc.rwlock import rwlock
 from prefect.logging import get_run_logger
 
 from flows.stage import is_complete
-from tasks.core.dvc_command import ANOTHER, PATIENCE, RETRY_SECONDS, Busy, dvc
 from tasks.core.errors import DataError
+from tasks.pipeline.dvc_command import ANOTHER, PATIENCE, RETRY_SECONDS, Busy, dvc
 
 Made = TypeVar("Made")
 

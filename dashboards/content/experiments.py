@@ -23,13 +23,10 @@ from dashboards.content.blocks import (
 )
 from dashboards.reading.experiments import finished, names, results_of
 from tasks.core.errors import FusesearchError
-from tasks.core.layout import EXPERIMENTS
 from tasks.core.storage import read_text
-from tasks.evaluation.columns import COLUMNS, Column, column
-from tasks.evaluation.tables import Row, Table
-from tasks.experiments.figures import FIGURES as DRAWN
-from tasks.experiments.figures import LEAST_EPISODES
-from tasks.experiments.pages import (
+from tasks.pipeline.experiments.figures import FIGURES as DRAWN
+from tasks.pipeline.experiments.figures import LEAST_EPISODES
+from tasks.pipeline.experiments.pages import (
     BY_CHANCE,
     DIFFERENCES_NOTE,
     POWER_NOTE,
@@ -38,9 +35,12 @@ from tasks.experiments.pages import (
     orderings_table,
     power_table,
 )
-from tasks.experiments.results import FIGURES, ArmResult, DifferenceResult, Results
-from tasks.experiments.spec import Experiment, load_experiment
-from tasks.experiments.verdicts import decided
+from tasks.pipeline.experiments.results import FIGURES, ArmResult, DifferenceResult, Results
+from tasks.pipeline.experiments.spec import Experiment, load_experiment
+from tasks.pipeline.experiments.verdicts import decided
+from tasks.pipeline.layout import EXPERIMENTS
+from tasks.reporting.columns import COLUMNS, Column, column
+from tasks.reporting.tables import Row, Table
 
 INTRODUCTION = (
     "Each experiment changes params of the main pipeline and trains its arms anew for several seeds; intervals are over "

@@ -10,11 +10,11 @@ from typing import Any
 from dashboards import charts
 from dashboards.content.blocks import Block, Details, Heading, Notice, Plot, Printed, Quote, Text, attempt
 from dashboards.reading import artifacts
-from tasks.core import layout
 from tasks.core.errors import FusesearchError
 from tasks.core.examples import Example
 from tasks.data.filtering import RULES
-from tasks.evaluation.inputs import split_drops
+from tasks.pipeline import layout
+from tasks.reporting.inputs import split_drops
 
 KINDS = {"pairs and instances": "#0072B2", "trajectories": "#E69F00"}
 REASONS = {

@@ -10,7 +10,7 @@ from dashboards import charts
 from dashboards.content.blocks import Block, Notice, Plot, Printed, Text, Tile, Tiles
 from dashboards.reading import candidates
 from dashboards.reading.candidates import Point, Scope
-from tasks.evaluation.tables import Row, Table
+from tasks.reporting.tables import Row, Table
 
 STEPS = tuple(step / 10 for step in range(11))
 SCOPES: dict[Scope, str] = {"turn": "e, history by turn", "call": "e, history by call"}

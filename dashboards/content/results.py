@@ -9,12 +9,12 @@ from dashboards import charts
 from dashboards.content.blocks import Block, Heading, Notice, Plot, Printed, Records, Text, attempt
 from dashboards.reading import artifacts
 from tasks.core.errors import FusesearchError
-from tasks.evaluation import tables
-from tasks.evaluation.columns import COLUMNS as BY_KEY
-from tasks.evaluation.columns import Column
-from tasks.evaluation.tables import COLUMNS, Difference, Summary, Table
-from tasks.experiments.figures import LEAST_EPISODES
-from tasks.experiments.verdicts import LEVEL
+from tasks.pipeline.experiments.figures import LEAST_EPISODES
+from tasks.pipeline.experiments.verdicts import LEVEL
+from tasks.reporting import tables
+from tasks.reporting.columns import COLUMNS as BY_KEY
+from tasks.reporting.columns import Column
+from tasks.reporting.tables import COLUMNS, Difference, Summary, Table
 
 SHOWN = tuple(column.key for column in COLUMNS)
 """Figures to choose from."""

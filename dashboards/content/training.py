@@ -10,7 +10,7 @@ from typing import Any
 from dashboards import charts
 from dashboards.content.blocks import Block, Columns, Heading, Notice, Plot, Records, Text
 from dashboards.reading.curves import Curve
-from tasks.experiments.curves import CURVES
+from tasks.pipeline.experiments.curves import CURVES
 
 PANELS: Mapping[str, str] = {
     **CURVES,

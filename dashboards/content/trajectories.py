@@ -13,10 +13,10 @@ from dashboards.reading import episodes
 from dashboards.reading.episodes import Source
 from tasks.core.errors import FusesearchError
 from tasks.core.schema import Trajectory, Truth
-from tasks.evaluation.episodes.page import Page, page_of
-from tasks.evaluation.episodes.rendering import render
 from tasks.evaluation.metrics import score_trajectory, tool_statistics
-from tasks.evaluation.tables import Row, Table
+from tasks.reporting.episodes.page import Page, page_of
+from tasks.reporting.episodes.rendering import render
+from tasks.reporting.tables import Row, Table
 
 FIGURES = {
     "f1": "F1 (0.7 file + 0.3 function)",

@@ -7,15 +7,15 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tasks.core import layout
 from tasks.core.config import Params, load_params
 from tasks.core.errors import ArtifactError
 from tasks.core.examples import Example, read_examples
 from tasks.core.schema import Score
 from tasks.core.storage import read_json, read_jsonl
-from tasks.evaluation.inputs import PAPER_STAGES, read_curve
 from tasks.evaluation.statistics import Interval
-from tasks.evaluation.tables import COLUMNS, Difference, Summary, Table, mined_tables, read_table
+from tasks.pipeline import layout
+from tasks.reporting.inputs import PAPER_STAGES, read_curve
+from tasks.reporting.tables import COLUMNS, Difference, Summary, Table, mined_tables, read_table
 
 T = TypeVar("T")
 _FIGURE = ("estimate", "low", "high", "instances")

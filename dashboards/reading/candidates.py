@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from dashboards.reading.artifacts import cached, rows_of
-from tasks.core import layout
+from tasks.pipeline import layout
 
 Scope = Literal["turn", "call"]
 UNANSWERED = "no_answer"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from dashboards.reading import artifacts
 from dashboards.reading.experiments import node_labels
-from tasks.core import layout
 from tasks.core.errors import FusesearchError
-from tasks.evaluation.tables import label
+from tasks.pipeline import layout
+from tasks.reporting.tables import label
 
 ARM_OF = {stage: arm for arm, stage in layout.TRAINED_BY.items()}
 """The arm whose colour and name a training stage of the main pipeline has."""

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 
 from dashboards.reading.artifacts import cached, read_scores
 from dashboards.reading.experiments import node_labels
-from tasks.core import layout
 from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.core.schema import Trajectory, Truth
 from tasks.core.storage import iter_rows
-from tasks.evaluation.tables import ARMS, label
+from tasks.pipeline import layout
+from tasks.reporting.tables import ARMS, label
 
 MOST_LINE = 64 * 1024**2
 """Bytes of one episode that are read at most."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from dashboards.reading.curves import Curve
 from dashboards.reading.experiments import node_labels
-from tasks.core import layout
 from tasks.core.errors import TrackingUnavailable
-from tasks.tracking import EXPERIMENT
-from tasks.tracking.store import answers, make_client, shown
+from tasks.pipeline import layout
+from tasks.pipeline.tracking import EXPERIMENT
+from tasks.pipeline.tracking.store import answers, make_client, shown
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -8,7 +8,7 @@ from dashboards.content.blocks import attempt
 from dashboards.content.experiments import MOST_SIDE_BY_SIDE, experiments_page, metrics_of
 from dashboards.reading.experiments import finished, names
 from dashboards.view.shown import begin, show
-from tasks.evaluation.columns import column
+from tasks.reporting.columns import column
 
 ROOT = Path()
 

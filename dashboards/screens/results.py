@@ -6,7 +6,7 @@ import streamlit as st
 
 from dashboards.content.results import SHOWN, results_page
 from dashboards.view.shown import begin, show
-from tasks.evaluation.columns import COLUMNS as BY_KEY
+from tasks.reporting.columns import COLUMNS as BY_KEY
 
 begin("Results")
 key = st.sidebar.selectbox(

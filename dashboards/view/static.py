@@ -16,8 +16,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dashboards.content.blocks import Block, Notice, Picture, Plot, Printed, Quote, Records, Text, Tiles
-from tasks.evaluation.episodes.rendering import visible
-from tasks.evaluation.tables import Row, Table
+from tasks.reporting.episodes.rendering import visible
+from tasks.reporting.tables import Row, Table
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 PLOT_WIDTH = 760

@@ -99,7 +99,7 @@ def lock(root: Path) -> Iterator[Check]:
 def prefect_server() -> Check:
     """Whether a Prefect server answers: that of ``PREFECT_API_URL``, or this project's own."""
     from flows import server
-    from tasks.tracking.store import shown
+    from tasks.pipeline.tracking.store import shown
 
     api = os.environ.get("PREFECT_API_URL")
     if api:
@@ -110,7 +110,7 @@ def prefect_server() -> Check:
 
 def mlflow_store() -> Check:
     """Where MLflow keeps its runs, and whether anything is there."""
-    from tasks.tracking.store import is_server, shown, tracking_uri
+    from tasks.pipeline.tracking.store import is_server, shown, tracking_uri
 
     uri = tracking_uri()
     if is_server(uri):
@@ -122,11 +122,14 @@ def mlflow_store() -> Check:
 
 def mlflow_outbox() -> Check:
     """Whether runs have something to say that their store has not taken yet."""
-    from tasks.tracking.outbox import OUTBOX, waiting
+    from tasks.pipeline.tracking.outbox import OUTBOX, waiting
 
     count = waiting() if OUTBOX.is_dir() else 0
     return Check(
-        "mlflow outbox", not count, f"{count} writes wait" if count else "nothing waits", "python -m tasks.tracking delivers them"
+        "mlflow outbox",
+        not count,
+        f"{count} writes wait" if count else "nothing waits",
+        "python -m tasks.pipeline.tracking delivers them",
     )
 
 

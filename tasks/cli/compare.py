@@ -14,9 +14,9 @@ from tasks.core.text import printable
 
 if TYPE_CHECKING:
     from tasks.core.schema import Score
-    from tasks.evaluation.comparison import Comparison
-    from tasks.evaluation.pages import Section
     from tasks.evaluation.results import CellResult, Results
+    from tasks.reporting.comparison import Comparison
+    from tasks.reporting.pages import Section
 
 
 class Format(StrEnum):
@@ -61,10 +61,10 @@ def compare(
     ```
     """
     from tasks.core.config import Report
-    from tasks.core.grid import load_prices
-    from tasks.evaluation.comparison import compare_cells
+    from tasks.evaluation.grid import load_prices
     from tasks.evaluation.protocols import protocol_named
     from tasks.evaluation.results import read_results
+    from tasks.reporting.comparison import compare_cells
 
     chosen, known = protocol_named(protocol), load_prices(prices) if prices else {}
     results, params = read_results(folders), Report(bootstrap_samples=samples)
@@ -86,8 +86,8 @@ def _by_benchmark(results: Results) -> list[list[CellResult]]:
 
 
 def _write_text(found: Sequence[Comparison], results: Results, params: Any, format_: Format, out: Path | None) -> None:
-    from tasks.evaluation.comparison_pages import sections_of
-    from tasks.evaluation.pages import latex, render, show
+    from tasks.reporting.comparison_pages import sections_of
+    from tasks.reporting.pages import latex, render, show
 
     sections = [section for comparison in found for section in sections_of(comparison, params, figures=False)]
     if format_ is Format.terminal and out is None:
@@ -105,8 +105,8 @@ def _write_text(found: Sequence[Comparison], results: Results, params: Any, form
 
 def _write_html(found: Sequence[Comparison], results: Results, params: Any, out: Path, episodes: bool) -> Path:
     """The page of tables, one of each cell's episodes, and one of every episode; returns the first."""
-    from tasks.evaluation.comparison_pages import sections_of
-    from tasks.evaluation.pages import render, write_figures
+    from tasks.reporting.comparison_pages import sections_of
+    from tasks.reporting.pages import render, write_figures
 
     for comparison in found:
         for system in comparison.systems:
@@ -119,8 +119,8 @@ def _write_html(found: Sequence[Comparison], results: Results, params: Any, out:
 
 
 def _write_cell(result: CellResult, scores: Sequence[Score], out: Path, episodes: bool) -> None:
-    from tasks.evaluation.comparison_pages import episodes_table
-    from tasks.evaluation.pages import Section, render
+    from tasks.reporting.comparison_pages import episodes_table
+    from tasks.reporting.pages import Section, render
 
     name = result.cell.name
     paths = _write_episodes(result, scores, out / "episodes" / name) if episodes else {}
@@ -133,11 +133,11 @@ def _write_cell(result: CellResult, scores: Sequence[Score], out: Path, episodes
 
 def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -> dict[tuple[str, int], Path]:
     """A page per episode the protocol looks at, as ``fusesearch view`` makes it."""
-    from tasks.core.layout import slug
     from tasks.core.schema import Trajectory, Truth
     from tasks.core.storage import read_jsonl
-    from tasks.evaluation.episodes.page import page_of
-    from tasks.evaluation.episodes.rendering import render
+    from tasks.pipeline.layout import slug
+    from tasks.reporting.episodes.page import page_of
+    from tasks.reporting.episodes.rendering import render
 
     wanted = {(score.instance_id, score.run): score for score in scores}
     pages: dict[tuple[str, int], Path] = {}
@@ -152,7 +152,7 @@ def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -
 
 def _safe(name: str) -> str:
     """An instance's id as the name of a file: it comes from a data set."""
-    from tasks.evaluation.tables import slug
+    from tasks.reporting.tables import slug
 
     return slug(name).lstrip(".")[:150] or "episode"
 

@@ -87,7 +87,7 @@ def cli_page() -> str:
 
 def metrics_page() -> str:
     """Every figure under its fixed name: of one episode, and of an arm in MLflow and metrics.json."""
-    from tasks.evaluation.names import METRICS, OF_EXPERIMENTS
+    from tasks.reporting.names import METRICS, OF_EXPERIMENTS
 
     return (
         f"{NOTE}{METRICS_INTRO}\n"

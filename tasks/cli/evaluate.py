@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tasks.cli.output import usage_error
-from tasks.core import layout
+from tasks.pipeline import layout
 
 if TYPE_CHECKING:
-    from tasks.core.grid import Grid
+    from tasks.evaluation.grid import Grid
 
 MODEL = "model"
 
@@ -58,7 +58,7 @@ def evaluate(
     fusesearch compare results
     ```
     """
-    from tasks.stages.grid import opened
+    from tasks.pipeline.stages.grid import opened
 
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
@@ -82,7 +82,7 @@ def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
 
 
 def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
-    from tasks.core.grid import load_grid
+    from tasks.evaluation.grid import load_grid
 
     if also := next((name for name, value in given.items() if value), None):
         raise usage_error("the grid file says it already: leave the option out", f"--{also.replace('_', '-')}")
@@ -101,7 +101,7 @@ def _from_options(
     import os
 
     from tasks.core.config import parse_section
-    from tasks.core.grid import Grid
+    from tasks.evaluation.grid import Grid
 
     if not localizers or instances is None:
         raise usage_error("name a grid file, or at least --localizer and --instances", "--localizer")
@@ -125,7 +125,7 @@ def _tracked(current: Any, out: Path, track: bool) -> Iterator[Any]:
     if not track:
         yield None
         return
-    from tasks.tracking import grid_run
+    from tasks.pipeline.tracking import grid_run
 
     grid = current.grid
     values = {"localizers": ",".join(grid.localizers), "models": ",".join(row.name for row in grid.models)}
@@ -141,7 +141,7 @@ def _cell(parent: Any, current: Any, cell: Any) -> Iterator[Any]:
         yield lambda figures: None
         return
     from tasks.evaluation.results import cell_folder
-    from tasks.tracking import cell_run, log_cell
+    from tasks.pipeline.tracking import cell_run, log_cell
 
     with cell_run(parent, cell.name, current.params_of(cell)) as run:
         yield lambda figures: log_cell(run, cell_folder(current.out, cell), figures)

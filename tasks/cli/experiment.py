@@ -112,7 +112,7 @@ def plan() -> None:
     fusesearch experiment plan
     ```
     """
-    from tasks.experiments.dvc_file import TARGET, write_dvc_file
+    from tasks.pipeline.experiments.dvc_file import TARGET, write_dvc_file
 
     typer.echo(f"{TARGET}: {'written' if write_dvc_file() else 'nothing to change'}")
 

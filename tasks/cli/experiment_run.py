@@ -18,13 +18,13 @@ from tasks.cli.experiment_state import chosen, duration
 from tasks.cli.output import usage_error
 from tasks.core.config import load_params
 from tasks.core.errors import AGAIN
-from tasks.core.timing import usual_seconds
-from tasks.experiments import engine
-from tasks.experiments.jobs import Job, job_seconds, seconds_left
-from tasks.experiments.locks import alone
-from tasks.experiments.rebuild import write_overview
-from tasks.experiments.spec import Experiment
-from tasks.experiments.todo import check, left_to_do
+from tasks.pipeline.experiments import engine
+from tasks.pipeline.experiments.jobs import Job, job_seconds, seconds_left
+from tasks.pipeline.experiments.locks import alone
+from tasks.pipeline.experiments.rebuild import write_overview
+from tasks.pipeline.experiments.spec import Experiment
+from tasks.pipeline.experiments.todo import check, left_to_do
+from tasks.pipeline.timing import usual_seconds
 
 
 def run_experiments(names: Sequence[str], seeds: list[int] | None, workers: int | None, dry: bool, profile: str | None) -> int:

@@ -11,16 +11,16 @@ from rich.markup import escape
 from rich.table import Table
 
 from tasks.core.config import Params, load_params
-from tasks.core.layout import STATE
-from tasks.core.node import Node
-from tasks.core.pipeline import stage_names, stage_outs
-from tasks.core.timing import parts_of, usual_seconds
-from tasks.experiments.current import is_current
-from tasks.experiments.engine import counts_in, end_of, log_of, workers_for
-from tasks.experiments.jobs import Job, seconds_left
-from tasks.experiments.outcome import is_finished
-from tasks.experiments.plan import ArmPlan, nodes_of, plan
-from tasks.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.pipeline.experiments.current import is_current
+from tasks.pipeline.experiments.engine import counts_in, end_of, log_of, workers_for
+from tasks.pipeline.experiments.jobs import Job, seconds_left
+from tasks.pipeline.experiments.outcome import is_finished
+from tasks.pipeline.experiments.plan import ArmPlan, nodes_of, plan
+from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.pipeline.layout import STATE
+from tasks.pipeline.node import Node
+from tasks.pipeline.pipeline import stage_names, stage_outs
+from tasks.pipeline.timing import parts_of, usual_seconds
 
 ALL = "all"
 State = Literal["main", "made", "begun", "missing"]

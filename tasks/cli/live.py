@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tasks.evaluation.episodes.observed import describe
+from tasks.reporting.episodes.observed import describe
 
 if TYPE_CHECKING:
     from rich.console import Console

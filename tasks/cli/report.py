@@ -9,7 +9,7 @@ from typing import Any
 from tasks.core.errors import FusesearchError, InfrastructureError
 from tasks.core.schema import Answer, Location, Trajectory
 from tasks.core.text import printable
-from tasks.evaluation.episodes.explain import Explanation, Target, explain
+from tasks.reporting.episodes.explain import Explanation, Target, explain
 from tasks.search.repository import Repository
 
 
@@ -82,7 +82,7 @@ class Spans:
         return self._known[location.path].get(location.function)
 
     def _read(self, path: str) -> dict[str, tuple[int, int]]:
-        from tasks.localizers.structure import function_spans
+        from tasks.code.structure import function_spans
 
         try:
             spans = function_spans(self._repository.read_text(path), path)

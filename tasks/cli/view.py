@@ -39,8 +39,8 @@ def view(
     ```
     """
     from tasks.cli.episodes import read_episode, read_truth
-    from tasks.evaluation.episodes.page import page_of
-    from tasks.evaluation.episodes.rendering import render
+    from tasks.reporting.episodes.page import page_of
+    from tasks.reporting.episodes.rendering import render
 
     episode = read_episode(trajectory, instance, run)
     known = read_truth(truth, episode.instance_id) if truth else None

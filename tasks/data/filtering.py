@@ -16,10 +16,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+from tasks.code.kinds import file_kind, is_code
 from tasks.core.config import Filter
 from tasks.core.errors import ConfigError, DataError, RepositoryError
 from tasks.core.examples import Examples
-from tasks.core.file_kinds import file_kind, is_code
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import instance_of, iter_rows
 from tasks.data.fingerprints import changed_lines, issue_digest, issue_shingles

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import TracebackType
 
 from tasks.core.errors import RepositoryError
-from tasks.core.layout import slug
 from tasks.core.schema import Instance
 from tasks.data.blobs import Blobs
 from tasks.data.truth import Reader
+from tasks.pipeline.layout import slug
 
 AT_ONCE = 32
 

@@ -14,8 +14,8 @@ The rules, applied alike to gold patches of every source (DESIGN.md section 2):
   file had not before; a second definition under a known name, such as a property's setter, adds none.
 
 Function spans come from the syntax tree before and after the patch: Python's own for Python, where files of which either
-does not parse are both read by indentation (:mod:`tasks.localizers.structure`), tree-sitter's for the languages of
-:mod:`tasks.localizers.languages`. Files in other languages have file-level truth and lines.
+does not parse are both read by indentation (:mod:`tasks.code.structure`), tree-sitter's for the languages of
+:mod:`tasks.code.languages`. Files in other languages have file-level truth and lines.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tasks.code.functions import Outline, outlines
+from tasks.code.spans import FunctionSpan
 from tasks.core.errors import DataError
 from tasks.core.schema import Truth
 from tasks.data.blobs import Blobs
-from tasks.data.outline import Outline, outlines
 from tasks.data.patches import Edit, FileChange, apply_change, parse_patch, split_lines
-from tasks.localizers.spans import FunctionSpan
 
 Reader = Callable[[str], str | None]
 

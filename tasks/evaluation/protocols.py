@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from tasks.code.kinds import is_code
 from tasks.core.errors import ConfigError, DataError
-from tasks.core.file_kinds import is_code
 from tasks.core.schema import Instance, Score, Truth
 from tasks.evaluation import metrics, statistics
 from tasks.evaluation.metrics import ACCURACY_AT, NDCG_AT, RECALL_AT, Quality
@@ -86,7 +86,7 @@ def _one_file(truth: Truth) -> bool:
 
     Of SWE-bench Verified this, with issues of at most :data:`LONGEST_ISSUE` characters, keeps 386 instances with 386 files, as
     many as the tables of FuseSearch pool over, and 511 functions beside their 510: what the filter leaves with ``single_file``
-    and ``skip: [adds_function]`` (``experiments/truth/RESULTS.md``). Two more instances have longer issues.
+    and ``skip: [adds_function]`` (``experiments/benchmarks/truth/RESULTS.md``). Two more instances have longer issues.
     """
     return _modifies_functions(truth) and len(truth.files) == 1 and not truth.added_files
 

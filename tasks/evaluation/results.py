@@ -22,9 +22,9 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from tasks.core.errors import ArtifactError
-from tasks.core.grid import Grid
 from tasks.core.schema import Record, Score
 from tasks.core.storage import read_json, read_jsonl, replacing
+from tasks.evaluation.grid import Grid
 
 MANIFEST, SETTINGS, DONE = "manifest.json", "settings.json", "cell.json"
 JOURNAL, TRAJECTORIES, SCORES, SCORES_TABLE = "journal.jsonl", "trajectories.jsonl", "scores.jsonl", "scores.parquet"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 
 from tasks.agents.loop import OnEvent
+from tasks.code.kinds import is_code
+from tasks.code.remembered import spans_of
 from tasks.core.config import Agent
 from tasks.core.errors import DataError
-from tasks.core.file_kinds import is_code
 from tasks.core.schema import Answer, Instance, Trajectory
 from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
-from tasks.localizers.remembered import spans_of
 from tasks.search.repository import Repository
 
 MAX_FILE_BYTES = 1_000_000

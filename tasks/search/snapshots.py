@@ -26,8 +26,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from tasks.core.errors import RepositoryError
-from tasks.core.layout import slug
 from tasks.core.schema import Instance
+from tasks.pipeline.layout import slug
 from tasks.search.clones import is_address, opened
 from tasks.search.eviction import Bound, lease, limit_from_environment
 from tasks.search.git import ID, Git

@@ -20,8 +20,8 @@ from tasks.agents.models.base import Completion, Message, Sampling
 from tasks.agents.models.chat import training_ids
 from tasks.agents.parsing import format_answer, format_calls
 from tasks.core.config import Base, Params
-from tasks.core.layout import SNAPSHOTS
 from tasks.core.schema import Answer, Instance, Location, Trajectory
+from tasks.pipeline.layout import SNAPSHOTS
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training.drills import drill_rows

@@ -18,10 +18,10 @@ from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.prompts import render_issue, render_system
 from tasks.core.config import Grpo, Params
 from tasks.core.errors import ConfigError, DataError
-from tasks.core.layout import SNAPSHOTS
 from tasks.core.schema import Instance, Score, Trajectory
 from tasks.core.storage import read_instances
 from tasks.evaluation.metrics import mean_of, score_trajectory, tool_success
+from tasks.pipeline.layout import SNAPSHOTS
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training.averaging import average_callback

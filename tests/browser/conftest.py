@@ -16,7 +16,7 @@ import httpx
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.dashboard_project import write_project
+from tests.fakes.dashboard_project import write_project
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")

@@ -10,9 +10,9 @@ import httpx
 import pytest
 import yaml
 
-from tasks.core import layout
-from tasks.core.pipeline import stage_names
 from tasks.core.storage import read_instances, read_json
+from tasks.pipeline import layout
+from tasks.pipeline.pipeline import stage_names
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from tasks.core import layout
+from tasks.pipeline import layout
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 

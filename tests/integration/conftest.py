@@ -9,7 +9,7 @@ import pytest
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory):
     """An SQLite store of MLflow without a run; making one takes seconds, copying it none."""
-    from tasks.tracking.store import make_client
+    from tasks.pipeline.tracking.store import make_client
 
     path = tmp_path_factory.mktemp("store") / "mlflow.db"
     make_client(f"sqlite:///{path}").search_experiments()

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.localizers.policies import agentless as policy
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.core.config import Agent
@@ -15,6 +14,7 @@ from tasks.core.schema import Instance, Trajectory
 from tasks.localizers.agentless import AgentlessLocalizer, Settings
 from tasks.localizers.registry import Equipment, make_localizer
 from tasks.search.snapshots import SnapshotStore
+from tests.fakes.policies import agentless as policy
 
 ISSUE = "`Basket.total` forgets the discount when `apply_discount` is called twice.\n\n### Code ###\n```\nBasket().total()\n```\n"
 SHOP = '''\

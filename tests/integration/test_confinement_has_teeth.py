@@ -28,7 +28,7 @@ LAYERS = [
     ("layer", "test", "shown"), LAYERS, ids=[f"{layer}-{test.rpartition('::')[2]}" for layer, test, _ in LAYERS]
 )
 def test_without_a_layer_its_tests_fail(layer, test, shown):
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "tests.unconfined", f"--without={layer}", test]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "tests.fakes.unconfined", f"--without={layer}", test]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     assert shown in done.stdout

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.localizers.policies import cosil as policy
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
+from tasks.code.calls import CallGraph
+from tasks.code.outlines import outlines_of
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ModelUnavailable
 from tasks.core.schema import Instance, Trajectory
-from tasks.localizers.calls import CallGraph
 from tasks.localizers.cosil import CoSilLocalizer, Settings
 from tasks.localizers.cosil.tools import SearchTools, read_call
-from tasks.localizers.outlines import outlines_of
 from tasks.search.snapshots import SnapshotStore
+from tests.fakes.policies import cosil as policy
 
 ISSUE = "`Basket.total` is wrong when `round_price` gets half a cent.\n\n### Text ###\nSee `price_of`."
 FILES = {

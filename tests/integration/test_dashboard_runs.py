@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from dashboards.reading.runs import run_curve, training_runs
 from tasks.core.errors import TrackingUnavailable
-from tasks.tracking import EXPERIMENT
+from tasks.pipeline.tracking import EXPERIMENT
 
 APP = Path(__file__).parents[2] / "dashboards/app.py"
 

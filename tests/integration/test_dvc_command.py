@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from flows import versions
-from tasks.core import dvc_command
-from tasks.core.dvc_command import dvc
 from tasks.core.errors import DataError
-from tasks.experiments.jobs import Job, outdated
+from tasks.pipeline import dvc_command
+from tasks.pipeline.dvc_command import dvc
+from tasks.pipeline.experiments.jobs import Job, outdated
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from experiments.bench import endpoint
-from experiments.bench.endpoint import Faulty, make_episodes
+from experiments.benchmarks.bench import endpoint
+from experiments.benchmarks.bench.endpoint import Faulty, make_episodes
 from tasks.core.schema import Truth
 from tasks.evaluation.metrics import score_trajectory
 from tasks.search.repository import Repository

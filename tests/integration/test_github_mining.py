@@ -13,10 +13,10 @@ from tasks.core.config import GitHubSource
 from tasks.core.errors import ConfigError, DataError, InfrastructureError
 from tasks.data.sources.github import GitHub, queries
 from tasks.search.snapshots import SnapshotStore
-from tests.github_server.faults import Faults
-from tests.github_server.history import write_repository, write_world
-from tests.github_server.server import GitHubServer
-from tests.github_server.world import FATES, ORDINARY, Repository, World, add_pull, add_pulls, module
+from tests.fakes.github_server.faults import Faults
+from tests.fakes.github_server.history import write_repository, write_world
+from tests.fakes.github_server.server import GitHubServer
+from tests.fakes.github_server.world import FATES, ORDINARY, Repository, World, add_pull, add_pulls, module
 
 BIG, SMALL = "zoo/every-kind", "zoo/small"
 TOKENS = ["ghp_" + "a" * 36, "ghp_" + "b" * 36]
@@ -180,7 +180,7 @@ def test_a_budget_is_kept_and_the_next_run_goes_on_at_the_cursor(serve, clean, t
 
 
 def test_killed_processes_lose_and_double_nothing(origin, clean, tmp_path):
-    from experiments.mining.trial import run
+    from tests.trials.mining.trial import run
 
     ran = run(origin[0], origin[1], tmp_path / "run", Faults(3, 0.2), [3, 6], workers=2)
     assert ran.kills >= 1

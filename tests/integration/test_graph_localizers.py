@@ -7,8 +7,7 @@ import subprocess
 
 import pytest
 
-from experiments.localizers.endpoint import PolicyServer
-from experiments.localizers.policies import policy_named
+from experiments.benchmarks.localizers.endpoint import PolicyServer
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
@@ -18,6 +17,7 @@ from tasks.core.schema import Instance
 from tasks.localizers.locagent import LocAgentLocalizer
 from tasks.localizers.orcaloca import OrcaLocaLocalizer
 from tasks.search.snapshots import SnapshotStore
+from tests.fakes.policies import policy_named
 
 FILES = {
     "parcel/__init__.py": "from parcel.box import Box\n",
@@ -181,7 +181,7 @@ async def test_prompts_stay_below_the_context_whatever_was_found(big, instance, 
 
 
 async def test_episodes_at_once_on_one_snapshot_share_one_graph(snapshot, instance, tmp_path, monkeypatch):
-    from tasks.localizers.graph import storing
+    from tasks.code.graph import storing
 
     made = []
     real = storing.facts_of

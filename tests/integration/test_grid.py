@@ -14,13 +14,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from experiments.bench import endpoint
-from experiments.bench.endpoint import Faulty
-from tasks.core.grid import load_grid
+from experiments.benchmarks.bench import endpoint
+from experiments.benchmarks.bench.endpoint import Faulty
 from tasks.core.schema import Score
 from tasks.core.storage import read_json, read_jsonl
+from tasks.evaluation.grid import load_grid
 from tasks.evaluation.results import read_results
-from tasks.stages.grid import opened
+from tasks.pipeline.stages.grid import opened
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"part{index}" for index in range(8)]
@@ -280,8 +280,8 @@ def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
 def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch):
     from mlflow import MlflowClient
 
-    from tasks import tracking
     from tasks.cli import app
+    from tasks.pipeline import tracking
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'runs.db'}")

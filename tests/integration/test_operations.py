@@ -21,12 +21,12 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows.deployments import load_pool, pool_in_use, register
 from flows.pipeline import STAGES
 from flows.quotas import QUOTAS
-from tasks.core import layout
 from tasks.core.errors import ConfigError
 from tasks.core.storage import read_instances, read_json
-from tests.github_server.history import write_repository, write_world
-from tests.github_server.server import GitHubServer
-from tests.github_server.world import Repository, World, add_pull, add_pulls, module
+from tasks.pipeline import layout
+from tests.fakes.github_server.history import write_repository, write_world
+from tests.fakes.github_server.server import GitHubServer
+from tests.fakes.github_server.world import Repository, World, add_pull, add_pulls, module
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""``python -m experiments.published`` from end to end, over small repositories that release predictions as the real ones do."""
+"""The benchmark of published predictions from end to end, over small repositories that release them as the real ones do."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from experiments.published.runs import LITE, LOCAGENT_METRIC, TRUTH_FILE, VERIFIED, Sources, measure
+from experiments.benchmarks.published.runs import LITE, LOCAGENT_METRIC, TRUTH_FILE, VERIFIED, Sources, measure
 
 CODE = "class Shop:\n    def __init__(self):\n        self.open = 1\n\n\ndef total(prices):\n    return 2\n"
 PATCHES = {
@@ -99,7 +99,7 @@ def test_locagents_release_is_scored_with_its_own_truth_and_ours(sources, tmp_pa
 def test_the_command_prints_theirs_beside_ours(sources, tmp_path):
     from typer import Typer
 
-    from experiments.published.__main__ import main
+    from experiments.benchmarks.published.__main__ import main
 
     app = Typer()
     app.command()(main)

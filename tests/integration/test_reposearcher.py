@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.localizers.driven import as_row, drive, problems
-from experiments.localizers.endpoint import PolicyServer
-from experiments.localizers.policies import by_model
+from experiments.benchmarks.localizers.driven import as_row, drive, problems
+from experiments.benchmarks.localizers.endpoint import PolicyServer
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.agents.models.scripted import ScriptedModel
@@ -21,6 +20,7 @@ from tasks.localizers.reposearcher import RepoSearcherLocalizer
 from tasks.localizers.reposearcher.tools import SearchTools, schemas
 from tasks.search.repository import Repository
 from tasks.search.snapshots import SnapshotStore
+from tests.fakes.policies import by_model
 
 CORE = '''\
 """Shapes."""

@@ -15,8 +15,8 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from flows import server
 from tasks.core.errors import TrackingUnavailable
 from tasks.core.storage import read_json
-from tasks.tracking import tracking_uri
-from tasks.tracking.store import make_client
+from tasks.pipeline.tracking import tracking_uri
+from tasks.pipeline.tracking.store import make_client
 
 TOY = """
 import argparse, http.server, time

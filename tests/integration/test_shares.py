@@ -5,15 +5,15 @@ import subprocess
 
 import pytest
 
-from tasks.core import layout
 from tasks.core.config import parse_params
-from tasks.core.places import MAIN
-from tasks.core.progress import silent
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import read_trajectories, write_instances
-from tasks.stages.evaluation import evaluate_arms
-from tasks.stages.shares import run_share, shares_of, take_in
-from tasks.stages.synthesis import synthesize_candidates
+from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.progress import silent
+from tasks.pipeline.stages.evaluation import evaluate_arms
+from tasks.pipeline.stages.shares import run_share, shares_of, take_in
+from tasks.pipeline.stages.synthesis import synthesize_candidates
 
 PARAMS = parse_params(
     {

@@ -11,16 +11,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks import tracking
 from tasks.core.config import Params
 from tasks.core.errors import DataError, TrackingUnavailable
-from tasks.core.progress import file_digest
 from tasks.core.schema import Instance, Score
 from tasks.core.storage import write_instances
 from tasks.evaluation.metrics import aggregate
-from tasks.tracking import outbox, stages
-from tasks.tracking.store import make_client
-from tasks.tracking.writes import Write, Writer
+from tasks.pipeline import tracking
+from tasks.pipeline.progress import file_digest
+from tasks.pipeline.tracking import outbox, stages
+from tasks.pipeline.tracking.store import make_client
+from tasks.pipeline.tracking.writes import Write, Writer
 
 
 @pytest.fixture

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tasks import tracking
 from tasks.core.config import Params
 from tasks.core.schema import Answer, Location, Score, Trajectory
 from tasks.core.storage import write_jsonl
-from tasks.tracking.episodes import TABLE, log_episodes
-from tasks.tracking.experiments import log_results
-from tasks.tracking.registry import CHAMPION, champion
-from tasks.tracking.store import make_client
+from tasks.pipeline import tracking
+from tasks.pipeline.tracking.episodes import TABLE, log_episodes
+from tasks.pipeline.tracking.experiments import log_results
+from tasks.pipeline.tracking.registry import CHAMPION, champion
+from tasks.pipeline.tracking.store import make_client
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +109,7 @@ def test_only_what_the_newest_results_are_made_of_is_current(tracked):
 
 
 def test_a_recording_that_was_cut_off_goes_on(tracked):
-    from tasks.tracking import experiments
+    from tasks.pipeline.tracking import experiments
 
     def killed(*_):
         raise KeyboardInterrupt

@@ -10,11 +10,11 @@ import time
 import httpx
 import pytest
 
-from tasks import tracking
 from tasks.core.config import Params
-from tasks.tracking import outbox
-from tasks.tracking.__main__ import main as deliver
-from tasks.tracking.store import make_client
+from tasks.pipeline import tracking
+from tasks.pipeline.tracking import outbox
+from tasks.pipeline.tracking.__main__ import main as deliver
+from tasks.pipeline.tracking.store import make_client
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from mcp.server.session import ServerSession
 from tasks.agents.loop import OnEvent
 from tasks.core.schema import Observation, ToolCall, Turn
 from tasks.core.text import printable
-from tasks.evaluation.episodes.observed import describe
+from tasks.reporting.episodes.observed import describe
 from tasks.search.results import shorten
 
 Step = tuple[float, str]

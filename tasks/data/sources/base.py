@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from tasks.core.progress import Progress
 from tasks.core.schema import Instance
+from tasks.pipeline.progress import Progress
 
 
 class Mined(NamedTuple):

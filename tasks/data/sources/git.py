@@ -19,14 +19,14 @@ from typing import Any
 
 from tasks.core.config import GitSource
 from tasks.core.errors import ConfigError, DataError, RepositoryError
-from tasks.core.layout import slug
-from tasks.core.progress import Progress
 from tasks.core.schema import Instance
 from tasks.data.sources import history
 from tasks.data.sources.base import Mined
 from tasks.data.sources.history import Commit
 from tasks.data.sources.links import closing_links, pull_number
 from tasks.data.sources.mirrors import clone_bare
+from tasks.pipeline.layout import slug
+from tasks.pipeline.progress import Progress
 from tasks.search.git import Git
 
 DROPS = {

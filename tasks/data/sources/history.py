@@ -19,8 +19,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
+from tasks.code.kinds import file_kind
 from tasks.core.errors import DataError, RepositoryError
-from tasks.core.file_kinds import file_kind
 from tasks.search.git import ID, git_command, one_line, reading_environment
 
 TIMEOUT_SECONDS = 600.0

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tasks.core.errors import RepositoryError
-from tasks.core.layout import slug
 from tasks.data.sources import history
+from tasks.pipeline.layout import slug
 from tasks.search.clones import Clone, check_address
 from tasks.search.eviction import locked
 from tasks.search.git import git_environment, one_line

@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO
 
-from tasks.localizers.outline import definitions
-from tasks.localizers.spans import FunctionSpan, function_at
-from tasks.localizers.structure import function_spans, is_python, parse, spans_in_tree
+from tasks.code.outline import definitions
+from tasks.code.spans import FunctionSpan, function_at
+from tasks.code.structure import function_spans, is_python, parse, spans_in_tree
 from tasks.search.git import LINK, Git
 
 MAX_SOURCE_BYTES = 8 << 20

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tasks.agents.loop import OnEvent
+from tasks.code.per_snapshot import PerSnapshot
 from tasks.core.config import Agent
 from tasks.core.schema import Answer, Instance, Trajectory
 from tasks.localizers.bm25.index import Index
 from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer
-from tasks.localizers.per_snapshot import PerSnapshot
 from tasks.search.repository import Repository
 
 __all__ = ["Bm25Localizer", "Index"]

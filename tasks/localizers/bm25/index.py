@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tasks.core.file_kinds import is_code
+from tasks.code.kinds import is_code
+from tasks.code.remembered import spans_of
 from tasks.localizers.bm25.words import IDENTIFIER, query_of, split
 from tasks.localizers.direct import readable_source
-from tasks.localizers.remembered import spans_of
 from tasks.search.repository import Repository
 
 MAX_FILE_BYTES = 1_000_000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tasks.localizers.outline import Outline
-from tasks.localizers.outlines import Outlines
-from tasks.localizers.tree import cut
+from tasks.code.outline import Outline
+from tasks.code.outlines import Outlines
+from tasks.code.tree import cut
 
 MAX_OUTSIDE = 20
 NONE = "none"

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from tasks.agents.parsing import MAX_CALL_CHARS, OPEN, parse_turn, visible
+from tasks.code.calls import CallGraph
+from tasks.code.names import match_path, qualified
+from tasks.code.outline import Outline
+from tasks.code.outlines import Outlines
+from tasks.code.tree import cut
 from tasks.core.schema import ToolCall
-from tasks.localizers.calls import CallGraph
-from tasks.localizers.named import match_path, qualified
-from tasks.localizers.outline import Outline
-from tasks.localizers.outlines import Outlines
-from tasks.localizers.tree import cut
 from tasks.search.repository import shown
 from tasks.search.tools import ToolResult
 

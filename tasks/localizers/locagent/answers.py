@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from tasks.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_answer, visible
+from tasks.code.graph.naming import Namer, distinct
 from tasks.core.schema import Answer, Location
-from tasks.localizers.graph.naming import Namer, distinct
 
 MAX_CHARS = 200_000
 MAX_LINES_NAMED = 50

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tasks.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
 from tasks.core.errors import ToolError
-from tasks.localizers.graph.code_graph import EDGE_TYPES, NODE_TYPES
 from tasks.search.repository import shown
 
 DIRECTIONS = ("downstream", "upstream", "both")

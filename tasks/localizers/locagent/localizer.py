@@ -10,13 +10,13 @@ from string import Template
 from tasks.agents.loop import Instructions, OnEvent, run_episode
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue
+from tasks.code.graph.naming import Namer
 from tasks.core.config import Agent, Tools
-from tasks.core.layout import GRAPHS
 from tasks.core.schema import Instance, Trajectory
-from tasks.localizers.graph.naming import Namer
 from tasks.localizers.locagent.answers import read_answer
 from tasks.localizers.locagent.arguments import schemas
 from tasks.localizers.locagent.tools import GraphTools
+from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository
 
 

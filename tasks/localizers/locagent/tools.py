@@ -12,15 +12,15 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from tasks.code.graph.code_graph import CLASS, DIRECTORY, FILE, is_test, path_of
+from tasks.code.graph.index import EntityIndex
+from tasks.code.graph.listing import Listing, Page, node_named, shown_node
+from tasks.code.graph.storing import index_of
 from tasks.core.config import Tools
 from tasks.core.errors import ToolError
-from tasks.core.layout import GRAPHS
-from tasks.localizers.graph.code_graph import CLASS, DIRECTORY, FILE, is_test, path_of
-from tasks.localizers.graph.index import EntityIndex
-from tasks.localizers.graph.listing import Listing, Page, node_named, shown_node
-from tasks.localizers.graph.storing import index_of
 from tasks.localizers.locagent.arguments import checked
 from tasks.localizers.locagent.traversal import Walk, add_tree
+from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository, shown
 from tasks.search.results import shorten
 from tasks.search.tools import ToolResult

@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tasks.localizers.graph.code_graph import DIRECTORY, CodeGraph, is_test
-from tasks.localizers.graph.listing import Page, shown_node
+from tasks.code.graph.code_graph import DIRECTORY, CodeGraph, is_test
+from tasks.code.graph.listing import Page, shown_node
 from tasks.localizers.locagent.arguments import ALL_HOPS
 
 MAX_EDGES = 300

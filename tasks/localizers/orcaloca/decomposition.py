@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from tasks.localizers.graph.code_graph import CLASS, FILE, FUNCTION, last_name, name_of, path_of
-from tasks.localizers.graph.listing import shown_node
+from tasks.code.graph.code_graph import CLASS, FILE, FUNCTION, last_name, name_of, path_of
+from tasks.code.graph.listing import shown_node
 from tasks.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action
 from tasks.localizers.orcaloca.prompts import render
 from tasks.localizers.orcaloca.replies import read_scores

@@ -11,17 +11,17 @@ from tasks.agents.interview import Interview, interviewed
 from tasks.agents.loop import Instructions, OnEvent
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue
+from tasks.code.graph.code_graph import CLASS, FUNCTION, CodeGraph, name_of, path_of
+from tasks.code.graph.naming import Namer, distinct
 from tasks.core.config import Agent, Tools
-from tasks.core.layout import GRAPHS
 from tasks.core.schema import Answer, Instance, Location, ToolCall, Trajectory, Turn
-from tasks.localizers.graph.code_graph import CLASS, FUNCTION, CodeGraph, name_of, path_of
-from tasks.localizers.graph.naming import Namer, distinct
 from tasks.localizers.orcaloca.actions import Action, Queue
 from tasks.localizers.orcaloca.decomposition import Decomposer
 from tasks.localizers.orcaloca.prompts import render
 from tasks.localizers.orcaloca.pruning import Context, Result
 from tasks.localizers.orcaloca.replies import Step, Suspect, read_conclusion, read_names, read_step
 from tasks.localizers.orcaloca.searches import Meaning, Searches, SearchTools
+from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository
 
 CHARS_PER_TOKEN = 3

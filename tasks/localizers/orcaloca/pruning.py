@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tasks.localizers.graph.code_graph import CodeGraph
-from tasks.localizers.graph.listing import node_named
+from tasks.code.graph.code_graph import CodeGraph
+from tasks.code.graph.listing import node_named
 from tasks.localizers.orcaloca.replies import Suspect
 
 KEPT = 12

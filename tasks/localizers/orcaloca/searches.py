@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tasks.core.config import Tools
-from tasks.core.layout import GRAPHS
-from tasks.localizers.graph.code_graph import (
+from tasks.code.graph.code_graph import (
     CLASS,
     DIRECTORY,
     FILE,
@@ -27,9 +25,11 @@ from tasks.localizers.graph.code_graph import (
     name_of,
     path_of,
 )
-from tasks.localizers.graph.listing import Listing, Page, node_named, shown_node
-from tasks.localizers.graph.storing import graph_of
+from tasks.code.graph.listing import Listing, Page, node_named, shown_node
+from tasks.code.graph.storing import graph_of
+from tasks.core.config import Tools
 from tasks.localizers.orcaloca.actions import ARGUMENTS, Action
+from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository, shown
 from tasks.search.tools import ToolResult
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from tasks.code.outline import Outline
+from tasks.code.outlines import outlines_of
+from tasks.code.structure import is_python, parse
+from tasks.code.tree import source_files, tree_text
 from tasks.core.errors import OutsideRootError, ToolError
-from tasks.localizers.outline import Outline
-from tasks.localizers.outlines import outlines_of
-from tasks.localizers.structure import is_python, parse
-from tasks.localizers.tree import source_files, tree_text
 from tasks.search.repository import Repository, shown, virtual_path
 from tasks.search.results import Outcome, cut, shorten
 from tasks.search.tools import ToolResult

@@ -13,16 +13,16 @@ from rich.console import Console
 from tasks.cli import experiment_run, experiment_table
 from tasks.cli.experiment_run import left_of
 from tasks.cli.experiment_state import duration
-from tasks.core import layout
 from tasks.core.config import load_params
-from tasks.core.pipeline import stage_outs
-from tasks.core.timing import note_seconds
-from tasks.experiments.engine import Progress
-from tasks.experiments.jobs import Job, jobs_of
-from tasks.experiments.locks import alone
-from tasks.experiments.plan import plan
-from tasks.experiments.results import read_results
-from tasks.experiments.spec import load_experiment
+from tasks.pipeline import layout
+from tasks.pipeline.experiments.engine import Progress
+from tasks.pipeline.experiments.jobs import Job, jobs_of
+from tasks.pipeline.experiments.locks import alone
+from tasks.pipeline.experiments.plan import plan
+from tasks.pipeline.experiments.results import read_results
+from tasks.pipeline.experiments.spec import load_experiment
+from tasks.pipeline.pipeline import stage_outs
+from tasks.pipeline.timing import note_seconds
 
 ROOT = Path(__file__).parents[3]
 EXPERIMENT = {

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tasks.core.schema import Observation, ToolCall, Trajectory, Turn
-from tasks.evaluation.episodes.explain import Target, explain
-from tasks.evaluation.episodes.observed import Sources, defines, rows
+from tasks.reporting.episodes.explain import Target, explain
+from tasks.reporting.episodes.observed import Sources, defines, rows
 
 
 def episode(*turns: list[tuple[str, list[str]]]) -> Trajectory:

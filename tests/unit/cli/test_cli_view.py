@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tasks.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
 from tasks.core.storage import write_instances, write_jsonl
-from tasks.evaluation.episodes.folding import fold, items
-from tasks.evaluation.episodes.observed import Row
-from tasks.evaluation.episodes.page import page_of
-from tasks.evaluation.episodes.rendering import render
+from tasks.reporting.episodes.folding import fold, items
+from tasks.reporting.episodes.observed import Row
+from tasks.reporting.episodes.page import page_of
+from tasks.reporting.episodes.rendering import render
 
 TRUTH = Truth(
     files=["pkg/shapes.py", "pkg/lost.py"],

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.dashboard_project import write_project
+from tests.fakes.dashboard_project import write_project
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from dashboards.tabs import TABS
-from tasks.core import layout
 from tasks.core.storage import write_text
-from tasks.evaluation.inputs import PAPER_STAGES
-from tests.dashboard_project import INSTANCES, PAPER, instance_id
+from tasks.pipeline import layout
+from tasks.reporting.inputs import PAPER_STAGES
+from tests.fakes.dashboard_project import INSTANCES, PAPER, instance_id
 
 APP = Path(__file__).parents[3] / "dashboards/app.py"
 NAMES = [name for name, _ in TABS]

@@ -3,7 +3,7 @@
 import pytest
 
 from dashboards.charts import DASHES, SHAPES, scales
-from tasks.evaluation.tables import ARMS
+from tasks.reporting.tables import ARMS
 
 MANY = [f"arm{number}" for number in range(20)]
 

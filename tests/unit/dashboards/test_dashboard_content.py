@@ -16,14 +16,14 @@ from dashboards.content.training import figures_of, training_page
 from dashboards.content.trajectories import open_episode, trajectories_page
 from dashboards.reading import episodes
 from dashboards.reading.curves import Curve
-from tasks.core import layout
 from tasks.core.storage import read_json, write_json, write_jsonl, write_text
 from tasks.data.contamination import CONTAMINATION
-from tasks.evaluation.inputs import PAPER_STAGES
-from tasks.experiments.figures import FIGURES
-from tasks.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE
-from tasks.experiments.spec import load_experiment
-from tests.dashboard_project import episode, instance_id
+from tasks.pipeline import layout
+from tasks.pipeline.experiments.figures import FIGURES
+from tasks.pipeline.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE
+from tasks.pipeline.experiments.spec import load_experiment
+from tasks.reporting.inputs import PAPER_STAGES
+from tests.fakes.dashboard_project import episode, instance_id
 
 
 @pytest.fixture

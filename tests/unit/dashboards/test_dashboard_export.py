@@ -13,12 +13,12 @@ from dashboards.content.blocks import Plot
 from dashboards.export import export
 from dashboards.tabs import FILES
 from dashboards.view.static import svg
-from tasks.core import layout
 from tasks.core.storage import write_jsonl, write_text
-from tasks.evaluation.inputs import PAPER_STAGES
-from tasks.evaluation.plots import COLOURS
-from tests.dashboard_project import ARMS, PAPER, episode
-from tests.html_seen import Seen
+from tasks.pipeline import layout
+from tasks.reporting.inputs import PAPER_STAGES
+from tasks.reporting.plots import COLOURS
+from tests.fakes.dashboard_project import ARMS, PAPER, episode
+from tests.fakes.html_seen import Seen
 
 MOST = 2
 GREYS = {"#dddddd", "#ddd", "#888", "#555555", "#1b1d21", "#ffffff", "white", "#000"}

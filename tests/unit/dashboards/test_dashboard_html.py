@@ -25,8 +25,8 @@ from dashboards.content.blocks import (
     Tiles,
 )
 from dashboards.view.static import Place, page, part, svg
-from tasks.evaluation.tables import Row, Table
-from tests.html_seen import Seen
+from tasks.reporting.tables import Row, Table
+from tests.fakes.html_seen import Seen
 
 ANYTHING = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"]), max_size=60)
 FIGURE = ' class="figure"'

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from dashboards.content.trajectories import ordered
 from dashboards.reading import artifacts, candidates, curves, episodes, runs
 from dashboards.reading.candidates import Point
-from tasks.core import layout
 from tasks.core.errors import ArtifactError
 from tasks.core.storage import write_json, write_jsonl, write_text
-from tests.dashboard_project import ARMS, INSTANCES, NODES, episode, instance_id
+from tasks.pipeline import layout
+from tests.fakes.dashboard_project import ARMS, INSTANCES, NODES, episode, instance_id
 
 SHARES = st.integers(0, 20).map(lambda value: value / 20)
 POINTS = st.lists(

@@ -16,10 +16,10 @@ from flows.operate import experiment
 from flows.pipeline import pipeline_flow
 from flows.results import results_flow
 from tasks.core.errors import AlreadyRunning, ArtifactError, ConfigError, DataError, InfrastructureError
-from tasks.core.node import Node
-from tasks.core.pipeline import producer_of, stage_names, stage_spec
-from tasks.experiments.engine import Progress
-from tasks.experiments.jobs import Job
+from tasks.pipeline.experiments.engine import Progress
+from tasks.pipeline.experiments.jobs import Job
+from tasks.pipeline.node import Node
+from tasks.pipeline.pipeline import producer_of, stage_names, stage_spec
 
 ROOT = Path(__file__).parents[3]
 

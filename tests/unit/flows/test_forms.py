@@ -10,7 +10,7 @@ from flows.forms import changes, form, forms_of, plain_of
 from flows.operate import NO_TRY, STAGE_FLOWS, experiment
 from flows.pipeline import STAGES
 from tasks.core.config import Params, Section, parse_params
-from tasks.core.pipeline import stage_names, stage_spec
+from tasks.pipeline.pipeline import stage_names, stage_spec
 
 SECTIONS = {
     name: field.annotation

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from flows.shown import _link, funnel, run_page
-from tasks.core.layout import metrics_path
-from tasks.core.places import MAIN
 from tasks.core.storage import write_json
+from tasks.pipeline.layout import metrics_path
+from tasks.pipeline.places import MAIN
 
 
 @pytest.fixture

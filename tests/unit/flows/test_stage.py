@@ -9,9 +9,9 @@ from filelock import FileLock
 from flows import stage
 from tasks.core.config import load_params
 from tasks.core.errors import DataError
-from tasks.core.node import Node
-from tasks.core.progress import progress_dir
 from tasks.core.storage import write_json
+from tasks.pipeline.node import Node
+from tasks.pipeline.progress import progress_dir
 
 ROOT = Path(__file__).parents[3]
 PIPELINE = "stages:\n  select:\n    cmd: x\n    deps: [code.py]\n    params: [seed]\n    outs: [out]\n"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.code.per_snapshot import PerSnapshot
 from tasks.core.config import Agent
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance, Truth
@@ -16,7 +17,6 @@ from tasks.localizers.bm25 import Bm25Localizer, Index
 from tasks.localizers.bm25.words import query_of, split, words_of
 from tasks.localizers.bounds import OracleLocalizer, RandomLocalizer
 from tasks.localizers.direct import as_answer
-from tasks.localizers.per_snapshot import PerSnapshot
 from tasks.localizers.registry import LOCALIZERS, Equipment, make_localizer
 from tasks.search.repository import Repository
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
+from tasks.code.graph.facts import facts_of
+from tasks.code.graph.linking import link
+from tasks.code.graph.listing import Page
+from tasks.code.graph.naming import Namer
 from tasks.core.config import Tools
 from tasks.core.errors import ToolError
-from tasks.localizers.graph.code_graph import EDGE_TYPES, NODE_TYPES
-from tasks.localizers.graph.facts import facts_of
-from tasks.localizers.graph.linking import link
-from tasks.localizers.graph.listing import Page
-from tasks.localizers.graph.naming import Namer
 from tasks.localizers.locagent.answers import read_answer
 from tasks.localizers.locagent.arguments import MAX_ITEMS, TOOLS, checked, schemas
 from tasks.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.code.graph.storing import build_graph
 from tasks.core.config import Tools
-from tasks.localizers.graph.storing import build_graph
 from tasks.localizers.orcaloca.actions import ARGUMENTS, DECOMPOSED, RELATED_FILE, Action, Queue
 from tasks.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THRESHOLD, TOP_METHODS, Decomposer
 from tasks.localizers.orcaloca.pruning import Context, Result, node_of

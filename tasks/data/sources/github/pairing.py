@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tasks.core.layout import slug
 from tasks.core.schema import Instance
 from tasks.data.sources import history
 from tasks.data.sources.github import queries
@@ -18,6 +17,7 @@ from tasks.data.sources.github.selection import Facts
 from tasks.data.sources.github.texts import IssueText, issue_before
 from tasks.data.sources.history import Change
 from tasks.data.sources.mirrors import Mirror
+from tasks.pipeline.layout import slug
 
 DROPS = {
     "before_since": "merged before mine.github.since",

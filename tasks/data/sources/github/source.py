@@ -17,7 +17,6 @@ from rich.console import Console
 
 from tasks.core.config import GitHubSource
 from tasks.core.errors import ArtifactError, DataError, InfrastructureError, RepositoryError
-from tasks.core.progress import Progress, digest
 from tasks.core.schema import Instance
 from tasks.core.storage import read_json, write_json
 from tasks.data.sources.base import Mined
@@ -30,6 +29,7 @@ from tasks.data.sources.github.selection import Facts, Selection, select
 from tasks.data.sources.github.state import RepositoryState
 from tasks.data.sources.github.waiting import Wait, countdown
 from tasks.data.sources.mirrors import Mirror, mirrored
+from tasks.pipeline.progress import Progress, digest
 
 Announce = Callable[[str], None]
 

@@ -16,9 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from tasks.core.errors import ArtifactError
-from tasks.core.layout import slug
 from tasks.core.schema import Instance
 from tasks.core.storage import Journal, read_json, write_json
+from tasks.pipeline.layout import slug
 
 VERSION = 1
 """Part of the folder's name: rows of another version are not mixed with these."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tasks.core import layout
 from tasks.core.errors import ConfigError, DataError
+from tasks.pipeline import layout
 
 MAX_SOURCE_BYTES = 1_000_000
 MAX_TEXT_BYTES = 100_000

@@ -9,7 +9,7 @@ from tasks.data.sources.github.accounts import Account, accounts_of
 from tasks.data.sources.github.failures import of_graphql, of_status
 from tasks.data.sources.github.selection import PRESETS, Facts, effective, search_text, unfit
 from tasks.data.sources.github.waiting import clock
-from tests.github_server.schema import SCHEMA, cost, document_of
+from tests.fakes.github_server.schema import SCHEMA, cost, document_of
 
 
 @pytest.mark.parametrize(

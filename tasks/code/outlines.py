@@ -1,0 +1,119 @@
+"""Outlines of a snapshot's files, made when they are asked for and shared by all episodes on it; which file a module is."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from weakref import WeakKeyDictionary
+
+from tasks.code.outline import Import, Outline, outline
+from tasks.code.structure import is_python
+from tasks.core.errors import RepositoryError
+from tasks.search.repository import Repository
+
+MEMORY_BYTES = 64 * 2**20
+
+
+class Outlines:
+    """Outlines by relative path. Safe for threads; those not used for longest are forgotten above ``MEMORY_BYTES``."""
+
+    def __init__(self, repository: Repository) -> None:
+        # only what is needed of it: an object that held its own key would never be forgotten
+        self._files = repository.files()
+        self._root = repository.root
+        self._lock = threading.RLock()
+        self._known: OrderedDict[str, Outline | None] = OrderedDict()
+        self._bytes = 0
+        self._modules: dict[str, str] | None = None
+        self._packages = frozenset(path.rpartition("/")[0] for path in self._files if path.endswith("__init__.py"))
+        self._set = frozenset(self._files)
+
+    def get(self, path: str) -> Outline | None:
+        """The outline of a file; None where there is none that can be read. Takes milliseconds to a second the first time."""
+        with self._lock:
+            if path in self._known:
+                self._known.move_to_end(path)
+                return self._known[path]
+            made = self._read(path)
+            self._known[path] = made
+            self._bytes += _size(made)
+            while self._bytes > MEMORY_BYTES and len(self._known) > 1:
+                self._bytes -= _size(self._known.popitem(last=False)[1])
+            return made
+
+    def module(self, name: str) -> str | None:
+        """The file of a module by its absolute dotted name: ``flask.app`` is ``src/flask/app.py``."""
+        with self._lock:
+            if self._modules is None:
+                self._modules = self._named()
+            return self._modules.get(name)
+
+    def module_of(self, path: str, found: Import) -> str | None:
+        """The file an import in ``path`` leads to: the module that the name itself is, else the one that the name is from."""
+        base = self._base(path, found)
+        if base is None:
+            return None
+        inner = self.module(f"{base}.{found.name}".strip(".")) if found.name not in ("", "*") else None
+        return inner or self.module(base)
+
+    def source_module(self, path: str, found: Import) -> str | None:
+        """The file of the module named after ``from`` or ``import``."""
+        base = self._base(path, found)
+        return self.module(base) if base is not None else None
+
+    def dotted(self, path: str) -> str:
+        """The name a file has as a module: it begins with the topmost folder above it that has an ``__init__.py``."""
+        folder, _, name = path.rpartition("/")
+        parts = folder.split("/") if folder else []
+        above = (count for count in range(1, len(parts) + 1) if "/".join(parts[:count]) in self._packages)
+        first = next(above, len(parts) + 1) - 1
+        stem = name.rpartition(".")[0]
+        return ".".join([*parts[first:], *([] if stem == "__init__" else [stem])])
+
+    def _base(self, path: str, found: Import) -> str | None:
+        if not found.level:
+            return found.module
+        package = self.dotted(path).split(".")
+        up = found.level - path.endswith("__init__.py")
+        if up > len(package):
+            return None
+        return ".".join([*package[: len(package) - up], *([found.module] if found.module else [])])
+
+    def _named(self) -> dict[str, str]:
+        """Files by dotted name, the one in fewest folders where several share it; also by their whole path where that is free."""
+        found: dict[str, str] = {}
+        python = sorted((path for path in self._files if is_python(path)), key=lambda path: (path.count("/"), path))
+        for path in python:
+            found.setdefault(self.dotted(path), path)
+        for path in python:
+            whole = path.rpartition(".")[0].removesuffix("/__init__").replace("/", ".")
+            found.setdefault(whole, path)
+        return found
+
+    def _read(self, path: str) -> Outline | None:
+        if path not in self._set:
+            return None
+        try:
+            return outline(path, Repository(self._root).read_text(path))
+        except RepositoryError:
+            return None
+
+
+_SHARED: WeakKeyDictionary[Repository, Outlines] = WeakKeyDictionary()
+_SHARED_LOCK = threading.Lock()
+
+
+def outlines_of(repository: Repository) -> Outlines:
+    """The outlines all episodes on ``repository`` share; they last as long as that object."""
+    with _SHARED_LOCK:
+        if repository not in _SHARED:
+            _SHARED[repository] = Outlines(repository)
+        return _SHARED[repository]
+
+
+def _size(made: Outline | None) -> int:
+    """Bytes an outline takes, roughly."""
+    if made is None:
+        return 200
+    calls = sum(len(chains) for chains in made.calls.values())
+    return 500 + sum(60 + len(line) for line in made.lines) + 200 * (len(made.functions) + len(made.classes)) + 100 * calls

@@ -1,0 +1,151 @@
+"""Syntax trees of files nobody vouches for, made in a process of its own.
+
+A parser generator's tables make a short file of the right kind take minutes, and the parsers are C. So one child process a
+process reads all files; it has a limit of memory and, for each file, one of processor time, and a file that ends it has no
+functions. The next file starts another child. Limits are of processor time, so that a busy machine changes no result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from tasks.code.spans import FunctionSpan
+
+MAX_CHARS = 1_000_000
+"""Longer sources, most of them generated or minified, are not read."""
+
+CPU_SECONDS = 5.0
+MEMORY = 2 << 30
+
+_LENGTH = struct.Struct(">Q")
+_ROOT = Path(__file__).parents[2]
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from tasks.code.parsing import serve; serve()"
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """Functions of a source in order of their first line, and its lines without comments and blanks at their ends."""
+
+    spans: list[FunctionSpan]
+    code: list[str]
+
+
+def read_syntax(source: str, language: str) -> Syntax | None:
+    """What tree-sitter reads in a source; ``None`` if it is longer than :data:`MAX_CHARS` or takes too much to parse."""
+    if len(source) > MAX_CHARS:
+        return None
+    data = source.encode("utf-8", "replace")
+    found = _child(os.getpid()).ask(language, data)
+    if found is None:
+        return None
+    if "fault" in found:
+        raise RuntimeError(f"reading {language} failed: {found['fault']}")
+    spans = [FunctionSpan(start, end, name) for start, end, name in found["spans"]]
+    return Syntax(spans, _without(data, found["comments"]))
+
+
+def serve() -> None:
+    """The child: read sources from stdin until it ends, and write what is in each to stdout."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    seconds = float(sys.argv[2])
+    while (language := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        answer = _read(language.decode("ascii"), data)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        _send(stdout, json.dumps(answer).encode("ascii"))
+
+
+def _read(language: str, data: bytes) -> dict[str, Any]:
+    from tasks.code import syntax
+
+    try:
+        tree = syntax.parse(data, language)
+        spans = [(span.start, span.end, span.name) for span in syntax.spans_in_tree(tree, language)]
+        return {"spans": spans, "comments": syntax.comments_in_tree(tree, language)}
+    except MemoryError:
+        os._exit(1)
+    except Exception as error:  # a fault of this program, which the parent tells
+        return {"fault": repr(error)[:500]}
+
+
+class _Child:
+    """The process that parses, started when it is first asked and again after it died."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, language: str, data: bytes) -> dict[str, Any] | None:
+        with self._lock:
+            process = self._process = self._process or self._started()
+            assert process.stdin is not None  # noqa: S101
+            assert process.stdout is not None  # noqa: S101
+            try:
+                _send(process.stdin, language.encode("ascii"))
+                _send(process.stdin, data)
+                answer = _receive(process.stdout)
+            except BrokenPipeError:
+                answer = None
+            if answer is None:
+                self._end(process)
+            return None if answer is None else json.loads(answer)
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-c", _START, str(_ROOT), str(CPU_SECONDS)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd="/")
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = None
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            try:
+                if stream is not None:
+                    stream.close()
+            except BrokenPipeError:
+                continue
+
+
+@cache
+def _child(process: int) -> _Child:
+    """The child of a process: a fork of it must not share its pipes."""
+    return _Child()
+
+
+def _send(stream: IO[bytes], data: bytes) -> None:
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes | None:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    size = _LENGTH.unpack(head)[0]
+    data = stream.read(size)
+    return data if len(data) == size else None
+
+
+def _without(data: bytes, comments: list[tuple[int, int]]) -> list[str]:
+    code = bytearray(data)
+    for start, end in comments:
+        code[start:end] = re.sub(rb"[^\n]", b" ", code[start:end])
+    return [line.rstrip() for line in code.decode("utf-8", "replace").split("\n")]

@@ -1,0 +1,1 @@
+"""The pipeline above the library: stages, places, resume, experiments, tracking."""

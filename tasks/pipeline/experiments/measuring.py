@@ -1,0 +1,208 @@
+"""From the runs of an experiment to its results: figures of arms, differences, claims, power."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+
+from tasks.core.config import load_params
+from tasks.core.errors import ArtifactError
+from tasks.evaluation import seeds as over_seeds
+from tasks.evaluation.power import plan
+from tasks.evaluation.seeds import Measured, Seeds
+from tasks.evaluation.statistics import holm
+from tasks.pipeline.experiments.outcome import ArmRun
+from tasks.pipeline.experiments.paper import Paper, is_ordered, paper_figures
+from tasks.pipeline.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
+from tasks.pipeline.experiments.spec import Experiment
+from tasks.pipeline.experiments.verdicts import F1, LEVEL, judge, summarize
+from tasks.pipeline.progress import digest
+from tasks.pipeline.tracking.revision import revision_tags
+from tasks.reporting.columns import column
+from tasks.reporting.tables import calls_by_index
+
+TARGET = 0.05
+"""The difference an experiment is to see: five points of a share such as F1, a twentieth of any other figure."""
+
+DIGITS = 6
+PARAMS = Path("params.yaml")
+Scores = dict[str, Seeds]
+"""By arm and seed."""
+
+
+def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()) -> Results:
+    """All of the results but the files. Raises :class:`ArtifactError` where no run is there."""
+    scores: Scores = {arm: {run.seed: run.scores for run in runs if run.arm == arm} for arm in experiment.arms}
+    if not any(scores.values()):
+        raise ArtifactError(f"{experiment.name}: no run is finished: run `fusesearch experiment run {experiment.name}`")
+    paper = paper_figures(experiment, root)
+    arms = [_arm(experiment, arm, scores[arm], paper, runs) for arm in experiment.arms]
+    differences = _differences(experiment, scores, paper)
+    power = _power(experiment, scores)
+    claims = judge(experiment, differences, power)
+    made_from = revision_tags()
+    return Results(
+        experiment=experiment.name,
+        title=experiment.title,
+        question=experiment.question,
+        hypothesis=experiment.hypothesis,
+        summary=summarize(claims, differences),
+        command=f"fusesearch experiment run {experiment.name}",
+        revision=made_from["git.revision"][:12] + ("+changes" if made_from["git.dirty"] == "true" else ""),
+        dvc_revision=made_from["dvc.revision"][:12],
+        inputs=_digest(runs)[:16],
+        notes=experiment.notes,
+        profile=load_params(root / PARAMS).profile if (root / PARAMS).exists() else "",
+        seeds=experiment.seeds,
+        metrics=experiment.metrics,
+        primary=experiment.primary,
+        paper_caption=experiment.paper.caption or experiment.paper.table if experiment.paper else "",
+        paper_notes=experiment.paper.notes if experiment.paper else [],
+        arms=arms,
+        differences=differences,
+        claims=claims,
+        power=power,
+        missing=[f"{arm.name} seed {seed}" for arm in arms for seed in arm.missing_seeds],
+        other_instances=_other_instances(runs),
+    )
+
+
+def _other_instances(runs: Sequence[ArmRun]) -> list[str]:
+    """Runs on other instances than most have, as after mining anew: their figures are of another question."""
+    sets = [frozenset(score.instance_id for score in run.scores) for run in runs]
+    ((usual, _),) = Counter(sets).most_common(1)
+    return [f"{run.arm} seed {run.seed}" for run, found in zip(runs, sets, strict=True) if found != usual]
+
+
+def _arm(experiment: Experiment, name: str, scores: Seeds, paper: Paper, runs: Sequence[ArmRun]) -> ArmResult:
+    every = [score for rows in scores.values() for score in rows]
+    known = [score for score in every if score.error is None]
+    figures = {metric: over_seeds.measure(scores, column(metric).statistic) for metric in experiment.metrics}
+    return ArmResult(
+        name=name,
+        label=experiment.label(name),
+        seeds=sorted(scores),
+        missing_seeds=[seed for seed in experiment.seeds if seed not in scores],
+        instances=len({score.instance_id for score in known}),
+        episodes=len(known),
+        errored=len(every) - len(known),
+        figures={key: _figure(found, paper.get(name, {}).get(key)) for key, found in figures.items() if found},
+        calls_by_turn=_calls_by_turn(scores),
+        nodes={run.seed: dict(run.nodes) for run in runs if run.arm == name},
+    )
+
+
+def _figure(found: Measured, paper: float | None) -> Figure:
+    low, high = _rounded(found.low), _rounded(found.high)
+    by_seed = {seed: round(value, DIGITS) for seed, value in found.by_seed.items()}
+    counts = {"seeds": found.seeds, "instances": found.instances}
+    return Figure(estimate=round(found.estimate, DIGITS), low=low, high=high, by_seed=by_seed, paper=paper, **counts)
+
+
+def _calls_by_turn(scores: Seeds) -> list[TurnCalls]:
+    """Over all seeds together, with the range of the seeds' own means."""
+    episodes = {seed: [row.calls_each_turn for row in rows if row.error is None] for seed, rows in scores.items()}
+    own = [{row["turn"]: row["calls"] for row in calls_by_index(found)} for found in episodes.values()]
+    together = calls_by_index(calls for found in episodes.values() for calls in found)
+    return [
+        TurnCalls(
+            turn=int(row["turn"]),
+            calls=round(row["calls"], DIGITS),
+            low=round(min(found[row["turn"]] for found in own if row["turn"] in found), DIGITS),
+            high=round(max(found[row["turn"]] for found in own if row["turn"] in found), DIGITS),
+            episodes=int(row["episodes"]),
+        )
+        for row in together
+    ]
+
+
+def _differences(experiment: Experiment, scores: Scores, paper: Paper) -> list[DifferenceResult]:
+    """Later arm minus earlier arm for every pair in every metric, as experiments list what is varied after its baseline."""
+    found: list[DifferenceResult] = []
+    for metric in experiment.metrics:
+        rows = [_difference(metric, *pair, scores, paper) for pair in combinations(experiment.arms, 2)]
+        known = [row for row in rows if row]
+        corrected = holm([row.p for row in known])
+        found += [
+            row.model_copy(update={"p_holm": None if p is None else float(f"{p:.4g}")})
+            for row, p in zip(known, corrected, strict=True)
+        ]
+    return found
+
+
+def _difference(metric: str, second: str, first: str, scores: Scores, paper: Paper) -> DifferenceResult | None:
+    own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
+    if own is None:
+        return None
+    error = own.spread.error if own.spread else None
+    theirs = [paper.get(arm, {}).get(metric) for arm in (first, second)]
+    printed = round(theirs[0] - theirs[1], 4) if theirs[0] is not None and theirs[1] is not None else None
+    return DifferenceResult(
+        metric=metric,
+        first=first,
+        second=second,
+        estimate=round(own.estimate, DIGITS),
+        low=_rounded(own.low),
+        high=_rounded(own.high),
+        p=None if own.p is None else float(f"{own.p:.4g}"),
+        error=None if error is None else float(f"{error.size:.6g}"),
+        of_seeds=None if error is None else round(error.of_seeds, DIGITS),
+        seeds=own.seeds,
+        instances=own.instances,
+        clear=own.excludes_zero,
+        paper=printed,
+        agrees=own.estimate * printed > 0 if printed and is_ordered(metric) else None,
+    )
+
+
+def _power(experiment: Experiment, scores: Scores) -> list[PowerResult]:
+    """For the pairs that claims compare, in the primary metric and in F1; a pair that claims name both ways as those in that
+    metric do. The level is the one at which Holm's correction tests the smallest p of the claims.
+    """
+    level = LEVEL / max(1, len(experiment.claims))
+    found = []
+    for metric in dict.fromkeys((experiment.primary, *(name for name in experiment.metrics if name == F1))):
+        claims = sorted(experiment.claims, key=lambda claim: claim.metric == metric)
+        pairs = {frozenset((claim.better, claim.than)): (claim.better, claim.than) for claim in claims}
+        found += [_power_of(metric, first, second, scores, level) for first, second in pairs.values()]
+    return [row for row in found if row]
+
+
+def _power_of(metric: str, first: str, second: str, scores: Scores, level: float) -> PowerResult | None:
+    own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
+    if own is None or own.spread is None:
+        return None
+    target = _target(metric, scores[second])
+    planned = plan(own.spread, target, alpha=level)
+    deviations = {f"sd_{name}": round(value**0.5, DIGITS) for name, value in planned.variances.named().items()}
+    return PowerResult(
+        metric=metric,
+        first=first,
+        second=second,
+        seeds=own.seeds,
+        instances=own.instances,
+        detectable={seeds: round(value, DIGITS) for seeds, value in planned.detectable.items()},
+        level=round(level, DIGITS),
+        target=round(target, DIGITS),
+        needed=planned.needed,
+        needed_cautious=planned.needed_cautious,
+        lower_bound=planned.lower_bound,
+        **deviations,
+    )
+
+
+def _target(metric: str, baseline: Seeds) -> float:
+    of = column(metric)
+    known = None if of.percent or metric == "reward" else over_seeds.measure(baseline, of.statistic)
+    return TARGET * abs(known.estimate) if known and known.estimate else TARGET
+
+
+def _digest(runs: Sequence[ArmRun]) -> str:
+    """Of all scores, whatever the order of the episodes."""
+    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in runs])
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)

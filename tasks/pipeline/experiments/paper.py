@@ -1,0 +1,63 @@
+"""The paper's table beside an experiment: the figures that its arms have there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tasks.core.errors import ConfigError
+from tasks.evaluation.metrics import combined_f1
+from tasks.pipeline.experiments.spec import Experiment
+from tasks.pipeline.layout import EXPERIMENTS
+from tasks.reporting.columns import column
+from tasks.reporting.tables import read_table
+
+REFERENCE = EXPERIMENTS / "reference"
+
+POOLED = "f1_micro"
+"""F1 over both levels in the average of the FuseSearch tables. They do not print it: it is made of F1 of files and functions."""
+
+TIMES = ("seconds", "seconds_model", "seconds_tools", "seconds_waiting")
+"""What depends on the machine, and on what else it does: printed beside the paper's, but no ordering."""
+
+Paper = dict[str, dict[str, float]]
+"""By arm and metric, in the unit of the paper's table."""
+
+
+def paper_figures(experiment: Experiment, root: Path = Path()) -> Paper:
+    """What the paper's table prints for each arm that names its row there.
+
+    Raises :class:`ConfigError` for a row or column that the table does not have, or a selection of several rows.
+    """
+    if experiment.paper is None:
+        return {}
+    path = root / REFERENCE / experiment.paper.table
+    rows = read_table(path)
+    found: Paper = {}
+    for name, arm in experiment.arms.items():
+        if arm.paper_row:
+            row = _row(rows, {**experiment.paper.where, **arm.paper_row}, f"{experiment.name}, arm {name}: {path}")
+            found[name] = _figures(row, experiment.metrics)
+    return found
+
+
+def is_ordered(metric: str) -> bool:
+    """Whether the order of two arms in a metric is one that the paper's table states and that can be compared with ours."""
+    return metric != POOLED and metric not in TIMES
+
+
+def _row(rows: list[dict[str, str]], where: Mapping[str, str], source: str) -> dict[str, str]:
+    chosen = [row for row in rows if all(row.get(key) == value for key, value in where.items())]
+    if len(chosen) != 1:
+        wanted = ", ".join(f"{key}={value}" for key, value in where.items())
+        raise ConfigError(f"{source} has {len(chosen)} rows with {wanted}: exactly one is needed")
+    return chosen[0]
+
+
+def _figures(row: Mapping[str, str], metrics: list[str]) -> dict[str, float]:
+    printed = {metric: row.get(column(metric).paper or "", "") for metric in metrics}
+    found = {metric: float(value) for metric, value in printed.items() if value}
+    levels = [row.get(column(f"{level}_micro_f1").paper or "", "") for level in ("file", "function")]
+    if POOLED in metrics and all(levels):
+        found[POOLED] = round(combined_f1(*map(float, levels)), 2)
+    return found

@@ -1,0 +1,62 @@
+"""All tables of all experiments again from the artifacts that are there: ``make experiment-tables``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from tasks.core.errors import FusesearchError
+from tasks.core.storage import write_text
+from tasks.pipeline.experiments.outcome import ArmRun, outcomes
+from tasks.pipeline.experiments.pages import overview
+from tasks.pipeline.experiments.results import PAGE, RESULTS, read_results, write_results
+from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.pipeline.layout import EXPERIMENTS
+
+
+def rebuild(names: Iterable[str]) -> dict[str, str]:
+    """Write the results of each experiment again, then the page over all; returns by name a summary, or why there is none.
+
+    Results of runs that are not all here stay as they are.
+    """
+    said = {}
+    for name in names:
+        try:
+            experiment = load_experiment(name)
+            runs = outcomes(experiment)
+            lost = _lost(experiment, runs)
+            said[name] = f"kept: {lost} of its runs are not here" if lost else write_results(experiment, runs).summary
+        except FusesearchError as error:
+            said[name] = f"not written: {error}"
+    write_overview()
+    return said
+
+
+def _lost(experiment: Experiment, runs: Sequence[ArmRun]) -> int:
+    """How many runs of the results that are there are not among ``runs``."""
+    if not (experiment.folder / RESULTS).exists():
+        return 0
+    known = [arm for arm in read_results(experiment.folder).arms if arm.name in experiment.arms]
+    wanted = {(arm.name, seed) for arm in known for seed in arm.seeds if seed in experiment.seeds}
+    return len(wanted - {(run.arm, run.seed) for run in runs})
+
+
+def write_overview(root: Path = EXPERIMENTS) -> Path:
+    """Write ``RESULTS.md`` over all experiments that have results; returns its path."""
+    every = [read_results(path.parent) for path in sorted(root.glob(f"*/{RESULTS}"))]
+    write_text(root / PAGE, overview(every))
+    return root / PAGE
+
+
+def main() -> None:
+    """Rebuild every experiment and print what came out."""
+    for name, summary in rebuild(experiment_names()).items():
+        print(f"{name}: {summary}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except FusesearchError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,125 @@
+"""What an experiment says of itself: ``experiments/<name>/experiment.yaml``, checked when it is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints, model_validator
+
+from tasks.core.config import Params, Section, parse_section
+from tasks.core.errors import ConfigError
+from tasks.core.overrides import override
+from tasks.evaluation.grid import read_yaml
+from tasks.pipeline.layout import EXPERIMENTS
+
+FILE = "experiment.yaml"
+
+ArmName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,49}$")]
+"""Part of the name of a file."""
+
+Checkpoint = Literal["base", "sft", "grpo", "grpo_from_base"]
+"""Which model of an arm is evaluated: the base model, or what a training stage makes."""
+
+
+class Claim(Section):
+    """An ordering of two arms that the experiment puts to the test.
+
+    With a ``margin`` the claim is that ``better`` is not worse than ``than`` by so much.
+    """
+
+    metric: str = Field(description="a metric of the experiment; `better` is expected to be higher in it than `than`")
+    better: str = Field(description="arm")
+    than: str = Field(description="arm")
+    lower: bool = Field(False, description="`better` is expected to be lower in the metric instead")
+    margin: float | None = Field(None, gt=0, description="`better` may be worse by less than this, in the metric's unit")
+    paper: bool = Field(False, description="the paper's table states this ordering")
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _the_paper_states_orderings_only(self) -> Claim:
+        if self.paper and self.margin is not None:
+            raise ValueError("a claim with a margin is no ordering that a paper's table states")
+        return self
+
+
+class Arm(Section):
+    """One variant: what it changes, and which of its models is evaluated."""
+
+    label: str = Field("", description="how tables call it; empty: its name")
+    set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, such as `select.min_f1: 0`")
+    checkpoint: Checkpoint = "sft"
+    paper_row: dict[str, str] = Field(default_factory=dict, description="columns that select its row of the paper's table")
+
+
+class PaperTable(Section):
+    """The table of a paper that the experiment stands beside."""
+
+    table: str = Field(description="file in experiments/reference")
+    where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows that count for all arms")
+    caption: str = ""
+    notes: list[str] = Field(default_factory=list, description="what to know of the table before it is compared, a sentence each")
+
+
+class Experiment(Section):
+    """Everything an experiment says; its name is that of its folder."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    title: str
+    question: str
+    hypothesis: str
+    notes: list[str] = Field(default_factory=list, description="what a reader has to know of how the experiment came about")
+    paper: PaperTable | None = None
+    set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, for all arms; an arm's own win")
+    arms: dict[ArmName, Arm] = Field(min_length=1)
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    metrics: list[str] = Field(min_length=1, description="figures of the table, by their names in MLflow")
+    primary: str = Field(description="the one of the metrics that the power estimate is for")
+    claims: list[Claim] = Field(default_factory=list)
+    figures: list[str] = Field(default_factory=list)
+
+    @property
+    def folder(self) -> Path:
+        """Where its file and its results lie."""
+        return EXPERIMENTS / self.name
+
+    def label(self, arm: str) -> str:
+        """How tables call an arm."""
+        return self.arms[arm].label or arm
+
+    def params(self, params: Params, arm: str, seed: int) -> Params:
+        """``params`` as this arm changes them. Raises :class:`ConfigError` for an unknown key or a value out of range."""
+        changes = {**self.set, **self.arms[arm].set, "seed": seed}
+        return override(params, changes, source=f"{self.folder / FILE}: {arm}")
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Experiment:
+        for claim in self.claims:
+            if unknown := {claim.better, claim.than} - set(self.arms):
+                raise ValueError(f"a claim names {', '.join(sorted(unknown))}, which is no arm")
+        named = {self.primary, *(claim.metric for claim in self.claims)}
+        if unknown := named - set(self.metrics):
+            raise ValueError(f"{', '.join(sorted(unknown))} is used and not among the metrics")
+        if any("seed" in changes for changes in (self.set, *(arm.set for arm in self.arms.values()))):
+            raise ValueError("seed is set by seeds, for all arms")
+        for kind, values in (("seeds", self.seeds), ("metrics", self.metrics)):
+            if len(values) != len(set(values)):
+                raise ValueError(f"{kind} has a value twice")
+        return self
+
+
+def load_experiment(name: str, root: Path = EXPERIMENTS) -> Experiment:
+    """Read and check ``<root>/<name>/experiment.yaml``. Raises :class:`ConfigError` with file, key and reason in one line."""
+    path = root / name / FILE
+    if "/" in name or not path.is_file():
+        known = ", ".join(experiment_names(root)) or "none"
+        raise ConfigError(f"there is no experiment {name!r}: {path} is missing; there are {known}")
+    data = read_yaml(path)
+    if not isinstance(data, dict):
+        raise ConfigError(f"{path}: a mapping with title, arms, seeds and metrics is needed")
+    return parse_section(Experiment, {**data, "name": name}, source=str(path))
+
+
+def experiment_names(root: Path = EXPERIMENTS) -> list[str]:
+    """Folders below ``root`` that hold an experiment, by name."""
+    return sorted(path.parent.name for path in root.glob(f"*/{FILE}"))

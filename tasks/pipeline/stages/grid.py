@@ -1,0 +1,267 @@
+"""Evaluate a grid: every localizer with every model on every benchmark, cell by cell, into one folder.
+
+A cell is a run of :func:`tasks.evaluation.harness.evaluate`, so finished episodes are in its journal and a killed grid goes on
+where it was. A finished cell is opened again only for episodes it lacks (more runs, more instances, or errored ones that are
+to be tried again); its scores are made anew from its trajectories when truth or accepted answers have changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from tasks.core.errors import ConfigError
+from tasks.core.schema import Instance, Score, Trajectory
+from tasks.core.storage import Journal, read_json, read_jsonl, write_json, write_jsonl
+from tasks.evaluation.grid import Endpoint, Grid
+from tasks.evaluation.harness import evaluate, journal_key
+from tasks.evaluation.metrics import aggregate, score_trajectory
+from tasks.evaluation.protocols import PROTOCOLS
+from tasks.evaluation.results import (
+    DONE,
+    JOURNAL,
+    MANIFEST,
+    SCORES,
+    SCORES_TABLE,
+    SETTINGS,
+    TRAJECTORIES,
+    Cell,
+    Manifest,
+    cell_folder,
+    write_scores_table,
+)  # fmt: skip
+from tasks.localizers.registry import LOCALIZERS, Equipment, make_localizer
+from tasks.pipeline.progress import Progress, digest, silent
+from tasks.pipeline.stages.benchmarks import Prepared, prepare, snapshot
+from tasks.search.snapshots import SnapshotStore
+from tasks.training.rewards import make_reward
+
+Episode = tuple[Trajectory, int]
+"""A trajectory and its run."""
+
+
+def cells_of(grid: Grid) -> list[Cell]:
+    """The grid's cells, benchmark by benchmark; a localizer that asks no model has one per benchmark.
+
+    Raises :class:`ConfigError` for an unknown localizer, and where one needs a model and none is given.
+    """
+    for name in grid.localizers:
+        if name not in LOCALIZERS:
+            raise ConfigError(f"localizer {name!r} is unknown: use some of {', '.join(LOCALIZERS)}")
+        if LOCALIZERS[name].asks_model and not grid.models:
+            raise ConfigError(f"localizer {name} asks a model: name one under models, or with --model and --base-url")
+    cells = []
+    for benchmark in grid.benchmarks:
+        for localizer in grid.localizers:
+            models = [model.name for model in grid.models] if LOCALIZERS[localizer].asks_model else [""]
+            cells += [Cell(localizer=localizer, model=model, benchmark=benchmark.name) for model in models]
+    return cells
+
+
+@contextmanager
+def opened(
+    grid: Grid, out: Path, snapshots: Path, *, retry_errored: bool = False, progress: Progress = silent
+) -> Iterator[GridRun]:
+    """The grid in its folder ``out``, for this process alone: benchmarks read, truth known, manifest written.
+
+    Raises :class:`ConfigError` when another process works there, or what was run there differs in more than its extent.
+    """
+    cells = cells_of(grid)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out / ".lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ConfigError(f"another process works in {out}: wait for it, or name another folder") from None
+    try:
+        yield GridRun(grid, out, snapshots, cells, retry_errored, progress)
+    finally:
+        lock.release()
+
+
+class GridRun:
+    """A grid being run; use :func:`opened`. Its cells are run one after another, each with episodes side by side."""
+
+    def __init__(
+        self, grid: Grid, out: Path, snapshots: Path, cells: list[Cell], retry_errored: bool, progress: Progress
+    ) -> None:
+        self.grid, self.out, self.cells, self.retry_errored = grid, out, cells, retry_errored
+        self._store = SnapshotStore(snapshots)
+        self._benchmarks = {
+            row.name: prepare(row, out / "instances", self._store, grid.seed, progress) for row in grid.benchmarks
+        }
+        for cell in cells:
+            self._check_settings(cell)
+        facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
+        self.manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=_revision())
+        write_json(out / MANIFEST, self.manifest.model_dump(mode="json"))
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of all cells."""
+        return sum(self.episodes_of(cell) for cell in self.cells)
+
+    def episodes_of(self, cell: Cell) -> int:
+        """Episodes of one cell."""
+        return len(self._benchmarks[cell.benchmark].instances) * self.grid.runs
+
+    def run(self, cell: Cell, progress: Progress = silent) -> dict[str, Any]:
+        """Run what the cell lacks and write it down; returns its figures (:func:`figures_of`)."""
+        folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
+        scoring = digest(*(row.truth for row in prepared.instances), self._truths(prepared))
+        known = self._known(folder)
+        if all(key in known for key in self._wanted(prepared)):
+            progress(self.episodes_of(cell), self.episodes_of(cell))
+            if read_json(folder / DONE).get("scoring") == scoring:
+                return figures_of(list(read_jsonl(folder / SCORES, Score)))
+            return self._publish(cell, self._rescored(cell, known, prepared), None, scoring)
+        (folder / DONE).unlink(missing_ok=True)
+        write_json(folder / SETTINGS, self._settings(cell))
+        _seed_journal(folder / JOURNAL, known)
+        found = asyncio.run(self._evaluate(cell, prepared, folder / JOURNAL, progress))
+        return self._publish(cell, found.scores, found.trajectories, scoring)
+
+    def finish(self) -> None:
+        """Write the scores of all cells as one table."""
+        scores = [row for cell in self.cells for row in read_jsonl(cell_folder(self.out, cell) / SCORES, Score)]
+        write_scores_table(self.out / SCORES_TABLE, scores)
+
+    def params_of(self, cell: Cell) -> dict[str, Any]:
+        """What tells the cell from the others, flat."""
+        limits = {f"agent.{name}": value for name, value in self.grid.agent.model_dump(mode="json").items()}
+        return {**cell.model_dump(), "runs": self.grid.runs, "seed": self.grid.seed, **limits}
+
+    async def _evaluate(self, cell: Cell, prepared: Prepared, journal: Path, progress: Progress) -> Any:
+        model = _make_model(self._endpoint(cell)) if cell.model else None
+        try:
+            return await evaluate(
+                self._localizer(cell, model), prepared.instances, partial(snapshot, prepared.benchmark, self._store),
+                journal=journal, runs=self.grid.runs, concurrency=self.grid.concurrency, seed=self.grid.seed, arm=cell.name,
+                reward=make_reward("fusesearch"), scope=self.grid.agent.history_scope, accepted=prepared.accepted,
+                progress=progress,
+            )  # fmt: skip
+        finally:
+            if model is not None:
+                await model.close()
+
+    def _localizer(self, cell: Cell, model: Any) -> Any:
+        from tasks.agents.models.base import Sampling
+
+        endpoint = self._endpoint(cell) if cell.model else None
+        heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
+        sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
+        return make_localizer(cell.localizer, Equipment(model, self.grid.agent, self.grid.tools, sampling))
+
+    def _endpoint(self, cell: Cell) -> Endpoint:
+        return next(row for row in self.grid.models if row.name == cell.model)
+
+    def _publish(
+        self, cell: Cell, scores: Sequence[Score], trajectories: Sequence[Trajectory] | None, scoring: str
+    ) -> dict[str, Any]:
+        """Put the cell's files in place, the one that says it is finished last."""
+        folder, figures = cell_folder(self.out, cell), figures_of(scores)
+        if trajectories is not None:
+            write_jsonl(folder / TRAJECTORIES, trajectories)
+        write_jsonl(folder / SCORES, scores)
+        write_scores_table(folder / SCORES_TABLE, scores)
+        write_json(folder / DONE, {"scoring": scoring, "figures": figures})
+        (folder / JOURNAL).unlink(missing_ok=True)
+        return figures
+
+    def _rescored(self, cell: Cell, known: Mapping[str, Episode], prepared: Prepared) -> list[Score]:
+        by_id = {row.instance_id: row for row in prepared.instances}
+        return [
+            score_trajectory(
+                trajectory, _truth(by_id[trajectory.instance_id]), accepted=prepared.accepted.get(trajectory.instance_id, ()),
+                issue_chars=len(by_id[trajectory.instance_id].problem_statement),
+                reward=make_reward("fusesearch"), scope=self.grid.agent.history_scope, arm=cell.name, run=run,
+            )
+            for trajectory, run in known.values()
+            if trajectory.instance_id in by_id
+        ]  # fmt: skip
+
+    def _wanted(self, prepared: Prepared) -> Iterator[str]:
+        return (journal_key(row.instance_id, run) for row in prepared.instances for run in range(self.grid.runs))
+
+    def _known(self, folder: Path) -> dict[str, Episode]:
+        """Episodes of a finished cell, by their key; without the errored ones where those are to be tried again."""
+        if not (folder / DONE).exists():
+            return {}
+        runs = [score.run for score in read_jsonl(folder / SCORES, Score)]
+        episodes = zip(read_jsonl(folder / TRAJECTORIES, Trajectory), runs, strict=True)
+        kept = (episode for episode in episodes if not (self.retry_errored and episode[0].error))
+        return {journal_key(trajectory.instance_id, run): (trajectory, run) for trajectory, run in kept}
+
+    def _settings(self, cell: Cell) -> dict[str, Any]:
+        """What the cell's episodes depend on: not how many they are, nor how the endpoint is reached."""
+        asked = {"model", "checkpoint", "tool_format", "temperature", "top_p", "extra_body"}
+        model = self._endpoint(cell).model_dump(mode="json", include=asked) if cell.model else None
+        limits = {"agent": self.grid.agent.model_dump(mode="json"), "tools": self.grid.tools.model_dump(mode="json")}
+        return {**cell.model_dump(), "endpoint": model, **limits, "seed": self.grid.seed}
+
+    def _check_settings(self, cell: Cell) -> None:
+        path = cell_folder(self.out, cell) / SETTINGS
+        if not path.exists():
+            return
+        before, now = read_json(path), self._settings(cell)
+        if changed := [name for name in now if before.get(name) != now[name]]:
+            raise ConfigError(f"{path.parent} was run with another {', '.join(changed)}: name another folder, or remove that one")
+
+    def _truths(self, prepared: Prepared) -> list[Any]:
+        return [(name, [truth.model_dump() for truth in truths]) for name, truths in sorted(prepared.accepted.items())]
+
+
+def figures_of(scores: Sequence[Score]) -> dict[str, Any]:
+    """Averages over a cell's scores, and its row under every protocol as ``<protocol>.<column>``."""
+    rows = {f"{name}.{key}": value for name, row in PROTOCOLS.items() for key, value in row.read(scores).items()}
+    return {**aggregate(scores), "protocols": rows}
+
+
+def _seed_journal(path: Path, known: Mapping[str, Episode]) -> None:
+    """Give the journal the episodes of a cell that was finished before, so that only the others are run."""
+    with Journal(path, key="key") as rows:
+        for key, (trajectory, _) in known.items():
+            rows.append({"key": key, "trajectory": trajectory.model_dump(mode="json")})
+
+
+def _make_model(endpoint: Endpoint) -> Any:
+    if endpoint.checkpoint is not None:
+        from tasks.agents.models.transformers import TransformersModel
+
+        return TransformersModel.load(endpoint.checkpoint)
+    from tasks.agents.models.openai_compatible import OpenAICompatibleModel
+
+    return OpenAICompatibleModel(
+        endpoint.model or endpoint.name, endpoint.base_url, api_key=_key(endpoint), tool_format=endpoint.tool_format,
+        retries=endpoint.retries, timeout_seconds=endpoint.timeout_seconds, backoff_seconds=endpoint.backoff_seconds,
+        extra_body=endpoint.extra_body,
+    )  # fmt: skip
+
+
+def _key(endpoint: Endpoint) -> str | None:
+    if endpoint.api_key_env is None:
+        return None
+    if endpoint.api_key_env not in os.environ:
+        raise ConfigError(f"model {endpoint.name}: the environment variable {endpoint.api_key_env} is not set")
+    return os.environ[endpoint.api_key_env]
+
+
+def _truth(instance: Instance) -> Any:
+    return instance.truth
+
+
+def _revision() -> str:
+    """The commit of the program's own checkout, ``unknown`` where it is none."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return "unknown"

@@ -1,0 +1,117 @@
+"""Mine: raw pairs of issue and patch, and the repositories they are about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tasks.core.config import Params
+from tasks.core.schema import Instance
+from tasks.core.storage import write_instances, write_json
+from tasks.data.sources.base import Mined, Source
+from tasks.pipeline import layout
+from tasks.pipeline.places import Places
+from tasks.pipeline.progress import Progress, publish
+
+STATE = layout.STATE / "mining"
+"""What sources keep from run to run, so that the next one only reads what is new."""
+
+
+def mine(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
+    """Write ``data/raw/pairs.parquet``, its table of what was tried, and a bare git repository per repository."""
+    repos = scratch / "repos"
+    mined = source_of(params, scratch).mine(repos, progress)
+    figures = _Figures()
+    keep_empty_folders(repos)
+    write_json(places.mine_table, mined.table)
+    write_instances(places.pairs, map(figures.count, mined.instances))
+    publish(repos, places.repos)
+    return {**figures.as_dict(), **_table_figures(mined.table)}
+
+
+def source_of(params: Params, scratch: Path) -> Source:
+    """The source that the params name."""
+    match params.mine.source:
+        case "github":
+            from tasks.data.contamination import read_benchmark
+            from tasks.data.sources.github import GitHub
+
+            barred = {row.repo for path in params.split.benchmarks for row in read_benchmark(path)}
+            return GitHub(params.mine.github, STATE / "github", params.mine.workers, barred)
+        case "git":
+            from tasks.data.sources.git import LocalGit
+
+            return LocalGit(params.mine.git)
+        case "benchmark":
+            from tasks.data.sources.benchmark import Benchmark
+
+            return Benchmark(params.mine.benchmark, STATE / "benchmark", params.mine.workers)
+        case _:
+            return _Synthetic(params, scratch)
+
+
+class _Synthetic:
+    """Faults planted in installed packages."""
+
+    def __init__(self, params: Params, scratch: Path) -> None:
+        self.params = params
+        self.scratch = scratch
+
+    def mine(self, repos_dir: Path, progress: Progress) -> Mined:
+        from tasks.data.sources.synthetic import mine as mine_packages
+
+        config = self.params.mine
+        counts = _Counts(progress, config.per_repository * len(config.packages))
+        mined = mine_packages(config, self.params.data_seed, repos_dir, self.scratch, counts)
+        return Mined(mined.instances, mined.table)
+
+
+class _Figures:
+    """Counts rows as they are written."""
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self.repositories: set[str] = set()
+        self.multi_hop = 0
+
+    def count(self, instance: Instance) -> Instance:
+        self.pairs += 1
+        self.repositories.add(instance.repo)
+        self.multi_hop += int(instance.provenance.get("hops", 0)) > 0
+        return instance
+
+    def as_dict(self) -> dict[str, int]:
+        return {"pairs": self.pairs, "repositories": len(self.repositories), "multi_hop": self.multi_hop}
+
+
+def _table_figures(table: dict[str, Any]) -> dict[str, Any]:
+    """Figures of the sources that count more than pairs; ``skipped_packages`` is what the synthetic source calls them."""
+    skipped = "skipped_packages" if "kinds" in table else "skipped_repositories"
+    figures: dict[str, Any] = {skipped: len(table["skipped"])}
+    if "spent" in table:
+        figures |= {"points": table["spent"]["points"], "requests": table["spent"]["requests"]}
+        figures |= {"new_pairs": sum(row["new"] for row in table["repositories"]), "complete": int(table["complete"])}
+    return figures
+
+
+class _Counts:
+    """Sums what the repositories report, each for itself, to the stage's progress."""
+
+    def __init__(self, progress: Progress, total: int) -> None:
+        self.progress = progress
+        self.total = total
+        self.kept: dict[str, int] = {}
+
+    def __call__(self, repo: str, kept: int, attempts: int) -> None:
+        self.kept[repo] = kept
+        self.progress(sum(self.kept.values()), self.total)
+
+
+def keep_empty_folders(root: Path) -> None:
+    """Put a hidden file into empty folders of bare repositories.
+
+    DVC stores files only; a repository without its ``refs`` folder is none to git. Git ignores names that begin with a dot.
+    """
+    for folder in [path for path in root.rglob("*") if path.is_dir()]:
+        if not any(folder.iterdir()):
+            (folder / ".keep").touch()

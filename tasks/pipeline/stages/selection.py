@@ -1,0 +1,39 @@
+"""Select: the candidates worth learning from, why the others were dropped, and where all lie in the plane of F1 and e."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from tasks.core.config import Params
+from tasks.core.errors import DataError
+from tasks.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
+from tasks.pipeline.places import Places
+from tasks.pipeline.progress import Progress
+
+
+def select_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
+    """Write ``data/selected/``, or the node's folder: trajectories, drop table, examples of what was dropped, plane."""
+    from tasks.training.selection import drop_table, examples, kept, plane, select
+
+    truths = {row.instance_id: row.truth for row in read_instances(places.split("sft")) if row.truth is not None}
+    candidates = read_trajectories(places.candidates)
+    judged = select(candidates, truths, params.select, params.agent.history_scope)
+    chosen, drops = kept(judged), drop_table(judged)
+    if not chosen:
+        raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
+    write_jsonl(places.selected, chosen)
+    write_json(places.select_drops, drops)
+    examples(judged).write(places.select_examples)
+    write_csv(places.select_plane, plane(judged))
+    progress(len(candidates), len(candidates))
+    scores = [row.score for row in judged if row.reason is None]
+    return {
+        "candidates": len(candidates),
+        "selected": len(chosen),
+        "instances": len({trajectory.instance_id for trajectory in chosen}),
+        "f1": fmean(score.f1 or 0.0 for score in scores),
+        "efficiency": fmean(score.efficiency or 0.0 for score in scores),
+        "calls_per_turn": fmean(score.calls_per_turn or 0.0 for score in scores),
+    }

@@ -1,0 +1,44 @@
+"""Synthesize: the teacher's candidate trajectories on the sft split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tasks.core.config import Params
+from tasks.core.schema import Instance, Trajectory
+from tasks.core.storage import Journal, read_instances, write_jsonl
+from tasks.pipeline import layout
+from tasks.pipeline.places import Places
+from tasks.pipeline.progress import Progress
+
+JOURNAL = "candidates.jsonl"
+
+
+def synthesize_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
+    """Write ``data/synthesized/trajectories.jsonl``; goes on from the journal in ``scratch``."""
+    instances = read_instances(places.split("sft"))
+    trajectories = make_candidates(instances, params, places, scratch, progress)
+    write_jsonl(places.candidates, trajectories)
+    calls = sum(len(turn.calls) for trajectory in trajectories for turn in trajectory.turns)
+    return {
+        "instances": len(instances),
+        "candidates": len(trajectories),
+        "errored": sum(trajectory.error is not None for trajectory in trajectories),
+        "calls": calls,
+    }
+
+
+def make_candidates(
+    instances: Sequence[Instance], params: Params, places: Places, scratch: Path, progress: Progress
+) -> list[Trajectory]:
+    """The teacher's trajectories on ``instances``, in their order; the journal stays in ``scratch``."""
+    from tasks.search.snapshots import SnapshotStore, instance_snapshot
+    from tasks.training.synthesis import draw, synthesize
+
+    candidates = draw(instances, params.synthesize, params.seed)
+    snapshot = partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), places.repos)
+    with Journal(scratch / JOURNAL, key="key") as journal:
+        return synthesize(candidates, params, snapshot, journal, progress)

@@ -1,0 +1,235 @@
+"""A comparison as sections of a page: Table 1 beside the paper's rows, how systems search, paired tests, and their pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from tasks.core.config import Report
+from tasks.core.schema import Score
+from tasks.evaluation.metrics import combined_f1
+from tasks.evaluation.results import CellResult
+from tasks.reporting import plots
+from tasks.reporting.columns import Column
+from tasks.reporting.comparison import Comparison, PaperRow, System, heading
+from tasks.reporting.pages import Figure, Section
+from tasks.reporting.pareto import Point, scatter
+from tasks.reporting.tables import Row, Table, calls_by_index, cell, difference_cell
+
+Link = Callable[[CellResult], str]
+"""Where the page of a cell's episodes is; "" where there is none."""
+
+SHOWN_TURNS = 8
+_ABSENT = "–"  # noqa: RUF001
+
+
+def no_link(result: CellResult) -> str:
+    """A :data:`Link` to nothing."""
+    return ""
+
+
+def sections_of(comparison: Comparison, params: Report, link: Link = no_link, figures: bool = True) -> list[Section]:
+    """The sections of one benchmark."""
+    title = f"{comparison.benchmark}, protocol {comparison.protocol.name}"
+    tables = [main_table(comparison, link), *_accepted_table(comparison)]
+    parts = [Section(title, _notes(comparison, params), tables, _scatters(comparison) if figures else [])]
+    behaviour = [behaviour_table(comparison, link), turns_table(comparison)]
+    parts.append(
+        Section(f"{comparison.benchmark}: search, time and cost", _behaviour_notes(), behaviour, _profile(comparison, figures))
+    )
+    if comparison.tests:
+        parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tests_table(comparison)]))
+    return parts
+
+
+def main_table(comparison: Comparison, link: Link = no_link) -> Table:
+    """Ours with intervals and errored episodes, under them the paper's rows as it prints them."""
+    columns = comparison.quality
+    header = ["System", "Model", *(column.heading for column in columns), "Instances", "Episodes", "Errored"]
+    rows = [
+        Row(
+            [*_who(system), *(cell(comparison.summary[system.name][column.key], column) for column in columns),
+             str(system.instances), str(len(system.scores)), str(system.errored)],
+            link=link(system.result),
+        )
+        for system in comparison.systems
+    ]  # fmt: skip
+    rows += [_paper(row, columns) for row in comparison.paper]
+    sources = ", ".join(dict.fromkeys(row.source for row in comparison.paper))
+    beside = f", beside {sources}" if sources else ""
+    return Table(f"{comparison.benchmark} under the protocol {comparison.protocol.name}{beside}; shares in percent", header, rows)
+
+
+def behaviour_table(comparison: Comparison, link: Link = no_link) -> Table:
+    """e under both scopes, redundant and failed calls, where time goes, tokens and cost."""
+    columns = comparison.behaviour
+    rows = [
+        Row(
+            [*_who(row), *(cell(comparison.summary[row.name][c.key], c) for c in columns), str(row.errored)],
+            link=link(row.result),
+        )
+        for row in comparison.systems
+    ]
+    return Table("How systems search, and what it costs", ["System", "Model", *(c.heading for c in columns), "Errored"], rows)
+
+
+def turns_table(comparison: Comparison) -> Table:
+    """Mean calls of tool-using turns by turn index (FuseSearch figure 3), with how many episodes had such a turn."""
+    rows = []
+    for system in comparison.systems:
+        found = {int(row["turn"]): row for row in _by_turn(system)}
+        cells = [
+            f"{found[n]['calls']:.2f} ({found[n]['episodes']:.0f})" if n in found else _ABSENT for n in range(1, SHOWN_TURNS + 1)
+        ]
+        rows.append(Row([*_who(system), *cells]))
+    return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in range(1, SHOWN_TURNS + 1))], rows)
+
+
+def tests_table(comparison: Comparison) -> Table:
+    """One row per pair, one column per headline figure."""
+    columns = [column for column in comparison.quality if column.key in comparison.protocol.headline]
+    found = {(row.first, row.second, row.key): row for row in comparison.tests}
+    pairs = list(dict.fromkeys((row.first, row.second) for row in comparison.tests))
+    rows = [Row([first, second, *(difference_cell(found[first, second, c.key], c) for c in columns)]) for first, second in pairs]
+    return Table(
+        "First minus second, over the instances both have",
+        ["First", "Second", *(_titled(column).replace("(%)", "(points)") for column in columns)],
+        rows,
+    )
+
+
+def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:
+    """Every episode of a cell with what it adds to the figures; ``page`` is where the episode can be read."""
+    names = (
+        "file_f1",
+        "function_f1",
+        "f1",
+        "f1_best",
+        "efficiency",
+        "turns",
+        "calls",
+        "seconds",
+        "tokens_context",
+        "tokens_billed",
+    )
+    rows = [
+        Row(
+            [score.instance_id, str(score.run + 1), *(_plain(getattr(score, name)) for name in names), score.error or ""],
+            link=page(score),
+        )
+        for score in scores
+    ]
+    return Table(f"Episodes of {result.cell.name}", ["Instance", "Run", *names, "Error"], rows)
+
+
+def _notes(comparison: Comparison, params: Report) -> list[str]:
+    seen = f"{comparison.protocol.source}. Brackets are {params.confidence:.0%} bootstrap intervals over instances"
+    notes = [
+        f"{seen} ({params.bootstrap_samples:,} resamples); the runs of an instance are nested in it and go with it. Errored "
+        "episodes have no score: they are counted and in no figure. Of a truth, files and functions of code count."
+    ]
+    if comparison.paper:
+        notes.append("The papers' rows are theirs, on their machines: time is not comparable, the rest as far as the models are.")
+    return [*notes, *_excluded(comparison.systems)]
+
+
+def _excluded(systems: Sequence[System]) -> Iterator[str]:
+    """What was left out before anything ran, once per folder."""
+    for manifest in {id(row.result.manifest): row.result.manifest for row in systems}.values():
+        facts = manifest.benchmarks[systems[0].result.cell.benchmark]
+        if facts.excluded:
+            name, reason = next(iter(facts.excluded.items()))
+            yield f"{len(facts.excluded)} instances of {facts.source} are excluded, such as {name}: {reason}."
+        if facts.unusable_alternatives:
+            yield f"{len(facts.unusable_alternatives)} lines of accepted answers cannot be used."
+
+
+def _behaviour_notes() -> list[str]:
+    return [
+        "Redundant calls have gain 0. Tool success is the share of calls that came back without an error. Waiting is wall time "
+        "outside of model and tools: queues, failed requests and the pauses after them, a localizer's own program. Context is "
+        "the length of the final conversation, billed the sum over requests."
+    ]
+
+
+_TESTS = (
+    "Intervals are of the paired bootstrap, a star marks one without zero. p is of the paired permutation test that swaps "
+    "systems within instances, after Holm's correction over the pairs of a column."
+)
+
+
+def _accepted_table(comparison: Comparison) -> list[Table]:
+    """The headline figures against gold, and against the best of several accepted answers; nothing where none is known."""
+    if not comparison.accepted:
+        return []
+    columns = [column for column in comparison.quality if column.key in comparison.protocol.headline]
+    header = ["System", "Model", *(f"{_titled(c)}, {what}" for c in columns for what in ("gold", "best accepted")), "With others"]
+    rows = []
+    for system in comparison.systems:
+        pairs = [(comparison.summary[system.name][c.key], comparison.accepted[system.name][c.key]) for c in columns]
+        known = len({score.instance_id for score in system.scores if score.f1_best is not None})
+        cells = [cell(value, column) for column, both in zip(columns, pairs, strict=True) for value in both]
+        rows.append(Row([*_who(system), *cells, str(known)]))
+    return [Table("Against the gold patch, and against the best of the accepted answers", header, rows)]
+
+
+def _scatters(comparison: Comparison) -> list[Figure]:
+    figures = []
+    for key, label in (("tokens_billed", "Tokens over all requests (k), mean"), ("seconds", "Wall seconds, mean")):
+        quality = "f1" if any(column.key == "f1" for column in comparison.quality) else comparison.protocol.headline[-1]
+        points = [*_our_points(comparison, key, quality), *_paper_points(comparison, key, quality)]
+        named = "F1 0.7 file + 0.3 function (%)" if quality == "f1" else f"{heading(quality)} (%)"
+        if drawn := scatter(points, label, named):
+            caption = f"{named} against {label.lower()}; the line is the Pareto front of ours, hollow points are the papers'"
+            figures.append(Figure(f"{comparison.benchmark}_{comparison.protocol.name}_{key}", caption, drawn))
+    return figures
+
+
+def _our_points(comparison: Comparison, key: str, quality: str) -> Iterator[Point]:
+    scale = {column.key: column.scale for column in comparison.quality}
+    for system in comparison.systems:
+        cost, value = (comparison.summary[system.name][name] for name in (key, quality))
+        if cost and value:
+            yield Point(system.name, cost.estimate * scale[key], 100 * value.estimate)
+
+
+def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[Point]:
+    column = {"tokens_billed": "tokens_k", "seconds": "time_s"}[key]
+    for row in comparison.paper:
+        value = _paper_quality(row.figures, quality)
+        if value is not None and row.figures.get(column):
+            yield Point(row.system, float(row.figures[column]), value, paper=True, model=row.model)
+
+
+def _paper_quality(figures: Mapping[str, str], quality: str) -> float | None:
+    if quality != "f1":
+        return float(figures[quality]) if figures.get(quality) else None
+    if not figures.get("file_f1") or not figures.get("function_f1"):
+        return None
+    return combined_f1(float(figures["file_f1"]), float(figures["function_f1"]))
+
+
+def _profile(comparison: Comparison, figures: bool) -> list[Figure]:
+    drawn = plots.calls_by_turn({system.name: _by_turn(system) for system in comparison.systems}) if figures else None
+    caption = "Calls of tool-using turns by turn index; points with fewer than 5 episodes left out"
+    return [Figure(f"{comparison.benchmark}_calls_by_turn", caption, drawn)] if drawn else []
+
+
+def _by_turn(system: System) -> list[dict[str, float]]:
+    return calls_by_index(score.calls_each_turn for score in system.scores if score.error is None)
+
+
+def _who(system: System) -> list[str]:
+    return [system.result.cell.localizer, system.result.cell.model or _ABSENT]
+
+
+def _paper(row: PaperRow, columns: Sequence[Column]) -> Row:
+    figures = [row.figures.get(column.paper or "", "") or _ABSENT for column in columns]
+    return Row([row.system, row.model, *figures, row.figures.get("instances", "") or _ABSENT, _ABSENT, _ABSENT], kind="paper")
+
+
+def _titled(column: Column) -> str:
+    return f"{column.heading} (%)" if column.percent and "%" not in column.heading else column.heading
+
+
+def _plain(value: float | int | None) -> str:
+    return _ABSENT if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"

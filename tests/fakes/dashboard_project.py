@@ -1,0 +1,182 @@
+"""A project with every artifact the dashboard reads, made in a second by the code that makes the real ones."""
+
+import random
+from pathlib import Path
+
+import yaml
+
+from tasks.core.config import Params, Report, Select
+from tasks.core.examples import Examples
+from tasks.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
+from tasks.core.storage import write_csv, write_instances, write_json, write_jsonl, write_text
+from tasks.data.contamination import CONTAMINATION
+from tasks.data.filtering import RULES
+from tasks.evaluation.metrics import score_trajectory
+from tasks.pipeline import layout
+from tasks.pipeline.experiments.outcome import ArmRun
+from tasks.pipeline.experiments.results import write_results
+from tasks.pipeline.experiments.spec import load_experiment
+from tasks.reporting.report import make_report
+from tasks.training.selection import drop_table, examples, plane, select
+
+HOSTILE = (
+    "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\"> **b** $x$ `c` [l](javascript:x)"
+)
+ARMS = {"base": 0.1, "sft": 0.5, "sft+rl": 0.8, "lexical": 0.9}
+NODES = {"grpo": "grpo-0123abcd", "evaluate": "evaluate-0123abcd"}
+"""The runs of the arm `joint` with seed 1."""
+
+INSTANCES = 12
+PAPER = """model,stage,file_f1,function_f1,efficiency,turns,tools_per_turn,time_s,tokens_k
+Qwen3-4B,sft,78.86,47.94,68.46,4.96,3.59,9.17,54.8
+"""
+PAPER_FILTERING = "filtering,file_f1,function_f1,efficiency\nnone,75.44,43.52,55.77\njoint,78.86,47.94,62.03\n"
+TRUTH = Truth(files=["pkg/a.py"], functions=["pkg/a.py::f"], lines={"pkg/a.py": [(2, 3)]})
+
+
+def write_project(root: Path) -> Path:
+    """Write everything below ``root``."""
+    write_text(root / "params.yaml", yaml.safe_dump({"profile": "nano", "select": {"min_f1": 0.5, "min_efficiency": 0.5}}))
+    write_text(root / "experiments/reference/fusesearch_table2_stages.csv", PAPER)
+    write_text(root / "experiments/reference/table4.csv", PAPER_FILTERING)
+    scores = _evaluate(root)
+    _data(root)
+    _curves(root)
+    make_report(Params(report=Report(bootstrap_samples=100)), root)
+    for name, skill in (("filtering", 0.4), ("reward", 0.2)):
+        _experiment(root, name, skill)
+    assert scores
+    return root
+
+
+def instance_id(number: int) -> str:
+    """Ids as benchmarks write them."""
+    return f"own__repo-{number}"
+
+
+def episode(number: int, arm: str, right: bool, calls: int = 2) -> Trajectory:
+    """Two turns and an answer; what its calls return shows the truth at once."""
+    rows = "/repo/pkg/a.py\n2:def f(x):\n3:    return x\n"
+    made = [ToolCall(id=str(place), name="grep", arguments={"pattern": f"f{place} {HOSTILE}"}) for place in range(calls)]
+    seen = [
+        Observation(
+            call_id=call.id,
+            output=rows,
+            entities=["pkg/a.py:2", "pkg/a.py:3"],
+            gain_turn=1 - place / 4,
+            gain_call=1 / (1 + place),
+        )
+        for place, call in enumerate(made)
+    ]
+    failed = Observation(call_id="9", output=f"no such file {HOSTILE}", error="no such file")
+    turns = [
+        Turn(text=f"I look. {HOSTILE}", calls=made, observations=seen),
+        Turn(text="Again.", calls=[ToolCall(id="9", name="read_file", arguments={"path": "x"})], observations=[failed]),
+        Turn(text="Here."),
+    ]
+    answer = Answer(modify=[Location(path="pkg/a.py" if right else "pkg/b.py", function="f")])
+    return Trajectory(
+        instance_id=instance_id(number), repo="own/repo", base_commit="c0ffee", localizer="fusesearch", model=arm, system="s",
+        issue=f"Issue {number}. {HOSTILE}", turns=turns, answer=answer, guidance=calls, seconds=1.5,
+    )  # fmt: skip
+
+
+def _evaluate(root: Path) -> list[Score]:
+    draw = random.Random(0)
+    scores = []
+    for arm, skill in ARMS.items():
+        episodes = [episode(number, arm, draw.random() < skill, 1 + number % 3) for number in range(INSTANCES)]
+        write_jsonl(root / layout.TRAJECTORIES / f"{arm}.jsonl", episodes)
+        scores += [
+            score_trajectory(row, TRUTH, reward=lambda score, _: score.f1 or 0.0).model_copy(update={"arm": arm})
+            for row in episodes
+        ]
+    _node(root)
+    scores.append(Score(instance_id=instance_id(99), arm="base", error="endpoint down", true_files=["a"]))
+    write_jsonl(root / layout.SCORES, scores)
+    return scores
+
+
+def _node(root: Path) -> None:
+    """A run of evaluate that an experiment made: two episodes, one of them broken by the infrastructure."""
+    episodes = [episode(number, "sft", True) for number in range(2)]
+    folder = root / layout.NODES / NODES["evaluate"]
+    write_jsonl(folder / layout.TRAJECTORIES.name / "sft.jsonl", episodes)
+    broken = Score(instance_id=instance_id(1), arm="sft", error="endpoint down")
+    known = score_trajectory(episodes[0], TRUTH).model_copy(update={"arm": "sft"})
+    write_jsonl(folder / layout.SCORES.name, [known, broken])
+
+
+def _data(root: Path) -> None:
+    instances = [
+        Instance(
+            instance_id=instance_id(number), repo="own/repo", base_commit="c", problem_statement=HOSTILE, patch="p", truth=TRUTH
+        )
+        for number in range(INSTANCES)
+    ]
+    for split in ("sft", "rl", "validation"):
+        write_instances(root / layout.split_path(split), instances)
+    candidates = [episode(number, "lexical", number % 3 > 0, 1 + number % 4) for number in range(INSTANCES)]
+    write_jsonl(root / layout.CANDIDATES, candidates)
+    judged = select(candidates, {row.instance_id: TRUTH for row in instances}, Select(min_f1=0.5, min_efficiency=0.5))
+    write_json(root / layout.SELECT_DROPS, drop_table(judged))
+    write_csv(root / layout.SELECT_PLANE, plane(judged))
+    examples(judged).write(root / layout.SELECT_EXAMPLES)
+    write_json(root / layout.FILTER_DROPS, {**dict.fromkeys(RULES, 0), "short_issue": 3})
+    dropped = Examples(RULES)
+    dropped.add("short_issue", "own__repo-77", {"repo": "own/repo"}, {"issue": HOSTILE, "patch": "--- a/x.py"})
+    dropped.write(root / layout.FILTER_EXAMPLES)
+    write_json(
+        root / layout.MINE_TABLE, {"repositories": [{"repo": HOSTILE, "kept": 4}], "dropped": {"no effect": 3}, "skipped": {}}
+    )
+    _figures(root)
+
+
+def _figures(root: Path) -> None:
+    dropped = {f"dropped_{reason}": 2 * (reason == "same_issue") for reason in CONTAMINATION}
+    figures = {
+        "mine": {"pairs": 40},
+        "filter": {"instances": 37},
+        "split": {"sft_instances": 15, "rl_instances": 10, "validation_instances": 12} | dropped,
+        "synthesize": {"candidates": INSTANCES},
+        "select": {"selected": 8},
+    }
+    for stage, values in figures.items():
+        write_json(root / layout.metrics_path(stage), values)
+
+
+def _curves(root: Path) -> None:
+    for stage in ("grpo", "grpo_from_base"):
+        rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
+        write_csv(root / layout.curve_path(stage), rows)
+    write_csv(root / layout.curve_path("sft"), [{"step": step, "loss": 3 - step / 50} for step in range(40)])
+    write_csv(root / layout.NODES / NODES["grpo"] / "curve.csv", [{"step": step, "reward": 0.5} for step in range(5)])
+
+
+def _experiment(root: Path, name: str, skill: float) -> None:
+    said = {
+        "title": f"Does {name} matter?",
+        "question": f"What does {name} do?",
+        "hypothesis": "It helps.",
+        "paper": {"table": "table4.csv", "caption": "FuseSearch table 4"},
+        "arms": {arm: {"label": said, "paper_row": {"filtering": arm}} for arm, said in (("none", "without"), ("joint", "with"))},
+        "seeds": [0, 1],
+        "metrics": ["f1_macro", "efficiency"],
+        "primary": "f1_macro",
+        "claims": [{"metric": "f1_macro", "better": "joint", "than": "none", "paper": True}],
+        "figures": ["calls_by_turn"],
+    }  # fmt: skip
+    write_text(root / f"experiments/{name}/experiment.yaml", yaml.safe_dump(said))
+    experiment = load_experiment(name, root / "experiments")
+    runs = [_run(root, arm, seed, value) for arm, value in (("none", 0.2), ("joint", 0.2 + skill)) for seed in (0, 1)]
+    write_results(experiment, runs, root / f"experiments/{name}", root)
+
+
+def _run(root: Path, arm: str, seed: int, skill: float) -> ArmRun:
+    draw = random.Random(f"{arm}{seed}")
+    scores = [
+        score_trajectory(episode(number, arm, draw.random() < skill), TRUTH).model_copy(update={"arm": arm})
+        for number in range(20)
+    ]
+    nodes = NODES if (arm, seed) == ("joint", 1) else {"sft": f"sft-{arm}{seed}"}
+    return ArmRun(arm, seed, scores, root / "none.jsonl", {}, nodes)

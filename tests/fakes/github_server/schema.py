@@ -1,0 +1,331 @@
+"""GraphQL: the part of GitHub's schema that is spoken here, its answers out of the world, and what a query costs."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLError,
+    IntValueNode,
+    OperationDefinitionNode,
+    SelectionSetNode,
+    VariableNode,
+    build_schema,
+    execute,
+    parse,
+    validate,
+)  # fmt: skip
+
+from tests.fakes.github_server.world import Comment, Issue, Pull, Repository, World
+
+SDL = """
+scalar DateTime
+scalar GitObjectID
+interface Node { id: ID! }
+interface Actor { login: String! }
+type User implements Actor & Node { id: ID! login: String! }
+type Bot implements Actor & Node { id: ID! login: String! }
+enum SearchType { REPOSITORY ISSUE USER }
+enum PullRequestState { OPEN CLOSED MERGED }
+enum IssueOrderField { CREATED_AT UPDATED_AT COMMENTS }
+enum OrderDirection { ASC DESC }
+enum PatchStatus { ADDED DELETED RENAMED COPIED MODIFIED CHANGED }
+enum IssueTimelineItemsItemType { RENAMED_TITLE_EVENT CLOSED_EVENT }
+input IssueOrder { field: IssueOrderField! direction: OrderDirection! }
+type RateLimit { cost: Int! limit: Int! remaining: Int! resetAt: DateTime! used: Int! }
+type PageInfo { hasNextPage: Boolean! endCursor: String }
+type License { spdxId: String }
+type Language { name: String! }
+type IssueConnection { totalCount: Int! nodes: [Issue] pageInfo: PageInfo! }
+type PullRequestConnection { totalCount: Int! nodes: [PullRequest] pageInfo: PageInfo! }
+type Commit { oid: GitObjectID! message: String! authoredDate: DateTime! }
+type PullRequestCommit { commit: Commit! }
+type PullRequestCommitConnection { totalCount: Int! nodes: [PullRequestCommit] }
+type PullRequestChangedFile { path: String! changeType: PatchStatus! additions: Int! deletions: Int! }
+type PullRequestChangedFileConnection { totalCount: Int! nodes: [PullRequestChangedFile] }
+type UserContentEdit { editedAt: DateTime! deletedAt: DateTime diff: String }
+type UserContentEditConnection { totalCount: Int! nodes: [UserContentEdit] }
+type IssueComment { body: String! createdAt: DateTime! lastEditedAt: DateTime isMinimized: Boolean! author: Actor }
+type IssueCommentConnection { totalCount: Int! nodes: [IssueComment] }
+type RenamedTitleEvent { createdAt: DateTime! previousTitle: String! currentTitle: String! }
+type ClosedEvent { createdAt: DateTime! }
+union IssueTimelineItems = RenamedTitleEvent | ClosedEvent
+type IssueTimelineItemsConnection { totalCount: Int! filteredCount: Int! nodes: [IssueTimelineItems] }
+union IssueOrPullRequest = Issue | PullRequest
+type Issue implements Node {
+  id: ID! number: Int! title: String! body: String! createdAt: DateTime! lastEditedAt: DateTime updatedAt: DateTime!
+  repository: Repository! author: Actor
+  userContentEdits(first: Int, after: String): UserContentEditConnection
+  comments(first: Int, after: String): IssueCommentConnection!
+  timelineItems(first: Int, itemTypes: [IssueTimelineItemsItemType!]): IssueTimelineItemsConnection!
+}
+type PullRequest implements Node {
+  id: ID! number: Int! title: String! body: String! createdAt: DateTime! updatedAt: DateTime! mergedAt: DateTime
+  baseRefName: String! baseRefOid: GitObjectID! headRefOid: GitObjectID! changedFiles: Int! author: Actor mergeCommit: Commit
+  closingIssuesReferences(first: Int, after: String): IssueConnection
+  commits(first: Int, after: String): PullRequestCommitConnection!
+  files(first: Int, after: String): PullRequestChangedFileConnection
+}
+type Repository implements Node {
+  id: ID! databaseId: Int nameWithOwner: String! isFork: Boolean! isArchived: Boolean! isDisabled: Boolean! isPrivate: Boolean!
+  stargazerCount: Int! parent: Repository licenseInfo: License primaryLanguage: Language
+  issues(first: Int, after: String): IssueConnection!
+  pullRequests(first: Int, after: String, states: [PullRequestState!], orderBy: IssueOrder): PullRequestConnection!
+  issueOrPullRequest(number: Int!): IssueOrPullRequest
+}
+union SearchResultItem = Repository | Issue | PullRequest
+type SearchResultItemConnection { repositoryCount: Int! nodes: [SearchResultItem] pageInfo: PageInfo! }
+type Query {
+  rateLimit: RateLimit
+  repository(owner: String!, name: String!, followRenames: Boolean = true): Repository
+  nodes(ids: [ID!]!): [Node]!
+  search(query: String!, type: SearchType!, first: Int, after: String): SearchResultItemConnection!
+}
+"""
+
+SCHEMA = build_schema(SDL)
+_COUNTED = {"search", "issues", "pullRequests", "closingIssuesReferences", "commits", "files"} | {
+    "userContentEdits", "comments", "timelineItems",
+}  # fmt: skip
+
+
+def cost(document: DocumentNode, variables: dict[str, Any]) -> tuple[int, int]:
+    """Points and nodes of a query: each connection as often as its parents can occur."""
+    fragments = {node.name.value: node for node in document.definitions if isinstance(node, FragmentDefinitionNode)}
+    operation = next(node for node in document.definitions if isinstance(node, OperationDefinitionNode))
+    requests, nodes = _count(operation.selection_set, 1, fragments, variables)
+    return max(1, round(requests / 100)), nodes
+
+
+def _count(
+    selections: SelectionSetNode | None, parents: int, fragments: dict[str, FragmentDefinitionNode], variables: dict[str, Any]
+) -> tuple[int, int]:
+    requests = nodes = 0
+    for selection in selections.selections if selections else ():
+        inner = parents
+        below = getattr(selection, "selection_set", None)
+        if isinstance(selection, FragmentSpreadNode):
+            below = fragments[selection.name.value].selection_set
+        elif isinstance(selection, FieldNode) and selection.name.value in _COUNTED:
+            requests += parents
+            inner = parents * _first(selection, variables)
+            nodes += inner
+        elif isinstance(selection, FieldNode) and selection.name.value == "nodes" and selection.arguments:
+            inner = parents * len(variables.get("ids") or [])
+        more = _count(below, inner, fragments, variables)
+        requests, nodes = requests + more[0], nodes + more[1]
+    return requests, nodes
+
+
+def _first(field: FieldNode, variables: dict[str, Any]) -> int:
+    for argument in field.arguments:
+        if argument.name.value == "first":
+            value = argument.value
+            size = int(value.value) if isinstance(value, IntValueNode) else 0
+            size = int(variables[value.name.value]) if isinstance(value, VariableNode) else size
+            if not 1 <= size <= 100:
+                raise GraphQLError("`first` must be between 1 and 100")
+            return size
+    return 0
+
+
+class Answers:
+    """Executes queries on a world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._known: dict[tuple[str, int], dict[str, Any]] = {}
+
+    def run(self, document: DocumentNode, variables: dict[str, Any], limit: dict[str, Any]) -> dict[str, Any]:
+        """Body of the answer: data, and errors with their types."""
+        if errors := validate(SCHEMA, document):
+            return {"errors": [{"message": error.message, "extensions": {"code": "undefinedField"}} for error in errors]}
+        root = {"rateLimit": limit, "repository": self._repository, "nodes": self._nodes, "search": self._search}
+        done = execute(SCHEMA, document, root, variable_values=variables)
+        if hasattr(done, "__await__"):
+            raise TypeError
+        body: dict[str, Any] = {"data": done.data}
+        if done.errors:
+            body["errors"] = [_error(error) for error in done.errors]
+        return body
+
+    def _repository(self, info: Any, owner: str, name: str, followRenames: bool = True) -> dict[str, Any] | None:
+        found = self.world.find(f"{owner}/{name}")
+        if found is None:
+            raise _not_found(f"Could not resolve to a Repository with the name '{owner}/{name}'.")
+        return self.repository(found)
+
+    def _nodes(self, info: Any, ids: list[str]) -> list[dict[str, Any] | None]:
+        found: list[dict[str, Any] | None] = []
+        for name in ids:
+            try:
+                _, repo, number = base64.b64decode(name).decode().split("|")
+                found.append(self.issue(self.world.repositories[repo], self.world.repositories[repo].issues[int(number)]))
+            except (ValueError, KeyError):
+                found.append(None)
+        return found
+
+    def _search(self, info: Any, query: str, type: str, first: int = 0, after: str | None = None) -> dict[str, Any]:
+        rows = [repository for repository in self.world.repositories.values() if matches(repository, query)]
+        rows.sort(key=lambda repository: (-repository.stars, repository.id))
+        start = int(_decode(after)[0]) if after else 0
+        page = rows[start : min(start + first, 1000)]
+        end = start + len(page)
+        info_ = {"hasNextPage": end < min(len(rows), 1000), "endCursor": _encode([end])}
+        return {"repositoryCount": len(rows), "nodes": [self.repository(row) for row in page], "pageInfo": info_}
+
+    def repository(self, row: Repository) -> dict[str, Any]:
+        """A node of a repository."""
+        merged = len(row.merged)
+
+        def pulls(info: Any, first: int = 0, after: str | None = None, states: Any = None, orderBy: Any = None) -> dict[str, Any]:
+            return self._pulls(row, first, after) if first else {"totalCount": merged}
+
+        def numbered(info: Any, number: int) -> dict[str, Any]:
+            return self._numbered(row, number)
+
+        parent = {"nameWithOwner": row.fork_of} if row.fork_of else None
+        return {
+            "__typename": "Repository", "id": f"R_{row.id}", "databaseId": row.id, "nameWithOwner": row.name,
+            "isFork": bool(parent), "isArchived": row.archived, "isDisabled": False, "isPrivate": False, "parent": parent,
+            "stargazerCount": row.stars, "licenseInfo": {"spdxId": row.licence} if row.licence else None,
+            "primaryLanguage": {"name": row.language} if row.language else None,
+            "issues": {"totalCount": len(row.issues)}, "pullRequests": pulls, "issueOrPullRequest": numbered,
+        }  # fmt: skip
+
+    def _numbered(self, row: Repository, number: int) -> dict[str, Any]:
+        if number in row.issues:
+            return self.issue(row, row.issues[number])
+        if number in row.pulls:
+            return self.pull(row, row.pulls[number])
+        raise _not_found(f"Could not resolve to an issue or pull request with the number of {number}.")
+
+    def _pulls(self, row: Repository, first: int, after: str | None) -> dict[str, Any]:
+        """Merged ones, last updated first. A cursor is a place in that order, not a row."""
+        ordered = sorted(row.merged, key=lambda pull: (pull.updated, pull.number), reverse=True)
+        if after:
+            when, number = _decode(after)
+            ordered = [pull for pull in ordered if (stamp(pull.updated), pull.number) < (when, number)]
+        page = ordered[:first]
+        cursor = _encode([stamp(page[-1].updated), page[-1].number]) if page else None
+        nodes = [self.pull(row, pull) for pull in page]
+        return {
+            "totalCount": len(row.merged),
+            "nodes": nodes,
+            "pageInfo": {"hasNextPage": len(ordered) > first, "endCursor": cursor},
+        }
+
+    def pull(self, row: Repository, pull: Pull) -> dict[str, Any]:
+        """A node of a pull request."""
+        closing = [self.issue(row, row.issues[number]) for number in pull.closes]
+        commits = [
+            {"commit": {"oid": commit.oid, "message": commit.message, "authoredDate": stamp(commit.authored)}}
+            for commit in pull.commits
+        ]
+        files = [{"path": path, "changeType": kind} for path, kind in pull.changed.items()]
+        return {
+            "__typename": "PullRequest", "id": _id("P", row, pull.number), "number": pull.number, "title": pull.title,
+            "body": pull.body, "createdAt": stamp(pull.created), "updatedAt": stamp(pull.updated),
+            "mergedAt": stamp(pull.merged) if pull.merged else None, "baseRefName": "main", "baseRefOid": pull.base,
+            "headRefOid": pull.head, "changedFiles": len(files), "author": actor(pull.author),
+            "mergeCommit": {"oid": pull.merge} if pull.kind != "no merge commit" else None,
+            "closingIssuesReferences": connection(closing), "commits": connection(commits), "files": connection(files),
+        }  # fmt: skip
+
+    def issue(self, row: Repository, issue: Issue) -> dict[str, Any]:
+        """A node of an issue."""
+        edits = [{"editedAt": stamp(edit.at), "deletedAt": None if edit.diff is not None else stamp(edit.at), "diff": edit.diff}
+                 for edit in reversed(issue.edits)]  # fmt: skip
+        renames = [
+            {"__typename": "RenamedTitleEvent", "createdAt": stamp(when), "previousTitle": old, "currentTitle": new}
+            for when, old, new in issue.renames
+        ]
+        return {
+            "__typename": "Issue", "id": _id("I", row, issue.number), "number": issue.number, "title": issue.title,
+            "body": issue.body, "createdAt": stamp(issue.created), "lastEditedAt": stamp(issue.edited) if issue.edited else None,
+            "repository": {"nameWithOwner": row.name}, "author": actor(issue.author), "userContentEdits": connection(edits),
+            "comments": connection([comment(entry) for entry in issue.comments]),
+            "timelineItems": connection(renames, filteredCount=len(renames)),
+        }  # fmt: skip
+
+
+def matches(repository: Repository, query: str) -> bool:
+    """The qualifiers of a repository search that are used here."""
+    words = dict(word.split(":", 1) for word in query.replace('"', "").split() if ":" in word)
+    stars = words.get("stars", ">=0")
+    least, _, most = stars.removeprefix(">=").partition("..")
+    tests = [
+        int(least) <= repository.stars <= int(most or 10**9),
+        words.get("archived") != "false" or not repository.archived,
+        "fork" in words or not repository.fork_of,
+        words.get("language") in (None, repository.language),
+    ]
+    licences = [word.partition(":")[2] for word in query.split() if word.startswith("license:")]
+    return all(tests) and (not licences or str(repository.licence).lower() in licences)
+
+
+def connection(nodes: Sequence[dict[str, Any]], **more: Any) -> Any:
+    """A connection that gives at most ``first`` of its nodes."""
+
+    def page(info: Any, first: int = 100, after: str | None = None, itemTypes: Any = None) -> dict[str, Any]:
+        return {"totalCount": len(nodes), "nodes": list(nodes[:first]), **more}
+
+    return page
+
+
+def comment(entry: Comment) -> dict[str, Any]:
+    """A node of a comment."""
+    edited = stamp(entry.edited) if entry.edited else None
+    said = {"body": entry.body, "createdAt": stamp(entry.at), "lastEditedAt": edited, "isMinimized": False}
+    return {**said, "author": actor(entry.author)}
+
+
+def actor(login: str | None) -> dict[str, Any] | None:
+    """An author; null where the user was deleted. Programs have no [bot] in GraphQL."""
+    if login is None:
+        return None
+    kind = "Bot" if login.endswith("[bot]") else "User"
+    return {"__typename": kind, "id": login, "login": login.removesuffix("[bot]")}
+
+
+def stamp(when: datetime) -> str:
+    """A time as GitHub writes it."""
+    return when.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def document_of(query: str) -> DocumentNode:
+    """The parsed query."""
+    return parse(query, no_location=True)
+
+
+def _id(kind: str, row: Repository, number: int) -> str:
+    return base64.b64encode(f"{kind}|{row.name}|{number}".encode()).decode()
+
+
+def _encode(place: list[Any]) -> str:
+    return base64.b64encode(json.dumps(place).encode()).decode()
+
+
+def _decode(cursor: str) -> list[Any]:
+    try:
+        return json.loads(base64.b64decode(cursor))
+    except ValueError:
+        message = f"`{cursor}` does not appear to be a valid cursor."
+        raise GraphQLError(message, extensions={"type": "INVALID_CURSOR_ARGUMENTS"}) from None
+
+
+def _not_found(message: str) -> GraphQLError:
+    return GraphQLError(message, extensions={"type": "NOT_FOUND"})
+
+
+def _error(error: GraphQLError) -> dict[str, Any]:
+    kind = (error.extensions or {}).get("type")
+    return {**({"type": kind} if kind else {}), "path": error.path, "message": error.message}

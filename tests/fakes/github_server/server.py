@@ -1,0 +1,282 @@
+"""The server: HTTP/1.1 on this machine, with GitHub's headers, limits and ways to fail."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from graphql import GraphQLError
+
+from tests.fakes.github_server.faults import Fault, Faults
+from tests.fakes.github_server.schema import Answers, cost, document_of, stamp
+from tests.fakes.github_server.world import Repository, World
+
+HTML = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body></html>\r\n"
+TIMED_OUT = (
+    "Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug. "
+    "Please include `7A10:2F3E:1` when reporting this issue."
+)
+SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+
+
+@dataclass
+class Counts:
+    """What the server was asked."""
+
+    graphql: int = 0
+    rest: int = 0
+    points: int = 0
+    not_modified: int = 0
+    by_token: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Limit:
+    """Points of one token in the current window."""
+
+    remaining: int
+    reset: float
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Clients that are killed leave in the middle of a word."""
+
+
+class GitHubServer:
+    """Serves a world. ``tokens`` are those it accepts; each has ``limit`` points in ``window`` seconds."""
+
+    def __init__(
+        self, world: World, git_root: Path, faults: Faults | None = None, limit: int = 5000, window: float = 3600
+    ) -> None:
+        self.world, self.git_root = world, git_root
+        self.faults = faults or Faults()
+        self.limit, self.window = limit, window
+        self.clock: Callable[[], float] = time.time
+        self.tokens = {"ghp_" + "a" * 36, "ghp_" + "b" * 36}
+        self.counts = Counts()
+        self.answers = Answers(world)
+        self._limits: dict[tuple[str, str], Limit] = {}
+        self._lock = threading.Lock()
+        self._http = _Http(("127.0.0.1", 0), type("Bound", (_Handler,), {"github": self}))
+
+    @property
+    def url(self) -> str:
+        """Address of the API."""
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    @property
+    def clone_url(self) -> str:
+        """Where git finds a repository."""
+        return f"{self.git_root.resolve().as_uri()}/{{repo}}.git"
+
+    @contextmanager
+    def running(self) -> Iterator[GitHubServer]:
+        """Serve within the context."""
+        thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._http.shutdown()
+            self._http.server_close()
+
+    def charge(self, token: str, resource: str, points: int) -> tuple[Limit, bool]:
+        """Take points; False when there are too few."""
+        with self._lock:
+            now = self.clock()
+            limit = self._limits.setdefault((token, resource), Limit(self.limit, now + self.window))
+            if limit.reset <= now:
+                limit.remaining, limit.reset = self.limit, now + self.window
+            if limit.remaining < points:
+                return limit, False
+            limit.remaining -= points
+            if resource == "graphql":
+                self.counts.points += points
+                self.counts.by_token[token] = self.counts.by_token.get(token, 0) + points
+            return limit, True
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    github: GitHubServer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        path = urlsplit(self.path).path
+        if path.startswith("/app/installations/"):
+            self._installation(path)
+        elif (token := self._token()) and path == "/graphql":
+            self.github.counts.graphql += 1
+            self._graphql(token, json.loads(body))
+        elif token:
+            self._json(404, {"message": "Not Found"})
+
+    def do_GET(self) -> None:
+        token = self._token()
+        if not token:
+            return
+        parts = urlsplit(self.path)
+        if parts.path == "/rate_limit":
+            self._json(200, {"resources": {"graphql": {"limit": self.github.limit, "remaining": self.github.limit}}})
+            return
+        self.github.counts.rest += 1
+        fault = self.github.faults.draw()
+        if fault and self._spoil(fault, token, "core"):
+            return
+        self._rest(parts.path, parse_qs(parts.query), token, fault)
+
+    def _rest(self, path: str, query: dict[str, list[str]], token: str, fault: Fault | None) -> None:
+        words = path.strip("/").split("/")
+        repository = self.github.world.find("/".join(words[1:3])) if words[0] == "repos" and len(words) >= 3 else None
+        if repository is None:
+            self._json(404, {"message": "Not Found", "documentation_url": "https://docs.github.com/rest", "status": "404"})
+        elif repository.name.casefold() != "/".join(words[1:3]).casefold():
+            location = f"{self.github.url}/{'/'.join(['repos', repository.name, *words[3:]])}"
+            self._json(301, {"message": "Moved Permanently", "url": location}, {"Location": location})
+        elif words[3:] == ["pulls"]:
+            self._pulls(repository, query, token, fault)
+        else:
+            self._json(200, {"id": repository.id, "full_name": repository.name})
+
+    def _pulls(self, repository: Repository, query: dict[str, list[str]], token: str, fault: Fault | None) -> None:
+        size = int(query.get("per_page", ["30"])[0])
+        newest = sorted(repository.pulls.values(), key=lambda pull: (pull.updated, pull.number), reverse=True)[:size]
+        rows = [{"number": pull.number, "state": "closed", "updated_at": stamp(pull.updated)} for pull in newest]
+        etag = 'W/"' + hashlib.sha256(json.dumps([repository.id, rows]).encode()).hexdigest() + '"'
+        if self.headers.get("If-None-Match") == etag:
+            self.github.counts.not_modified += 1
+            self._send(304, b"", {"ETag": etag})
+            return
+        limit, _ = self.github.charge(token, "core", 1)
+        self._json(200, rows, {"ETag": etag, **_limit_headers(self.github, limit, "core")}, fault)
+
+    def _graphql(self, token: str, body: dict[str, Any]) -> None:
+        fault = self.github.faults.draw()
+        if fault and self._spoil(fault, token, "graphql"):
+            return
+        try:
+            document = document_of(body["query"])
+            points, nodes = cost(document, body["variables"])
+        except GraphQLError as error:
+            self._json(200, {"errors": [{"message": error.message, "extensions": {"code": "argumentLiteralsIncompatible"}}]})
+            return
+        if nodes > 500_000:
+            self._json(200, {"errors": [{"type": "MAX_NODE_LIMIT_EXCEEDED", "message": f"{nodes} nodes"}]})
+            return
+        limit, allowed = self.github.charge(token, "graphql", points)
+        headers = _limit_headers(self.github, limit, "graphql")
+        if not allowed:
+            self._limited(headers)
+            return
+        variables = body["variables"]
+        repository = self.github.world.find(f"{variables.get('owner')}/{variables.get('name')}")
+        if repository and repository.heavy and variables.get("first", 0) > 30:
+            self._send(502, HTML, {"Content-Type": "text/html"})
+            return
+        told: dict[str, Any] = {"cost": points, "limit": self.github.limit, "remaining": limit.remaining, "used": 0}
+        told["resetAt"] = stamp(datetime.fromtimestamp(limit.reset, UTC))
+        self._json(200, self.github.answers.run(document, variables, told), headers, fault)
+
+    def _limited(self, headers: dict[str, str]) -> None:
+        message = "API rate limit already exceeded for user ID 1."
+        self._json(200, {"errors": [{"type": "RATE_LIMITED", "message": message}]}, {**headers, "X-RateLimit-Remaining": "0"})
+
+    def _spoil(self, fault: Fault, token: str, resource: str) -> bool:
+        """Answer with the fault; False for those that spoil a good answer on its way."""
+        soon = {
+            "X-RateLimit-Remaining": "0",
+            "X-RateLimit-Reset": str(int(self.github.clock()) + 1),
+            "X-RateLimit-Resource": resource,
+        }
+        match fault:
+            case "502":
+                self._send(502, HTML, {"Content-Type": "text/html"})
+            case "503 json":
+                self._json(503, {"message": "Service Unavailable"})
+            case "500 empty":
+                self._send(500, b"", {})
+            case "dropped":
+                self.close_connection = True
+                self.connection.close()
+            case "html in 200":
+                self._send(200, HTML, {"Content-Type": "text/html"})
+            case "empty 200":
+                self._send(200, b"", {})
+            case "null data" if resource == "graphql":
+                self._json(200, {"data": None})
+            case "timeout in 200" if resource == "graphql":
+                self._json(200, {"data": None, "errors": [{"message": TIMED_OUT}]})
+            case "403 secondary":
+                self._json(403, {"message": SECONDARY}, {"Retry-After": "1"})
+            case "429 retry":
+                self._json(429, {"message": "Too many requests"}, {"Retry-After": "1"})
+            case "graphql limit" if resource == "graphql":
+                self._limited(soon)
+            case "graphql limit":
+                self._json(403, {"message": "API rate limit exceeded for user ID 1."}, soon)
+            case _:
+                return False
+        return True
+
+    def _installation(self, path: str) -> None:
+        """A token for an installation of an App, to whoever brings a signed statement."""
+        if not str(self.headers.get("Authorization", "")).startswith("Bearer ey"):
+            self._json(401, {"message": "A JSON web token could not be decoded"})
+            return
+        token = f"ghs_{path.split('/')[3]}"
+        self.github.tokens.add(token)
+        self._json(201, {"token": token, "expires_at": "2099-01-01T00:00:00Z", "permissions": {}, "repository_selection": "all"})
+
+    def _token(self) -> str | None:
+        token = str(self.headers.get("Authorization", "")).partition(" ")[2]
+        if token in self.github.tokens:
+            return token
+        self._json(401, {"message": "Bad credentials", "documentation_url": "https://docs.github.com/rest", "status": "401"})
+        return None
+
+    def _json(self, status: int, body: Any, headers: dict[str, str] | None = None, fault: Fault | None = None) -> None:
+        content = json.dumps(body).encode()
+        if fault == "slow":
+            time.sleep(0.2)
+        if fault == "half json":
+            content = content[: len(content) // 2]
+        self._send(status, content, {"Content-Type": "application/json; charset=utf-8", **(headers or {})}, cut=fault == "cut")
+
+    def _send(self, status: int, content: bytes, headers: dict[str, str], cut: bool = False) -> None:
+        try:
+            self.send_response(status)
+            for name, value in {"X-GitHub-Media-Type": "github.v3; format=json", **headers}.items():
+                self.send_header(name, value)
+            if status != 304:
+                self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content[: len(content) // 2] if cut else content)
+            if cut:
+                self.wfile.flush()
+                self.close_connection = True
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+
+def _limit_headers(github: GitHubServer, limit: Limit, resource: str) -> dict[str, str]:
+    return {
+        "X-RateLimit-Limit": str(github.limit), "X-RateLimit-Remaining": str(limit.remaining),
+        "X-RateLimit-Reset": str(int(limit.reset)), "X-RateLimit-Used": str(github.limit - limit.remaining),
+        "X-RateLimit-Resource": resource,
+    }  # fmt: skip

@@ -1,0 +1,60 @@
+"""How many requests SWE-bench's collector would make for a world: its calls counted, not made.
+
+Counted from swebench/collect (``print_pulls``, ``build_dataset`` and the ``Repo`` they share). A listing is read until a page
+is empty, so it takes one request more than it has pages. Its requests for the rate limit and for the diff, which do not count
+against GitHub's limit, are left out. It stops reading comments at nothing, and reads closed pull requests of every kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.fakes.github_server.world import Pull, Repository, World
+
+PAGE = 100
+
+
+@dataclass
+class Calls:
+    """Requests of REST, each a point of its limit, and pairs that came of them."""
+
+    requests: int = 0
+    pairs: int = 0
+
+
+def count(world: World) -> Calls:
+    """All repositories of a world."""
+    calls = Calls()
+    for repository in world.repositories.values():
+        _repository(repository, calls)
+    return calls
+
+
+def _repository(repository: Repository, calls: Calls) -> None:
+    closed = list(repository.pulls.values())
+    calls.requests += 1 + _listing(len(closed))  # repos.get, pulls.list
+    calls.requests += sum(_listing(len(pull.commits)) for pull in closed)  # pulls.list_commits of each
+    resolved = [pull for pull in closed if pull.merged and _named(pull)]
+    calls.requests += 1 if resolved else 0  # repos.get once more, to build
+    for pull in resolved:
+        texts = 0
+        for number in _named(pull):
+            calls.requests += 1  # issues.get
+            issue = repository.issues.get(number)
+            if issue:
+                calls.requests += _listing(len(pull.commits)) + _listing(len(issue.comments))
+                texts += 1
+        calls.pairs += 1 if texts and pull.kind != "commit gone" else 0
+
+
+def _named(pull: Pull) -> list[int]:
+    """Issues it finds: by a keyword before ``#12`` in title, body or commit messages, and by nothing else."""
+    from tasks.data.sources.links import closing_links
+
+    texts = (pull.title, pull.body, *(commit.message for commit in pull.commits))
+    found = [number for text in texts for number in closing_links(text.replace(": #", " #"), "")]
+    return list(dict.fromkeys(found))
+
+
+def _listing(rows: int) -> int:
+    return -(-rows // PAGE) + 1

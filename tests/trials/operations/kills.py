@@ -1,0 +1,182 @@
+"""``python -m tests.trials.operations.kills NAME``: servers are killed in the middle of an experiment, then the run itself.
+
+The experiment runs with MLflow behind its server. When a quarter of what was left to do is done, Prefect's server gets SIGKILL;
+at half of it MLflow's, which stays away for half a minute; at three quarters the run, whose jobs then end by themselves. The
+same command goes on to the end, and is given once more. Counted then: what is lost and what is there twice, in files and MLflow.
+Writes ``tests/trials/operations/KILLS.md``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+
+from flows.server import Service, ensure, mlflow_service, prefect_service
+from tasks.core.config import load_params
+from tasks.core.schema import Score
+from tasks.core.storage import count_rows, read_json, read_jsonl, write_text
+from tasks.pipeline.experiments.plan import nodes_of, plan
+from tasks.pipeline.experiments.spec import load_experiment
+from tasks.pipeline.experiments.todo import left_to_do
+from tasks.pipeline.layout import TRAINED
+from tasks.pipeline.node import Node
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.tracking import tracking_uri
+from tasks.pipeline.tracking.outbox import OUTBOX, REFUSED
+from tasks.pipeline.tracking.store import make_client
+from tasks.reporting.tables import read_table
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+RESULTS = Path(__file__).parent / "KILLS.md"
+AWAY = 30.0
+"""Seconds that MLflow's server stays away."""
+
+INTO = 20.0
+"""Seconds into the next job at which something is killed."""
+
+LEAST = 8
+_ENDED = re.compile(r"^\[(\d+)/\d+\] (\S+): (done|running)")
+
+
+def main(name: str) -> None:
+    """Run the experiment with its kills and write the page."""
+    experiment = load_experiment(name)
+    jobs, _ = left_to_do([experiment])
+    if len(jobs) < LEAST:
+        raise SystemExit(f"{name} has {len(jobs)} runs left, too few to kill anything in the middle: take another experiment")
+    ensure(prefect_service())
+    mlflow = mlflow_service()  # asked while the store is still known by its own address, not by its server's
+    os.environ["MLFLOW_TRACKING_URI"] = ensure(mlflow)
+    rows = [f"| {what} | {place} | {told} |" for what, place, told in cut(name, len(jobs), mlflow)]
+    started = time.monotonic()
+    ended = subprocess.run(command(name), check=False, capture_output=True, text=True)
+    rows.append(f"| nothing: the same command goes on | | exit code {ended.returncode}, {time.monotonic() - started:,.0f} s |")
+    started = time.monotonic()
+    again = subprocess.run(command(name), check=False, capture_output=True, text=True)
+    said = (again.stdout.strip().splitlines() or [f"exit code {again.returncode}"])[-1]
+    rows.append(f"| nothing: once more | | {said}, {time.monotonic() - started:.0f} s |")
+    nodes = [node for node in nodes_of(plan(experiment, load_params())) if node.id]
+    write_text(RESULTS, page(name, len(jobs), rows, list(counts(name, nodes, len(experiment.arms) * len(experiment.seeds)))))
+    print(RESULTS.read_text(encoding="utf-8"))
+
+
+def command(name: str) -> list[str]:
+    """The command under trial."""
+    return [sys.executable, "-m", "tasks.cli", "experiment", "run", name]
+
+
+def cut(name: str, total: int, mlflow: Service) -> Iterator[tuple[str, str, str]]:
+    """Run the experiment until the run itself is killed. Yields what was killed, how far the run was, what came of it."""
+    process = subprocess.Popen(command(name), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    running: set[str] = set()
+    kills = iter(((1, "Prefect's server"), (2, "MLflow's server"), (3, "the run itself")))
+    quarter, what = next(kills)
+    for line in process.stderr or ():
+        found = _ENDED.match(line)
+        if not found:
+            continue
+        running = running - {found[2]} if found[3] == "done" else running | {found[2]}
+        if 4 * int(found[1]) < quarter * total or found[3] == "done":
+            continue
+        time.sleep(INTO)
+        place = f"{found[1]} of {total} done, running: {', '.join(sorted(running))}"
+        if quarter == 1:
+            yield what, place, kill(prefect_service())
+        elif quarter == 2:
+            told = kill(mlflow)
+            threading.Timer(AWAY, ensure, [mlflow]).start()
+            yield what, place, f"{told}, started again after {AWAY:.0f} s"
+        else:
+            yield what, place, kill_run(process, [prefect_service(), mlflow])
+            return
+        quarter, what = next(kills)
+    raise SystemExit(f"{name} ended with code {process.wait()} before everything was killed")
+
+
+def kill(service: Service) -> str:
+    """SIGKILL to a server and what it started."""
+    os.killpg(read_json(service.record)["pid"], signal.SIGKILL)
+    return "SIGKILL"
+
+
+def kill_run(process: subprocess.Popen[str], servers: list[Service]) -> str:
+    """SIGKILL to the run; its jobs are to end by themselves, a server that one of them has started again is to stay."""
+    kept = {read_json(server.record)["pid"] for server in servers}
+    jobs = [job for job in psutil.Process(process.pid).children(recursive=True) if os.getsid(job.pid) not in kept]
+    process.kill()
+    process.wait()
+    started = time.monotonic()
+    _, alive = psutil.wait_procs(jobs, timeout=120)
+    return f"SIGKILL; its {len(jobs)} processes gone after {time.monotonic() - started:.0f} s, {len(alive)} left"
+
+
+def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
+    """Rows of the table: what there is, what there should be, what is there twice."""
+    params = load_params()
+    instances = count_rows(MAIN.split("validation"))
+    wanted = min(instances, params.evaluate.max_instances or instances) * params.evaluate.runs
+    evaluated = [node for node in nodes if node.stage == "evaluate"]
+    rows = [[(score.arm, score.instance_id, score.run) for score in read_jsonl(node.places.scores, Score)] for node in evaluated]
+    lost = sum(wanted - len(set(found)) for found in rows)
+    twice = sum(len(found) - len(set(found)) for found in rows)
+    yield f"| scores of {len(evaluated)} evaluations | {sum(map(len, rows))} | {lost} | {twice} |"
+    curves = [[row["step"] for row in read_table(node.places.curve(node.stage))] for node in nodes if node.stage in TRAINED]
+    gaps = sum(len(set(range(int(steps[0]), int(steps[-1]) + 1, int(steps[0]))) - set(map(int, steps))) for steps in curves)
+    twice = sum(len(steps) - len(set(steps)) for steps in curves)
+    yield f"| steps in the curves of {len(curves)} trainings | {sum(map(len, curves))} | {gaps} | {twice} |"
+    client = make_client(tracking_uri())
+    runs = Counter(run.data.tags.get("node", "") for run in found_runs(client, "fusesearch/nodes", ""))
+    known = [runs[str(node.id)] for node in nodes]
+    yield f"| MLflow's runs of {len(nodes)} nodes | {sum(known)} | {known.count(0)} | {sum(max(0, n - 1) for n in known)} |"
+    current = Counter(
+        (run.data.tags.get("arm"), run.data.tags.get("seed"))
+        for run in found_runs(client, f"fusesearch/{name}", "tags.current = 'true'")
+    )
+    refused = (OUTBOX / REFUSED).read_text(encoding="utf-8").splitlines() if (OUTBOX / REFUSED).exists() else []
+    yield f"| writes that MLflow refused for good | | {len(refused)} | |"
+    extra = sum(current.values()) - len(current)
+    yield f"| MLflow's current runs of {arms} arms and seeds | {sum(current.values())} | {arms - len(current)} | {extra} |"
+
+
+def found_runs(client: MlflowClient, experiment: str, wanted: str) -> list[Run]:
+    """All runs of an experiment that a filter lets through."""
+    found = client.get_experiment_by_name(experiment)
+    return list(client.search_runs([found.experiment_id], wanted, max_results=5000)) if found else []
+
+
+def page(name: str, total: int, kills: list[str], found: list[str]) -> str:
+    """The results as Markdown."""
+    params = load_params()
+    return "\n".join(
+        [
+            "# Killed in the middle of an experiment",
+            "",
+            f"`python -m tests.trials.operations.kills {name}`, profile {params.profile}, {total} runs left to do, "
+            f"{os.cpu_count()} cores, MLflow behind its server.",
+            "",
+            "| killed | when | what came of it |\n|---|---|---|",
+            *kills,
+            "",
+            "| afterwards | there | lost | twice |\n|---|---|---|---|",
+            *found,
+            "",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

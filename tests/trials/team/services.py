@@ -1,0 +1,214 @@
+"""The servers of a team on one machine: PostgreSQL, an object store that speaks S3, Prefect and MLflow on top of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from tasks.core.errors import InfrastructureError
+
+BUCKET = "fusesearch"
+PASSWORD = "only-on-this-machine"  # of a database that ends with the trial
+SECONDS = 900.0
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class Server:
+    """A process that can be killed and started again as it was."""
+
+    name: str
+    command: list[str]
+    ready: Callable[[], bool]
+    log: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    user: str | None = None
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> float:
+        """Start it; returns the seconds until it answered. Raises :class:`InfrastructureError` when it does not."""
+        self.begin()
+        return self.wait()
+
+    def begin(self) -> None:
+        """Start it without waiting."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=self.user,
+                start_new_session=True, env={**os.environ, **self.environment},
+            )  # fmt: skip
+
+    def wait(self) -> float:
+        """Wait until it answers; returns the seconds that took. Raises :class:`InfrastructureError` when it does not."""
+        started = time.monotonic()
+        while not self.ready():
+            if self.process is None or self.process.poll() is not None or time.monotonic() - started > SECONDS:
+                last = self.log.read_text(encoding="utf-8", errors="replace").strip()[-3000:]
+                raise InfrastructureError(f"{self.name} did not start: {last}")
+            time.sleep(0.2)
+        return time.monotonic() - started
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """End it and what it started; with SIGKILL, as a crash would."""
+        if self.process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, how)
+        try:
+            self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.process = None
+
+
+class Team:
+    """All servers, on ports of their own, with what they keep below one folder."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.folder = folder
+        self.programs = programs
+        self.ports = {name: free_port() for name in ("postgres", "s3", "prefect", "mlflow")}
+        self.postgres = self._postgres()
+        self.s3 = self._server(
+            "s3", [str(programs / "moto_server"), "-H", "127.0.0.1", "-p", str(self.ports["s3"])], "/moto-api/"
+        )
+        self.prefect = self._server("prefect", [sys.executable, "-m", "prefect", "server", "start", *self._at("prefect")],
+                                    "/api/health", self._prefect_settings())  # fmt: skip
+        self.mlflow = self._server("mlflow", [sys.executable, "-m", "mlflow", "server", "--workers", "1", *self._at("mlflow"),
+                                   "--artifacts-destination", f"s3://{BUCKET}/mlflow"], "/health",
+                                   self._mlflow_settings())  # fmt: skip
+        self.all = [self.postgres, self.s3, self.prefect, self.mlflow]
+
+    def url(self, name: str) -> str:
+        """The address of a server."""
+        return f"http://127.0.0.1:{self.ports[name]}"
+
+    def database(self, name: str, driver: str = "postgresql") -> str:
+        """The address of a database."""
+        return f"{driver}://fusesearch:{PASSWORD}@127.0.0.1:{self.ports['postgres']}/{name}"
+
+    @property
+    def s3_settings(self) -> dict[str, str]:
+        """What clients of the object store need: MLflow's server, and DVC."""
+        keys = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": PASSWORD, "AWS_DEFAULT_REGION": "us-east-1"}
+        return {**keys, "MLFLOW_S3_ENDPOINT_URL": self.url("s3"), "AWS_EC2_METADATA_DISABLED": "true"}
+
+    @property
+    def client_settings(self) -> dict[str, str]:
+        """What everybody who works with the team sets."""
+        return {"PREFECT_API_URL": f"{self.url('prefect')}/api", "MLFLOW_TRACKING_URI": self.url("mlflow"), **self.s3_settings}
+
+    def prepare(self) -> None:
+        """Make databases and bucket, once the first two run."""
+        for name in ("prefect", "mlflow"):
+            self.sql("postgres", f"CREATE DATABASE {name} OWNER fusesearch")
+        httpx.put(f"{self.url('s3')}/{BUCKET}", timeout=30, trust_env=False).raise_for_status()
+
+    def sql(self, database: str, query: str) -> list[str]:
+        """Rows that PostgreSQL's own client prints."""
+        psql = [str(self._bin / "psql"), "-X", "-A", "-t", "-d", self.database(database), "-c", query]
+        done = subprocess.run(psql, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InfrastructureError(f"psql: {done.stderr.strip()[:300]}")
+        return done.stdout.splitlines()
+
+    def stop(self) -> None:
+        """Stop all, PostgreSQL last."""
+        for server in reversed(self.all):
+            server.stop(signal.SIGINT if server is self.postgres else signal.SIGTERM)
+
+    @property
+    def _bin(self) -> Path:
+        """PostgreSQL's programs: of ``PG_BIN``, else of a distribution's packages."""
+        given = [Path(os.environ["PG_BIN"])] if "PG_BIN" in os.environ else []
+        for folder in [*given, *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]:
+            if (folder / "initdb").exists():
+                return folder
+        raise InfrastructureError("no PostgreSQL here: install it with its contrib modules, or set PG_BIN to its programs")
+
+    def _postgres(self) -> Server:
+        """A new cluster. PostgreSQL refuses to run as root: then it runs as nobody."""
+        user = "nobody" if os.geteuid() == 0 else None
+        data, secret = self.folder / "postgres", self.folder / "password"
+        data.mkdir()
+        secret.write_text(PASSWORD)
+        if user:
+            import shutil
+
+            for path in (data, secret):
+                shutil.chown(path, user)
+        initdb = [str(self._bin / "initdb"), "-D", str(data), "-U", "fusesearch", "-A", "scram-sha-256", f"--pwfile={secret}"]
+        done = subprocess.run(initdb, user=user, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise InfrastructureError(f"initdb: {done.stderr.strip()[:300]}")
+        port = str(self.ports["postgres"])
+        command = [str(self._bin / "postgres"), "-D", str(data), "-p", port, "-c", "listen_addresses=127.0.0.1", "-k", str(data)]
+        return Server("postgres", command, self._accepts, self.folder / "postgres.log", user=user)
+
+    def _accepts(self) -> bool:
+        try:
+            return self.sql("postgres", "SELECT 1") == ["1"]
+        except InfrastructureError:
+            return False
+
+    def _server(self, name: str, command: list[str], health: str, settings: Mapping[str, str] | None = None) -> Server:
+        return Server(name, command, lambda: _answers(self.url(name) + health), self.folder / f"{name}.log", settings or {})
+
+    def _at(self, name: str) -> list[str]:
+        return ["--host", "127.0.0.1", "--port", str(self.ports[name])]
+
+    def _mlflow_settings(self) -> dict[str, str]:
+        return {"MLFLOW_BACKEND_STORE_URI": self.database("mlflow", "postgresql+psycopg2"), **self.s3_settings}
+
+    def _prefect_settings(self) -> dict[str, str]:
+        return {
+            "PREFECT_HOME": str(self.folder / "prefect"),
+            "PREFECT_API_DATABASE_CONNECTION_URL": self.database("prefect", "postgresql+asyncpg"),
+            "PREFECT_SERVER_UI_API_URL": f"{self.url('prefect')}/api",
+            "PREFECT_SERVER_DATABASE_TIMEOUT": "120",
+            "PREFECT_SERVER_DATABASE_CONNECTION_TIMEOUT": "60",
+            "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+            "PREFECT_API_URL": "",
+        }
+
+
+@contextmanager
+def running(folder: Path, programs: Path) -> Iterator[tuple[Team, dict[str, float]]]:
+    """A team's servers, started in order; the seconds each took to answer."""
+    team = Team(folder, programs)
+    seconds = {}
+    try:
+        for server in (team.postgres, team.s3):
+            seconds[server.name] = server.start()
+        team.prepare()
+        for server in (team.prefect, team.mlflow):
+            server.begin()
+        for server in (team.prefect, team.mlflow):
+            seconds[server.name] = server.wait()
+        yield team, seconds
+    finally:
+        team.stop()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=5, trust_env=False).is_success
+    except httpx.HTTPError:
+        return False

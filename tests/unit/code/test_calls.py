@@ -1,0 +1,177 @@
+"""The call graph of modules: which names are followed, through what, and that hostile modules give no endless way."""
+
+import pytest
+
+from tasks.code.calls import CallGraph
+from tasks.code.outlines import Outlines, outlines_of
+from tasks.localizers.cosil.structure import import_list, imported_files, structure_list
+from tasks.search.repository import Repository
+
+FILES = {
+    "src/pkg/__init__.py": "from .core import Engine\nfrom .tools import *\n",
+    "src/pkg/core.py": """\
+from pkg import tools
+from pkg.base import Base
+import pkg.deep.inner as inner
+import pkg.deep.inner
+from .tools import helper as aid
+
+
+class Engine(Base):
+    def __init__(self):
+        super().__init__()
+
+    def run(self):
+        self.start()
+        self.stop()
+        aid()
+        tools.helper()
+        inner.dig()
+        pkg.deep.inner.dig()
+        Plain()
+        Engine()
+        self.missing()
+        other.thing()
+        len([])
+
+    def stop(self):
+        return Base.stop(self)
+
+
+class Plain:
+    pass
+""",
+    "src/pkg/base.py": """\
+class Base:
+    def __init__(self):
+        pass
+    def start(self):
+        self.stop()
+    def stop(self):
+        pass
+""",
+    "src/pkg/tools.py": "def helper():\n    return _hidden()\n\ndef _hidden():\n    return helper()\n",
+    "src/pkg/deep/__init__.py": "",
+    "src/pkg/deep/inner.py": """\
+from ..core import Plain
+from ... import nowhere
+def dig():
+    from .. import helper
+    return helper(), Plain()
+""",
+    "use.py": "import pkg\nfrom pkg import Engine, helper as h\ndef main():\n    pkg.Engine()\n    Engine()\n    h()\n",
+}
+
+
+@pytest.fixture
+def outlines(tmp_path):
+    return made(tmp_path, FILES)
+
+
+def made(folder, files):
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return Outlines(Repository(folder))
+
+
+def test_calls_are_followed_to_their_functions(outlines):
+    graph = CallGraph(outlines)
+    assert graph.callees("src/pkg/core.py::Engine.run") == [
+        "src/pkg/base.py::Base.start",
+        "src/pkg/core.py::Engine.stop",
+        "src/pkg/tools.py::helper",
+        "src/pkg/deep/inner.py::dig",
+        "src/pkg/core.py::Plain",
+        "src/pkg/core.py::Engine.__init__",
+    ]
+    assert graph.callees("src/pkg/core.py::Engine.__init__") == ["src/pkg/base.py::Base.__init__"]
+    assert graph.callees("src/pkg/core.py::Engine.stop") == ["src/pkg/base.py::Base.stop"]
+
+
+def test_names_are_followed_through_packages_that_pass_them_on(outlines):
+    graph = CallGraph(outlines)
+    assert graph.callees("use.py::main") == ["src/pkg/core.py::Engine.__init__", "src/pkg/tools.py::helper"]
+    assert graph.callees("src/pkg/deep/inner.py::dig") == ["src/pkg/tools.py::helper", "src/pkg/core.py::Plain"]
+
+
+def test_a_folder_without_init_belongs_to_the_package_above_it(tmp_path):
+    files = {
+        "src/pkg/__init__.py": "",
+        "src/pkg/bare/base.py": "class App:\n    def find(self):\n        pass\n",
+        "src/pkg/app.py": "from .bare.base import App\nclass Flask(App):\n    def run(self):\n        self.find()\n",
+    }
+    outlines = made(tmp_path, files)
+    assert outlines.dotted("src/pkg/bare/base.py") == "pkg.bare.base"
+    assert outlines.dotted("src/pkg/__init__.py") == "pkg"
+    assert outlines.dotted("setup.py") == "setup"
+    assert CallGraph(outlines).callees("src/pkg/app.py::Flask.run") == ["src/pkg/bare/base.py::App.find"]
+
+
+def test_callers_are_known_of_opened_modules_alone(outlines):
+    graph = CallGraph(outlines)
+    graph.open("src/pkg/tools.py")
+    assert graph.callers("src/pkg/tools.py::helper") == ["src/pkg/tools.py::_hidden"]
+    graph.open("use.py")
+    assert graph.callers("src/pkg/tools.py::helper") == ["src/pkg/tools.py::_hidden", "use.py::main"]
+    assert graph.opened == {"src/pkg/tools.py", "use.py"}
+
+
+def test_what_is_not_there_has_no_neighbours(outlines):
+    graph = CallGraph(outlines)
+    assert graph.callees("no.py::f") == graph.callers("no.py::f") == []
+    assert graph.callees("use.py::g") == []
+
+
+def test_imports_lead_to_files(outlines):
+    assert imported_files(outlines, "src/pkg/core.py") == [
+        "src/pkg/tools.py",
+        "src/pkg/base.py",
+        "src/pkg/deep/inner.py",
+        "src/pkg/__init__.py",
+    ]
+    shown = import_list(outlines, ["src/pkg/core.py", "src/pkg/base.py"], 4000)
+    assert shown.endswith(
+        "file: src/pkg/base.py\n  imports of the project: none\n  imports from outside: none\n"
+        "  imported by, of these files: src/pkg/core.py"
+    )
+
+
+def test_lists_of_structure_name_every_function_once(outlines):
+    shown = structure_list(outlines, ["src/pkg/core.py", "src/pkg/tools.py"], 4000)
+    assert shown.startswith(
+        "file: src/pkg/core.py\n  classes: Engine, Plain\n  functions outside of classes: none\n"
+        "  methods of Engine: __init__, run, stop\n  methods of Plain: none\n"
+    )
+    assert "file: src/pkg/tools.py\n  classes: none\n  functions outside of classes: helper, _hidden" in shown
+
+
+def test_a_list_of_structure_is_cut_to_its_room(tmp_path):
+    outlines = made(tmp_path, {"a.py": "\n".join(f"class Class{i}:\n    def method(self): pass" for i in range(200))})
+    shown = structure_list(outlines, ["a.py"], 2500)
+    assert len(shown) < 2600
+    assert shown.endswith("more lines of this file are not shown)")
+
+
+def test_modules_that_import_one_another_in_circles_come_to_an_end(tmp_path):
+    stars = {
+        f"m{i}.py": "\n".join(f"from m{j} import *" for j in range(12)) + "\ndef f():\n    nothing_of_that_name()\n"
+        for i in range(12)
+    }
+    circle = {
+        "a.py": "from b import A\nclass A(A):\n    def f(self):\n        self.g()\n",
+        "b.py": "from a import A\nclass B(A, B):\n    pass\n",
+    }
+    graph = CallGraph(made(tmp_path, {**stars, **circle}))
+    assert graph.callees("m0.py::f") == []
+    assert graph.callees("a.py::A.f") == []
+
+
+def test_outlines_are_shared_per_snapshot_and_read_nothing_outside(tmp_path):
+    (tmp_path / "a.py").write_text("def f(): pass\n")
+    (tmp_path / "link.py").symlink_to("/etc/hostname")
+    repository = Repository(tmp_path)
+    assert outlines_of(repository) is outlines_of(repository)
+    assert outlines_of(repository).get("a.py") is outlines_of(repository).get("a.py")
+    assert outlines_of(repository).get("link.py") is None
+    assert outlines_of(repository).get("../a.py") is None

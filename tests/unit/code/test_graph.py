@@ -1,0 +1,328 @@
+"""The graph of a Python snapshot: what its edges mean, and that any source and any file of the cache is survived."""
+
+import gzip
+import json
+import os
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.code.graph.code_graph import CLASS, FUNCTION, NODE_TYPES, is_test, last_name
+from tasks.code.graph.facts import Definition, FileFacts, Import, facts_of
+from tasks.code.graph.index import EntityIndex
+from tasks.code.graph.linking import link
+from tasks.code.graph.listing import Listing, Page, node_named, shown_node
+from tasks.code.graph.naming import Namer
+from tasks.code.graph.storing import build_graph, cached_graph, read_facts, write_facts
+from tasks.core.config import Tools
+from tasks.search.repository import Repository
+
+CORE = '''\
+import os
+from . import helpers as h
+from .base import Base, make as build
+
+
+class Shape(Base):
+    """A shape."""
+
+    def __init__(self, size):
+        self.size = build(size)
+
+    @property
+    def area(self):
+        def inner():
+            return scale(self.size)
+        return inner()
+
+    class Corner:
+        def angle(self):
+            return self.area()
+
+
+def scale(size):
+    return h.clamp(size).elsewhere_only()
+
+
+def again(size):
+    from .base import late
+    return again(late(size))
+'''
+FILES = {
+    "pkg/__init__.py": "from .core import Shape\n",
+    "pkg/core.py": CORE,
+    "pkg/base.py": (
+        "class Base:\n    def save(self):\n        return make(1)\n\n\ndef make(x):\n    return x\n\n\ndef late(x):\n    pass\n"
+    ),
+    "pkg/helpers.py": "def clamp(x):\n    return x\n",
+    "other/far.py": "class Far:\n    def elsewhere_only(self):\n        pass\n\n    def again(self):\n        pass\n",
+    "tests/test_core.py": "from pkg import Shape\n\n\ndef test_area():\n    Shape(1).area\n",
+    "broken.py": "def broken(:\n",
+    "notes.txt": "no code\n",
+}
+
+
+def linked(files):
+    return link([facts_of(path, text) for path, text in files.items() if path.endswith(".py")])
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return linked(FILES)
+
+
+@pytest.fixture
+def repository(tmp_path):
+    for path, text in FILES.items():
+        file = tmp_path / "repo" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return Repository(tmp_path / "repo")
+
+
+def edges(graph, node, kind):
+    return {other for found, other in graph.outward(node) if found == kind}
+
+
+def test_folders_contain_files_and_files_what_they_define(graph):
+    assert edges(graph, "/", "contains") == {"pkg", "other", "tests", "broken.py"}
+    assert edges(graph, "pkg/core.py", "contains") == {"pkg/core.py::Shape", "pkg/core.py::scale", "pkg/core.py::again"}
+    assert edges(graph, "pkg/core.py::Shape", "contains") == {
+        f"pkg/core.py::Shape.{name}" for name in ("__init__", "area", "Corner")
+    }
+    assert edges(graph, "pkg/core.py::Shape.area", "contains") == {"pkg/core.py::Shape.area.inner"}
+
+
+def test_decorators_belong_to_a_definition_and_files_that_do_not_parse_define_nothing(graph):
+    assert graph.lines("pkg/core.py::Shape.area") == (12, 16)
+    assert graph.header("pkg/core.py::Shape.area") == 13
+    assert graph.type_of("broken.py") == "file"
+    assert edges(graph, "broken.py", "contains") == set()
+
+
+def test_imports_lead_to_submodules_definitions_or_modules(graph):
+    assert edges(graph, "pkg/core.py", "imports") == {
+        "pkg/helpers.py", "pkg/base.py::Base", "pkg/base.py::make", "pkg/base.py::late",
+    }  # fmt: skip
+    assert edges(graph, "pkg/core.py::again", "imports") == {"pkg/base.py::late"}
+    assert edges(graph, "tests/test_core.py", "imports") == {"pkg/__init__.py"}
+
+
+def test_a_class_invokes_what_its_constructor_does_and_an_alias_means_what_it_renames(graph):
+    assert edges(graph, "pkg/core.py::Shape", "invokes") == {"pkg/base.py::make"}
+    assert edges(graph, "pkg/core.py::Shape.__init__", "invokes") == set()
+    assert edges(graph, "pkg/core.py::Shape", "inherits") == {"pkg/base.py::Base"}
+
+
+def test_what_is_nested_invokes_for_itself_and_names_are_looked_for_outwards(graph):
+    assert edges(graph, "pkg/core.py::Shape.area", "invokes") == {"pkg/core.py::Shape.area.inner"}
+    assert edges(graph, "pkg/core.py::Shape.area.inner", "invokes") == {"pkg/core.py::scale"}
+    assert edges(graph, "pkg/core.py::Shape.Corner.angle", "invokes") == {"pkg/core.py::Shape.area"}
+
+
+def test_names_that_mean_nothing_near_mean_every_definition_anywhere(graph):
+    assert edges(graph, "pkg/core.py::scale", "invokes") == {"pkg/helpers.py::clamp", "other/far.py::Far.elsewhere_only"}
+    assert edges(graph, "pkg/core.py::again", "invokes") == {"pkg/base.py::late", "pkg/core.py::again", "other/far.py::Far.again"}
+    assert ("invokes", "pkg/core.py::scale") in set(graph.inward("other/far.py::Far.elsewhere_only"))
+
+
+def test_a_name_of_very_many_definitions_is_kept_as_a_name(monkeypatch):
+    monkeypatch.setattr("tasks.code.graph.linking.MAX_TARGETS", 3)
+    files = {"a.py": "\n".join(f"class C{n}:\n    def run(self):\n        x.run()\n" for n in range(4))}
+    graph = linked(files)
+    assert edges(graph, "a.py::C0.run", "invokes") == {f"a.py::C{n}.run" for n in range(4)}
+    assert graph.graph.number_of_edges() == 1 + 4 + 4
+
+
+def test_members_of_packages_are_seen_through_their_init(graph):
+    assert edges(graph, "tests/test_core.py::test_area", "invokes") == {"pkg/core.py::Shape"}
+
+
+def test_every_edge_is_seen_from_both_of_its_ends(graph):
+    outward = set(graph.edges())
+    assert outward == {(other, kind, node) for node in graph.nodes() for kind, other in graph.inward(node)}
+    assert len(outward) == len(list(graph.edges()))
+
+
+def test_distance_goes_along_edges_in_either_direction(graph):
+    assert graph.distance("pkg/core.py::Shape", "pkg/core.py::Shape") == 0
+    assert graph.distance("pkg/base.py::make", "pkg/core.py::Shape") == 1
+    assert graph.distance("/", "pkg/core.py::Shape.area") == 4
+    assert graph.distance("pkg/core.py::scale", "other/far.py::Far.elsewhere_only") is None
+    assert graph.distance("pkg/core.py::scale", "nowhere") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("/repo/pkg/core.py::Shape.area", "pkg/core.py::Shape.area"),
+        ("pkg/core.py:Shape.area", "pkg/core.py::Shape.area"),
+        ("`/repo/pkg/core.py::scale()`", "pkg/core.py::scale"),
+        ("/repo/pkg/", "pkg"), ("/repo", "/"), ("/", "/"), (".", "/"), ("./broken.py", "broken.py"),
+        ("pkg/core.py::None", None), ("/etc/passwd", None), ("../pkg", None), ("", "/"),
+    ],
+)  # fmt: skip
+def test_ids_are_read_as_models_write_them(graph, text, node):
+    assert node_named(text, graph) == node
+
+
+def test_every_node_is_read_back_from_how_it_is_shown(graph):
+    assert [node_named(shown_node(node), graph) for node in graph.nodes()] == list(graph.nodes())
+
+
+@pytest.mark.parametrize(
+    ("node", "test"),
+    [
+        ("tests/a.py::f", True),
+        ("pkg/test_a.py", True),
+        ("pkg/testing/x.py", True),
+        ("pkg/attest.py", False),
+        ("a.py::test_f", False),
+    ],
+)
+def test_tests_are_told_by_words_of_their_path(node, test):
+    assert is_test(node) is test
+
+
+NAMES = st.sampled_from(["a", "b", "Thing", "__init__", "setUp"])
+LINES = st.sampled_from(
+    ["class {}:", "def {}(self):", "async def {}():", "@{}", "{}()", "self.{}.{}()", "import {}", "from . import {}",
+     "from .. import {} as {}", "if {}:", "else:", "try:", "except {}:", "pass", "x = lambda: {}()"]
+)  # fmt: skip
+
+
+@st.composite
+def sources(draw):
+    lines = draw(st.lists(st.tuples(st.integers(0, 4), LINES, NAMES), max_size=25))
+    return "\n".join("  " * depth + line.replace("{}", name) for depth, line, name in lines)
+
+
+@given(st.one_of(sources(), st.text(max_size=300)), st.one_of(sources(), st.text(max_size=300)))
+def test_any_sources_give_a_graph_with_known_types_and_one_holder_for_each_node(first, second):
+    graph = linked({"p/a.py": first, "p/__init__.py": second})
+    for node in graph.nodes():
+        assert graph.type_of(node) in NODE_TYPES
+        holders = [other for kind, other in graph.inward(node) if kind == "contains"]
+        assert len(holders) == (0 if node == "/" else 1)
+    for one, _, other in graph.edges():
+        assert one in graph
+        assert other in graph
+
+
+WORDS = st.text(string.ascii_letters + "._é\ud800", max_size=8)
+IMPORTS = st.lists(st.builds(Import, WORDS, WORDS, WORDS), max_size=3).map(tuple)
+DEFINITIONS = st.builds(
+    Definition, st.sampled_from([CLASS, FUNCTION]), WORDS, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9),
+    st.lists(WORDS, max_size=3).map(tuple), st.lists(WORDS, max_size=3).map(tuple), IMPORTS,
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.builds(FileFacts, WORDS, st.integers(0, 99), st.lists(DEFINITIONS, max_size=3).map(tuple), IMPORTS), max_size=3)
+)
+def test_facts_are_read_as_they_were_written(tmp_path_factory, facts):
+    path = tmp_path_factory.mktemp("facts") / "x.json.gz"
+    write_facts(path, facts)
+    assert read_facts(path) == facts
+
+
+@given(
+    st.one_of(
+        st.binary(max_size=60),
+        st.recursive(
+            st.none() | st.integers() | st.text(max_size=3), lambda inner: st.lists(inner, max_size=5), max_leaves=20
+        ).map(lambda value: gzip.compress(json.dumps([value]).encode())),
+    )
+)
+def test_a_damaged_cache_is_no_cache(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("facts") / "x.json.gz"
+    path.write_bytes(data)
+    facts = read_facts(path)
+    assert facts is None or all(isinstance(item, FileFacts) for item in facts)
+
+
+def test_a_snapshot_is_parsed_once_and_found_again_by_its_content(repository, tmp_path):
+    cache = tmp_path / "cache"
+    first = cached_graph(repository, cache)
+    (kept,) = cache.iterdir()
+    write_facts(kept, [facts_of("only.py", "def cached(): pass\n")])
+    assert list(cached_graph(repository, cache).nodes(FUNCTION)) == ["only.py::cached"]
+    kept.write_bytes(kept.read_bytes()[:-9])
+    assert set(cached_graph(repository, cache).edges()) == set(first.edges()) == set(build_graph(repository).edges())
+    (repository.root / "pkg/helpers.py").write_text("def other(x):\n    return x\n")
+    assert "pkg/helpers.py::other" in cached_graph(Repository(repository.root), cache)
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(repository, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert "pkg/core.py::scale" in cached_graph(repository, blocked / "cache")
+
+
+def test_what_was_used_longest_ago_leaves_a_full_cache(repository, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
+    write_facts(cache / "old.json.gz", [])
+    os.utime(cache / "old.json.gz", (1, 1))
+    monkeypatch.setattr("tasks.code.graph.storing.MAX_CACHE_BYTES", 1)
+    cached_graph(repository, cache)
+    assert "old.json.gz" not in {item.name for item in cache.iterdir()}
+
+
+def test_nodes_are_found_by_name_and_by_words_but_no_tests(repository):
+    index = EntityIndex(build_graph(repository))
+    assert index.named("Shape") == index.named("shape") == ["pkg/core.py::Shape"]
+    assert index.named("core.py") == index.named("core") == ["pkg/core.py"]
+    assert index.named("test_area") == []
+    assert index.with_words_in_id("corner angles of the angle", 1) == ["pkg/core.py::Shape.Corner.angle"]
+    assert index.with_words_in_code("helpers clamp", 1, repository)[0] in (
+        "pkg/core.py",
+        "pkg/core.py::scale",
+        "pkg/helpers.py::clamp",
+    )
+    assert index.with_words_in_code("", 3, repository) == index.with_words_in_id("§ zzz", 3) == []
+
+
+def test_words_of_an_empty_snapshot_find_nothing(tmp_path):
+    repository = Repository(tmp_path)
+    index = EntityIndex(build_graph(repository))
+    assert index.with_words_in_code("anything", 3, repository) == index.with_words_in_id("anything", 3) == []
+
+
+def test_a_page_ends_at_its_limit_and_says_so(repository):
+    page = Page(Tools(output_chars=200))
+    Listing(repository, build_graph(repository)).add_code(page, "pkg/core.py")
+    assert len(page.text()) <= 200
+    assert page.text().endswith("ask for less at a time)")
+    assert page.entities == [f"pkg/core.py:{number}" for number in range(1, len(page.entities) + 1)]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "holder", "function"),
+    [
+        ("pkg/core.py", "Shape.area", "", "Shape.area"), ("pkg/core.py", "area", "Shape", "Shape.area"),
+        ("pkg/core.py", "area()", "", "Shape.area"), ("pkg/core.py", "Shape.area.inner", "", "Shape.area"),
+        ("pkg/core.py", "Shape::__init__", "", "Shape.__init__"), ("pkg/core.py", "Shape", "", None),
+        ("pkg/core.py", "", "", None), ("pkg/core.py", "...", "", None), ("gone.py", "f", "", None),
+    ],
+)  # fmt: skip
+def test_functions_are_named_as_the_metrics_name_them(repository, path, name, holder, function):
+    location = Namer(repository).function(path, name, holder)
+    assert (location.function if location else None) == function
+
+
+def test_files_are_found_below_folders_that_are_not_there(repository):
+    namer = Namer(repository)
+    assert (
+        namer.file("/repo/pkg/core.py") == namer.file("/home/me/src/pkg/core.py") == namer.file("./pkg/core.py") == "pkg/core.py"
+    )
+    assert namer.file("../../etc/passwd") is namer.file("") is namer.file("pkg") is None
+    assert namer.at("pkg/core.py", 15).function == "Shape.area"
+    assert namer.at("pkg/core.py", 1) is None
+
+
+def test_last_names():
+    assert last_name("a.py::A.b") == "b"
+    assert last_name("a.py::f") == "f"

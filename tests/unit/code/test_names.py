@@ -1,0 +1,154 @@
+"""How files and locations are read from what a model wrote, and what they are taken to mean."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.code.names import Named, close_path, fenced_lines, locate, match_path, ranked, read_named, read_paths
+from tasks.code.outline import outline
+from tasks.core.schema import Location
+
+FILES = ["src/pkg/core.py", "src/pkg/base.py", "docs/core.py", "setup.py"]
+CODE = outline(
+    "a.py",
+    """\
+LIMIT = 3
+class A:
+    x = 1
+    def f(self):
+        pass
+
+    def g(self):
+        pass
+
+class B:
+    def g(self):
+        pass
+
+def h():
+    pass
+""",
+)
+
+
+def test_paths_are_read_inside_fences_with_whatever_stands_around_them():
+    text = (
+        "I think:\nother/file.py\n```python\n1. `src/a.py`\n- **b.py**: why\n\nsrc/a.py\n/repo/c/d.py\nnot a path\nfolder/\n```\n"
+    )
+    assert read_paths(text, 9) == ["src/a.py", "b.py", "/repo/c/d.py", "folder/"]
+    assert read_paths(text, 1) == ["src/a.py"]
+    assert read_paths("src/a.py\nb.py", 9) == ["src/a.py", "b.py"]
+    assert read_paths("<think>```\nx.py\n```</think>\n```\ny.py\n```", 9) == ["y.py"]
+
+
+def test_locations_are_read_below_their_files():
+    text = "```\na.py\nfunction: A.f\nclass: B, C\nline: 10\nlines: 3-5\n\n### b.py ###\nvariable: X\nmethod: g()\nc.py::D.e\n```"
+    assert read_named(text, 20) == [
+        Named("a.py", "function", "A.f"),
+        Named("a.py", "class", "B"),
+        Named("a.py", "class", "C"),
+        Named("a.py", "line", "10"),
+        Named("a.py", "line", "3-5"),
+        Named("b.py", "variable", "X"),
+        Named("b.py", "function", "g"),
+        Named("c.py", "any", "D.e"),
+    ]
+
+
+def test_a_location_without_a_file_is_none():
+    assert read_named("```\nfunction: f\n```", 20) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [
+        ("function", "A.f", ("A.f", (4, 5))),
+        ("function", "f", ("A.f", (4, 5))),
+        ("function", "g", None),
+        ("function", "B.g", ("B.g", (11, 12))),
+        ("class", "A.f", ("A.f", (4, 5))),
+        ("class", "A", (None, (2, 8))),
+        ("function", "A", (None, (2, 8))),
+        ("any", "h", ("h", (14, 15))),
+        ("variable", "LIMIT", (None, (1, 1))),
+        ("function", "LIMIT", (None, (1, 1))),
+        ("line", "5", ("A.f", (5, 5))),
+        ("line", "3", (None, (3, 3))),
+        ("line", "12-11", ("B.g", (11, 12))),
+        ("line", "0", None),
+        ("line", "9999", None),
+        ("class", "Nothing", None),
+    ],
+)
+def test_a_name_means_what_is_called_so_in_its_file(kind, name, expected):
+    found = locate(Named("a.py", kind, name), CODE)
+    assert (found and (found.function, found.lines)) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("src/pkg/core.py", "src/pkg/core.py"),
+        ("/repo/src/pkg/core.py", "src/pkg/core.py"),
+        ("./setup.py", "setup.py"),
+        ("base.py", "src/pkg/base.py"),
+        ("core.py", None),
+        ("checkout/src/pkg/base.py", "src/pkg/base.py"),
+        ("/etc/passwd", None),
+        ("other/setup.py", None),
+        ("../src/pkg/base.py", None),
+        ("", None),
+        ("/", None),
+    ],
+)
+def test_a_path_means_one_file_or_none(name, expected):
+    assert match_path(name, FILES, frozenset(FILES)) == expected
+
+
+def test_a_misspelt_path_is_near_its_file():
+    assert close_path("src/pkg/cores.py", FILES) == "src/pkg/core.py"
+    assert close_path("nothing", FILES) is None
+
+
+def test_ranks_are_kept_and_files_follow():
+    locations = [Location(path="b.py", function="f"), Location(path="a.py"), Location(path="b.py", function="f", lines=(1, 2))]
+    assert [one.entity for one in ranked(locations, ["a.py", "c.py", "c.py"])] == ["b.py::f", "a.py", "c.py"]
+
+
+WORDS = st.sampled_from(
+    ["```", "\n", "a.py", "function: ", "class:", "line: 3", "::", "/", "..", "<think>", "</think>", "- ", ","]
+)
+
+
+@given(st.lists(WORDS | st.text(max_size=6), max_size=60).map("".join))
+def test_any_text_is_read_within_bounds(text):
+    assert len(read_paths(text, 5)) <= 5
+    named = read_named(text, 7)
+    assert len(named) <= 7
+    for item in named:
+        assert item.path
+        assert item.name
+        assert locate(item, CODE) is None or locate(item, CODE).path == "a.py"
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["a.py", "b/c.py"]),
+            st.sampled_from(["class", "function", "variable"]),
+            st.from_regex(r"[a-z_]{1,5}(\.[a-z]{1,5})?", fullmatch=True),
+        ),
+        max_size=8,
+        unique=True,
+    )
+)
+def test_what_is_written_in_the_format_is_read_back(rows):
+    text = "```\n" + "\n".join(f"{path}\n{kind}: {name}" for path, kind, name in rows) + "\n```"
+    assert read_named(text, 50) == [Named(*row) for row in rows]
+
+
+def test_a_text_of_megabytes_is_read_up_to_a_limit():
+    for text in ["`" * 3_000_000, "a.py\n" * 500_000, "- " * 1_000_000, "function: " + "a." * 1_000_000, "x/" * 1_000_000]:
+        assert len(fenced_lines(text)) <= 400
+        read_named(text, 50)
+        read_paths(text, 50)

@@ -1,0 +1,18 @@
+"""Spans that are remembered are those that would be read."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.code.remembered import spans_of
+from tasks.code.structure import function_spans
+
+PIECES = st.lists(
+    st.sampled_from(["def f():\n    pass\n", "class A:\n    def g(self): ...\n", "x = 1\n", "function h() { }\n", "\ud800"])
+)
+
+
+@given(PIECES, st.sampled_from(["a.py", "b.py", "a.js", "a.txt", "A.PY"]))
+def test_they_are_what_reading_gives_whatever_was_asked_before(pieces, path):
+    source = "".join(pieces)
+    assert list(spans_of(source, path)) == function_spans(source, path)
+    assert spans_of(source, path) == spans_of(source, path)

@@ -1,0 +1,151 @@
+"""What Agentless and CoSIL show of a repository: the tree, the skeletons, the numbered lines."""
+
+import ast
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.code.outline import outline
+from tasks.code.skeleton import merged, numbered, skeleton
+from tasks.code.tree import cut, source_files, tree_text
+from tests.fakes.policies.reading import tree_paths
+
+NAMES = st.text("abcde_", min_size=1, max_size=4)
+PATHS = st.lists(
+    st.lists(NAMES, max_size=4).flatmap(lambda f: NAMES.map(lambda n: "/".join([*(f"{x}.d" for x in f), f"{n}.py"]))),
+    max_size=30,
+    unique=True,
+)
+
+
+def test_source_files_are_those_of_python_without_tests():
+    paths = ["a.py", "docs/x.md", "pkg/b.py", "pkg/tests/c.py", "pkg/test_d.py", "static/e.js", "latest.py"]
+    assert source_files(paths) == ["a.py", "pkg/b.py", "latest.py"]
+
+
+def test_other_languages_are_shown_where_they_are_the_more_and_tests_where_there_is_nothing_else():
+    assert source_files(["a.js", "b.ts", "c.js", "setup.py"]) == ["a.js", "b.ts", "c.js", "setup.py"]
+    assert source_files(["tests/a.py"]) == ["tests/a.py"]
+    assert source_files(["README.md"]) == []
+
+
+def test_the_tree_lists_folders_before_files():
+    assert (
+        tree_text(["setup.py", "pkg/b.py", "pkg/sub/c.py", "pkg/a.py"], 1000)
+        == "pkg/\n  sub/\n    c.py\n  a.py\n  b.py\nsetup.py"
+    )
+
+
+@given(PATHS)
+def test_a_tree_that_fits_holds_every_path(paths):
+    assert sorted(tree_paths(tree_text(paths, 10**6))) == sorted(paths)
+
+
+@given(PATHS, st.integers(1, 400))
+def test_a_tree_is_cut_to_its_room_and_says_so(paths, chars):
+    text = tree_text(paths, chars)
+    whole = tree_text(paths, 10**6)
+    assert text == whole or "not shown)" in text or "more files below)" in text
+    assert len(text) <= max(chars, max((len(line) for line in text.split("\n")), default=0)) + 60
+
+
+def test_deep_levels_go_first():
+    paths = [f"pkg/sub/deep/f{i}.py" for i in range(50)] + ["pkg/a.py"]
+    assert tree_text(paths, 80) == "pkg/\n  sub/\n    deep/ (50 more files below)\n  a.py"
+
+
+def test_cut_counts_what_is_missing():
+    assert cut("a\nb\nc\nd", 4, "of it") == "a\nb\n(... 2 more lines of it are not shown)"
+
+
+SOURCE = '''\
+"""Docs."""
+import os
+
+TABLE = {
+ROWS
+}
+
+
+@decorated(
+    1
+)
+class Shape(Base):
+    """Docs."""
+
+    sides: int = 3
+
+    def area(self,
+             scale=1):
+        """Docs."""
+        # comment
+        return 1
+
+    async def wait(self): return 2
+
+
+if os:
+    def late():
+        def inner():
+            pass
+        x = 1
+'''.replace("ROWS", "\n".join(f"    {i}: {i}," for i in range(40)))
+
+
+def test_a_skeleton_has_headers_and_assignments_alone():
+    text = skeleton("a.py", SOURCE)
+    assert text.split("\n")[:3] == ["TABLE = {", "    0: 0,", "    1: 1,"]
+    assert "    8: 8,\n...\n    31: 31," in text
+    assert text.endswith("""\
+
+@decorated(
+    1
+)
+class Shape(Base):
+    sides: int = 3
+    def area(self,
+             scale=1):
+        ...
+    async def wait(self): return 2
+        ...
+    def late():
+        ...""")
+
+
+def test_a_skeleton_of_another_language_has_the_heads_of_functions():
+    text = skeleton("a.js", "class Box {\n  open(a,\n       b) {\n    return 1;\n  }\n}\n")
+    assert text == "# Box.open (lines 2-5)\n  open(a,\n       b) {\n    ..."
+
+
+@given(
+    st.lists(
+        st.sampled_from(["class A:", "  def f(self):", "    return 1", "def g(a,", "):", " x = 1", "@d", "'''", "\r"]),
+        max_size=25,
+    ).map("\n".join)
+)
+def test_a_skeleton_names_every_function_python_finds(text):
+    shown = skeleton("a.py", text)
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            assert node.name in shown
+
+
+def test_numbered_lines_say_what_is_left_out():
+    found = outline("a.py", "\n".join(f"line {i}" for i in range(1, 21)))
+    assert (
+        numbered(found, [(5, 5), (7, 7), (15, 15)], 1)
+        == "...\n4|line 4\n5|line 5\n6|line 6\n7|line 7\n8|line 8\n...\n14|line 14\n15|line 15\n16|line 16\n..."
+    )
+
+
+@given(st.lists(st.tuples(st.integers(-5, 60), st.integers(-5, 60)), max_size=10), st.integers(0, 5), st.integers(0, 50))
+def test_merged_intervals_are_apart_and_inside(intervals, window, total):
+    found = merged(intervals, window, total)
+    for start, end in found:
+        assert 1 <= start <= end <= total
+    assert all(left[1] + 1 < right[0] for left, right in pairwise(found))

@@ -1,0 +1,191 @@
+"""Which runs arms, seeds and experiments share, and the file that DVC reads of them."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.core.config import load_params
+from tasks.core.errors import ConfigError
+from tasks.core.overrides import override
+from tasks.pipeline import layout
+from tasks.pipeline.experiments import dvc_file
+from tasks.pipeline.experiments.figures import FIGURES
+from tasks.pipeline.experiments.jobs import jobs_of, with_dependents
+from tasks.pipeline.experiments.paper import REFERENCE
+from tasks.pipeline.experiments.plan import built_on, check_id, id_of, nodes_of, plan
+from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.pipeline.node import parse_node
+from tasks.pipeline.pipeline import flatten, stage_names, stage_outs, stage_spec
+from tasks.reporting.columns import COLUMNS
+
+ROOT = Path(__file__).parents[4]
+NAMES = ["filtering", "guidance", "history_scope", "mode", "parallelism", "reward", "reward_ndcg", "stages"]
+PARAMS = load_params(ROOT / "params.yaml")
+
+
+@pytest.fixture(autouse=True)
+def at_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def experiment(**arms):
+    return Experiment(
+        name="test", title="t", question="q", hypothesis="h", arms=arms, seeds=[PARAMS.seed, PARAMS.seed + 1],
+        metrics=["f1_macro"], primary="f1_macro",
+    )  # fmt: skip
+
+
+def planned(seed=PARAMS.seed, **arms):
+    rows = plan(experiment(**arms), PARAMS, [seed])
+    return {row.arm: row for row in rows}
+
+
+def test_what_is_as_in_the_params_is_the_main_pipelines():
+    (row,) = planned(joint={}).values()
+    assert list(row.nodes) == ["mine", "filter", "split", "synthesize", "select", "sft", "evaluate"]
+    assert not any(node.id for node in row.nodes.values())
+    assert row.scores == layout.SCORES
+    assert row.trajectories == layout.TRAJECTORIES / "sft.jsonl"
+    assert row.curves == {"sft": layout.curve_path("sft")}
+
+
+def test_no_seeds_are_all_seeds():
+    found = experiment(joint={})
+    assert plan(found, PARAMS, []) == plan(found, PARAMS) == plan(found, PARAMS, found.seeds)
+
+
+def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
+    row = planned(none={"set": {"select.min_f1": 0.0}})["none"]
+    own = {stage: node for stage, node in row.nodes.items() if node.id}
+    assert list(own) == ["select", "sft", "evaluate"]
+    assert own["select"].set == {"select.min_f1": 0.0}
+    assert own["sft"].set == {}
+    assert own["sft"].origins == {"select": own["select"].folder}
+    assert own["evaluate"].set == {"evaluate.arms": ["sft"]}
+    assert row.scores == own["evaluate"].folder / "scores.jsonl"
+
+
+def test_arms_share_the_runs_before_they_differ():
+    arms = {f"a{value}": {"checkpoint": "grpo", "set": {"grpo.beta": value}} for value in (0.1, 0.2)}
+    first, second = planned(seed=PARAMS.seed + 1, **arms).values()
+    shared = {stage for stage in first.nodes if first.nodes[stage] == second.nodes[stage]}
+    assert shared == {"mine", "filter", "split", "synthesize", "select", "sft"}
+    assert first.nodes["sft"].id
+    assert not first.nodes["split"].id, "data are shared by all seeds"
+
+
+def test_the_same_run_is_the_same_node_however_it_is_said():
+    said = planned(a={"set": {"select.min_f1": 0}}, b={"set": {"select.min_f1": 0.0, "grpo.steps": 3}})
+    assert said["a"].nodes == said["b"].nodes
+
+
+def test_the_untrained_model_depends_on_no_training():
+    row = planned(seed=PARAMS.seed + 1, base={"checkpoint": "base", "set": {"sft.epochs": 2}})["base"]
+    assert {stage for stage, node in row.nodes.items() if node.id} == {"evaluate"}
+    assert row.curves == {}
+
+
+def test_a_run_whose_params_have_changed_since_is_refused():
+    node = planned(none={"set": {"select.min_f1": 0.0}})["none"].nodes["sft"]
+    check_id(node, PARAMS)
+    with pytest.raises(ConfigError, match="fusesearch experiment plan"):
+        check_id(node, override(PARAMS, {"sft.epochs": 7}, "test"))
+
+
+def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
+    params = override(PARAMS, {"evaluate.arms": ["base"]}, "test")
+    rows = {row.arm: row for row in plan(experiment(sft={}, base={"checkpoint": "base"}), params, [params.seed])}
+    assert rows["sft"].nodes["evaluate"].id
+    assert not rows["base"].nodes["evaluate"].id
+
+
+NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items() if isinstance(value, float) and 0 < value < 1]
+
+
+@settings(max_examples=30)
+@given(key=st.sampled_from(sorted(NUMBERS)), checkpoint=st.sampled_from(["base", "sft", "grpo", "grpo_from_base"]))
+def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_changed(key, checkpoint):
+    value = flatten(PARAMS.model_dump(mode="json"))[key]
+    row = planned(arm={"checkpoint": checkpoint, "set": {key: value / 2}})["arm"]
+    reads = {stage for stage in row.nodes if key in stage_spec(stage).values(PARAMS)}
+    for stage, node in row.nodes.items():
+        below = {name for name in built_on(node, PARAMS) if "-" in name}
+        assert bool(node.id) == (stage in reads or bool(below))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_committed_experiment_names_what_exists(name):
+    found = load_experiment(name)
+    assert set(found.metrics) <= COLUMNS.keys()
+    assert set(found.figures) <= FIGURES.keys()
+    for arm in found.arms.values():
+        assert bool(arm.paper_row) == bool(found.paper) or found.name == "reward_ndcg"
+    for row in plan(found, PARAMS):
+        assert set(row.nodes) <= set(stage_names())
+    if found.paper:
+        assert (REFERENCE / found.paper.table).is_file()
+
+
+def test_the_committed_experiments_are_those_of_the_papers_and_ours():
+    assert experiment_names() == NAMES
+
+
+def test_the_stages_of_dvc_are_fresh():
+    assert dvc_file.TARGET.read_text() == dvc_file.render(), "run: fusesearch experiment plan"
+
+
+def test_stages_of_dvc_have_one_output_each_and_say_their_node():
+    stages = yaml.safe_load(dvc_file.TARGET.read_text())["stages"]
+    outs = [out if isinstance(out, str) else next(iter(out)) for stage in stages.values() for out in stage["outs"]]
+    assert len(outs) == len(set(outs))
+    assert not {Path(out) for out in outs} & set(stage_outs())
+    for name, stage in stages.items():
+        if not name.startswith("results-"):
+            words = [word for word in shlex.split(stage["cmd"]) if word.startswith("--")]
+            node = parse_node(name.rpartition("-")[0], words)
+            assert node.id == name == id_of(node, PARAMS)
+
+
+def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_experiment_needs():
+    pairs = [(row, plan(row, PARAMS)) for row in map(load_experiment, ("filtering", "stages"))]
+    jobs = jobs_of(pairs, PARAMS)
+    names = [job.name for job in jobs]
+    assert len(names) == len(set(names))
+    for place, job in enumerate(jobs):
+        assert set(job.needs) <= set(names[:place])
+    first = {node.name for node in nodes_of(pairs[0][1])}
+    assert first <= set(names[: names.index("results-filtering")])
+    assert names[names.index("results-filtering") + 1] not in first
+    assert names[-1] == "results-stages"
+    assert {node.name for _, rows in pairs for node in nodes_of(rows)} <= set(names)
+
+
+def test_the_main_evaluation_brings_the_stages_it_needs():
+    jobs = jobs_of([(row := experiment(sft={}), plan(row, PARAMS, [PARAMS.seed]))], PARAMS)
+    assert {"grpo", "grpo_from_base"} <= {job.name for job in jobs if job.main}
+    (results,) = [job for job in jobs if job.stage == "results"]
+    assert results.part == "test", "some of the seeds are no stage of DVC"
+
+
+@given(st.sets(st.sampled_from(["mine", "split", "select-451b9dbc", "evaluate"])))
+def test_what_builds_on_a_changed_run_has_to_run_too(changed):
+    jobs = JOBS
+    found = with_dependents(jobs, changed)
+    assert changed & {job.name for job in jobs} <= found
+    for job in jobs:
+        assert (job.name in found) == (job.name in changed or bool(found & set(job.needs)))
+
+
+JOBS = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def some_jobs():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        found = load_experiment("filtering")
+        JOBS[:] = jobs_of([(found, plan(found, PARAMS))], PARAMS)

