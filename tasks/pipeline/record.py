@@ -1,0 +1,159 @@
+"""What is kept of every finished run: one JSON file below ``.fusesearch/runs``, without any library behind it.
+
+Artifacts and these records are the truth. MLflow is a projection of them (:mod:`tasks.pipeline.tracking`) that can be made again.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from tasks.core.config import Params
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Record
+from tasks.core.storage import read_json, write_json
+from tasks.pipeline.layout import ARTIFACTS, RESULT_FILES, STATE
+from tasks.pipeline.pipeline import flatten
+from tasks.pipeline.progress import digest, file_digest
+
+RUNS = STATE / "runs"
+DVC_LOCK = Path("dvc.lock")
+_RESULTS = [f"experiments/*/{name}{inside}" for name in RESULT_FILES for inside in ("", "/*")]
+_WRITTEN = [DVC_LOCK, "experiments/dvc.lock", "experiments/RESULTS.md", ARTIFACTS, *_RESULTS]
+SOURCES = (".", *(f":(exclude){path}" for path in _WRITTEN))
+"""What counts as the project's own content: not what a running reproduction or experiment itself writes."""
+
+
+class RunRecord(Record):
+    """One finished run of a stage or node; also what holds such runs together (a reproduction, an experiment, a grid).
+
+    ``key`` identifies the run: recorded twice, it stays one run. If it is not given it follows from stage, node, params, inputs,
+    outputs and parent.
+    """
+
+    kind: Literal["reproduction", "stage", "node", "experiment", "arm", "grid", "cell"] = "stage"
+    stage: str = ""
+    node: str = Field("", description="id of the node; empty for a run of the main pipeline")
+    name: str = Field("", description="name of the run; the node or the stage if empty")
+    params: dict[str, Any] = Field(default_factory=dict, description="resolved params that the stage reads, by dotted key")
+    inputs: dict[str, str] = Field(default_factory=dict, description="digest of every path that was read")
+    outputs: dict[str, str] = Field(default_factory=dict, description="digest of every path that was made; empty: not checked")
+    metrics: dict[str, Any] = Field(default_factory=dict, description="flat; only numbers are metrics in MLflow")
+    started: float = Field(default_factory=time.time, description="seconds since 1970")
+    seconds: float = 0.0
+    git_revision: str = "none"
+    dirty: bool = Field(False, description="whether the working copy differed from the revision")
+    dvc_revision: str = Field("none", description="MD5 of dvc.lock")
+    profile: str = ""
+    seed: int | None = None
+    experiment: str = ""
+    arm: str = ""
+    tags: dict[str, str] = Field(default_factory=dict, description="further tags of the run")
+    description: str = Field("", description="Markdown")
+    parent: str = Field("", description="key of the record that this run is part of")
+    current: list[str] | None = Field(None, description="of an experiment: keys of the arms its newest results are made of")
+    key: str = ""
+
+    def model_post_init(self, _: Any) -> None:
+        """Fill in the name and the key."""
+        self.name = self.name or self.node or self.stage
+        self.key = self.key or digest(self.live_key, self.outputs)[:32]
+
+    @property
+    def live_key(self) -> str:
+        """Identifies the run while its outputs do not exist yet, so that a killed run is completed instead of doubled."""
+        return digest(self.parent, self.stage, self.node, self.params, self.inputs)[:32]
+
+
+def write_record(record: RunRecord) -> Path:
+    """Keep a record, and return its file. The same record takes the place of the one before."""
+    path = RUNS / f"{record.name if record.kind in ('stage', 'node') else record.kind}-{record.key}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, record.model_dump(mode="json"))
+    return path
+
+
+def records() -> list[RunRecord]:
+    """All records, parents first and then the oldest first. A file that is not a record is skipped."""
+    found = []
+    for path in RUNS.glob("*.json"):
+        try:
+            found.append(RunRecord.model_validate(read_json(path)))
+        except (ArtifactError, ValueError):
+            continue
+    return sorted(found, key=lambda record: (bool(record.parent), record.started, record.key))
+
+
+def reproduction_record(params: Params) -> RunRecord:
+    """The parent of the main pipeline's runs: they belong together while revision, uncommitted changes and params stay the same.
+
+    Two working copies have two reproductions.
+    """
+    here = [platform.node(), os.getcwd()]
+    name = f"{params.profile} seed {params.seed} {git('rev-parse', '--short', 'HEAD')}".strip()
+    return RunRecord(
+        kind="reproduction", name=name, params=flatten(params.model_dump(mode="json")), profile=params.profile, seed=params.seed,
+        key=digest("reproduction", here, git("rev-parse", "HEAD"), git("diff", "HEAD", "--", *SOURCES), params)[:32],
+        **revision(),
+    )  # fmt: skip
+
+
+def stage_record(
+    stage: str,
+    params: Params,
+    values: Mapping[str, Any],
+    inputs: Mapping[str, str],
+    *,
+    node: str = "",
+    parent: RunRecord | None = None,
+    outputs: Mapping[str, str] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+    started: float | None = None,
+) -> RunRecord:
+    """The record of a stage or node that ends now.
+
+    Args:
+        stage: name of the stage.
+        params: all params of the run.
+        values: those that the stage reads, by dotted key.
+        inputs: digests of what it read, by path.
+        node: id of the node; empty for the main pipeline.
+        parent: :func:`reproduction_record` of the main pipeline's runs; nodes have none.
+        outputs: digests of what it made, by path.
+        metrics: what it reports.
+        started: seconds since 1970; now if it has just begun.
+    """
+    now = time.time()
+    return RunRecord(
+        kind="node" if node else "stage", stage=stage, node=node, params=dict(values), inputs=dict(inputs),
+        outputs=dict(outputs or {}), metrics=flatten(dict(metrics or {})), started=started or now,
+        seconds=now - (started or now), profile=params.profile, seed=params.seed, parent=parent.key if parent else "",
+        **revision(),
+    )  # fmt: skip
+
+
+def digests(paths: Iterable[Path]) -> dict[str, str]:
+    """Digest of every path: of a file its MD5, as in ``dvc.lock``; of a folder one over all its files."""
+    return {path.as_posix(): file_digest(path) if path.is_file() else digest(path)[:32] for path in paths}
+
+
+def revision() -> dict[str, Any]:
+    """Commit, whether files differ from it, and the digest of ``dvc.lock``, under the names of :class:`RunRecord`."""
+    return {
+        "git_revision": git("rev-parse", "HEAD") or "none",
+        "dirty": bool(git("status", "--porcelain", "--", *SOURCES)),
+        "dvc_revision": file_digest(DVC_LOCK) if DVC_LOCK.exists() else "none",
+    }
+
+
+def git(*arguments: str) -> str:
+    """Output of a git command, empty outside a repository."""
+    done = subprocess.run(["git", *arguments], capture_output=True, text=True, errors="replace", check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
