@@ -1,0 +1,155 @@
+"""One scripted conversation gives the same trajectory in synthesis, GRPO, evaluation and ``localize``, byte for byte."""
+
+import asyncio
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tasks.agents.models.scripted import ScriptedModel
+from tasks.agents.parsing import format_calls
+from tasks.agents.prompts import render_system
+from tasks.cli.app import app
+from tasks.core.config import Params, parse_params
+from tasks.core.schema import Instance, Trajectory, Truth
+from tasks.core.storage import Journal, write_json
+from tasks.evaluation.harness import evaluate
+from tasks.localizers.registry import Equipment, make_localizer
+from tasks.search.repository import Repository
+from tasks.training import grpo, synthesis
+
+SCRIPT = [
+    format_calls(
+        [
+            ("grep", {"pattern": "discount"}),
+            ("grep", {"pattern": "discount"}),
+            ("glob", {"pattern": "**/*.py"}),
+            ("grep", {"pattern": "("}),
+            ("fly", {}),
+            ("read_file", {"path": "/repo/../etc/passwd"}),
+            ("grep", {"pattern": "over the limit of calls"}),
+        ]
+    ),
+    f"Now read it.\n<tool_call>\n{{broken\n</tool_call>\n{format_calls([('read_file', {'path': '/repo/shop/cart.py'})])}",
+    format_calls([("grep", {"pattern": "def total", "output_mode": "content"})]),
+    "Found.\n\n## Locations to Modify\n- /repo/shop/cart.py::Cart.total\n\n## Related Context\n- /repo/shop/other.py\n",
+]
+ISSUE = "`Cart.total` ignores the discount.\n"
+OF_THE_CALLER = {"instance_id", "repo", "base_commit", "seed", "guidance", "seconds"}
+"""Fields that say whose episode it is, when it ran and with which seed."""
+
+
+def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(params=["full", "nano"])
+def params(request: pytest.FixtureRequest) -> Params:
+    return parse_params(
+        {
+            "agent": {"prompt": request.param, "max_turns": 5, "max_calls_per_turn": 6},
+            "tools": {"line_chars": 40, "grep_lines": 5},
+            "teacher": {"localizer": "model", "model": "scripted", "base_url": "http://localhost:1/v1"},
+            "synthesize": {"per_instance": 1},
+            "grpo": {"prompts_per_step": 1, "group": 2},
+        }
+    )
+
+
+@pytest.fixture
+def instance(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Instance:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tree" / "shop").mkdir(parents=True)
+    (tmp_path / "tree" / "shop" / "cart.py").write_text(
+        "class Cart:\n    def total(self):\n        return self.sum  # no discount\n"
+    )
+    (tmp_path / "tree" / "shop" / "other.py").write_text("x = 1\n")
+    git("init", "-q", "tree")
+    git("-C", "tree", "add", ".")
+    git("-C", "tree", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "x")
+    git("clone", "-q", "--bare", "tree", "repos/o__shop.git")
+    truth = Truth(files=["shop/cart.py"], functions=["shop/cart.py::Cart.total"])
+    return Instance(
+        instance_id="shop-1", repo="o/shop", base_commit=git("-C", "tree", "rev-parse", "HEAD"),
+        problem_statement=ISSUE, truth=truth,
+    )  # fmt: skip
+
+
+class Recording(ScriptedModel):
+    """The script, and every request it got, without the teacher's guidance."""
+
+    def __init__(self, *_: object, **__: object) -> None:
+        super().__init__(SCRIPT)
+        self.requests: set[str] = set()
+        self.plain_system: str | None = None
+
+    async def complete(self, messages, tools, sampling):
+        if self.plain_system is not None:
+            messages = [messages[0].model_copy(update={"content": self.plain_system}), *messages[1:]]
+        self.requests.add(json.dumps([[message.model_dump(mode="json") for message in messages], tools], indent=1))
+        return await super().complete(messages, tools, sampling)
+
+
+def synthesized(instance: Instance, params: Params) -> Trajectory:
+    with Journal(Path("journal.jsonl"), key="key") as journal:
+        candidates = synthesis.draw([instance], params.synthesize, params.seed)
+        (made,) = synthesis.synthesize(candidates, params, lambda _: Repository("tree"), journal)
+    guided, plain = render_system(params.agent, made.guidance), render_system(params.agent)
+    assert made.system == guided != plain
+    return made.model_copy(update={"system": plain})
+
+
+def rolled_out(instance: Instance, params: Params, tmp_path) -> list[Trajectory]:
+    rollouts = grpo.Rollouts(params, params.grpo, {instance.instance_id: instance}, tmp_path / "repos", tokenizer=None)
+    return asyncio.run(rollouts._run([instance.instance_id] * params.grpo.group, None, step=0))
+
+
+def evaluated(instance: Instance, params: Params, tmp_path, model: Recording) -> Trajectory:
+    localizer = make_localizer("fusesearch", Equipment(model, params.agent, params.tools))
+    run = evaluate(localizer, [instance], lambda _: Repository("tree"), journal=tmp_path / "scores.journal")
+    return asyncio.run(run).trajectories[0]
+
+
+def localized(params: Params, tmp_path) -> Trajectory:
+    write_json(tmp_path / "served/fusesearch.json", {"tools": params.tools.model_dump(), "agent": params.agent.model_dump()})
+    (tmp_path / "issue.md").write_text(ISSUE)
+    asked = "localize --repo tree --issue issue.md --save out.json --model scripted --base-url http://localhost:1/v1"
+    limits = f"--settings served --max-turns {params.agent.max_turns}"
+    result = CliRunner().invoke(app, [*asked.split(), *limits.split()])
+    assert result.exit_code == 0, result.output
+    return Trajectory.model_validate_json((tmp_path / "out.json").read_text())
+
+
+def bytes_of(trajectory: Trajectory) -> str:
+    row = trajectory.model_dump(mode="json", exclude=OF_THE_CALLER)
+    for turn in row["turns"]:
+        turn["seconds_tools"] = turn["usage"]["seconds"] = 0
+        for seen in turn["observations"]:
+            seen["seconds"] = 0
+    return json.dumps(row, indent=1)
+
+
+def test_one_conversation_is_the_same_trajectory_in_every_use(
+    instance: Instance, params: Params, tmp_path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teacher, policy, evaluated_model, served = models = [Recording() for _ in range(4)]
+    teacher.plain_system = render_system(params.agent)
+    monkeypatch.setattr(grpo, "TransformersModel", lambda *_, **__: policy)
+    endpoint = "tasks.agents.models.openai_compatible.OpenAICompatibleModel"
+    monkeypatch.setattr(endpoint, lambda *_, **__: teacher)
+    first = synthesized(instance, params)
+    monkeypatch.setattr(endpoint, lambda *_, **__: served)
+    others = [
+        *rolled_out(instance, params, tmp_path),
+        evaluated(instance, params, tmp_path, evaluated_model),
+        localized(params, tmp_path),
+    ]
+    assert (first.stop, first.error, len(first.turns)) == ("answer", None, 4)
+    assert [bool(seen.error) for seen in first.turns[0].observations] == [False, False, False, True, True, True, True]
+    for other in others:
+        assert bytes_of(other) == bytes_of(first)
+    assert len(teacher.requests) == 4
+    for model in models:
+        assert model.requests == teacher.requests
