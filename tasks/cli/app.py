@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from tasks.cli import compare, doctor, evaluate, experiment, imports, localize, mcp, profile, score, tool, truth, view
+from tasks.cli.extras import how_to_install
 from tasks.core.errors import FusesearchError
 
 EPILOG = """
@@ -27,6 +28,11 @@ class ErrorsOnOneLine(TyperGroup):
             return super().invoke(ctx)
         except FusesearchError as error:
             typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(1) from None
+        except ModuleNotFoundError as error:
+            if (line := how_to_install(error, ctx.invoked_subcommand or "")) is None:
+                raise
+            typer.echo(f"fusesearch: {line}", err=True)
             raise typer.Exit(1) from None
         except BrokenPipeError:
             raise

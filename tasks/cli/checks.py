@@ -9,13 +9,23 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from urllib.request import urlopen
 
+from tasks.cli.extras import installed, missing
 from tasks.core.errors import ConfigError
 
 DISK_GB = 8.0
+EXTRAS = {
+    "models": "OpenAI-compatible endpoints, BM25, code graphs",
+    "train": "checkpoints",
+    "evaluate": "tables and figures",
+    "pipeline": "stages and experiments",
+    "mining": "packages to plant faults in",
+    "dashboard": "the dashboard",
+    "gpu": "vLLM, for profiles that need GPUs",
+}
+"""What people do with each extra."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +44,13 @@ def all_checks(root: Path) -> Iterator[Check]:
     yield python()
     yield ripgrep()
     yield program("git", "install git with the system's package manager", core=True)
-    for name in ("pydantic", "openai"):
-        yield package(name, core=True)
-    yield package("mcp")
-    for name in ("dvc", "mlflow", "prefect", "torch", "transformers", "trl"):
-        yield package(name)
-    yield package("vllm", hint="only for GPU profiles: pip install -e '.[gpu]'")
+    yield from extras()
     yield gpu()
     yield from lock(root)
-    yield prefect_server()
-    yield mlflow_store()
-    yield mlflow_outbox()
+    if not missing("pipeline"):
+        yield prefect_server()
+        yield mlflow_store()
+        yield mlflow_outbox()
     yield from params(root)
     yield disk(root)
     yield Check("cores", ok=cores() >= 2, detail=f"{cores()}", hint="a reproduction is planned for 2 or more")
@@ -69,10 +75,12 @@ def program(name: str, hint: str, *, core: bool = False) -> Check:
     return _program(name, shutil.which(name), hint, core)
 
 
-def package(name: str, *, hint: str = "", core: bool = False) -> Check:
-    """An installed distribution, without importing it."""
-    version = installed(name)
-    return Check(name, version is not None, version or "not installed", hint or f"make env, or pip install {name}", core)
+def extras() -> Iterator[Check]:
+    """What each extra adds, and whether all of it is installed."""
+    for extra, use in EXTRAS.items():
+        absent = missing(extra)
+        detail = f"{use}: {', '.join(absent)} not installed" if absent else use
+        yield Check(f"[{extra}]", not absent, detail, f"pip install 'fusesearch[{extra}]'")
 
 
 def gpu() -> Check:
@@ -176,14 +184,6 @@ def gpus() -> tuple[tuple[str, float], ...]:
     lines = _output([binary, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]).splitlines() if binary else []
     rows = [line.rsplit(",", 1) for line in lines if "," in line]
     return tuple((name.strip(), float(memory) / 1024) for name, memory in rows if memory.strip().isdigit())
-
-
-def installed(name: str) -> str | None:
-    """Version of an installed distribution."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def locked(text: str) -> Iterator[tuple[str, str]]:

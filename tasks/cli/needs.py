@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.cli.checks import Check, cores, disk, gpus, has_checkpoint, installed
+from tasks.cli.checks import Check, cores, disk, gpus, has_checkpoint
+from tasks.cli.extras import installed
 from tasks.core.config import Params
 
 
@@ -42,7 +43,7 @@ def profile_checks(params: Params, root: Path) -> Iterator[Check]:
     yield Check("base checkpoint", local, base if local else f"{base} is not on this machine", hint)
     if "vllm" in (params.grpo.rollouts, params.grpo_from_base.rollouts):
         version = installed("vllm")
-        yield Check("vllm", version is not None, version or "not installed", "pip install -e '.[gpu]'")
+        yield Check("vllm", version is not None, version or "not installed", "pip install 'fusesearch[gpu]'")
         yield Check("grpo rollouts", False, "vllm rollouts are not built yet", "set grpo.rollouts to transformers")
     if params.teacher.localizer == "model":
         yield from _teacher(params)
