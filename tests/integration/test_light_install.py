@@ -61,7 +61,7 @@ def repo(tmp_path):
 def test_what_needs_no_extra(light, repo, tmp_path):
     found = light("localize", "--repo", repo, "--issue", "-", "--format", "json", "--save", tmp_path / "t.json", text=ISSUE)
     assert json.loads(found.stdout)["modify"][0]["function"] == "perimeter", found.stderr
-    page = light("view", tmp_path / "t.json", "--output", tmp_path / "t.html")
+    page = light("view", tmp_path / "t.json", "--out", tmp_path / "t.html")
     assert (tmp_path / "t.html").exists(), page.stderr
     assert json.loads(light("tool", "glob", "--repo", repo, "--args", '{"pattern": "*.py"}').stdout)["entities"]
     patch = tmp_path / "fix.patch"
@@ -69,8 +69,12 @@ def test_what_needs_no_extra(light, repo, tmp_path):
         "diff --git a/shapes.py b/shapes.py\n--- a/shapes.py\n+++ b/shapes.py\n"
         "@@ -1,2 +1,2 @@\n def perimeter(side):\n-    return 3 * side\n+    return 4 * side\n"
     )
-    truth = light("truth", "--repo", repo, "--commit", "HEAD", "--patch", patch)
+    truth = light("truth", "--repo", repo, "--base", "HEAD", "--patch", patch)
     assert json.loads(truth.stdout)["functions"] == ["shapes.py::perimeter"], truth.stderr
+    rows = [{"instance_id": "a", "files": ["shapes.py"], "functions": ["shapes.py::perimeter"]}]
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    scores = light("score", "--predictions", tmp_path / "rows.jsonl", "--truth", tmp_path / "rows.jsonl")
+    assert json.loads(scores.stdout)["function"]["micro"]["f1"] == 1.0, scores.stderr
     assert light("doctor").returncode == 0
     assert light("mcp", "--help").returncode == 0
 
