@@ -17,8 +17,13 @@ _DOCS = re.compile(r"md|rst|txt|adoc|asciidoc|tex|rdoc|org|textile")
 _CONFIG = re.compile(r"toml|cfg|ini|ya?ml|json5?|lock|in|conf|properties|xml|gradle|cmake|mk|env")
 _MANUALS = {"doc", "docs", "documentation"}
 _NEWS = {"changelog", "changes", "news", "newsfragments", "whatsnew"}
-_TEST_FOLDERS = {"tests", "__tests__", "testdata", "spec", "specs"}
-_TEST_NAME = re.compile(r"test_.*|.*_(tests?|spec|unittest)|conftest|.*\.(test|spec)|.*[a-z](Test|Tests|IT|Spec)", re.DOTALL)
+_TEST_FOLDERS = {"tests", "__tests__", "testdata"}
+_TOP_TEST_FOLDERS = {"test", "testing", "e2e"}
+_COMMAND_FOLDERS = {"command", "commands", "cmd"}
+_TEST_NAME = re.compile(
+    r"tests?|test_.*|.*_(tests?|spec|unittest)|conftest|(spec|rails)_helper|.*\.(test|spec)|.*[a-z](Test|Tests|IT|Spec)",
+    re.DOTALL,
+)
 _TEST_PROJECT = re.compile(r".*\.(Unit|Integration)?Tests?", re.IGNORECASE | re.DOTALL)
 _TEST_SOURCES = re.compile(r"test|[a-z]\w*Test")
 _DOC_NAME = re.compile(r"(readme|licen[cs]e|changelog|changes|authors|contributors|contributing|news|history|notice|copying)\b.*")
@@ -28,22 +33,35 @@ _CONFIG_NAME = re.compile(
 
 
 def file_kind(path: str) -> FileKind:
-    """The kind of a file. Tests are told by folder or name as the common frameworks have them."""
+    """The kind of a file."""
     file = PurePosixPath(path)
-    folders = [folder.lower() for folder in file.parts[:-1]]
-    suffix, name = file.suffix.lstrip(".").lower(), file.name.lower()
-    code = bool(_CODE.fullmatch(suffix))
-    if folders[:1] in (["test"], ["testing"], ["e2e"]) or _TEST_FOLDERS & set(folders) or _in_tests(file.parts[:-1]):
-        return "test"
-    if code and _TEST_NAME.fullmatch(file.stem):
+    suffix, name, top = file.suffix.lstrip(".").lower(), file.name.lower(), file.parts[0].lower() if file.parts[1:] else ""
+    if is_test(path):
         return "test"
     if _CONFIG_NAME.fullmatch(name):
         return "config"
-    if _MANUALS & set(folders[:1]) or _DOCS.fullmatch(suffix):
+    if top in _MANUALS or _DOCS.fullmatch(suffix):
         return "docs"
-    if not code and (_NEWS & set(folders[:1]) or _DOC_NAME.fullmatch(name)):
+    code = bool(_CODE.fullmatch(suffix))
+    if not code and (top in _NEWS or _DOC_NAME.fullmatch(name)):
         return "docs"
     return "code" if code else "config" if _CONFIG.fullmatch(suffix) else "other"
+
+
+def is_test(path: str) -> bool:
+    """Whether a file, or a folder, holds tests: by the folders and names that the common frameworks use."""
+    file = PurePosixPath(path)
+    parts = file.parts[:-1] if file.suffix else file.parts  # a name without a suffix may be a folder
+    folders = [folder.lower() for folder in parts]
+    if _TEST_FOLDERS & set(folders) or _TOP_TEST_FOLDERS & set(folders[:1]) or _in_tests(file.parts[:-1]):
+        return True
+    if not _CODE.fullmatch(file.suffix.lstrip(".").lower()):
+        return False
+    if folders[:1] == ["spec"]:  # RSpec's and Jasmine's folder; deeper, or as `specs`, it often holds specifications
+        return True
+    if file.stem == "test" and folders and folders[-1] in _COMMAND_FOLDERS:  # a command called "test"
+        return False
+    return bool(_TEST_NAME.fullmatch(file.stem))
 
 
 def _in_tests(folders: tuple[str, ...]) -> bool:

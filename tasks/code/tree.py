@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tasks.code.kinds import is_test
 from tasks.code.languages import language_of
 from tasks.code.structure import is_python
 
@@ -12,16 +13,13 @@ _INDENT = "  "
 
 
 def source_files(paths: Iterable[str]) -> list[str]:
-    """Files of code without tests; those of Python alone where no other language has more files.
-
-    What is under a name that begins with ``test`` counts as a test, as Agentless and CoSIL have it, unless nothing is left.
-    """
+    """Files of code without tests (with them if there is nothing else), Python's alone unless another language has more."""
     languages = {path: "python" if is_python(path) else language_of(path) for path in paths}
     known = [path for path, language in languages.items() if language]
     counts = Counter(languages[path] for path in known)
     if counts and counts["python"] == max(counts.values()):
         known = [path for path in known if languages[path] == "python"]
-    return [path for path in known if not _is_test(path)] or known
+    return [path for path in known if not is_test(path)] or known
 
 
 def tree_text(paths: Sequence[str], chars: int) -> str:
@@ -73,7 +71,3 @@ def _order(path: str) -> list[tuple[bool, str]]:
     """Folders before the files beside them, both by name."""
     parts = path.split("/")
     return [(index == len(parts) - 1, part) for index, part in enumerate(parts)]
-
-
-def _is_test(path: str) -> bool:
-    return any(part.startswith("test") for part in path.split("/"))

@@ -123,12 +123,6 @@ def last_name(node: str) -> str:
     return node.rpartition("::")[2].rpartition(".")[2]
 
 
-def is_test(node: str) -> bool:
-    """Whether a node lies under a path one of whose words begins with ``test``: the system does not look at those."""
-    words = path_of(node).lower().replace("_", "/").replace(" ", "/").split("/")
-    return any(word.startswith("test") for word in words)
-
-
 def _hops(graph: Any, source: str, target: str) -> int | None:
     if source not in graph or target not in graph:
         return None

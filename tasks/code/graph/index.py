@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from tasks.code.graph.code_graph import CLASS, FILE, FUNCTION, CodeGraph, is_test, last_name
+from tasks.code.graph.code_graph import CLASS, FILE, FUNCTION, CodeGraph, last_name, path_of
+from tasks.code.kinds import is_test
 from tasks.core.errors import RepositoryError
 from tasks.search.repository import Repository
 
@@ -25,7 +26,7 @@ class EntityIndex:
 
     def __init__(self, graph: CodeGraph) -> None:
         self.graph = graph
-        self._nodes = [node for node in graph.nodes(FILE, CLASS, FUNCTION) if not is_test(node)]
+        self._nodes = [node for node in graph.nodes(FILE, CLASS, FUNCTION) if not is_test(path_of(node))]
         self._names = _by_name(self._nodes, str)
         self._lower_names = _by_name(self._nodes, str.lower)
         self._ids = _Words()

@@ -12,10 +12,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from tasks.code.graph.code_graph import CLASS, DIRECTORY, FILE, is_test, path_of
+from tasks.code.graph.code_graph import CLASS, DIRECTORY, FILE, path_of
 from tasks.code.graph.index import EntityIndex
 from tasks.code.graph.listing import Listing, Page, node_named, shown_node
 from tasks.code.graph.storing import index_of
+from tasks.code.kinds import is_test
 from tasks.core.config import Tools
 from tasks.core.errors import ToolError
 from tasks.localizers.locagent.arguments import checked
@@ -110,7 +111,7 @@ class _Desk:
     def _node(self, text: str) -> str | None:
         """The node of an id; for none, a line with the ids it may have meant."""
         node = node_named(text, self.graph)
-        if node is not None and not is_test(node):
+        if node is not None and not is_test(path_of(node)):
             return node
         if node is not None:
             self.page.add(f"{shown(text)}: {_NO_TESTS}")
@@ -123,7 +124,7 @@ class _Desk:
         """Show what a term means; False where it is neither an id nor a name, and was looked for by its words."""
         self.page.add(f"# {shown(term)}")
         node = node_named(term, self.graph)
-        if node is not None and is_test(node):
+        if node is not None and is_test(path_of(node)):
             self.page.add(_NO_TESTS)
         elif node is not None:
             self._whole(node)

@@ -6,8 +6,9 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
-from tasks.code.graph.code_graph import DIRECTORY, CodeGraph, is_test
+from tasks.code.graph.code_graph import DIRECTORY, CodeGraph, path_of
 from tasks.code.graph.listing import Page, shown_node
+from tasks.code.kinds import is_test
 from tasks.localizers.locagent.arguments import ALL_HOPS
 
 MAX_EDGES = 300
@@ -77,7 +78,7 @@ def _steps(graph: CodeGraph, here: _Met, walk: Walk) -> Iterator[tuple[str, str,
                 continue
             if walk.node_types and graph.type_of(other) not in walk.node_types:
                 continue
-            if not is_test(other):
+            if not is_test(path_of(other)):
                 yield way, kind, other
 
 

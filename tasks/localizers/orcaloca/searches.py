@@ -20,13 +20,13 @@ from tasks.code.graph.code_graph import (
     FUNCTION,
     ROOT,
     CodeGraph,
-    is_test,
     last_name,
     name_of,
     path_of,
 )
 from tasks.code.graph.listing import Listing, Page, node_named, shown_node
 from tasks.code.graph.storing import graph_of
+from tasks.code.kinds import is_test
 from tasks.core.config import Tools
 from tasks.localizers.orcaloca.actions import ARGUMENTS, Action
 from tasks.pipeline.layout import GRAPHS
@@ -64,7 +64,7 @@ class Searches:
 
     def meaning(self, action: Action) -> Meaning:
         """The nodes an action is about."""
-        nodes = tuple(node for node in self._meanings[action.name](action) if not is_test(node))
+        nodes = tuple(node for node in self._meanings[action.name](action) if not is_test(path_of(node)))
         return Meaning(nodes, "" if nodes else f"nothing found by {shown(str(action), 200)}")
 
     def page(self, action: Action) -> Page:
@@ -158,7 +158,7 @@ class Searches:
         pending = [(folder, 0)]
         while pending and not page.full:
             node, level = pending.pop()
-            if is_test(node):
+            if is_test(path_of(node)):
                 continue
             is_folder = self.graph.type_of(node) == DIRECTORY
             name = shown_node(node) if level == 0 else node.rpartition("/")[2] + ("/" if is_folder else "")

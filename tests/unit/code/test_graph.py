@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.graph.code_graph import CLASS, FUNCTION, NODE_TYPES, is_test, last_name
+from tasks.code.graph.code_graph import CLASS, FUNCTION, NODE_TYPES, last_name, path_of
 from tasks.code.graph.facts import Definition, FileFacts, Import, facts_of
 from tasks.code.graph.index import EntityIndex
 from tasks.code.graph.linking import link
 from tasks.code.graph.listing import Listing, Page, node_named, shown_node
 from tasks.code.graph.naming import Namer
 from tasks.code.graph.storing import build_graph, cached_graph, read_facts, write_facts
+from tasks.code.kinds import is_test
 from tasks.core.config import Tools
 from tasks.search.repository import Repository
 
@@ -175,15 +176,17 @@ def test_every_node_is_read_back_from_how_it_is_shown(graph):
 @pytest.mark.parametrize(
     ("node", "test"),
     [
+        ("tests", True),
         ("tests/a.py::f", True),
         ("pkg/test_a.py", True),
-        ("pkg/testing/x.py", True),
+        ("pkg/tests.py::T.f", True),
+        ("pkg/testing/x.py", False),
         ("pkg/attest.py", False),
         ("a.py::test_f", False),
     ],
 )
-def test_tests_are_told_by_words_of_their_path(node, test):
-    assert is_test(node) is test
+def test_a_node_is_a_test_by_its_path(node, test):
+    assert is_test(path_of(node)) is test
 
 
 NAMES = st.sampled_from(["a", "b", "Thing", "__init__", "setUp"])

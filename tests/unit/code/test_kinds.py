@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.code.kinds import file_kind, is_code
+from tasks.code.kinds import file_kind, is_code, is_test
 
 
 @pytest.mark.parametrize(
@@ -11,11 +11,15 @@ from tasks.code.kinds import file_kind, is_code
         "module/src/test/java/p/FooTest.java", "core/src/test/java/p/Helper.java", "core/src/jvmTest/kotlin/Helpers.kt",
         "core/src/commonTest/kotlin/A.kt", "app/src/androidTest/java/A.kt", "App.Tests/Unit/Helper.cs", "src/App.UnitTests/A.cs",
         "lib/queue_spec.rb", "core/store_unittest.cc", "pkg/server_test.go", "web/box.spec.ts", "web/__tests__/box.js",
-        "a/ServiceSpec.scala", "crate/tests/it.rs",
+        "a/ServiceSpec.scala", "crate/tests/it.rs", "polls/tests.py", "polls/test.py", "test.py", "tests.py", "app/tests.js",
+        "spec/models/user_spec.rb",
+        "engine/spec/user_spec.rb", "spec/spec_helper.rb", "spec/support/login.rb", "spec/helpers/box.js",
+        "engine/spec/rails_helper.rb",
     ],
 )  # fmt: skip
-def test_tests_are_told_in_every_layout(path):
+def test_tests_are_recognized_in_every_layout(path):
     assert file_kind(path) == "test"
+    assert is_test(path)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +28,20 @@ def test_tests_are_told_in_every_layout(path):
         "module/src/main/java/p/Contest.java", "src/latest/a.kt", "src/testing/a.kt", "core/src/jvmMain/kotlin/Test.kt",
         "App.Latest/A.cs",
         "lib/inspector.rb", "core/manifest.cc", "pkg/testutil/server.go", "web/respect.ts", "src/attest.rs",
+        "server/spec/schema.rb", "specs/models.py", "pkg/spec/parser.py", "app/management/commands/test.py", "cmd/test.go",
+        "django/test/client.py", "pkg/testing.py",
     ],
 )  # fmt: skip
 def test_names_that_only_sound_like_tests_are_code(path):
     assert is_code(path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "expected"), [("tests", True), ("pkg/tests", True), ("test", True), ("pkg/test", False), ("spec", False)]
+)
+def test_a_folder_of_tests_is_a_test(folder, expected):
+    assert is_test(folder) is expected
+
+
+def test_a_specification_is_not_a_test():
+    assert [file_kind(path) for path in ("spec/openapi.yaml", "specs/api.md")] == ["config", "docs"]
