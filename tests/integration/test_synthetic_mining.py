@@ -167,6 +167,45 @@ def test_the_same_seed_gives_the_same_commits_and_texts_and_another_seed_others(
     assert [instance.problem_statement for instance in runs[0]] != [instance.problem_statement for instance in runs[2]]
 
 
+LUCK = '''
+import random
+
+_dice = random.Random()
+
+
+def drawn(count):
+    """Numbers in any order.
+
+    >>> sorted(drawn(9))
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    numbers = list(range(9))
+    _dice.shuffle(numbers)
+    return numbers[0:count]
+
+
+def fresh(count):
+    """Numbers in any order, from a generator of this call.
+
+    >>> sorted(fresh(9))
+    [0, 1, 2, 3, 4, 5, 6, 7, 8]
+    """
+    numbers = list(range(9))
+    random.Random().shuffle(numbers)
+    return numbers[0:count]
+'''
+
+
+def test_generators_that_a_package_seeds_from_the_system_give_the_same_numbers_in_every_run(site, tmp_path):
+    (site / "luckpkg").mkdir()
+    (site / "luckpkg/__init__.py").write_text(LUCK)
+    config = CONFIG.model_copy(update={"packages": ["luckpkg"]})
+    runs = [mine(config, 0, tmp_path / f"repos{n}", tmp_path / f"journal{n}").instances for n in range(2)]
+    assert any("drawn" in instance.problem_statement for instance in runs[0])
+    assert any("fresh" in instance.problem_statement for instance in runs[0])
+    assert runs[0] == runs[1]
+
+
 def test_a_package_that_cannot_be_used_is_skipped_with_its_reason(site, tmp_path):
     config = CONFIG.model_copy(update={"packages": ["brokenpkg", "littlepkg", "notinstalledpkg"]})
     mined = mine(config, 0, tmp_path / "repos", tmp_path / "journal")

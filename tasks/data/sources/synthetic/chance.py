@@ -6,6 +6,7 @@ import ctypes
 import os
 import random
 import sys
+from typing import Any
 
 _NO_RANDOM_ADDRESSES = 0x0040000
 _ASK = 0xFFFFFFFF
@@ -29,11 +30,22 @@ def fix_addresses() -> bool:
 
 
 def fix_random_numbers() -> None:
-    """Let every source of random numbers give the same ones each time: ``random``, ``secrets``, ``uuid``, ``numpy.random``."""
-    random.seed(0)
-    source = random.Random(0)
+    """Make every source of random numbers give the same ones each time: ``random``, ``secrets``, ``uuid``, ``numpy.random``.
+
+    To be called before packages are imported: many make a generator at import, which Python seeds from the system.
+    """
+    random.Random.seed = _seed  # type: ignore[method-assign]
+    random.seed()
+    source = random.Random()
     os.urandom = source.randbytes
     setattr(random, "_urandom", source.randbytes)  # noqa: B010  what SystemRandom and with it secrets read from
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed(0)
+
+
+_SEED = random.Random.seed
+
+
+def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    _SEED(self, 0 if a is None else a, version)

@@ -18,7 +18,7 @@ from typing import Any
 
 from tasks.core.errors import FusesearchError
 from tasks.data.sources.synthetic import git_writer
-from tasks.data.sources.synthetic.chance import fix_addresses
+from tasks.data.sources.synthetic.chance import fix_addresses, fix_random_numbers
 from tasks.data.sources.synthetic.corpus import Corpus, digest
 from tasks.data.sources.synthetic.docstrings import shortened
 from tasks.data.sources.synthetic.mutations import KINDS
@@ -33,6 +33,7 @@ Say = Callable[[dict[str, Any]], None]
 def main() -> None:
     """Read the job, keep stdout for the protocol, work, write the result."""
     steady = fix_addresses()
+    fix_random_numbers()
     job = json.loads(sys.stdin.read())
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     null = os.open(os.devnull, os.O_RDWR)
