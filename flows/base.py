@@ -1,5 +1,6 @@
 """Train the nano base checkpoint from scratch; ``make base``. Not a stage: its result is committed."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +20,17 @@ RECIPE = Path("experiments/nano/base.yaml")
 @task(name="train from random weights", **ONCE)
 def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, Any]:
     """Aimless episodes on the training repositories, never on held-out ones."""
+    from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.base import train_base
 
+    snapshot = partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), layout.REPOS)
     instances = [row for split in ("sft", "rl") for row in read_instances(layout.split_path(split))]
     scratch = progress_dir("base", params, recipe.model_dump(), *(layout.split_path(split) for split in ("sft", "rl")))
 
     def log(row: dict[str, float]) -> None:
         progress(int(row["step"]), int(row["steps"]))
 
-    figures = train_base(params, recipe, instances, layout.REPOS, scratch, log)
+    figures = train_base(params, recipe, instances, snapshot, scratch, log)
     publish(scratch / "checkpoint", Path(params.model.base))
     return figures
 

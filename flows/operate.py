@@ -18,6 +18,7 @@ from flows.failures import deployed, explained, read_by_experiment, watched
 from flows.forms import changes, forms_of, plain_of
 from flows.pipeline import STAGES, run_and_record
 from tasks.core.config import load_params
+from tasks.core.digests import digest
 from tasks.core.errors import DataError
 from tasks.core.overrides import override
 from tasks.pipeline.experiments.engine import Progress, run_jobs, workers_for
@@ -27,7 +28,6 @@ from tasks.pipeline.experiments.spec import load_experiment
 from tasks.pipeline.experiments.todo import left_to_do
 from tasks.pipeline.node import Node
 from tasks.pipeline.pipeline import stage_spec
-from tasks.pipeline.progress import digest
 
 NO_TRY = ("report",)
 """Stages without a form: the report is of all artifacts and has no folder of its own."""

@@ -11,8 +11,8 @@ from prefect.logging import get_run_logger
 
 from flows.server import mlflow_service, running
 from tasks.core.errors import ArtifactError
+from tasks.core.overrides import flatten
 from tasks.core.storage import read_json
-from tasks.pipeline.pipeline import flatten
 from tasks.pipeline.places import Places
 from tasks.pipeline.tracking import Run, tracking_uri
 from tasks.pipeline.tracking.outbox import OUTBOX, REFUSED

@@ -34,10 +34,11 @@ from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
 from tasks.core.errors import AGAIN, AlreadyRunning, DataError, EndpointDown, FusesearchError, InfrastructureError
+from tasks.core.overrides import flatten
 from tasks.core.storage import read_json, write_json
 from tasks.pipeline.experiments.plan import check_id
 from tasks.pipeline.node import Node, parse_node
-from tasks.pipeline.pipeline import StageSpec, flatten
+from tasks.pipeline.pipeline import StageSpec
 from tasks.pipeline.places import Places
 from tasks.pipeline.progress import finished, is_of, progress_dir
 from tasks.pipeline.timing import note_seconds, parts_of

@@ -135,7 +135,7 @@ def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -
     """A page per episode the protocol looks at, as ``fusesearch view`` makes it."""
     from tasks.core.schema import Trajectory, Truth
     from tasks.core.storage import read_jsonl
-    from tasks.pipeline.layout import slug
+    from tasks.core.text import flat_name
     from tasks.reporting.episodes.page import page_of
     from tasks.reporting.episodes.rendering import render
 
@@ -145,7 +145,7 @@ def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -
         key = (score.instance_id, score.run)
         if key in wanted:
             truth = Truth(files=wanted[key].true_files, functions=wanted[key].true_functions)
-            pages[key] = folder / f"{_safe(slug(score.instance_id))}.{score.run + 1}.html"
+            pages[key] = folder / f"{_safe(flat_name(score.instance_id))}.{score.run + 1}.html"
             save_text(pages[key], render(page_of(trajectory, truth)))
     return pages
 

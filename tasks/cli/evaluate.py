@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tasks.cli.output import usage_error
+from tasks.core.text import flat_name
 from tasks.pipeline import layout
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _from_options(
         raise usage_error("name a grid file, or at least --localizer and --instances", "--localizer")
     if (model is None) != (base_url is None):
         raise usage_error("--model and --base-url belong together", "--model")
-    benchmark = {"name": layout.slug(instances.stem), "instances": instances, **origin}
+    benchmark = {"name": flat_name(instances.stem), "instances": instances, **origin}
     key = {"api_key_env": "OPENAI_API_KEY"} if "OPENAI_API_KEY" in os.environ else {}
     models = [{"name": _name(model), "model": model, "base_url": base_url, **key}] if model else []
     data = {"localizers": localizers, "models": models, "benchmarks": [benchmark]}

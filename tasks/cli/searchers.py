@@ -16,6 +16,7 @@ from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import read_json
 from tasks.localizers.registry import Equipment, make_localizer
+from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository
 
 SETTINGS = "fusesearch.json"
@@ -40,7 +41,7 @@ class Searcher:
 
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent) -> Trajectory:
         """One greedy episode; the model stays open for others, which may run at the same time."""
-        equipment = Equipment(self.model, self.agent, self.tools, on_event=on_event)
+        equipment = Equipment(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS)
         return await make_localizer(self.name, equipment).localize(instance, repository)
 
     async def close(self) -> None:

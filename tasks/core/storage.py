@@ -10,7 +10,7 @@ import csv
 import json
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +31,13 @@ PART_CHARS = 32_000_000
 """Rows and characters after which a part of a table is written."""
 
 READ_ROWS = 500
+
+Progress = Callable[[int, int], None]
+"""A long stage calls it with rows done and rows in all."""
+
+
+def silent(done: int, total: int) -> None:
+    """A :data:`Progress` that shows nothing."""
 
 
 @contextmanager

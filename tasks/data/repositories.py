@@ -9,9 +9,9 @@ from types import TracebackType
 
 from tasks.core.errors import RepositoryError
 from tasks.core.schema import Instance
+from tasks.core.text import flat_name
 from tasks.data.blobs import Blobs
 from tasks.data.truth import Reader
-from tasks.pipeline.layout import slug
 
 AT_ONCE = 32
 
@@ -20,7 +20,7 @@ def git_dir_of(repo: str, repos_dir: Path) -> Path:
     """Where the bare repository ``owner/name`` lies. Raises :class:`RepositoryError` when that is no such name."""
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo) or ".." in repo:
         raise RepositoryError(f"{repo[:100]!r} is no repository name: it should be owner/name")
-    return repos_dir / f"{slug(repo)}.git"
+    return repos_dir / f"{flat_name(repo)}.git"
 
 
 class Repositories:

@@ -17,10 +17,9 @@ from types import MappingProxyType
 from tasks.agents.loop import run_episodes
 from tasks.core.errors import DataError, InfrastructureError, RepositoryError
 from tasks.core.schema import Instance, Score, Trajectory, Truth
-from tasks.core.storage import Journal
+from tasks.core.storage import Journal, Progress, silent
 from tasks.evaluation.metrics import Reward, Scope, score_trajectory
 from tasks.localizers.base import Localizer
-from tasks.pipeline.progress import Progress, silent
 from tasks.search.repository import Repository
 
 Repositories = Callable[[Instance], Repository]

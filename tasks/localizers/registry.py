@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from tasks.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tasks.agents.loop import OnEvent
     from tasks.agents.models.base import Model, Sampling
     from tasks.core.config import Agent, Tools
@@ -29,13 +31,17 @@ def _tools() -> Tools:
 
 @dataclass(frozen=True)
 class Equipment:
-    """What a localizer may need. ``model`` is None for those that use none; ``sampling`` holds temperature and length."""
+    """What a localizer may need. ``model`` is None for those that use none; ``sampling`` holds temperature and length.
+
+    ``graphs`` is the folder that keeps what code graphs are made of; without one they are built again in every process.
+    """
 
     model: Model | None = None
     agent: Agent = field(default_factory=_agent)
     tools: Tools = field(default_factory=_tools)
     sampling: Sampling | None = None
     on_event: OnEvent | None = None
+    graphs: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -85,8 +91,9 @@ def _locagent(equipment: Equipment) -> Localizer:
     from tasks.localizers.locagent import LocAgentLocalizer
 
     return LocAgentLocalizer(
-        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
-    )
+        _asked(equipment), equipment.agent, equipment.tools,
+        sampling=equipment.sampling, cache=equipment.graphs, on_event=equipment.on_event,
+    )  # fmt: skip
 
 
 def _agentless(equipment: Equipment, *, folders: bool = False) -> Localizer:
@@ -114,8 +121,9 @@ def _orcaloca(equipment: Equipment) -> Localizer:
     from tasks.localizers.orcaloca import OrcaLocaLocalizer
 
     return OrcaLocaLocalizer(
-        _asked(equipment), equipment.agent, equipment.tools, sampling=equipment.sampling, on_event=equipment.on_event
-    )
+        _asked(equipment), equipment.agent, equipment.tools,
+        sampling=equipment.sampling, cache=equipment.graphs, on_event=equipment.on_event,
+    )  # fmt: skip
 
 
 def _reposearcher(equipment: Equipment) -> Localizer:

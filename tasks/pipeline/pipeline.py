@@ -15,6 +15,7 @@ import yaml
 
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
+from tasks.core.overrides import flatten
 
 DATA = ("data", "artifacts", "experiments")
 
@@ -73,15 +74,6 @@ def producer_of(artifact: Path, path: Path = Path("dvc.yaml")) -> str | None:
 
 def _made(stage: dict[str, Any]) -> list[Any]:
     return [*stage.get("outs", []), *stage.get("metrics", [])]
-
-
-def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one with dotted keys; lists stay values."""
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        name = f"{prefix}{key}"
-        flat.update(flatten(item, f"{name}.") if isinstance(item, dict) else {name: item})
-    return flat
 
 
 def _stages(path: Path) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from tasks.core.config import Params
+from tasks.core.digests import digest, file_digest
 from tasks.core.errors import ArtifactError
+from tasks.core.overrides import flatten
 from tasks.core.schema import Record
 from tasks.core.storage import read_json, write_json
 from tasks.pipeline.layout import ARTIFACTS, RESULT_FILES, STATE
-from tasks.pipeline.pipeline import flatten
-from tasks.pipeline.progress import digest, file_digest
 
 RUNS = STATE / "runs"
 DVC_LOCK = Path("dvc.lock")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tasks.pipeline.pipeline import flatten
+from tasks.core.overrides import flatten
 
 _QUALITY = {
     f"{level}_{average}_{figure}": f"{figure} at {level} level, {words}"

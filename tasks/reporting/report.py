@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tasks.core.config import Params
+from tasks.core.digests import digest
 from tasks.core.schema import Score
 from tasks.core.storage import write_json, write_text
 from tasks.pipeline import layout
-from tasks.pipeline.progress import digest
 from tasks.reporting import plots, tables
 from tasks.reporting.inputs import Inputs, read_inputs
 from tasks.reporting.pages import Figure, Section, render, write_figures

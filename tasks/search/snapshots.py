@@ -27,7 +27,7 @@ from pathlib import Path
 
 from tasks.core.errors import RepositoryError
 from tasks.core.schema import Instance
-from tasks.pipeline.layout import slug
+from tasks.core.text import flat_name
 from tasks.search.clones import is_address, opened
 from tasks.search.eviction import Bound, lease, limit_from_environment
 from tasks.search.git import ID, Git
@@ -137,7 +137,7 @@ class SnapshotStore:
 
 def instance_snapshot(store: SnapshotStore, repos_dir: Path, instance: Instance) -> Repository:
     """The tree an instance is about: ``base_commit`` of ``repos_dir/<owner>__<name>.git``."""
-    git_dir = Path(repos_dir) / f"{slug(instance.repo)}.git"
+    git_dir = Path(repos_dir) / f"{flat_name(instance.repo)}.git"
     return store.repository(git_dir, instance.base_commit)
 
 

@@ -21,14 +21,15 @@ from tasks.agents.models.chat import training_ids
 from tasks.agents.parsing import format_answer, format_calls
 from tasks.core.config import Base, Params
 from tasks.core.schema import Answer, Instance, Location, Trajectory
-from tasks.pipeline.layout import SNAPSHOTS
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
 from tasks.training.drills import drill_rows
 from tasks.training.nano import new_model, train_tokenizer
 from tasks.training.renaming import Names, renamed
 from tasks.training.sft import describe_checkpoint, fit
 from tasks.training.trainer import quiet
+
+Snapshot = Callable[[Instance], Repository]
 
 VOCABULARY = 2048
 RENAMED_OF = (4, 5)  # episodes whose names are exchanged, of how many
@@ -98,9 +99,8 @@ class AimlessModel:
         return format_answer(Answer(modify=[Location(path=path)]))
 
 
-async def aimless_episodes(params: Params, instances: list[Instance], repos: Path, per_instance: int) -> list[Trajectory]:
+async def aimless_episodes(params: Params, instances: list[Instance], snapshot: Snapshot, per_instance: int) -> list[Trajectory]:
     """``per_instance`` aimless episodes on each instance, with the real tools and limits of ``params``."""
-    store = SnapshotStore(SNAPSHOTS)
 
     async def episode(instance: Instance, box: Toolbox, number: int) -> Trajectory:
         model = AimlessModel(params.seed * 1000 + number)
@@ -108,20 +108,20 @@ async def aimless_episodes(params: Params, instances: list[Instance], repos: Pat
 
     def jobs() -> Iterator[Callable[[], Awaitable[Trajectory]]]:
         for instance in instances:
-            box = Toolbox(instance_snapshot(store, repos, instance), params.tools)
+            box = Toolbox(snapshot(instance), params.tools)
             yield from (partial(episode, instance, box, number) for number in range(per_instance))
 
     return [trajectory async for trajectory in run_episodes(jobs(), concurrency=32)]
 
 
 def train_base(
-    params: Params, recipe: Base, instances: list[Instance], repos: Path, out: Path, on_log: Callable[..., None]
+    params: Params, recipe: Base, instances: list[Instance], snapshot: Snapshot, out: Path, on_log: Callable[..., None]
 ) -> dict[str, float]:
     """Make tokenizer and base checkpoint in ``out/checkpoint`` from scratch."""
     quiet()
-    trajectories = asyncio.run(aimless_episodes(params, instances, repos, recipe.episodes_per_instance))
+    trajectories = asyncio.run(aimless_episodes(params, instances, snapshot, recipe.episodes_per_instance))
     conversations = [messages_of(trajectory) for trajectory in trajectories]
-    sources = list(_sources(instances, repos))
+    sources = list(_sources(instances, snapshot))
     tokenizer = train_tokenizer([*_texts(conversations), *sources], VOCABULARY)
     sequences = _sequences(tokenizer, conversations, recipe.train.drills, Names.of(sources, tokenizer), params.seed)
     rows = [row for row in sequences if len(row["input_ids"]) <= recipe.train.max_length]
@@ -131,12 +131,11 @@ def train_base(
     return {"sequences": len(rows), **figures}
 
 
-def _sources(instances: list[Instance], repos: Path) -> Iterator[str]:
+def _sources(instances: list[Instance], snapshot: Snapshot) -> Iterator[str]:
     """The Python files of each repository, at the commit of its first instance."""
-    store = SnapshotStore(SNAPSHOTS)
     first = {instance.repo: instance for instance in reversed(instances)}
     for _, instance in sorted(first.items()):
-        repository = instance_snapshot(store, repos, instance)
+        repository = snapshot(instance)
         yield from (repository.read_text(path) for path in repository.files() if path.endswith(".py"))
 
 

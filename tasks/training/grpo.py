@@ -21,8 +21,7 @@ from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance, Score, Trajectory
 from tasks.core.storage import read_instances
 from tasks.evaluation.metrics import mean_of, score_trajectory, tool_success
-from tasks.pipeline.layout import SNAPSHOTS
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
 from tasks.training.averaging import average_callback
 from tasks.training.renaming import Exchange, Names, RenamedModel
@@ -42,7 +41,7 @@ def train_grpo(
     section: Grpo,
     instances: Path,
     checkpoint: Path,
-    repos: Path,
+    snapshot: Callable[[Instance], Repository],
     out: Path,
     *,
     on_log: Callable[[dict[str, float]], None],
@@ -63,7 +62,7 @@ def train_grpo(
     tasks = {instance.instance_id: instance for instance in read_instances(instances)}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    rollouts = Rollouts(params, section, tasks, repos, tokenizer)
+    rollouts = Rollouts(params, section, tasks, snapshot, tokenizer)
     trainer = _trainer(params, section, model, tokenizer, rollouts, out, on_log)
     run_training(trainer, out)
     save_checkpoint(trainer, out)
@@ -77,15 +76,21 @@ class Rollouts:
     A rollout that the infrastructure spoilt has reward ``None``: TRL gives it no advantage.
     """
 
-    def __init__(self, params: Params, section: Grpo, tasks: dict[str, Instance], repos: Path, tokenizer: Any) -> None:
+    def __init__(
+        self,
+        params: Params,
+        section: Grpo,
+        tasks: dict[str, Instance],
+        snapshot: Callable[[Instance], Repository],
+        tokenizer: Any,
+    ) -> None:
         self.params = params
         self.section = section
         self.tasks = tasks
-        self.repos = repos
+        self.snapshot = snapshot
         self.tokenizer = tokenizer
         self.reward: Reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
         self._names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None
-        self._store = SnapshotStore(SNAPSHOTS)
         self._scores: list[Score] = []
 
     def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
@@ -128,7 +133,7 @@ class Rollouts:
         return RenamedModel(policy, Exchange(draw, self._names))
 
     def _toolbox(self, instance_id: str) -> Toolbox:
-        return Toolbox(instance_snapshot(self._store, self.repos, self.tasks[instance_id]), self.params.tools)
+        return Toolbox(self.snapshot(self.tasks[instance_id]), self.params.tools)
 
     def _score(self, trajectory: Trajectory) -> Score:
         truth = self.tasks[trajectory.instance_id].truth

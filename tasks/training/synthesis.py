@@ -18,9 +18,8 @@ from tasks.agents.models.base import Model, Sampling
 from tasks.core.config import Params, Synthesize, Teacher
 from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.schema import Instance, Trajectory
-from tasks.core.storage import Journal
+from tasks.core.storage import Journal, Progress, silent
 from tasks.localizers.lexical import LexicalModel, Plan, plan_for
-from tasks.pipeline.progress import Progress, silent
 from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
 from tasks.training.slips import SlippingModel

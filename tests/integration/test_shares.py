@@ -7,10 +7,9 @@ import pytest
 
 from tasks.core.config import parse_params
 from tasks.core.schema import Instance, Truth
-from tasks.core.storage import read_trajectories, write_instances
+from tasks.core.storage import read_trajectories, silent, write_instances
 from tasks.pipeline import layout
 from tasks.pipeline.places import MAIN
-from tasks.pipeline.progress import silent
 from tasks.pipeline.stages.evaluation import evaluate_arms
 from tasks.pipeline.stages.shares import run_share, shares_of, take_in
 from tasks.pipeline.stages.synthesis import synthesize_candidates

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 import pytest
 
 from tasks.core.config import Params
+from tasks.core.digests import file_digest
 from tasks.core.errors import DataError, TrackingUnavailable
 from tasks.core.schema import Instance, Score
 from tasks.core.storage import write_instances
 from tasks.evaluation.metrics import aggregate
 from tasks.pipeline import tracking
-from tasks.pipeline.progress import file_digest
 from tasks.pipeline.tracking import outbox, stages
 from tasks.pipeline.tracking.store import make_client
 from tasks.pipeline.tracking.writes import Write, Writer

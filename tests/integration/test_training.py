@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
 from tasks.core.storage import read_instances, write_instances, write_jsonl
 from tasks.search.repository import Repository
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.search.tools import Toolbox
 from tasks.training import grpo, nano
 from tasks.training.base import train_base
@@ -35,6 +38,10 @@ def trajectory() -> Trajectory:
     call = ToolCall(id="c", name="grep", arguments={"pattern": "def prime", "output_mode": "content"})
     turns = [Turn(text=CALLS, calls=[call], observations=[seen]), Turn(text=ANSWER)]
     return Trajectory(instance_id="i", localizer="lexical", system="guided", issue="prime(4) is wrong", turns=turns, guidance=3)
+
+
+def snapshot(folder: Path) -> Callable[[Instance], Repository]:
+    return partial(instance_snapshot, SnapshotStore(folder / "snapshots"), folder / "repos")
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +161,7 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     train = params.sft.model_copy(update={"epochs": 1, "drills": 5, "max_length": 900, "precision": "bfloat16"})
     recipe = Base(episodes_per_instance=2, train=train)
     found = read_instances(instances)
-    figures = train_base(params, recipe, found, tmp_path / "repos", tmp_path / "out", lambda row: None)
+    figures = train_base(params, recipe, found, snapshot(tmp_path), tmp_path / "out", lambda row: None)
     assert figures["sequences"] == len(found) * 2 + 5
     assert 0 < figures["trained_tokens"] < figures["tokens"]  # what a drill lists first cannot be foreseen
     model, _ = load_student(tmp_path / "out" / "checkpoint", params.model)
@@ -167,9 +174,8 @@ def test_grpo_makes_steps_with_the_projects_rollouts(
 ) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
     logged: list[dict[str, float]] = []
-    repos = tmp_path / "repos"
     section = params.grpo.model_copy(update={"renamed": renamed, "scale_rewards": scaling})
-    figures = train_grpo(params, section, instances, base, repos, tmp_path / "out", on_log=logged.append)
+    figures = train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
     assert figures["steps"] == 2
     assert [row["step"] for row in logged] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
@@ -192,7 +198,7 @@ def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(
     def run(name: str, steps: int, averaged: float, on_log) -> dict[str, torch.Tensor]:  # type: ignore[no-untyped-def]
         changes = {"steps": steps, "averaged": averaged, "learning_rate": 0.05, "prompts_per_step": 1}
         section = params.grpo.model_copy(update=changes)
-        train_grpo(params, section, instances, base, tmp_path / "repos", tmp_path / name, on_log=on_log)
+        train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / name, on_log=on_log)
         return load_file(tmp_path / name / "checkpoint" / "model.safetensors")
 
     monkeypatch.chdir(tmp_path)
@@ -240,7 +246,7 @@ def test_observations_between_turns_are_masked() -> None:
 def test_rollouts_that_are_not_there_yet_are_refused(tmp_path: Path, params: Params, base: Path) -> None:
     section = params.grpo.model_copy(update={"rollouts": "vllm"})
     with pytest.raises(ConfigError, match="'vllm' is not available yet"):
-        train_grpo(params, section, tmp_path / "rl.parquet", base, tmp_path, tmp_path / "out", on_log=lambda row: None)
+        train_grpo(params, section, tmp_path / "rl.parquet", base, snapshot(tmp_path), tmp_path / "out", on_log=lambda row: None)
 
 
 def test_missing_base_checkpoint_is_one_clear_line(tmp_path: Path, params: Params) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from tasks.core.errors import ArtifactError, DataError, RepositoryError
 from tasks.core.schema import Instance
+from tasks.core.text import flat_name
 from tasks.data.truth import truth_in_git
 from tasks.evaluation.harness import Repositories
-from tasks.pipeline.layout import slug
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 
 
@@ -55,4 +55,4 @@ def _usable(repos: Path, repositories: Repositories, row: Instance) -> Instance 
 
 
 def _git_dir(repos: Path, row: Instance) -> Path:
-    return repos / f"{slug(row.repo)}.git"
+    return repos / f"{flat_name(row.repo)}.git"

@@ -26,7 +26,6 @@ from tasks.code.graph.linking import link
 from tasks.code.per_snapshot import PerSnapshot
 from tasks.core.errors import RepositoryError
 from tasks.core.storage import replacing
-from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository
 
 VERSION = 1
@@ -38,12 +37,12 @@ MEMORY_BYTES = 1 << 30
 """Files and characters of a snapshot that are read; bytes of all facts on disk, of one unpacked, and of graphs in memory."""
 
 
-async def graph_of(repository: Repository, cache: Path = GRAPHS) -> CodeGraph:
-    """The graph of a snapshot. Raises :class:`RepositoryError` when it cannot be read."""
+async def graph_of(repository: Repository, cache: Path | None = None) -> CodeGraph:
+    """The graph of a snapshot; ``cache`` is a folder that keeps what it is made of. Raises :class:`RepositoryError`."""
     return (await index_of(repository, cache)).graph
 
 
-async def index_of(repository: Repository, cache: Path = GRAPHS) -> EntityIndex:
+async def index_of(repository: Repository, cache: Path | None = None) -> EntityIndex:
     """The graph of a snapshot with what finds its nodes; as :func:`graph_of`."""
     return await _shared(cache).of(repository)
 
@@ -53,8 +52,10 @@ def build_graph(repository: Repository) -> CodeGraph:
     return link(facts_of(path, source) for path, source in _sources(repository))
 
 
-def cached_graph(repository: Repository, cache: Path) -> CodeGraph:
-    """The graph, its facts from ``cache`` if they are there, else put there if that can be written."""
+def cached_graph(repository: Repository, cache: Path | None) -> CodeGraph:
+    """The graph, its facts from the folder ``cache`` if it has them, else put there if that can be written."""
+    if cache is None:
+        return build_graph(repository)
     sources = list(_sources(repository))
     path = cache / f"{_digest(sources)}.json.gz"
     facts = read_facts(path)
@@ -159,5 +160,5 @@ def _bytes(index: EntityIndex) -> int:
 
 
 @lru_cache(maxsize=8)
-def _shared(cache: Path) -> PerSnapshot[EntityIndex]:
+def _shared(cache: Path | None) -> PerSnapshot[EntityIndex]:
     return PerSnapshot(lambda repository: EntityIndex(cached_graph(repository, cache)), _bytes, MEMORY_BYTES)

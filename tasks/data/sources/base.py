@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tasks.core.schema import Instance
-from tasks.pipeline.progress import Progress
+from tasks.core.storage import Progress
 
 
 class Mined(NamedTuple):

@@ -14,10 +14,10 @@ from typing import Any
 
 from tasks.core.config import BenchmarkSource
 from tasks.core.errors import ConfigError, DataError, RepositoryError
+from tasks.core.storage import Progress
 from tasks.data.sources.base import Mined
 from tasks.data.sources.mirrors import mirrored
 from tasks.data.swe_bench import instances, read_rows
-from tasks.pipeline.progress import Progress
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
 _REPO = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)

@@ -20,13 +20,13 @@ from typing import Any
 from tasks.core.config import GitSource
 from tasks.core.errors import ConfigError, DataError, RepositoryError
 from tasks.core.schema import Instance
+from tasks.core.storage import Progress
+from tasks.core.text import flat_name
 from tasks.data.sources import history
 from tasks.data.sources.base import Mined
 from tasks.data.sources.history import Commit
 from tasks.data.sources.links import closing_links, pull_number
 from tasks.data.sources.mirrors import clone_bare
-from tasks.pipeline.layout import slug
-from tasks.pipeline.progress import Progress
 from tasks.search.git import Git
 
 DROPS = {
@@ -94,7 +94,7 @@ class LocalGit:
             try:
                 found = self._repository(repo, Git(folder).git_dir, dumps.get(repo, {}))
                 if found:
-                    clone_bare(Git(folder).git_dir, repos_dir / f"{slug(repo)}.git")
+                    clone_bare(Git(folder).git_dir, repos_dir / f"{flat_name(repo)}.git")
             except RepositoryError as error:
                 skipped[repo] = str(error)
                 continue
@@ -241,7 +241,7 @@ def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
         "merged_at": commit.committed.isoformat(), "author": commit.author, "bot": "[bot]" in commit.author,
     }  # fmt: skip
     return Instance(
-        instance_id=f"{slug(repo)}-{commit.id[:12]}",
+        instance_id=f"{flat_name(repo)}-{commit.id[:12]}",
         repo=repo,
         base_commit=commit.parents[0],
         problem_statement="\n\n".join(issue.text for issue in found.texts),

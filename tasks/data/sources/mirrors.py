@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from tasks.core.errors import RepositoryError
+from tasks.core.text import flat_name
 from tasks.data.sources import history
-from tasks.pipeline.layout import slug
 from tasks.search.clones import Clone, check_address
 from tasks.search.eviction import locked
 from tasks.search.git import git_environment, one_line
@@ -58,7 +58,7 @@ class Mirror:
     def publish(self, repo: str, repos_dir: Path, commits: Iterable[str]) -> None:
         """Put a copy at ``repos_dir/<owner>__<name>.git`` that holds all files of ``commits``."""
         self.have_blobs(commits)
-        copy_repository(self.git_dir, repos_dir / f"{slug(repo)}.git")
+        copy_repository(self.git_dir, repos_dir / f"{flat_name(repo)}.git")
 
     def _attempt(self, commits: list[str]) -> None:
         try:

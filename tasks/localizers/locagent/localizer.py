@@ -16,7 +16,6 @@ from tasks.core.schema import Instance, Trajectory
 from tasks.localizers.locagent.answers import read_answer
 from tasks.localizers.locagent.arguments import schemas
 from tasks.localizers.locagent.tools import GraphTools
-from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository
 
 
@@ -33,7 +32,7 @@ class LocAgentLocalizer:
         *,
         sampling: Sampling | None = None,
         on_event: OnEvent | None = None,
-        cache: Path = GRAPHS,
+        cache: Path | None = None,
     ) -> None:
         self.model = model
         self.agent = agent

@@ -21,7 +21,6 @@ from tasks.core.config import Tools
 from tasks.core.errors import ToolError
 from tasks.localizers.locagent.arguments import checked
 from tasks.localizers.locagent.traversal import Walk, add_tree
-from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository, shown
 from tasks.search.results import shorten
 from tasks.search.tools import ToolResult
@@ -39,7 +38,7 @@ _NO_TESTS = "tests are left out: look for what they test"
 class GraphTools:
     """The three tools, for any number of episodes at once. The first call waits until the graph is made."""
 
-    def __init__(self, repository: Repository, limits: Tools, cache: Path = GRAPHS) -> None:
+    def __init__(self, repository: Repository, limits: Tools, cache: Path | None = None) -> None:
         self.repository = repository
         self.limits = limits
         self.cache = cache

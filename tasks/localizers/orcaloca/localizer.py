@@ -21,7 +21,6 @@ from tasks.localizers.orcaloca.prompts import render
 from tasks.localizers.orcaloca.pruning import Context, Result
 from tasks.localizers.orcaloca.replies import Step, Suspect, read_conclusion, read_names, read_step
 from tasks.localizers.orcaloca.searches import Meaning, Searches, SearchTools
-from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository
 
 CHARS_PER_TOKEN = 3
@@ -48,7 +47,7 @@ class OrcaLocaLocalizer:
         *,
         sampling: Sampling | None = None,
         on_event: OnEvent | None = None,
-        cache: Path = GRAPHS,
+        cache: Path | None = None,
     ) -> None:
         self.model = model
         self.agent = agent.model_copy(update={"mode": "sequential"})  # one search is run at a time

@@ -29,7 +29,6 @@ from tasks.code.graph.storing import graph_of
 from tasks.code.kinds import is_test
 from tasks.core.config import Tools
 from tasks.localizers.orcaloca.actions import ARGUMENTS, Action
-from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository, shown
 from tasks.search.tools import ToolResult
 
@@ -170,7 +169,7 @@ class Searches:
 class SearchTools:
     """The searches as tools of the loop, so that what they return is counted as for every localizer."""
 
-    def __init__(self, repository: Repository, limits: Tools, cache: Path = GRAPHS) -> None:
+    def __init__(self, repository: Repository, limits: Tools, cache: Path | None = None) -> None:
         self.repository = repository
         self.limits = limits
         self.cache = cache

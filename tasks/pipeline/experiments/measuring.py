@@ -8,6 +8,7 @@ from itertools import combinations
 from pathlib import Path
 
 from tasks.core.config import load_params
+from tasks.core.digests import digest
 from tasks.core.errors import ArtifactError
 from tasks.evaluation import seeds as over_seeds
 from tasks.evaluation.power import plan
@@ -18,7 +19,6 @@ from tasks.pipeline.experiments.paper import Paper, is_ordered, paper_figures
 from tasks.pipeline.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.pipeline.experiments.spec import Experiment
 from tasks.pipeline.experiments.verdicts import F1, LEVEL, judge, summarize
-from tasks.pipeline.progress import digest
 from tasks.pipeline.tracking.revision import revision_tags
 from tasks.reporting.columns import column
 from tasks.reporting.tables import calls_by_index

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.core.config import Params
+from tasks.core.overrides import flatten
 from tasks.pipeline.experiments.outcome import ArmRun
 from tasks.pipeline.experiments.spec import Experiment
 from tasks.pipeline.layout import NODES
-from tasks.pipeline.pipeline import flatten
 from tasks.pipeline.places import Places
 from tasks.pipeline.tracking.experiments import arm_run, experiment_run, log_results, mark_current
 from tasks.reporting.tables import slug

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tasks.core.config import Params
+from tasks.core.digests import digest
 from tasks.core.errors import ConfigError
 from tasks.core.overrides import override
 from tasks.pipeline import layout
 from tasks.pipeline.experiments.spec import Checkpoint, Experiment
 from tasks.pipeline.node import Node, unused_deps
 from tasks.pipeline.pipeline import StageSpec, stage_names, stage_outs, stage_spec
-from tasks.pipeline.progress import digest
 
 PIPELINE = Path("dvc.yaml")
 EVALUATED = {"base": "base", **{stage: arm for arm, stage in layout.TRAINED_BY.items()}}

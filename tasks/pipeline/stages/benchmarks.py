@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.core.digests import digest, file_digest
 from tasks.core.errors import ConfigError, DataError, FusesearchError, RepositoryError, ToolError
 from tasks.core.schema import Instance, Truth
-from tasks.core.storage import INSTANCE_COLUMNS, read_instances, read_json, write_instances, write_json
+from tasks.core.storage import INSTANCE_COLUMNS, Progress, read_instances, read_json, silent, write_instances, write_json
 from tasks.data.repositories import Repositories, git_dir_of
 from tasks.data.swe_bench import instances as swe_bench_instances
 from tasks.data.swe_bench import read_rows
@@ -18,7 +19,6 @@ from tasks.data.truth import Reader, truth_from_patch
 from tasks.evaluation.accepted import Accepted, read_accepted
 from tasks.evaluation.grid import Benchmark
 from tasks.evaluation.results import Loaded
-from tasks.pipeline.progress import Progress, digest, file_digest, silent
 from tasks.search.repository import Repository
 from tasks.search.snapshots import SnapshotStore
 

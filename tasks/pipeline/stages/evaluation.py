@@ -12,10 +12,9 @@ from typing import Any
 from tasks.core.config import Params
 from tasks.core.errors import DataError, InfrastructureError
 from tasks.core.schema import Instance, Score
-from tasks.core.storage import read_instances, write_jsonl
+from tasks.core.storage import Progress, read_instances, write_jsonl
 from tasks.pipeline import layout
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import Progress
 
 OnArm = Callable[[str, dict[str, Any]], None]
 """Called with an arm and its figures when the arm is finished."""

@@ -10,9 +10,8 @@ from typing import Any
 from tasks.core.config import Params
 from tasks.core.examples import Examples
 from tasks.core.schema import Instance
-from tasks.core.storage import count_rows, write_instances, write_json
+from tasks.core.storage import Progress, count_rows, write_instances, write_json
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import Progress
 
 SHOWN_EVERY = 100
 

@@ -18,9 +18,10 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from tasks.core.digests import digest
 from tasks.core.errors import ConfigError
 from tasks.core.schema import Instance, Score, Trajectory
-from tasks.core.storage import Journal, read_json, read_jsonl, write_json, write_jsonl
+from tasks.core.storage import Journal, Progress, read_json, read_jsonl, silent, write_json, write_jsonl
 from tasks.evaluation.grid import Endpoint, Grid
 from tasks.evaluation.harness import evaluate, journal_key
 from tasks.evaluation.metrics import aggregate, score_trajectory
@@ -39,7 +40,7 @@ from tasks.evaluation.results import (
     write_scores_table,
 )  # fmt: skip
 from tasks.localizers.registry import LOCALIZERS, Equipment, make_localizer
-from tasks.pipeline.progress import Progress, digest, silent
+from tasks.pipeline.layout import GRAPHS
 from tasks.pipeline.stages.benchmarks import Prepared, prepare, snapshot
 from tasks.search.snapshots import SnapshotStore
 from tasks.training.rewards import make_reward
@@ -158,7 +159,7 @@ class GridRun:
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        return make_localizer(cell.localizer, Equipment(model, self.grid.agent, self.grid.tools, sampling))
+        return make_localizer(cell.localizer, Equipment(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS))
 
     def _endpoint(self, cell: Cell) -> Endpoint:
         return next(row for row in self.grid.models if row.name == cell.model)

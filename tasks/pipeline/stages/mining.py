@@ -7,11 +7,11 @@ from typing import Any
 
 from tasks.core.config import Params
 from tasks.core.schema import Instance
-from tasks.core.storage import write_instances, write_json
+from tasks.core.storage import Progress, write_instances, write_json
 from tasks.data.sources.base import Mined, Source
 from tasks.pipeline import layout
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import Progress, publish
+from tasks.pipeline.progress import publish
 
 STATE = layout.STATE / "mining"
 """What sources keep from run to run, so that the next one only reads what is new."""

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from tasks.core.config import Params
-from tasks.core.storage import read_json
+from tasks.core.storage import Progress, read_json
 from tasks.pipeline import layout
-from tasks.pipeline.progress import Progress
 
 
 def make_pages(params: Params, scratch: Path, progress: Progress) -> dict[str, Any]:

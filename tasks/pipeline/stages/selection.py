@@ -8,9 +8,8 @@ from typing import Any
 
 from tasks.core.config import Params
 from tasks.core.errors import DataError
-from tasks.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
+from tasks.core.storage import Progress, read_instances, read_trajectories, write_csv, write_json, write_jsonl
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import Progress
 
 
 def select_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:

@@ -16,9 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.core.config import Params
-from tasks.core.storage import Journal, read_instances
+from tasks.core.storage import Journal, read_instances, silent
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import silent
 
 Row = dict[str, Any]
 """A line of a journal: ``key`` and ``trajectory``."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from tasks.core.config import Params
 from tasks.core.schema import Instance
-from tasks.core.storage import count_rows, write_instances
+from tasks.core.storage import Progress, count_rows, write_instances
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import Progress, publish
+from tasks.pipeline.progress import publish
 
 
 def split_instances(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:

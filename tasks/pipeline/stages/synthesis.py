@@ -9,10 +9,9 @@ from typing import Any
 
 from tasks.core.config import Params
 from tasks.core.schema import Instance, Trajectory
-from tasks.core.storage import Journal, read_instances, write_jsonl
+from tasks.core.storage import Journal, Progress, read_instances, write_jsonl
 from tasks.pipeline import layout
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import Progress
 
 JOURNAL = "candidates.jsonl"
 

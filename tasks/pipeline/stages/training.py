@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tasks.core.config import Grpo, Params
-from tasks.core.storage import write_csv
+from tasks.core.storage import Progress, write_csv
+from tasks.pipeline.layout import SNAPSHOTS
 from tasks.pipeline.places import Places
-from tasks.pipeline.progress import Progress, publish
+from tasks.pipeline.progress import publish
 
 Curve = Callable[[dict[str, Any]], None]
 """Takes one logged step: ``step`` and figures."""
@@ -40,9 +42,11 @@ def grpo_from_base(params: Params, places: Places, scratch: Path, progress: Prog
 def _reinforce(
     stage: str, params: Params, section: Grpo, checkpoint: Path, places: Places, scratch: Path, log: _Log
 ) -> dict[str, Any]:
+    from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.grpo import train_grpo
 
-    figures = train_grpo(params, section, places.split("rl"), checkpoint, places.repos, scratch, on_log=log)
+    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places.repos)
+    figures = train_grpo(params, section, places.split("rl"), checkpoint, snapshot, scratch, on_log=log)
     return _publish(stage, places, scratch, figures)
 
 

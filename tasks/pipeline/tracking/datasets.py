@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.pipeline.progress import digest, file_digest
+from tasks.core.digests import digest, file_digest
 
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput

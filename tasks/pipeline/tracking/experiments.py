@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tasks.core.digests import digest
 from tasks.core.schema import Score
 from tasks.pipeline.layout import RESULT_FILES
-from tasks.pipeline.progress import digest
 from tasks.pipeline.tracking.episodes import log_episodes
 from tasks.pipeline.tracking.outbox import open_outbox
 from tasks.pipeline.tracking.run import EXPERIMENT, Point, Run, create, following

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tasks.core.digests import digest
 from tasks.core.schema import Score
 from tasks.core.storage import read_jsonl, write_json
 from tasks.evaluation.results import SCORES, TRAJECTORIES
-from tasks.pipeline.progress import digest
 from tasks.pipeline.tracking.episodes import log_episodes
 from tasks.pipeline.tracking.outbox import open_outbox
 from tasks.pipeline.tracking.run import Run, create, following, remembered_key

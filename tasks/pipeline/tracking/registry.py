@@ -14,11 +14,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from tasks.core.digests import digest
 from tasks.core.errors import DataError
 from tasks.core.schema import Score
 from tasks.core.storage import read_jsonl
 from tasks.evaluation.champion import Contest, hold, winner
-from tasks.pipeline.progress import digest
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

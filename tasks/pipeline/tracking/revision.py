@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tasks.core.digests import file_digest
 from tasks.pipeline.layout import ARTIFACTS, RESULT_FILES
-from tasks.pipeline.progress import file_digest
 
 DVC_LOCK = Path("dvc.lock")
 _RESULTS = [f"experiments/*/{name}{inside}" for name in RESULT_FILES for inside in ("", "/*")]

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.core.digests import digest
 from tasks.core.errors import ArtifactError
 from tasks.core.storage import read_json
-from tasks.pipeline.progress import digest
 from tasks.pipeline.tracking.datasets import describe_inputs
 from tasks.pipeline.tracking.outbox import Outbox
 from tasks.pipeline.tracking.revision import revision_tags

@@ -12,10 +12,10 @@ from typing import Any
 from filelock import FileLock
 
 from tasks.core.config import Params
+from tasks.core.digests import digest
+from tasks.core.overrides import flatten
 from tasks.core.storage import write_json
 from tasks.pipeline.layout import STATE, TRAINED
-from tasks.pipeline.pipeline import flatten
-from tasks.pipeline.progress import digest
 from tasks.pipeline.tracking.outbox import Outbox, open_outbox
 from tasks.pipeline.tracking.revision import SOURCES, git, revision_tags
 from tasks.pipeline.tracking.run import EXPERIMENT, Run, create, following, remembered_key

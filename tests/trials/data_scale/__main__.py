@@ -17,10 +17,9 @@ from pathlib import Path
 import psutil
 
 from tasks.core.config import load_params
-from tasks.core.storage import read_json
+from tasks.core.storage import read_json, silent
 from tasks.pipeline import layout
 from tasks.pipeline.places import MAIN
-from tasks.pipeline.progress import silent
 from tasks.pipeline.stages.filtering import filter_pairs
 from tasks.pipeline.stages.splitting import split_instances
 from tests.trials.data_scale.generate import generate, write_params

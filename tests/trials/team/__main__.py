@@ -20,9 +20,9 @@ from typing import Any
 import yaml
 
 from tasks.core.config import overlay
+from tasks.core.digests import digest
 from tasks.core.errors import InfrastructureError
 from tasks.core.storage import write_text
-from tasks.pipeline.progress import digest
 from tasks.pipeline.tracking import grid_run
 from tests.trials.team.services import BUCKET, Team, running
 

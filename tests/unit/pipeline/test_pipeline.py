@@ -9,8 +9,9 @@ import yaml
 from tasks.cli.profiles import load_profile
 from tasks.core.config import FILTER_PRESETS, Params, load_params, overlay, parse_params
 from tasks.core.errors import ConfigError
+from tasks.core.overrides import flatten
 from tasks.pipeline import layout
-from tasks.pipeline.pipeline import flatten, stage_names, stage_spec
+from tasks.pipeline.pipeline import stage_names, stage_spec
 
 ROOT = Path(__file__).parents[3]
 DVC = ROOT / "dvc.yaml"

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from tasks.core.config import Mine
+from tasks.core.digests import digest, file_digest
 from tasks.core.errors import ArtifactError
-from tasks.pipeline.progress import digest, file_digest, finished, progress_dir, publish
+from tasks.pipeline.progress import finished, progress_dir, publish
 
 
 def test_same_inputs_find_the_same_folder(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from tasks.core.schema import Instance
+from tasks.core.text import flat_name
 from tasks.data.sources import history
 from tasks.data.sources.github import queries
 from tasks.data.sources.github.client import Api
@@ -17,7 +18,6 @@ from tasks.data.sources.github.selection import Facts
 from tasks.data.sources.github.texts import IssueText, issue_before
 from tasks.data.sources.history import Change
 from tasks.data.sources.mirrors import Mirror
-from tasks.pipeline.layout import slug
 
 DROPS = {
     "before_since": "merged before mine.github.since",
@@ -190,7 +190,7 @@ def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patc
     said = [comment for text in texts for comment in text.comments]
     statement = "\n\n".join([*(text.text for text in texts), *(said if comments else [])])
     return Instance(
-        instance_id=f"{slug(facts.repo)}-{pull.number}",
+        instance_id=f"{flat_name(facts.repo)}-{pull.number}",
         repo=facts.repo,
         base_commit=span.base,
         problem_statement=statement,

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 from rich.console import Console
 
 from tasks.core.config import GitHubSource
+from tasks.core.digests import digest
 from tasks.core.errors import ArtifactError, DataError, InfrastructureError, RepositoryError
 from tasks.core.schema import Instance
-from tasks.core.storage import read_json, write_json
+from tasks.core.storage import Progress, read_json, write_json
 from tasks.data.sources.base import Mined
 from tasks.data.sources.github import queries
 from tasks.data.sources.github.accounts import accounts_of, api_of
@@ -29,7 +30,6 @@ from tasks.data.sources.github.selection import Facts, Selection, select
 from tasks.data.sources.github.state import RepositoryState
 from tasks.data.sources.github.waiting import Wait, countdown
 from tasks.data.sources.mirrors import Mirror, mirrored
-from tasks.pipeline.progress import Progress, digest
 
 Announce = Callable[[str], None]
 

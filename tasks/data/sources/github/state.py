@@ -18,7 +18,7 @@ from typing import Any
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Instance
 from tasks.core.storage import Journal, read_json, write_json
-from tasks.pipeline.layout import slug
+from tasks.core.text import flat_name
 
 VERSION = 1
 """Part of the folder's name: rows of another version are not mixed with these."""
@@ -61,7 +61,7 @@ class RepositoryState:
     def __init__(self, root: Path, repo: str, options: dict[str, Any]) -> None:
         self.repo = repo
         key = hashlib.sha256(json.dumps([VERSION, repo.casefold(), options], sort_keys=True).encode()).hexdigest()[:12]
-        self.folder = root / f"{slug(repo.casefold())}-{key}"
+        self.folder = root / f"{flat_name(repo.casefold())}-{key}"
         self.progress = self._read()
 
     def _read(self) -> Progress:

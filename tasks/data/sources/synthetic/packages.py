@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 
 from tasks.core.errors import ConfigError, DataError
-from tasks.pipeline import layout
+from tasks.core.text import flat_name
 
 MAX_SOURCE_BYTES = 1_000_000
 MAX_TEXT_BYTES = 100_000
@@ -51,7 +51,7 @@ class Package:
     @property
     def slug(self) -> str:
         """The repository's name as a file name: ``sympy__ntheory``."""
-        return layout.slug(self.repo)
+        return flat_name(self.repo)
 
     @property
     def title(self) -> str:

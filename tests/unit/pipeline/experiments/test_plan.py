@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
-from tasks.core.overrides import override
+from tasks.core.overrides import flatten, override
 from tasks.pipeline import layout
 from tasks.pipeline.experiments import dvc_file
 from tasks.pipeline.experiments.figures import FIGURES
@@ -19,7 +19,7 @@ from tasks.pipeline.experiments.paper import REFERENCE
 from tasks.pipeline.experiments.plan import built_on, check_id, id_of, nodes_of, plan
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.pipeline.node import parse_node
-from tasks.pipeline.pipeline import flatten, stage_names, stage_outs, stage_spec
+from tasks.pipeline.pipeline import stage_names, stage_outs, stage_spec
 from tasks.reporting.columns import COLUMNS
 
 ROOT = Path(__file__).parents[4]
