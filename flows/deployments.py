@@ -26,13 +26,14 @@ from pydantic import Field
 from flows import operate, quotas
 from flows.nightly import nightly_flow
 from flows.pipeline import STAGES, pipeline_flow
-from flows.server import POOL, prefect_server
+from flows.server import prefect_server
 from tasks.core.config import Section, overlay, parse_section
 from tasks.core.errors import ConfigError, FusesearchError
 from tasks.evaluation.grid import read_yaml
 from tasks.pipeline.experiments.spec import experiment_names, load_experiment
 from tasks.pipeline.tracking.store import shown
 
+POOL = "fusesearch"
 POOLS = Path("flows/pools")
 QUEUE = "experiments"
 """Where experiments wait for each other, so that they hold no slot of the pool meanwhile."""

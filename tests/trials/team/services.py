@@ -4,78 +4,19 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
 from tasks.core.errors import InfrastructureError
+from tests.fakes.background import Server, answers, free_port
 
 BUCKET = "fusesearch"
 PASSWORD = "only-on-this-machine"  # of a database that ends with the trial
-SECONDS = 900.0
-
-
-def free_port() -> int:
-    """A port nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@dataclass
-class Server:
-    """A process that can be killed and started again as it was."""
-
-    name: str
-    command: list[str]
-    ready: Callable[[], bool]
-    log: Path
-    environment: Mapping[str, str] = field(default_factory=dict)
-    user: str | None = None
-    process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> float:
-        """Start it; returns the seconds until it answered. Raises :class:`InfrastructureError` when it does not."""
-        self.begin()
-        return self.wait()
-
-    def begin(self) -> None:
-        """Start it without waiting."""
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, user=self.user,
-                start_new_session=True, env={**os.environ, **self.environment},
-            )  # fmt: skip
-
-    def wait(self) -> float:
-        """Wait until it answers; returns the seconds that took. Raises :class:`InfrastructureError` when it does not."""
-        started = time.monotonic()
-        while not self.ready():
-            if self.process is None or self.process.poll() is not None or time.monotonic() - started > SECONDS:
-                last = self.log.read_text(encoding="utf-8", errors="replace").strip()[-3000:]
-                raise InfrastructureError(f"{self.name} did not start: {last}")
-            time.sleep(0.2)
-        return time.monotonic() - started
-
-    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End it and what it started; with SIGKILL, as a crash would."""
-        if self.process is None:
-            return
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, how)
-        try:
-            self.process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
-        self.process = None
 
 
 class Team:
@@ -169,7 +110,7 @@ class Team:
             return False
 
     def _server(self, name: str, command: list[str], health: str, settings: Mapping[str, str] | None = None) -> Server:
-        return Server(name, command, lambda: _answers(self.url(name) + health), self.folder / f"{name}.log", settings or {})
+        return Server(name, command, answers(self.url(name) + health), self.folder / f"{name}.log", settings or {})
 
     def _at(self, name: str) -> list[str]:
         return ["--host", "127.0.0.1", "--port", str(self.ports[name])]
@@ -205,10 +146,3 @@ def running(folder: Path, programs: Path) -> Iterator[tuple[Team, dict[str, floa
         yield team, seconds
     finally:
         team.stop()
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=5, trust_env=False).is_success
-    except httpx.HTTPError:
-        return False

