@@ -78,7 +78,7 @@ class Criteria(Section):
 
 
 class GitHubSource(Section):
-    """The source `github`: merged pull requests and the issues they close (docs/mining.md)."""
+    """The source `github`: merged pull requests and the issues they close (docs/data.md)."""
 
     repositories: list[str] = Field(default_factory=list, description="owner/name; then nothing is searched for")
     preset: Literal["fusesearch", "tooltrain"] | None = Field(None, description="thresholds of a paper, as far as it gives them")
