@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tasks.reporting.episodes.observed import describe
+from tasks.search.tool import describe
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,7 +56,7 @@ def _line(call: ToolCall, seen: Observation, width: int) -> Text:
     from rich.text import Text
 
     result = f"{len(seen.entities):>4} found  gain {seen.gain_turn:4.0%}" if seen.error is None else "error"
-    text = f"{call.name:<9} {describe(call)}"
+    text = f"{call.name:<9} {describe(call.arguments)}"
     room = max(20, width - 26)
     style = "red" if seen.error else "green" if seen.gain_turn >= 0.5 else "yellow"
     return Text.assemble("  ", f"{text[: room - 1] + '…' if len(text) > room else text:<{room}} ", (result, style))

@@ -65,7 +65,7 @@ def mcp(
 ) -> None:
     """Serve the localizer and the search tools over MCP.
 
-    Tools: `localize`, `grep`, `glob`, `read_file`. Nothing in DIR is changed or run, and nothing outside it is read;
+    Tools: `localize` and those of `fusesearch tool`. Nothing in DIR is changed or run, and nothing outside it is read;
     a client cannot name other directories. Without a model the lexical localizer searches,
     unless --localizer names another.
 

@@ -10,14 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from tasks.cli.output import print_json, usage_error
+from tasks.search.tools import TOOLS
 
-
-class ToolName(StrEnum):
-    """The agent's whole world (DESIGN.md section 4)."""
-
-    grep = "grep"
-    glob = "glob"
-    read_file = "read_file"
+ToolName = StrEnum("ToolName", list(TOOLS))
 
 
 def tool(

@@ -1,4 +1,4 @@
-"""``grep`` and ``glob``: ripgrep's results in path order, shown under ``/repo``.
+"""What grep and glob share: where ripgrep looks, what it found in path order, and what may be shown of it.
 
 Ripgrep searches on all cores, in no order, and what it found is sorted here; only where that is more than can be read
 does it run again in path order, up to the limit. Both ways show the same lines.
@@ -9,77 +9,28 @@ from __future__ import annotations
 import re
 import stat
 import time
-from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tasks.core.config import Tools
 from tasks.core.errors import ToolError
 from tasks.search import ripgrep
-from tasks.search.arguments import Glob, Grep
-from tasks.search.reading import decode
+from tasks.search.read_file import decode
 from tasks.search.repository import VIRTUAL_ROOT, Repository, clean_name, path_order, shown, virtual_path
-from tasks.search.results import Outcome, Row, cut, listing
+from tasks.search.results import Outcome
+
+if TYPE_CHECKING:
+    from tasks.core.config import Tools
 
 _READ_BYTES = 1 << 20
 _SNIFF_BYTES = 1 << 16
-_MAX_CONTEXT = 20
-_RECORDS = {
-    "content": re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n"),
-    "count": re.compile(rb"([^\0]*)\0(\d+)\n"),
-    "files_with_matches": re.compile(rb"([^\0]*)(\0)"),
-}
+
+CONTENT = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
+COUNTS = re.compile(rb"([^\0]*)\0(\d+)\n")
+PATHS = re.compile(rb"([^\0]*)(\0)")
+"""Records of ripgrep's output; the first group is the path."""
 
 
-def grep(request: Grep, repository: Repository, limits: Tools, search: ripgrep.Search) -> Outcome:
-    """Lines, files or counts per file that match, ordered by path. Raises :class:`ToolError`."""
-    place = repository.resolve(request.path)
-    context = _context(request, limits)
-    arguments = [*_mode_flags(request, limits, context), f"--regexp={request.pattern}", *_where(request.glob, place, repository)]
-    output = _run(arguments, repository, limits, search)
-    rows: list[Row] = []
-    for path, records in _by_path(output.stdout, request.output_mode):
-        if _is_part(path, place, bool(request.glob), repository):
-            rows.extend(_rows(path, records, request.output_mode, limits.line_chars, context))
-    if not rows:
-        return _nothing(f"No matches for {shown(request.pattern, 60)} in", place, request.glob, repository, output)
-    hint = f"{'lines' if request.output_mode == 'content' else 'files'}; narrow the pattern, path or glob"
-    return listing(rows, limits.grep_lines, limits.output_chars, hint, output.complete)
-
-
-def glob(request: Glob, repository: Repository, limits: Tools, search: ripgrep.Search) -> Outcome:
-    """Paths of the files that match, ordered by path. Raises :class:`ToolError`.
-
-    A pattern without a slash matches names at any depth below ``path``; one with a slash begins at ``path`` or at the
-    root. Hidden and ignored files are left out.
-    """
-    place = repository.resolve(request.path)
-    if not place.is_dir():
-        raise ToolError(f"glob: {shown(repository.virtual(place))} is no folder; give a folder as path, or use read_file")
-    output = _run(["--files", "--null", *_where(request.pattern, place, repository)], repository, limits, search)
-    paths = [path for path, _ in _by_path(output.stdout, "files_with_matches") if _is_part(path, place, True, repository)]
-    if not paths:
-        return _nothing("No files match", place, request.pattern, repository, output)
-    rows = [Row(virtual_path(path), path) for path in paths]
-    return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", output.complete)
-
-
-def _context(request: Grep, limits: Tools) -> int:
-    if request.output_mode != "content":
-        return 0
-    return min(limits.context_lines if request.context is None else max(request.context, 0), _MAX_CONTEXT)
-
-
-def _mode_flags(request: Grep, limits: Tools, context: int) -> list[str]:
-    if request.output_mode == "files_with_matches":
-        return ["--files-with-matches", "--null"]
-    if request.output_mode == "count":
-        return ["--count", "--with-filename", "--null"]
-    # A character has at most four bytes: ripgrep's own cut, which keeps its output small, never shows through ours.
-    columns = [f"--max-columns={4 * limits.line_chars}", "--max-columns-preview"]
-    return ["--line-number", "--with-filename", "--null", f"--context={context}", "--no-context-separator", *columns]
-
-
-def _where(pattern: str, place: Path, repository: Repository) -> list[str]:
+def where(pattern: str, place: Path, repository: Repository) -> list[str]:
     """Arguments that say where to look. A file is searched whatever the glob says."""
     relative = place.relative_to(repository.root).as_posix()
     if not place.is_dir():
@@ -112,7 +63,8 @@ def _check_searchable(real: Path, repository: Repository) -> None:
     decode(repository.read_bytes(real, _SNIFF_BYTES), name, cut_off=True)
 
 
-def _run(arguments: list[str], repository: Repository, limits: Tools, search: ripgrep.Search) -> ripgrep.Output:
+def run(arguments: list[str], repository: Repository, limits: Tools, search: ripgrep.Search) -> ripgrep.Output:
+    """Run ripgrep, again in path order if it found more than is read. Raises :class:`ToolError` with its message."""
     arguments = [*repository.search_flags(), *arguments]
     deadline = time.monotonic() + limits.timeout_seconds
     output = search.run(arguments, repository.root, deadline, _READ_BYTES)
@@ -123,16 +75,16 @@ def _run(arguments: list[str], repository: Repository, limits: Tools, search: ri
     return output
 
 
-def _by_path(stdout: bytes, mode: str) -> list[tuple[str, list[tuple[bytes, ...]]]]:
+def by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[tuple[str, list[tuple[bytes, ...]]]]:
     """Records of each file, in path order; those of files whose name cannot be shown are left out."""
     found: dict[bytes, list[tuple[bytes, ...]]] = {}
-    for record in _RECORDS[mode].findall(stdout):
+    for record in record_format.findall(stdout):
         found.setdefault(record[0], []).append(record)
     named = [(clean_name(raw.removeprefix(b"./")), records) for raw, records in found.items()]
     return sorted(((name, records) for name, records in named if name), key=lambda item: path_order(item[0]))
 
 
-def _is_part(path: str, place: Path, filtered: bool, repository: Repository) -> bool:
+def is_part(path: str, place: Path, filtered: bool, repository: Repository) -> bool:
     """Whether a result may be shown.
 
     Ripgrep is told not to look at ignore files above the folder it starts in, and its globs override those there are,
@@ -143,22 +95,8 @@ def _is_part(path: str, place: Path, filtered: bool, repository: Repository) -> 
     return repository.is_visible(path) or repository.root / path == place
 
 
-def _rows(path: str, records: list[tuple[bytes, ...]], mode: str, chars: int, context: int) -> Iterator[Row]:
-    name = virtual_path(path)
-    if mode == "files_with_matches":
-        yield Row(name, path)
-    elif mode == "count":
-        yield Row(f"{name}:{int(records[0][1])}", path)
-    else:
-        before = -1
-        for _, digits, mark, text in records:
-            number, separator = int(digits), mark.decode("ascii")
-            line = cut(text.decode("utf-8", "replace"), chars)
-            yield Row(f"{name}{separator}{number}{separator}{line}", f"{path}:{number}", context > 0 and number != before + 1)
-            before = number
-
-
-def _nothing(start: str, place: Path, pattern: str, repository: Repository, output: ripgrep.Output) -> Outcome:
+def nothing(start: str, place: Path, pattern: str, repository: Repository, output: ripgrep.Output) -> Outcome:
+    """The observation of a search without results, which says what was looked for."""
     if not output.complete:
         raise ToolError("too much was found; narrow the pattern, path or glob")
     relative = place.relative_to(repository.root).as_posix()

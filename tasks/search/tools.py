@@ -1,4 +1,4 @@
-"""The agent's tools over one repository: ``grep``, ``glob`` and ``read_file`` (FuseSearch, section 2.1; DESIGN.md, section 4).
+"""The agent's tools over one repository (FuseSearch, section 2.1; DESIGN.md, section 4).
 
 A call never raises for a model's fault: whatever is wrong with it becomes an observation of one line. A snapshot does
 not change, so equal calls are answered from memory, and equal calls at the same time are one search.
@@ -14,22 +14,38 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from tasks.core.config import Tools
 from tasks.core.errors import RepositoryError, ToolError
-from tasks.search import searches
-from tasks.search.arguments import Glob, Grep, ReadFile, Request, parse_request, schemas
-from tasks.search.reading import read_file
-from tasks.search.repository import Repository
+from tasks.search.glob import Glob
+from tasks.search.grep import Grep
+from tasks.search.read_file import ReadFile
+from tasks.search.repository import Repository, shown
 from tasks.search.results import Outcome, shorten
 from tasks.search.ripgrep import Search, Unfinished
+from tasks.search.tool import Tool
 
-__all__ = ["ToolResult", "Toolbox", "run_tool", "schemas"]
+if TYPE_CHECKING:
+    from tasks.core.config import Tools
+
+TOOLS: dict[str, type[Tool]] = {tool.name: tool for tool in (Grep, Glob, ReadFile)}
+"""Every tool, in the order in which a model is shown them."""
 
 MEMORY_BYTES = 16 * 2**20
 _ERROR = "Error: "
+
+
+def schemas() -> list[dict[str, Any]]:
+    """The tools as a model's API takes them."""
+    return [tool.schema() for tool in TOOLS.values()]
+
+
+def parse_call(name: str, arguments: object) -> Tool:
+    """The checked call. Raises :class:`ToolError` that names the tools, or the arguments of this one."""
+    if not isinstance(name, str) or name not in TOOLS:
+        raise ToolError(f"there is no tool {shown(str(name), 40)}; the tools are {', '.join(TOOLS)}")
+    return TOOLS[name].parse(arguments)
 
 
 @dataclass(frozen=True)
@@ -43,7 +59,7 @@ class ToolResult:
 
 
 class Toolbox:
-    """The three tools over ``repository``, for any number of episodes, threads and event loops.
+    """The tools over ``repository``, for any number of episodes, threads and event loops.
 
     ``limits.concurrency`` searches run at once per process. ``memory_bytes`` bounds what is remembered of earlier calls,
     0 remembers nothing. Toolboxes over one :class:`Repository` object with equal limits share their memory, which lasts
@@ -51,35 +67,27 @@ class Toolbox:
     """
 
     def __init__(self, repository: Repository, limits: Tools | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
+        if limits is None:
+            from tasks.core.config import Tools  # here, since `fusesearch --help` lists the tools and waits for no pydantic
+
+            limits = Tools()
         self.repository = repository
-        self.limits = limits or Tools()
+        self.limits = limits
         self._memory = _memory_of(repository, self.limits, memory_bytes)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run one call. Raises only :class:`InfrastructureError`, when ripgrep is missing or cannot be started."""
         started = time.perf_counter()
         try:
-            request = parse_request(name, arguments)
+            request = parse_call(name, arguments)
             outcome = self._memory.get(request)
             if outcome is None:
-                # Reading a file takes less time than handing it to a thread.
-                direct = isinstance(request, ReadFile)
-                outcome = self._answer(request, Search()) if direct else await self._search(request)
+                outcome = self._answer(request, Search()) if request.quick else await self._search(request)
         except ToolError as error:
             outcome = self._failed(str(error))
-        return _result(outcome, started)
+        return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
 
-    def call_now(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """As :meth:`call`, for code without an event loop."""
-        started = time.perf_counter()
-        try:
-            request = parse_request(name, arguments)
-            outcome = self._memory.get(request) or self._answer(request, Search())
-        except ToolError as error:
-            outcome = self._failed(str(error))
-        return _result(outcome, started)
-
-    async def _search(self, request: Request) -> Outcome:
+    async def _search(self, request: Tool) -> Outcome:
         """Share one search among all that ask for it now; end it when the last of them was cancelled."""
         memory = self._memory
         with memory.lock:
@@ -97,7 +105,7 @@ class Toolbox:
                     memory.land(request, flight)
                     flight.search.stop()
 
-    def _fly(self, request: Request, flight: _Flight) -> None:
+    def _fly(self, request: Tool, flight: _Flight) -> None:
         try:
             outcome = self._answer(request, flight.search)
         except BaseException as error:
@@ -107,10 +115,10 @@ class Toolbox:
             self._memory.land(request, flight)
             flight.future.set_result(outcome)
 
-    def _answer(self, request: Request, search: Search) -> Outcome:
+    def _answer(self, request: Tool, search: Search) -> Outcome:
         """Answer and remember, failures too. Raises :class:`Unfinished`, which must not be remembered."""
         try:
-            outcome = self._dispatch(request, search)
+            outcome = request.run(self.repository, self.limits, search)
         except Unfinished:
             raise
         except (ToolError, RepositoryError) as error:
@@ -120,23 +128,9 @@ class Toolbox:
         self._memory.put(request, outcome)
         return outcome
 
-    def _dispatch(self, request: Request, search: Search) -> Outcome:
-        match request:
-            case Grep():
-                return searches.grep(request, self.repository, self.limits, search)
-            case Glob():
-                return searches.glob(request, self.repository, self.limits, search)
-            case ReadFile():
-                return read_file(request, self.repository, self.limits)
-
     def _failed(self, reason: str) -> Outcome:
         reason = shorten(reason, self.limits.output_chars - len(_ERROR))
         return Outcome(_ERROR + reason, (), reason)
-
-
-def run_tool(repository: Repository, name: str, arguments: dict[str, Any], limits: Tools | None = None) -> ToolResult:
-    """Run one call and wait for it: for the command line."""
-    return Toolbox(repository, limits).call_now(name, arguments)
 
 
 class _Flight:
@@ -155,17 +149,17 @@ class _Memory:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._bytes = 0
-        self._outcomes: OrderedDict[Request, Outcome] = OrderedDict()
-        self.flights: dict[Request, _Flight] = {}
+        self._outcomes: OrderedDict[Tool, Outcome] = OrderedDict()
+        self.flights: dict[Tool, _Flight] = {}
         self.lock = threading.RLock()
 
-    def get(self, request: Request) -> Outcome | None:
+    def get(self, request: Tool) -> Outcome | None:
         with self.lock:
             if request in self._outcomes:
                 self._outcomes.move_to_end(request)
             return self._outcomes.get(request)
 
-    def put(self, request: Request, outcome: Outcome) -> None:
+    def put(self, request: Tool, outcome: Outcome) -> None:
         size = _size(outcome)
         with self.lock:
             if request in self._outcomes or size > self._limit:
@@ -175,8 +169,8 @@ class _Memory:
             while self._bytes > self._limit:
                 self._bytes -= _size(self._outcomes.popitem(last=False)[1])
 
-    def land(self, request: Request, flight: _Flight) -> None:
-        """A search has ended: the next one to ask finds its outcome remembered, or begins anew."""
+    def land(self, request: Tool, flight: _Flight) -> None:
+        """A search has ended: the next one to ask finds its outcome in memory, or starts again."""
         with self.lock:
             if self.flights.get(request) is flight:
                 del self.flights[request]
@@ -200,7 +194,3 @@ def _size(outcome: Outcome) -> int:
 def _pool(process: int, concurrency: int) -> ThreadPoolExecutor:
     """Threads that wait for ripgrep; one pool per process, as threads do not survive a fork."""
     return ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="search")
-
-
-def _result(outcome: Outcome, started: float) -> ToolResult:
-    return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)

@@ -11,12 +11,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tasks.search.tool import Tool
+from tasks.search.tools import TOOLS
+
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
+
+def _opening(tool: type[Tool]) -> str:
+    """A call up to the value of its first argument, of which a path always starts with the root."""
+    first = tool.required()[0]
+    return f'<tool_call>\n{{"name": "{tool.name}", "arguments": {{"{first}": "' + ("/repo/" if first == "path" else "")
+
+
 BOILERPLATE = (
-    '<tool_call>\n{"name": "grep", "arguments": {"pattern": "',
-    '<tool_call>\n{"name": "glob", "arguments": {"pattern": "',
-    '<tool_call>\n{"name": "read_file", "arguments": {"path": "/repo/',
+    *map(_opening, TOOLS.values()),
     '"}}\n</tool_call>',
     "}}\n</tool_call>",
     '", "path": "/repo/',

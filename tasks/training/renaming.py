@@ -16,14 +16,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.agents.models.base import Completion, Message, Model, Sampling
+from tasks.search.tools import TOOLS
 
 WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}|(?<=\\[bnt])[A-Za-z]{3,}")
 
-FORMAT = """grep glob read_file read file name arguments pattern output_mode output mode content path start line end repo
-tool call response Locations Modify Related Context Error matches for lines narrow the Traceback most recent File self expected
+FORMAT = """name arguments content repo tool call response Locations Modify Related Context Error matches for lines
+narrow the Traceback most recent File self expected
 Expected returns should but not Example With instead got gives"""
 
-KEPT = frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT)])
+NOT_KEPT = {"context"}  # of grep; no nano model gives it, and issues and code often say it
+TOOL_WORDS = {word for tool in TOOLS.values() for word in WORD.findall(" ".join([tool.name, *tool.properties]))} - NOT_KEPT
+KEPT = frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *TOOL_WORDS])
 
 
 @dataclass(frozen=True)

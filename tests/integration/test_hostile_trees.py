@@ -117,10 +117,10 @@ def test_no_tree_leads_out_or_raises(tmp_path_factory, entries):
     for parts, kind in entries:
         make_entry(place / "root", parts, kind)
     toolbox = Toolbox(Repository(place / "root"), LIMITS, memory_bytes=0)
-    results = [toolbox.call_now("glob", {"pattern": "**"})]
+    results = [asyncio.run(toolbox.call("glob", {"pattern": "**"}))]
     for path in sorted(set(asked(entries))):
-        results.append(toolbox.call_now("read_file", {"path": path}))
-        results.append(toolbox.call_now("grep", {"pattern": ".", "path": path, "output_mode": "content"}))
+        results.append(asyncio.run(toolbox.call("read_file", {"path": path})))
+        results.append(asyncio.run(toolbox.call("grep", {"pattern": ".", "path": path, "output_mode": "content"})))
     assert CANARY not in text_of(results)
     assert str(place) not in text_of(results)
 

@@ -10,9 +10,9 @@ import pytest
 
 from tasks.core.config import Tools
 from tasks.core.errors import InfrastructureError
-from tasks.search import ripgrep, tools
+from tasks.search import ripgrep, searches
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox, run_tool
+from tasks.search.tools import Toolbox
 
 NANO = Tools(grep_lines=6, line_chars=80, read_lines=40, output_chars=1200)
 
@@ -235,7 +235,7 @@ def test_equal_calls_at_the_same_time_are_one_search(toolbox, monkeypatch):
 def test_results_and_failures_are_remembered_across_event_loops(toolbox, monkeypatch):
     first = [ask(toolbox, "grep", pattern="beta"), ask(toolbox, "grep", pattern="(")]
     runs = count_runs(monkeypatch)
-    again = [ask(toolbox, "grep", pattern="beta"), toolbox.call_now("grep", {"pattern": "("})]
+    again = [ask(toolbox, "grep", pattern="beta"), asyncio.run(toolbox.call("grep", {"pattern": "("}))]
     assert [result.output for result in again] == [result.output for result in first]
     assert runs == []
 
@@ -296,7 +296,7 @@ def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
 def test_a_call_ends_at_its_time_limit_and_is_not_remembered(root, monkeypatch):
     toolbox = Toolbox(Repository(root), Tools(timeout_seconds=0.2))
     os.mkfifo(root / "pipe")
-    monkeypatch.setattr(tools.searches, "_where", lambda *_: ["--", "./pipe"])
+    monkeypatch.setattr(searches, "where", lambda *_: ["--", "./pipe"])
     assert "ran out of time" in ask(toolbox, "grep", pattern="beta").error
     monkeypatch.undo()
     assert ask(toolbox, "grep", pattern="beta").error is None
@@ -304,7 +304,7 @@ def test_a_call_ends_at_its_time_limit_and_is_not_remembered(root, monkeypatch):
 
 def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeypatch):
     os.mkfifo(root / "pipe")
-    monkeypatch.setattr(tools.searches, "_where", lambda *_: ["--", "./pipe"])
+    monkeypatch.setattr(searches, "where", lambda *_: ["--", "./pipe"])
     toolbox = Toolbox(Repository(root), Tools(timeout_seconds=30))
 
     async def scenario():
@@ -329,11 +329,6 @@ def test_a_missing_ripgrep_is_raised_and_never_shown_to_the_model(root, monkeypa
     toolbox = Toolbox(Repository(root))
     with pytest.raises(InfrastructureError):
         ask(toolbox, "grep", pattern="beta")
-
-
-def test_running_one_tool_without_an_event_loop(root):
-    result = run_tool(Repository(root), "read_file", {"path": "/repo/a.py", "end_line": "1"})
-    assert (result.output, result.entities) == ("1\timport os", ["a.py:1"])
 
 
 def count_runs(monkeypatch):

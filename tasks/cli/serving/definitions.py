@@ -1,4 +1,4 @@
-"""What a client is told: the four tools with their schemas, and how to use them together."""
+"""What a client sees: ``localize`` and the search tools with their schemas, and how to use them together."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from mcp_types import Tool, ToolAnnotations
 
-from tasks.search.tools import schemas
+from tasks.search.tools import TOOLS, schemas
 
 LOCALIZE = "localize"
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -56,17 +56,18 @@ _ISSUE = {
 
 
 def tools(roots: list[str]) -> list[Tool]:
-    """``localize`` and the three tools of :func:`tasks.search.tools.schemas`, each with the argument ``root``."""
+    """``localize`` and the tools of :mod:`tasks.search.tools`, each with the argument ``root``."""
     return [_localize(roots), *(_search_tool(schema["function"], roots) for schema in schemas())]
 
 
 def instructions(roots: list[str]) -> str:
     """What a client's model reads before it sees any tool."""
+    *others, last = TOOLS
     several = f"Name one of the roots {', '.join(roots)} in every call." if len(roots) > 1 else f"The root is {roots[0]}."
     return (
         "Finds the code an issue is about, in folders that are only read. Give localize the text of an issue, and it names the "
-        "files and functions to modify. grep, glob and read_file look further: paths there begin with /repo, which stands for "
-        f"the root; paths in the answer of localize are relative to the root. {several}"
+        f"files and functions to modify. {', '.join(others)} and {last} look further: paths there begin with /repo, which stands "
+        f"for the root; paths in the answer of localize are relative to the root. {several}"
     )
 
 

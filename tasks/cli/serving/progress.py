@@ -14,8 +14,8 @@ from mcp.server.session import ServerSession
 from tasks.agents.loop import OnEvent
 from tasks.core.schema import Observation, ToolCall, Turn
 from tasks.core.text import printable
-from tasks.reporting.episodes.observed import describe
 from tasks.search.results import shorten
+from tasks.search.tool import describe
 
 Step = tuple[float, str]
 """Turns done so far, fractions included, and a line of text."""
@@ -65,4 +65,4 @@ def _plan(turn: Turn) -> str:
 
 def _result(call: ToolCall, seen: Observation) -> str:
     result = f"{len(seen.entities)} found, gain {seen.gain_turn:.0%}" if seen.error is None else "error"
-    return f"{result}: {shorten(printable(call.name), 20)} {describe(call)}"
+    return f"{result}: {shorten(printable(call.name), 20)} {describe(call.arguments)}"

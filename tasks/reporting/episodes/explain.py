@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tasks.core.schema import Location, ToolCall, Trajectory
-from tasks.reporting.episodes.observed import Row, Seen, Span, answered_calls, defines, describe, place, rows
+from tasks.reporting.episodes.observed import Row, Seen, Span, answered_calls, defines, place, rows
+from tasks.search.tool import describe
 
 Shows = Literal["file", "lines", "definition"]
 _STRENGTH: dict[Shows, int] = {"file": 0, "lines": 1, "definition": 2}
@@ -102,7 +103,7 @@ class Explanation:
         return [self._line(self.first, "first in "), self._line(self.strongest, "best in ")]
 
     def _line(self, sighting: Sighting, lead: str = "") -> str:
-        call = f"{sighting.request.name} {describe(sighting.request)}"
+        call = f"{sighting.request.name} {describe(sighting.request.arguments)}"
         call = call if len(call) <= _ARGUMENT_CHARS else call[: _ARGUMENT_CHARS - 1] + "…"
         return f"{lead}turn {sighting.turn}, call {sighting.call}: {sighting.what(self.target)} ({call})"
 

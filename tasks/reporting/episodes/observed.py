@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import NamedTuple
 
 from tasks.code.structure import function_spans, is_python
 from tasks.core.schema import Observation, ToolCall, Trajectory
-from tasks.core.text import printable
 from tasks.search.gain import file_of
 from tasks.search.repository import VIRTUAL_ROOT
 
@@ -44,12 +42,6 @@ def answered_calls(trajectory: Trajectory) -> Iterator[Seen]:
     for number, turn in enumerate(trajectory.turns, 1):
         for index, (call, observation) in enumerate(zip(turn.calls, turn.observations, strict=False), 1):
             yield Seen(number, index, call, observation)
-
-
-def describe(call: ToolCall) -> str:
-    """The arguments of a call on one line, the strings bare where that is clear."""
-    parts = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()]
-    return printable(" ".join(parts))
 
 
 def place(entity: str) -> tuple[str, int | None]:

@@ -3,7 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.core.errors import ToolError
-from tasks.search.arguments import Glob, Grep, ReadFile, parse_request, schemas
+from tasks.search.glob import Glob
+from tasks.search.grep import Grep
+from tasks.search.read_file import ReadFile
+from tasks.search.tools import parse_call, schemas
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),
@@ -27,9 +30,9 @@ def test_schemas_name_the_three_tools_and_their_arguments():
 
 
 def test_numbers_as_text_and_nulls_are_understood():
-    assert parse_request("read_file", {"path": "a.py", "start_line": " 3", "end_line": 5.0}) == ReadFile("a.py", 3, 5)
-    assert parse_request("grep", {"pattern": "x", "path": None, "glob": None}) == Grep("x")
-    assert parse_request("glob", {"pattern": "*.py"}) == Glob("*.py")
+    assert parse_call("read_file", {"path": "a.py", "start_line": " 3", "end_line": 5.0}) == ReadFile("a.py", 3, 5)
+    assert parse_call("grep", {"pattern": "x", "path": None, "glob": None}) == Grep("x")
+    assert parse_call("glob", {"pattern": "*.py"}) == Glob("*.py")
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_numbers_as_text_and_nulls_are_understood():
 )
 def test_a_wrong_call_says_what_would_be_right(name, arguments, words):
     with pytest.raises(ToolError) as caught:
-        parse_request(name, arguments)
+        parse_call(name, arguments)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -64,9 +67,9 @@ def test_a_wrong_call_says_what_would_be_right(name, arguments, words):
 def test_any_json_is_a_request_or_one_line_of_advice(name, arguments):
     request, advice = None, "none"
     try:
-        request = parse_request(name, arguments)
+        request = parse_call(name, arguments)
     except ToolError as error:
         advice = str(error)
-    assert request is None or hash(request) == hash(parse_request(name, arguments))
+    assert request is None or hash(request) == hash(parse_call(name, arguments))
     assert advice.isprintable()
     assert len(advice) < 300

@@ -4,10 +4,10 @@ from hypothesis import strategies as st
 
 from tasks.core.config import Tools
 from tasks.core.errors import ToolError
-from tasks.search.arguments import ReadFile
-from tasks.search.reading import decode, read_file
+from tasks.search.read_file import ReadFile, decode
 from tasks.search.repository import Repository
 from tasks.search.results import Outcome
+from tasks.search.ripgrep import Search
 
 NANO = Tools(read_lines=40, line_chars=80, output_chars=1200)
 
@@ -20,7 +20,7 @@ def repository(tmp_path):
 
 
 def read(repository, limits=NANO, path="a.py", start=None, end=None):
-    return read_file(ReadFile(path, start, end), repository, limits)
+    return ReadFile(path, start, end).run(repository, limits, Search())
 
 
 def test_a_range_is_shown_with_numbers_and_without_a_notice(repository):
