@@ -54,12 +54,12 @@ def import_predictions(
     from tasks.evaluation.published.formats import format_named
     from tasks.evaluation.published.importing import Base, Tally, answers_in
     from tasks.evaluation.published.importing import import_predictions as imported
-    from tasks.evaluation.published.snapshot import snapshots
+    from tasks.evaluation.published.snapshot import Snapshots
 
     read, tally = format_named(format_).read, Tally()
     rows = instances_of(instances.name, read_rows(instances))
     bases = {row.instance_id: Base(row.repo, row.base_commit) for row in rows}
-    with snapshots(lambda repo: git_dir_of(repo, repos)) as opened:
+    with Snapshots(lambda repo: git_dir_of(repo, repos)) as opened:
         lines = imported(answers_in(read, files), bases, opened, tally, class_as_init=class_as_init)
         written = write_jsonl(out, lines)
     if truth:

@@ -30,8 +30,8 @@ from tasks.code.functions import Outline, outlines
 from tasks.code.spans import FunctionSpan
 from tasks.core.errors import DataError
 from tasks.core.schema import Truth
-from tasks.data.blobs import Blobs
 from tasks.data.patches import Edit, FileChange, apply_change, parse_patch, split_lines
+from tasks.search.git import Git
 
 Reader = Callable[[str], str | None]
 
@@ -59,18 +59,9 @@ def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
     Raises :class:`RepositoryError` for a folder that is no repository or a commit it lacks, else as
     :func:`truth_from_patch`.
     """
-    with Blobs(git_dir) as blobs:
-        blobs.check_commit(base)
-        return truth_from_patch(patch, lambda path: blobs.read(base, path))
-
-
-def truth_json(git_dir: Path, base: str, patch_file: Path) -> dict[str, Any]:
-    """What ``fusesearch truth`` prints: :func:`truth_in_git` of the patch in a file, as JSON values."""
-    try:
-        patch = patch_file.read_bytes().decode("utf-8", "replace")
-    except OSError as error:
-        raise DataError(f"{patch_file}: cannot be read ({error.strerror})") from None
-    return truth_in_git(git_dir, base, patch).model_dump(mode="json")
+    with Git(git_dir) as git:
+        git.resolve(base)
+        return truth_from_patch(patch, lambda path: git.read(base, path))
 
 
 def _add_change(truth: Truth, change: FileChange, read: Reader) -> None:

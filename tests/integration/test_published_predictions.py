@@ -16,7 +16,7 @@ from tasks.evaluation.published import snapshot as snapshot_module
 from tasks.evaluation.published.claims import Claim, Published
 from tasks.evaluation.published.importing import Base, Tally, import_predictions
 from tasks.evaluation.published.matching import Reason, file_named, functions_named
-from tasks.evaluation.published.snapshot import Snapshot, snapshots
+from tasks.evaluation.published.snapshot import Snapshot, Snapshots
 
 SHOP = '''"""A shop."""
 import functools
@@ -86,7 +86,7 @@ def repos(tmp_path_factory) -> tuple[Path, str]:
 
 @pytest.fixture(scope="module")
 def snapshot(repos):
-    with snapshots(lambda repo: repos[0] / f"{repo.replace('/', '__')}.git") as opened:
+    with Snapshots(lambda repo: repos[0] / f"{repo.replace('/', '__')}.git") as opened:
         yield opened.at("o/n", repos[1])
 
 
@@ -220,7 +220,7 @@ def test_whatever_is_written_leads_to_real_functions_or_to_a_reason(snapshot, pa
 
 
 def imported(repos: tuple[Path, str], tally: Tally, *answers: Published):
-    with snapshots(lambda repo: repos[0] / f"{repo.replace('/', '__')}.git") as opened:
+    with Snapshots(lambda repo: repos[0] / f"{repo.replace('/', '__')}.git") as opened:
         return list(import_predictions(answers, {"i-1": Base("o/n", repos[1])}, opened, tally))
 
 
@@ -253,15 +253,15 @@ def test_answers_to_unknown_instances_are_counted_and_those_given_twice_refused(
 
 
 def test_a_repository_or_commit_that_is_missing_is_an_error(repos, tmp_path):
-    with snapshots(lambda repo: tmp_path / repo) as opened, pytest.raises(RepositoryError):
+    with Snapshots(lambda repo: tmp_path / repo) as opened, pytest.raises(RepositoryError):
         opened.at("o/n", repos[1])
-    with snapshots(lambda repo: repos[0] / "o__n.git") as opened, pytest.raises(RepositoryError):
+    with Snapshots(lambda repo: repos[0] / "o__n.git") as opened, pytest.raises(RepositoryError):
         opened.at("o/n", "0" * 40)
 
 
 def test_a_file_too_large_to_read_holds_nothing_and_the_next_one_is_read(repos, monkeypatch):
     monkeypatch.setattr(snapshot_module, "MAX_SOURCE_BYTES", 100)
-    with snapshots(lambda repo: repos[0] / "o__n.git") as opened:
+    with Snapshots(lambda repo: repos[0] / "o__n.git") as opened:
         taken = opened.at("o/n", repos[1])
         assert functions_named(Claim("pkg/shop.py", "total"), taken).reason is Reason.NO_NAME
         assert functions_named(Claim("pkg/sub/util.py", "helper"), taken).functions == ("helper",)

@@ -9,9 +9,9 @@ import pytest
 
 from tasks.core.errors import DataError, RepositoryError
 from tasks.core.schema import Truth
-from tasks.data.blobs import Blobs
 from tasks.data.families import holding_commits
-from tasks.data.truth import truth_in_git, truth_json
+from tasks.data.truth import truth_in_git
+from tasks.search.git import Git
 
 OLD = "class A:\n    def f(self):\n        return 1\n\n\ndef g():\n    return 2\n"
 IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
@@ -109,16 +109,6 @@ def test_links_and_submodules_count_as_files(repository, tmp_path):
     assert truth_in_git(repository, "HEAD", git(repository, "diff", "--cached")) == Truth(files=["link.py", "sub"])
 
 
-def test_truth_json_reads_a_patch_file(repository, tmp_path):
-    (repository / "mod.py").write_text(OLD.replace("return 2", "return 3"))
-    (tmp_path / "fix.diff").write_text(git(repository, "diff"))
-    assert truth_json(repository, "HEAD", tmp_path / "fix.diff") == {
-        "files": ["mod.py"], "functions": ["mod.py::g"], "lines": {"mod.py": [[7, 7]]}, "added_files": [], "added_functions": [],
-    }  # fmt: skip
-    with pytest.raises(DataError, match="cannot be read"):
-        truth_json(repository, "HEAD", tmp_path / "none.diff")
-
-
 PATCH = "--- a/mod.py\n+++ b/mod.py\n@@ -3 +3 @@\n-        return 1\n+        return 5\n"
 
 
@@ -147,24 +137,24 @@ def test_git_variables_of_the_caller_lead_nowhere_else(repository, tmp_path, mon
 
 
 def test_blobs_read_only_files(repository):
-    with Blobs(repository) as blobs:
-        assert blobs.read("HEAD", "mod.py") == OLD
-        assert blobs.read("HEAD", "latin.py").startswith("# caf\ufffd\n")
-        assert [blobs.read("HEAD", name) for name in ("", "a folder", "none", "../mod.py", "./mod.py", "x\nHEAD:mod.py")] == [
+    with Git(repository) as reader:
+        assert reader.read("HEAD", "mod.py") == OLD
+        assert reader.read("HEAD", "latin.py").startswith("# caf\ufffd\n")
+        assert [reader.read("HEAD", name) for name in ("", "a folder", "none", "../mod.py", "./mod.py", "x\nHEAD:mod.py")] == [
             None
         ] * 6
-        assert blobs.read("HEAD", "mod.py") == OLD
+        assert reader.read("HEAD", "mod.py") == OLD
 
 
 def test_a_huge_file_is_refused_and_the_next_one_read(repository, monkeypatch):
-    monkeypatch.setattr("tasks.data.blobs.MAX_BYTES", 100)
+    monkeypatch.setattr("tasks.search.git.MAX_BYTES", 100)
     (repository / "huge.py").write_text("x = 1\n" * 100_000)
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "huge")
-    with Blobs(repository) as blobs:
+    with Git(repository) as reader:
         with pytest.raises(DataError, match=r"huge\.py has 600,000 bytes, more than 100"):
-            blobs.read("HEAD", "huge.py")
-        assert blobs.read("HEAD", "mod.py") == OLD
+            reader.read("HEAD", "huge.py")
+        assert reader.read("HEAD", "mod.py") == OLD
 
 
 def object_file(root: Path, name: str) -> Path:
@@ -218,8 +208,8 @@ def test_what_a_whole_repository_does_not_list_is_no_damage(repository):
         ":(glob)*",
         "-z",
     ]
-    with Blobs(repository) as blobs:
-        assert {name: blobs.read("HEAD", name) for name in names} == dict.fromkeys(names)
+    with Git(repository) as reader:
+        assert {name: reader.read("HEAD", name) for name in names} == dict.fromkeys(names)
 
 
 def test_other_files_are_read_after_a_damaged_one(repository):
@@ -228,21 +218,21 @@ def test_other_files_are_read_after_a_damaged_one(repository):
     git(repository, "commit", "-qm", "other")
     cut(object_file(repository, "HEAD:other.py"))
     scramble(object_file(repository, "HEAD:a folder"))
-    with Blobs(repository) as blobs:
+    with Git(repository) as reader:
         for _ in range(2):
             for path in ("other.py", "a folder/none.py"):
                 with pytest.raises(RepositoryError):
-                    blobs.read("HEAD", path)
-            assert blobs.read("HEAD", "mod.py") == OLD
+                    reader.read("HEAD", path)
+            assert reader.read("HEAD", "mod.py") == OLD
 
 
 def test_a_repository_of_which_git_complains_without_end_is_still_read(repository):
     scramble(object_file(repository, "HEAD:latin.py"))
-    with Blobs(repository) as blobs:
+    with Git(repository) as reader:
         for _ in range(600):
             with pytest.raises(RepositoryError):
-                blobs.read("HEAD", "latin.py")
-        assert blobs.read("HEAD", "mod.py") == OLD
+                reader.read("HEAD", "latin.py")
+        assert reader.read("HEAD", "mod.py") == OLD
 
 
 def test_a_hostile_repository_runs_nothing_under_a_git_that_always_fetches_what_is_missing(repository, tmp_path, monkeypatch):

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from tasks.core.errors import DataError
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import write_jsonl
-from tasks.data.blobs import Blobs
 from tasks.data.repositories import Repositories, git_dir_of
 from tasks.data.swe_bench import instances as instances_of
 from tasks.data.swe_bench import read_rows
@@ -27,7 +26,8 @@ from tasks.evaluation.published import rules
 from tasks.evaluation.published.claims import Published
 from tasks.evaluation.published.formats import FORMATS
 from tasks.evaluation.published.importing import Prediction, Tally, prediction
-from tasks.evaluation.published.snapshot import snapshots
+from tasks.evaluation.published.snapshot import Snapshots
+from tasks.search.git import Git
 
 TRUTH_FILE = "evaluation/gt_verified.json"
 LOCAGENT_FILE = "evaluation/loc_output/locagent/claude_3-5/loc_outputs.jsonl"
@@ -190,8 +190,8 @@ def tally_figures(tally: Tally) -> dict[str, Any]:
 
 def text_in(git_dir: Path, path: str) -> str:
     """A file at the newest commit of a clone."""
-    with Blobs(git_dir) as blobs:
-        text = blobs.read("HEAD", path)
+    with Git(git_dir) as git:
+        text = git.read("HEAD", path)
     if text is None:
         raise DataError(f"{git_dir} holds no {path}: name a clone of the repository that releases it")
     return text
@@ -214,7 +214,7 @@ def _answers(run: Run, git_dir: Path) -> dict[str, Published]:
 def _place(rows: list[Instance], runs: Mapping[Run, Measured], repos: Path) -> dict[str, Truth]:
     """Fill in the predictions of all runs, a snapshot being read once for all of them; the truth of each instance."""
     truths: dict[str, Truth] = {}
-    with snapshots(lambda repo: git_dir_of(repo, repos)) as opened, Repositories(repos) as repositories:
+    with Snapshots(lambda repo: git_dir_of(repo, repos)) as opened, Repositories(repos) as repositories:
         for row in rows:
             truths[row.instance_id] = truth_from_patch(row.patch, repositories.reader(row))
             snapshot = opened.at(row.repo, row.base_commit)

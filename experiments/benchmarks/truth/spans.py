@@ -20,7 +20,6 @@ from typing import Any
 from tasks.code.languages import language_of
 from tasks.code.spans import FunctionSpan
 from tasks.code.structure import function_spans, is_python
-from tasks.data.blobs import Blobs
 from tasks.search.git import Git
 
 MAX_BYTES = 300_000
@@ -147,10 +146,10 @@ def _written(language: str, repositories: list[Path], files: int, folder: Path) 
                 counts[one] += 1
     for number, (repository, names) in enumerate(share.items()):
         step = len(names) / max(1, counts[repository])
-        with Blobs(repository) as blobs:
+        with Git(repository) as git:
             for index in range(counts[repository]):
                 name = names[int(index * step)]
-                source = blobs.read("HEAD", name) or ""
+                source = git.read("HEAD", name) or ""
                 path = folder / f"{number}-{index}{PurePosixPath(name).suffix}"
                 path.write_text(source, encoding="utf-8", newline="")
                 yield path, name, source

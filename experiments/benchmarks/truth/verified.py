@@ -15,10 +15,10 @@ from tasks.code.kinds import is_code
 from tasks.core.config import Filter
 from tasks.core.errors import FusesearchError
 from tasks.core.schema import Instance, Truth
-from tasks.data.blobs import Blobs
 from tasks.data.filtering import Repositories, drop_table, filter_pairs
 from tasks.data.patches import apply_change, parse_patch, split_lines
 from tasks.data.truth import truth_in_git
+from tasks.search.git import Git
 
 
 def report(instances: Path, published: Path, repos: Path) -> dict[str, Any]:
@@ -75,9 +75,9 @@ def agreement(pairs: dict[str, tuple[Truth, list[str]]], rows: list[Instance], r
 def _lasting(row: Instance, repos: Path) -> set[str]:
     """Functions of the files a patch touches, under their old paths, whose name is still there after it."""
     names: set[str] = set()
-    with Blobs(_git_dir(repos, row)) as blobs:
+    with Git(_git_dir(repos, row)) as git:
         for change in parse_patch(row.patch):
-            old = blobs.read(row.base_commit, change.old) if not change.opaque else None
+            old = git.read(row.base_commit, change.old) if not change.opaque else None
             if old is not None:
                 new, _ = apply_change(change, old)
                 after = outlines(change.old, change.new or change.old, split_lines(old), new)[1]
@@ -112,8 +112,8 @@ def _is_function(entry: str, row: Instance, repos: Path) -> bool:
     path, _, name = entry.partition("::")
     if not name:
         return False
-    with Blobs(_git_dir(repos, row)) as blobs:
-        source = blobs.read(row.base_commit, path) or ""
+    with Git(_git_dir(repos, row)) as git:
+        source = git.read(row.base_commit, path) or ""
     return f"def {name.rpartition('.')[2]}(" in source
 
 

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import IO
 
+from cachetools import LRUCache
+
 from tasks.code.outline import definitions
 from tasks.code.spans import FunctionSpan, function_at
 from tasks.code.structure import function_spans, is_python, parse, spans_in_tree
-from tasks.search.git import LINK, Git
+from tasks.search.git import LINK, Git, Gits
 
 MAX_SOURCE_BYTES = 8 << 20
 """Larger files hold no entities: they are generated, or made to cost time."""
 
-OPEN_REPOSITORIES = 16
 KEPT_FILES = 600
 """Outlines kept for further commits: most files are the same in many."""
 
@@ -64,8 +64,8 @@ class Entities:
         return _ending(name, self.classes)
 
 
-Kept = OrderedDict[tuple[str, str], Entities]
-"""Outlines by path and blob, the last used at the end."""
+Kept = LRUCache[tuple[str, str], Entities]
+"""Outlines by path and blob."""
 
 
 class Snapshot:
@@ -75,7 +75,7 @@ class Snapshot:
         self._git = git
         entries = git.entries(git.resolve(commit)[1])
         self._blobs = {entry.path: entry.blob for entry in entries if entry.mode != LINK}
-        self._kept: Kept = OrderedDict() if kept is None else kept
+        self._kept: Kept = LRUCache(KEPT_FILES) if kept is None else kept
 
     def __contains__(self, path: str) -> bool:
         return path in self._blobs
@@ -96,9 +96,6 @@ class Snapshot:
         key = (path, self._blobs[path])
         if key not in self._kept:
             self._kept[key] = Entities(path, self._text(key[1]))
-            while len(self._kept) > KEPT_FILES:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
         return self._kept[key]
 
     def _text(self, blob: str) -> str:
@@ -109,38 +106,19 @@ class Snapshot:
         return text
 
 
-class Snapshots:
-    """Snapshots of the repositories that ``where`` finds by their name ``owner/name``; a git process for each of the last few."""
+class Snapshots(Gits):
+    """Snapshots of the repositories that ``where`` finds by their name ``owner/name``. A context manager."""
 
     def __init__(self, where: Callable[[str], Path]) -> None:
-        self._where = where
-        self._open: OrderedDict[str, tuple[Git, ExitStack]] = OrderedDict()
-        self._kept: Kept = OrderedDict()
+        super().__init__(where)
+        self._kept: Kept = LRUCache(KEPT_FILES)
+
+    def __enter__(self) -> Snapshots:
+        return self
 
     def at(self, repo: str, commit: str) -> Snapshot:
         """The snapshot of a commit. Raises :class:`RepositoryError` where there is none."""
-        if repo not in self._open:
-            while len(self._open) >= OPEN_REPOSITORIES:
-                self._open.popitem(last=False)[1][1].close()
-            stack = ExitStack()
-            self._open[repo] = stack.enter_context(Git(self._where(repo))), stack
-        self._open.move_to_end(repo)
-        return Snapshot(self._open[repo][0], commit, self._kept)
-
-    def close(self) -> None:
-        """End the git processes."""
-        while self._open:
-            self._open.popitem()[1][1].close()
-
-
-@contextmanager
-def snapshots(where: Callable[[str], Path]) -> Iterator[Snapshots]:
-    """:class:`Snapshots`, closed at the end."""
-    opened = Snapshots(where)
-    try:
-        yield opened
-    finally:
-        opened.close()
+        return Snapshot(self[repo], commit, self._kept)
 
 
 def _defined_classes(tree: ast.Module) -> Iterator[str]:

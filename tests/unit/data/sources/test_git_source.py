@@ -111,7 +111,7 @@ def test_since_leaves_out_what_is_older(clone, tmp_path):
     [
         ({"repositories": []}, "name clones"),
         ({"repositories": ["x y=/nowhere"]}, "no name of a repository"),
-        ({"repositories": ["team/tool=/nowhere"]}, "no such folder"),
+        ({"repositories": ["team/tool=/nowhere"]}, "no such git repository"),
         ({"issues": []}, "in no dump and no note"),
         ({"branch": "--all"}, "no branch or commit"),
         ({"branch": "nosuch"}, "has no branch nosuch"),
