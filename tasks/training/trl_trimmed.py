@@ -1,15 +1,20 @@
-"""Workarounds for TRL 1.16: a GRPO step computes what has no influence on its gradient.
+"""Workarounds for TRL 1.16: a GRPO step computes what has no influence on its gradient, and on a CPU with one core.
 
-It pads every rollout to the longest of the whole step: here each micro-batch is cut to its own longest rollout, on a CPU,
-where a batch gains nothing, each rollout to its own length. And it trains rollouts whose group all earned the same: here,
-without a KL term, they are left out. Both can go when TRL does this itself.
+TRL pads every rollout to the longest of the whole step: here each micro-batch is cut to its own longest rollout. It trains
+rollouts whose group all earned the same: here, without a KL term, they are left out. On a CPU, where a batch gains nothing,
+each rollout is computed at its own length, a prompt once for all rollouts of its group, and the groups of a micro-batch in
+threads. All of it can go when TRL does this itself.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
+from transformers.cache_utils import DynamicCache
 from trl import GRPOTrainer
 
 
@@ -18,26 +23,63 @@ class TrimmedGRPOTrainer(GRPOTrainer):
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
         """The loss of the rollouts that have an advantage, weighed as in the whole micro-batch; of one at least."""
+        loss_of = super()._compute_loss
         size = len(inputs["advantages"])
+        if self.beta or not model.training:
+            return loss_of(model, inputs)
         kept = inputs["advantages"].nonzero().flatten()
-        if self.beta or not model.training or len(kept) == size:
-            return super()._compute_loss(model, inputs)
         kept = kept if len(kept) else kept.new_zeros(1)
-        rows = {name: value[kept] if _is_column(value, size) else value for name, value in inputs.items()}
-        return super()._compute_loss(model, rows) * (len(kept) / size)
+
+        def loss_and_gradient(rows: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+            part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}
+            loss = loss_of(model, part) * (len(rows) / size)
+            return loss.detach(), torch.autograd.grad(loss, parameters)
+
+        if kept.device.type != "cpu":
+            part = {name: value[kept] if _is_column(value, size) else value for name, value in inputs.items()}
+            return loss_of(model, part) * (len(kept) / size)
+        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            parts = list(pool.map(loss_and_gradient, groups))
+        gradients = [torch.stack(same).sum(0) for same in zip(*(part[1] for part in parts), strict=True)]
+        return _Computed.apply(torch.stack([part[0] for part in parts]).sum(), gradients, *parameters)
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
     ) -> tuple[Any, Any, Any]:
-        size = 1 if input_ids.device.type == "cpu" else batch_size or input_ids.size(0)
-        parts = [
-            self._trimmed(model, input_ids[i : i + size], attention_mask[i : i + size], logits_to_keep, **options)
-            for i in range(0, input_ids.size(0), size)
-        ]
+        if input_ids.device.type == "cpu":
+            parts = list(self._row_by_row(model, input_ids, attention_mask, logits_to_keep))
+        else:
+            size = batch_size or input_ids.size(0)
+            parts = [
+                self._trimmed(model, input_ids[i : i + size], attention_mask[i : i + size], logits_to_keep, **options)
+                for i in range(0, input_ids.size(0), size)
+            ]
         logps = torch.cat([part[0] for part in parts])
         entropies = torch.cat([part[1] for part in parts]) if parts[0][1] is not None else None
         auxiliary = torch.stack([part[2] for part in parts]).mean() if parts[0][2] is not None else None
         return logps, entropies, auxiliary
+
+    def _row_by_row(
+        self, model: Any, input_ids: Any, attention_mask: Any, columns: int
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor | None, None]]:
+        """Log-probabilities and entropies of each row's last ``columns`` tokens, zero where the row is padded."""
+        for first, last in _runs(input_ids[:, :-columns]):
+            prompt = input_ids[first, :-columns][attention_mask[first, :-columns].bool()]
+            known = DynamicCache()
+            if len(prompt) > 1:
+                model(input_ids=prompt[None, :-1], past_key_values=known, use_cache=True, logits_to_keep=1)
+            for row in range(first, last):
+                length = int(attention_mask[row, -columns:].sum())
+                ids = torch.cat([prompt[-1:], input_ids[row, -columns:][:length]])[None]
+                cache = DynamicCache([(layer.keys, layer.values) for layer in known.layers])
+                output = model(input_ids=ids, past_key_values=cache, labels=ids, fused_lm_head=True)
+                padded = [
+                    values if values is None else torch.nn.functional.pad(values[:, -length:], (0, columns - length))
+                    for values in (output.log_probs, output.entropy)
+                ]
+                yield padded[0], padded[1], None
 
     def _trimmed(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
@@ -51,6 +93,25 @@ class TrimmedGRPOTrainer(GRPOTrainer):
         )
         pad = torch.nn.functional.pad
         return pad(logps, (0, cut)), pad(entropies, (0, cut)) if entropies is not None else None, auxiliary
+
+
+class _Computed(torch.autograd.Function):
+    """A loss whose gradient is known already."""
+
+    @staticmethod
+    def forward(ctx: Any, loss: torch.Tensor, gradients: list[torch.Tensor], *parameters: torch.Tensor) -> torch.Tensor:
+        ctx.gradients = gradients
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *outer: torch.Tensor) -> Any:
+        return (None, None, *(outer[0] * gradient for gradient in ctx.gradients))
+
+
+def _runs(rows: torch.Tensor) -> list[tuple[int, int]]:
+    """First and last (exclusive) of each run of equal rows."""
+    changes = [i for i in range(1, len(rows)) if not torch.equal(rows[i], rows[i - 1])]
+    return list(zip([0, *changes], [*changes, len(rows)], strict=True))
 
 
 def _is_column(value: Any, size: int) -> bool:
