@@ -109,7 +109,7 @@ class Rollouts:
         return {**columns, "score": [score.reward for score in self._scores]}
 
     async def _run(self, ids: list[str], model: Any, step: int) -> list[Trajectory]:
-        policy = TransformersModel(model, self.tokenizer, max_batch=len(ids), threaded=False)
+        policy = TransformersModel(model, self.tokenizer, max_batch=len(ids))
         boxes = {i: self._toolbox(i) for i in set(ids)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)

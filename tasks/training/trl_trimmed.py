@@ -8,7 +8,6 @@ threads. All of it can go when TRL does this itself.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,6 +15,8 @@ from typing import Any
 import torch
 from transformers.cache_utils import DynamicCache
 from trl import GRPOTrainer
+
+from tasks.core.cores import cores
 
 
 class TrimmedGRPOTrainer(GRPOTrainer):
@@ -40,7 +41,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
             return loss_of(model, part) * (len(kept) / size)
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             parts = list(pool.map(loss_and_gradient, groups))
         gradients = [torch.stack(same).sum(0) for same in zip(*(part[1] for part in parts), strict=True)]
         return _Computed.apply(torch.stack([part[0] for part in parts]).sum(), gradients, *parameters)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.agents.models import chat
+from tasks.agents.models import chat, transformers
 from tasks.agents.models.base import Message, Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.core.errors import ArtifactError
@@ -59,7 +59,11 @@ def test_batch_and_cache_change_nothing(checkpoint: Path, temperature: float) ->
     assert [[m.content for m in c] for c in together] == [[m.content for m in c] for c in alone]
 
 
-def test_closing_ends_the_thread_and_without_one_the_answers_are_the_same(checkpoint: Path) -> None:
+def test_closing_ends_the_threads_and_with_one_the_answers_are_the_same(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transformers, "SMALLEST_SHARE", 1)
+    monkeypatch.setattr(transformers, "cores", lambda: 2)
     sampling = Sampling(temperature=1.0, max_new_tokens=12, seed=5)
     before = set(threading.enumerate())
     apart = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
@@ -67,7 +71,8 @@ def test_closing_ends_the_thread_and_without_one_the_answers_are_the_same(checkp
     for thread in left:
         thread.join(timeout=5)
     assert not any(thread.is_alive() for thread in left)
-    inline = asyncio.run(many(TransformersModel.load(checkpoint, threaded=False), ISSUES, sampling))
+    monkeypatch.setattr(transformers, "cores", lambda: 1)
+    inline = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
     assert [[m.content for m in c] for c in inline] == [[m.content for m in c] for c in apart]
 
 

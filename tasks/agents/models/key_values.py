@@ -6,6 +6,7 @@ column from the start, and rows that have ended can be taken out.
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -23,22 +24,25 @@ class KeptRows:
         self.max_tokens = max_tokens
         self._rows: OrderedDict[tuple[int, ...], Layers] = OrderedDict()
         self._tokens = 0
+        self._lock = threading.RLock()
 
     def put(self, ids: Sequence[int], layers: Layers) -> None:
         """Keep the keys and values of a conversation."""
-        self.take(ids)
-        self._rows[tuple(ids)] = layers
-        self._tokens += len(ids)
-        while self._tokens > self.max_tokens and self._rows:
-            old, _ = self._rows.popitem(last=False)
-            self._tokens -= len(old)
+        with self._lock:
+            self.take(ids)
+            self._rows[tuple(ids)] = layers
+            self._tokens += len(ids)
+            while self._tokens > self.max_tokens and self._rows:
+                old, _ = self._rows.popitem(last=False)
+                self._tokens -= len(old)
 
     def take(self, ids: Sequence[int]) -> Layers | None:
         """Keys and values of the conversation that is exactly ``ids``, removed from here; ``None`` when not kept."""
-        layers = self._rows.pop(tuple(ids), None)
-        if layers is not None:
-            self._tokens -= len(ids)
-        return layers
+        with self._lock:
+            layers = self._rows.pop(tuple(ids), None)
+            if layers is not None:
+                self._tokens -= len(ids)
+            return layers
 
     def clear(self) -> None:
         """Forget all."""

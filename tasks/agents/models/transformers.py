@@ -8,6 +8,7 @@ are recorded as they are made.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +20,16 @@ import numpy as np
 
 from tasks.agents.models import chat
 from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.core.cores import cores
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Tokens, Usage
 
 if TYPE_CHECKING:
     from tasks.agents.models.key_values import BatchCache, Layers
+
+
+SMALLEST_SHARE = 8
+"""Requests of a batch that are not worth a second thread: much of their time is Python's, of which one thread runs."""
 
 
 @dataclass
@@ -38,8 +44,8 @@ class TransformersModel:
     """Batched sampling from a causal language model of transformers.
 
     ``model`` and ``tokenizer`` are loaded objects; the tokenizer's chat template must be prefix-preserving. Batches are
-    computed in a thread of their own, so that tools run meanwhile, unless ``threaded`` is false: for a thread that trains the
-    same model, since on a CPU each thread that computes has a team of helpers, and two teams wait for each other's cores.
+    computed in threads, so that tools run meanwhile. On a CPU a batch is shared out to a thread per core, each with one
+    OpenMP thread: teams of OpenMP threads wait actively, and stand still beside any other busy process.
     """
 
     def __init__(
@@ -50,7 +56,6 @@ class TransformersModel:
         name: str = "transformers",
         max_batch: int = 64,
         cache_tokens: int = 400_000,
-        threaded: bool = True,
     ) -> None:
         from tasks.agents.models.key_values import KeptRows
 
@@ -61,8 +66,8 @@ class TransformersModel:
         self._kept = KeptRows(cache_tokens)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
-        self._threaded = threaded
-        self._thread: ThreadPoolExecutor | None = None
+        self._lanes = 1 if model.device.type == "cuda" else cores()
+        self._threads: ThreadPoolExecutor | None = None
 
     @classmethod
     def load(
@@ -101,9 +106,9 @@ class TransformersModel:
         if self._worker and not self._worker.done():
             self._worker.cancel()
         self._worker = None
-        if self._thread:
-            self._thread.shutdown(wait=False)
-        self._thread = None
+        if self._threads:
+            self._threads.shutdown(wait=False)
+        self._threads = None
         self._kept.clear()
 
     def reset(self) -> None:
@@ -127,10 +132,12 @@ class TransformersModel:
                     request.future.set_result(completion)
 
     async def _answers(self, batch: list[_Request]) -> list[Completion]:
-        if not self._threaded:
-            return self._generate(batch)
-        self._thread = self._thread or ThreadPoolExecutor(1, thread_name_prefix="generate")
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._generate, batch)
+        self._threads = self._threads or ThreadPoolExecutor(self._lanes, "generate")
+        size = max(SMALLEST_SHARE, math.ceil(len(batch) / self._lanes))
+        shares = [batch[first : first + size] for first in range(0, len(batch), size)]
+        loop = asyncio.get_running_loop()
+        done = await asyncio.gather(*(loop.run_in_executor(self._threads, self._generate, share) for share in shares))
+        return [completion for completions in done for completion in completions]
 
     async def _settle(self) -> None:
         """Wait while further requests still arrive, for a few milliseconds at most, so that batches are full."""
