@@ -1,38 +1,50 @@
-"""Files and locations as models name them in fenced lines, and what they are in the repository.
+"""The one resolver of names that models write: which file of a repository, and which function, class or lines of it.
 
-The format is that of Agentless and CoSIL: a line with a path, then lines ``class: Name``, ``function: Name.name``,
-``variable: name`` or ``line: 12`` about that file; ``path::Name`` on one line is taken too. Text is hostile: it is read in
-one pass, at most so many lines and characters of each, and nothing in it is trusted to exist.
+Three callers ask in three ways, each as its systems and their published evaluations do:
+
+- :func:`match_path` and :func:`locate`: names read line by line (Agentless, CoSIL), for locations with lines.
+- :class:`Namer`: entities of graph systems (LocAgent, OrcaLoca), for function entities as the metrics count them.
+- :func:`file_named` and :func:`functions_named`: published answers, with the reason for every name that leads nowhere.
+
+All follow the same rules: a path is taken as it is, else without what stands before the repository's root, else completed if
+one file alone ends so. A name is taken as it is, else a function nested in another is that one, else it is completed if one
+function *of that file* alone ends so. No name is looked for in another file.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import StrEnum
 from itertools import islice
-from typing import Literal
+from typing import Literal, NamedTuple, Protocol
 
-from tasks.agents.parsing import ROOT, visible
+from tasks.code.entities import Entities, ending
 from tasks.code.outline import Outline
-from tasks.code.spans import function_at
+from tasks.code.spans import FunctionSpan, function_at
+from tasks.code.structure import function_spans
+from tasks.core.errors import RepositoryError
 from tasks.core.schema import Location
+from tasks.search.repository import VIRTUAL_ROOT, Repository
 
 Kind = Literal["class", "function", "variable", "line", "any"]
 
-MAX_LINES = 400
-MAX_LINE_CHARS = 500
-MAX_TEXT_CHARS = 200_000
+MAX_TEXT = 500
+"""Characters kept of one name or path; no real one is as long."""
+
 MAX_CANDIDATES = 20_000
 CLOSE = 0.8
+MAX_FILES = 50
+"""Files whose functions a :class:`Namer` looks up for one answer; names in further ones are not found."""
 
-_FENCE = "```"
-_PATH = re.compile(r"[^\s:*?\"<>|`',;()\[\]{}]{1,400}")
-_BULLET = re.compile(r"(?:[-*+•>]|\d{1,3}[.):]|[Tt]op_?\d{1,2} ?:)\s+")
-_KIND = re.compile(r"(class|function|method|variable|line)s? ?: ?(.*)", re.IGNORECASE)
-_NAME = re.compile(r"\w[\w.]{0,200}")
-_SPAN = re.compile(r"(\d{1,7})(?: ?- ?(\d{1,7}))?")
+SPAN = re.compile(r"(\d{1,7})(?: ?- ?(\d{1,7}))?")
+_MAX_PARTS = 20
+_MAX_DEPTH = 40
+_WRAPPING = " \t\r\n`'\"*,;<>[]{}"
+_NAME = re.compile(r"(?:async\s+)?(?:def\s+|class\s+)?(?P<name>[\w.]*\w)(?P<rest>.*)", re.DOTALL)
+_PARTS = re.compile(r"::|[#/]|->")
 
 
 @dataclass(frozen=True)
@@ -44,23 +56,41 @@ class Named:
     name: str
 
 
-def fenced_lines(text: str) -> list[str]:
-    """Lines inside all fences; without a fence, all lines. Bullets, backticks and bold marks around them are taken off."""
-    parts = visible(text)[:MAX_TEXT_CHARS].split(_FENCE)
-    inside = parts[1::2]
-    lines = (line for block in (inside or parts[:1]) for line in block.split("\n"))
-    return list(islice(filter(None, map(_plain, lines)), MAX_LINES))
+@dataclass(frozen=True)
+class Claim:
+    """One place an answer names. ``name`` is empty where the file as a whole, or ``lines``, are meant.
+
+    ``kind`` is what the answer calls it (``function``, ``class``, ``variable``, ``line``, or nothing), ``within`` the class
+    that was named just before. ``label`` is the name as the system's own evaluation compares it, empty where it compares none.
+    """
+
+    path: str
+    name: str = ""
+    kind: str = ""
+    lines: tuple[int, int] | None = None
+    within: str = ""
+    label: str = ""
+
+    @property
+    def text(self) -> str:
+        """How the claim is shown."""
+        what = f"lines {self.lines[0]}-{self.lines[1]}" if self.lines else self.name
+        return " ".join(part for part in (f"{self.path}::{what}", f"({self.kind})" if self.kind else "") if part)
 
 
-def read_paths(text: str, most: int) -> list[str]:
-    """Distinct lines that look like a path, in order; folders end in ``/``."""
-    paths = (line.split()[0].rstrip(",;:") for line in fenced_lines(text))
-    return list(islice(dict.fromkeys(path for path in paths if _is_path(path)), most))
+def qualified(name: str, names: Collection[str]) -> str | None:
+    """Which of ``names`` is meant: ``name`` if it is there, else the only one that ends with it after a dot."""
+    found = set(ending(name, names))
+    return found.pop() if len(found) == 1 else None
 
 
-def read_named(text: str, most: int) -> list[Named]:
-    """Distinct locations in the order they are named; lines without a file before them are none."""
-    return list(islice(dict.fromkeys(_named(fenced_lines(text))), most))
+def outermost(name: str, functions: Collection[str], depth: int) -> str | None:
+    """The function that is, or holds, what ``outer.inner`` names: the longest part from the left that is one."""
+    parts = name.split(".")[:depth]
+    return next((outer for count in range(len(parts), 0, -1) if (outer := ".".join(parts[:count])) in functions), None)
+
+
+# Lines of answers
 
 
 def match_path(name: str, files: Sequence[str], known: Collection[str]) -> str | None:
@@ -68,7 +98,7 @@ def match_path(name: str, files: Sequence[str], known: Collection[str]) -> str |
 
     That is the file itself; else the only one whose path ends with it, or that, with its folder, ends it.
     """
-    path = name.removeprefix(ROOT).strip("/").removeprefix("./")
+    path = name.removeprefix(VIRTUAL_ROOT).strip("/").removeprefix("./")
     if path in known:
         return path
     if not path or ".." in path.split("/"):
@@ -79,7 +109,7 @@ def match_path(name: str, files: Sequence[str], known: Collection[str]) -> str |
 
 def close_path(name: str, files: Sequence[str]) -> str | None:
     """The file of ``files`` whose path is most like ``name``, if one is at all."""
-    close = get_close_matches(name[:MAX_LINE_CHARS], files[:MAX_CANDIDATES], 1, CLOSE)
+    close = get_close_matches(name[:MAX_TEXT], files[:MAX_CANDIDATES], 1, CLOSE)
     return close[0] if close else None
 
 
@@ -120,41 +150,6 @@ def ranked(locations: Iterable[Location], files: Iterable[str] = ()) -> list[Loc
     return [*first.values(), *(Location(path=path) for path in dict.fromkeys(files) if path not in paths)]
 
 
-def _plain(line: str) -> str:
-    line = line[:MAX_LINE_CHARS].strip()
-    bullet = _BULLET.match(line)
-    line = line[bullet.end() :] if bullet else line
-    return line.replace("**", "").strip("` \t#*")
-
-
-def _is_path(text: str) -> bool:
-    return bool(_PATH.fullmatch(text)) and ("/" in text or "." in text.strip("."))
-
-
-def _named(lines: Iterable[str]) -> Iterator[Named]:
-    path = ""
-    for line in lines:
-        kind = _KIND.fullmatch(line)
-        head, mark, name = line.partition("::")
-        if kind and path:
-            yield from _of_kind(path, kind[1].lower(), kind[2])
-        elif mark and _is_path(head.strip()) and (match := _NAME.match(name.strip())):
-            yield Named(head.strip(), "any", match[0].rstrip("."))
-        elif not kind:
-            word = line.removeprefix("### ").removeprefix("File:").strip().rstrip(",;:")
-            path = word if _is_path(word) else path
-
-
-def _of_kind(path: str, kind: str, rest: str) -> Iterator[Named]:
-    for item in rest.split(",")[:20]:
-        if kind == "line":
-            if match := _SPAN.match(item.strip()):
-                yield Named(path, "line", match[0].replace(" ", ""))
-        elif match := _NAME.match(item.strip().replace("::", ".")):
-            known: Kind = "class" if kind == "class" else "variable" if kind == "variable" else "function"
-            yield Named(path, known, match[0].rstrip("."))
-
-
 def _line(named: Named, outline: Outline) -> Location | None:
     lines = _numbers(named.name)
     if lines is None or lines[1] > len(outline.lines):
@@ -164,16 +159,249 @@ def _line(named: Named, outline: Outline) -> Location | None:
 
 
 def _numbers(text: str) -> tuple[int, int] | None:
-    match = _SPAN.fullmatch(text)
+    match = SPAN.fullmatch(text)
     if not match:
         return None
     first, last = int(match[1]), int(match[2] or match[1])
     return (min(first, last), max(first, last)) if min(first, last) > 0 else None
 
 
-def qualified(name: str, names: Sequence[str]) -> str | None:
-    """Which of ``names`` is meant: ``name`` if it is there, else the only one that ends with it after a dot."""
-    if name in names:
-        return name
-    tails = {full for full in names if full.endswith(f".{name}")}
-    return tails.pop() if len(tails) == 1 else None
+# Entities of graphs
+
+
+class Namer:
+    """Looks names up in the files of one snapshot; each file is read once."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._spans: dict[str, list[FunctionSpan]] = {}
+
+    def file(self, text: str) -> str | None:
+        """The file a path means: below ``/repo``, relative, or with folders before it that are not there."""
+        path = text.strip().strip("`'\"*").removeprefix("/repo/").strip("/").removeprefix("./")
+        parts = path.split("/")
+        for count in range(min(len(parts), _MAX_PARTS)):
+            candidate = "/".join(parts[count:])
+            if self._repository.is_visible(candidate):
+                return candidate
+        return None
+
+    def function(self, path: str, name: str, holder: str = "") -> Location | None:
+        """The function ``name`` of a file, looked for in the class ``holder`` first; ``None`` if there is none.
+
+        A last name alone will do where only one function has it.
+        """
+        name = ".".join(filter(None, name.strip().strip("`").partition("(")[0].replace("::", ".").split(".")))
+        if not name:
+            return None
+        spans = {span.name: span for span in self._functions(path)}
+        for full in (f"{holder}.{name}", name) if holder else (name,):
+            if outer := outermost(full, spans, _MAX_PARTS):
+                return _location(path, spans[outer])
+        found = qualified(name, spans)
+        return _location(path, spans[found]) if found else None
+
+    def at(self, path: str, line: int) -> Location | None:
+        """The function that holds a line."""
+        span = function_at(self._functions(path), line)
+        return _location(path, span) if span else None
+
+    def _functions(self, path: str) -> list[FunctionSpan]:
+        if path not in self._spans:
+            if len(self._spans) >= MAX_FILES:
+                return []
+            try:
+                self._spans[path] = function_spans(self._repository.read_text(path), path)
+            except RepositoryError:
+                self._spans[path] = []
+        return self._spans[path]
+
+
+def _location(path: str, span: FunctionSpan) -> Location:
+    return Location(path=path, function=span.name, lines=(span.start, span.end))
+
+
+def distinct(locations: list[Location]) -> list[Location]:
+    """The first location of each entity, in their order; a file by itself only where none of its functions is named."""
+    named = {location.path for location in locations if location.function}
+    first: dict[str, Location] = {}
+    for location in locations:
+        if location.function or location.path not in named:
+            first.setdefault(location.entity, location)
+    return list(first.values())
+
+
+# Published answers
+
+
+class Reason(StrEnum):
+    """Why a name has no place among the snapshot's files or functions."""
+
+    NO_PATH = "no path given"
+    NO_FILE = "no such file"
+    FILES = "several files end so"
+    NO_NAME = "no such name in the file"
+    NO_MEMBER = "not defined in that class"
+    NAMES = "several functions of the file end so"
+    CLASS = "a class, no function"
+    VARIABLE = "a variable, no function"
+    OUTSIDE = "lines in no function"
+    NO_LINES = "lines behind the end of the file"
+    NOTHING = "names nothing"
+
+
+REAL = frozenset({Reason.CLASS, Reason.VARIABLE, Reason.OUTSIDE})
+"""Reasons of names that are there, but of another kind than functions."""
+
+
+class Place(NamedTuple):
+    """Where a name leads: ``path`` is the file's (or the text, where there is none), ``functions`` are qualified names in it.
+
+    ``how`` says what was done to find it, ``reason`` why nothing was.
+    """
+
+    path: str
+    functions: tuple[str, ...] = ()
+    how: str = "as written"
+    reason: Reason | None = None
+
+
+class Files(Protocol):
+    """The files of a commit, and what each holds."""
+
+    def __contains__(self, path: str) -> bool: ...
+
+    def ending(self, tail: str) -> list[str]:
+        """Files whose path is ``tail`` or ends with it after a slash."""
+
+    def entities(self, path: str) -> Entities:
+        """What a file holds."""
+
+
+def file_named(text: str, snapshot: Files) -> Place:
+    """The file a path means."""
+    path = _cleaned_path(text)
+    if not path:
+        return Place(text.strip(), reason=Reason.NO_PATH)
+    if path in snapshot:
+        return Place(path)
+    if inner := _without_prefix(path, snapshot):
+        return Place(inner, how="path shortened")
+    found = snapshot.ending(path)
+    if len(found) == 1:
+        return Place(found[0], how="path completed")
+    if module := _module_file(path, snapshot):
+        return Place(module, how="module")
+    return Place(path, reason=Reason.FILES if found else Reason.NO_FILE)
+
+
+def functions_named(claim: Claim, snapshot: Files, *, class_as_init: bool = False) -> Place:
+    """The functions a claim means. With ``class_as_init`` a class that defines ``__init__`` means that."""
+    file = file_named(claim.path, snapshot)
+    if file.reason:
+        return file
+    entities = snapshot.entities(file.path)
+    if claim.lines:
+        return _at_lines(file.path, claim.lines, entities)
+    name = _cleaned_name(claim.name, file.path)
+    if not name:
+        return Place(file.path, reason=Reason.NOTHING)
+    found = _function(name, claim, file.path, entities)
+    if found.reason is Reason.CLASS and class_as_init:
+        inits = [f"{full}.__init__" for full in entities.classes_called(name)]
+        if len(inits) == 1 and inits[0] in entities.functions:
+            return Place(file.path, (inits[0],), "class for its __init__")
+    if not found.reason and found.how == "as written" and name != claim.name:
+        return found._replace(how="name cleaned")
+    return found
+
+
+def _function(name: str, claim: Claim, path: str, entities: Entities) -> Place:
+    if claim.kind == "class" and name in entities.classes:
+        return Place(path, reason=Reason.CLASS)
+    if name in entities.functions:
+        return Place(path, (name,))
+    if f"{claim.within}.{name}" in entities.functions:
+        return Place(path, (f"{claim.within}.{name}",), "class named before")
+    if name in entities.classes:
+        return Place(path, reason=Reason.CLASS)
+    if holder := _holder(name, entities):
+        return Place(path, (holder,), "nested function")
+    return _completed(name, path, entities)
+
+
+def _completed(name: str, path: str, entities: Entities) -> Place:
+    """A name that is qualified in part or not at all."""
+    found = entities.called(name)
+    if len(found) == 1:
+        return Place(path, (found[0],), "name completed")
+    if entities.classes_called(name):
+        return Place(path, reason=Reason.CLASS)
+    if found:
+        return Place(path, reason=Reason.NAMES)
+    holders = entities.nested.get(name, [])
+    if holders:
+        return Place(path, (holders[0],), "nested function") if len(holders) == 1 else Place(path, reason=Reason.NAMES)
+    if name in entities.variables:
+        return Place(path, reason=Reason.VARIABLE)
+    owner = name.rpartition(".")[0]
+    return Place(path, reason=Reason.NO_MEMBER if owner and entities.classes_called(owner) else Reason.NO_NAME)
+
+
+def _holder(name: str, entities: Entities) -> str | None:
+    """The outermost function that holds what ``outer.inner`` names, if it does."""
+    outer = outermost(name, entities.functions, _MAX_DEPTH)
+    return outer if outer and outer in entities.nested.get(name.split(".")[:_MAX_DEPTH][-1], []) else None
+
+
+def _at_lines(path: str, lines: tuple[int, int], entities: Entities) -> Place:
+    first, last = lines
+    if first > len(entities.lines):
+        return Place(path, reason=Reason.NO_LINES)
+    touched = dict.fromkeys(span.name for span in entities.spans if span.start <= last and first <= span.end)
+    return Place(path, tuple(touched), "lines") if touched else Place(path, reason=Reason.OUTSIDE)
+
+
+def _cleaned_path(text: str) -> str:
+    path = text[:MAX_TEXT].strip(_WRAPPING).replace("\\", "/").removeprefix("./").strip("/")
+    return "" if "\0" in path or "\n" in path else path
+
+
+def _without_prefix(path: str, snapshot: Files) -> str | None:
+    """The longest tail of a path, a folder at least in it, that is a file."""
+    parts = path.split("/")[:_MAX_DEPTH]
+    tails = ("/".join(parts[start:]) for start in range(1, len(parts) - 1))
+    return next((tail for tail in tails if tail in snapshot), None)
+
+
+def _module_file(path: str, snapshot: Files) -> str | None:
+    if "/" in path or not re.fullmatch(r"\w+(?:\.\w+)+", path):
+        return None
+    stem = path.replace(".", "/")
+    for tail in (f"{stem}.py", f"{stem}/__init__.py"):
+        found = snapshot.ending(tail)
+        if tail in found or len(found) == 1:
+            return tail if tail in found else found[0]
+    return None
+
+
+def _cleaned_name(text: str, path: str) -> str:
+    """``Class.method`` of what was written: without path, module, signature, ``def`` and what is said about it."""
+    text = text[:MAX_TEXT].strip(_WRAPPING)
+    for prefix in (path, path.rpartition("/")[2]):
+        text = text.removeprefix(f"{prefix}::").removeprefix(f"{prefix}:")
+    match = _NAME.match(_PARTS.sub(".", text).lstrip("."))
+    if match is None:
+        return ""
+    name = re.sub(r"\.{2,}", ".", match["name"]).strip(".")
+    return _without_module(name, path)
+
+
+def _without_module(name: str, path: str) -> str:
+    """``f`` of ``package.module.f`` where the file is that module."""
+    module = re.sub(r"(?:/__init__)?\.\w+$", "", path).split("/")
+    parts = name.split(".")
+    for count in range(min(len(parts) - 1, len(module)), 0, -1):
+        if parts[:count] == module[-count:] and (count > 1 or parts[0].islower()):
+            return ".".join(parts[count:])
+    return name

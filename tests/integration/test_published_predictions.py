@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tasks.cli.app import app
+from tasks.code.names import Claim, Reason, file_named, functions_named
 from tasks.core.errors import DataError, RepositoryError
 from tasks.evaluation.predictions import score_files
 from tasks.evaluation.published import snapshot as snapshot_module
-from tasks.evaluation.published.claims import Claim, Published
+from tasks.evaluation.published.claims import Published
 from tasks.evaluation.published.importing import Base, Tally, import_predictions
-from tasks.evaluation.published.matching import Reason, file_named, functions_named
 from tasks.evaluation.published.snapshot import Snapshot, Snapshots
 
 SHOP = '''"""A shop."""

@@ -20,7 +20,6 @@ LAYERS = [
     {"flows", "cli", "dashboards"},
 ]
 TO_FIX = {
-    "tasks/code/names.py",
     "tasks/reporting/card/page.py",
     "tasks/reporting/inputs.py",
     "tasks/reporting/report.py",

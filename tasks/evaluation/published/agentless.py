@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tasks.evaluation.published.claims import Claim, Published, answer
+from tasks.code.names import Claim
+from tasks.evaluation.published.claims import Published, answer
 from tasks.evaluation.published.location_lines import claims_of_file
 from tasks.evaluation.published.rows import Row, json_lines
 

@@ -15,8 +15,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from tasks.code.names import Claim
 from tasks.core.errors import DataError
-from tasks.evaluation.published.claims import Claim, Published, answer, clip
+from tasks.evaluation.published.claims import Published, answer, clip
 from tasks.evaluation.published.rows import Row, json_lines, parquet_rows
 
 FINISH = "localization_finish"

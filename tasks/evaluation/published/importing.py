@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
+from tasks.code.names import REAL, Place, Reason, file_named, functions_named
 from tasks.core.errors import DataError
 from tasks.evaluation.published.claims import Published
-from tasks.evaluation.published.matching import REAL, Place, Reason, file_named, functions_named
 from tasks.evaluation.published.snapshot import Snapshot, Snapshots
 
 EXAMPLES = 5

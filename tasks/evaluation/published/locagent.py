@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tasks.evaluation.published.claims import Claim, Published, answer, clip
+from tasks.code.names import Claim
+from tasks.evaluation.published.claims import Published, answer, clip
 from tasks.evaluation.published.rows import Row, json_lines
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tasks.evaluation.published.claims import MAX_TEXT, Claim, clip
+from tasks.code.names import MAX_TEXT, Claim
+from tasks.evaluation.published.claims import clip
 
 MAX_LINES = 20_000
 

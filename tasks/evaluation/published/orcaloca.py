@@ -12,8 +12,9 @@ from pathlib import Path
 
 from pydantic import AliasChoices, Field
 
+from tasks.code.names import Claim
 from tasks.core.errors import DataError
-from tasks.evaluation.published.claims import Claim, Published, answer, clip
+from tasks.evaluation.published.claims import Published, answer, clip
 from tasks.evaluation.published.rows import Row, json_document
 
 MAX_FILES = 100_000

@@ -11,12 +11,13 @@ from tasks.agents.interview import Interview, interviewed
 from tasks.agents.loop import Instructions, OnEvent
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue
-from tasks.code.names import Named, locate, match_path, ranked, read_named, read_paths, spans_of
+from tasks.code.names import Named, locate, match_path, ranked, spans_of
 from tasks.code.outlines import Outlines, outlines_of
 from tasks.code.skeleton import numbered, skeleton
 from tasks.code.tree import cut, source_files, tree_text
 from tasks.core.config import Agent, Section
 from tasks.core.schema import Answer, Instance, Location, Trajectory
+from tasks.localizers.fenced import read_named, read_paths
 from tasks.localizers.prompting import ask_until, render, room
 from tasks.search.repository import Repository
 

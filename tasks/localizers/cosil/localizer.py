@@ -10,7 +10,7 @@ from tasks.agents.models.base import Message, Model, Sampling
 from tasks.agents.parsing import visible
 from tasks.agents.prompts import render_issue
 from tasks.code.calls import CallGraph
-from tasks.code.names import close_path, fenced_lines, locate, match_path, ranked, read_named, read_paths
+from tasks.code.names import close_path, locate, match_path, ranked
 from tasks.code.outlines import Outlines, outlines_of
 from tasks.code.tree import source_files, tree_text
 from tasks.core.config import Agent, Tools
@@ -18,6 +18,7 @@ from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn
 from tasks.localizers.cosil.settings import Settings
 from tasks.localizers.cosil.structure import import_list, structure_list
 from tasks.localizers.cosil.tools import MAX_NAMES, SearchTools, read_call, written
+from tasks.localizers.fenced import fenced_lines, read_named, read_paths
 from tasks.localizers.prompting import render, room
 from tasks.search.repository import Repository
 

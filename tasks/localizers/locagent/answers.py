@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from tasks.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_answer, visible
-from tasks.code.graph.naming import Namer, distinct
+from tasks.code.names import Namer, distinct
 from tasks.core.schema import Answer, Location
 
 MAX_CHARS = 200_000

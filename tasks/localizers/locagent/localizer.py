@@ -10,7 +10,7 @@ from string import Template
 from tasks.agents.loop import Instructions, OnEvent, run_episode
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue
-from tasks.code.graph.naming import Namer
+from tasks.code.names import Namer
 from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance, Trajectory
 from tasks.localizers.locagent.answers import read_answer

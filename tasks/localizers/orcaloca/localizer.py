@@ -12,7 +12,7 @@ from tasks.agents.loop import Instructions, OnEvent
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue
 from tasks.code.graph.code_graph import CLASS, FUNCTION, CodeGraph, name_of, path_of
-from tasks.code.graph.naming import Namer, distinct
+from tasks.code.names import Namer, distinct
 from tasks.core.config import Agent, Tools
 from tasks.core.schema import Answer, Instance, Location, ToolCall, Trajectory, Turn
 from tasks.localizers.orcaloca.actions import Action, Queue

@@ -14,9 +14,9 @@ from tasks.code.graph.facts import Definition, FileFacts, Import, facts_of
 from tasks.code.graph.index import EntityIndex
 from tasks.code.graph.linking import link
 from tasks.code.graph.listing import Listing, Page, node_named, shown_node
-from tasks.code.graph.naming import Namer
 from tasks.code.graph.storing import build_graph, cached_graph, read_facts, write_facts
 from tasks.code.kinds import is_test
+from tasks.code.names import Namer
 from tasks.core.config import Tools
 from tasks.search.repository import Repository
 

@@ -8,7 +8,7 @@ from tasks.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
 from tasks.code.graph.facts import facts_of
 from tasks.code.graph.linking import link
 from tasks.code.graph.listing import Page
-from tasks.code.graph.naming import Namer
+from tasks.code.names import Namer
 from tasks.core.config import Tools
 from tasks.core.errors import ToolError
 from tasks.localizers.locagent.answers import read_answer

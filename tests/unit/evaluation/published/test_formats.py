@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.code.names import Claim
 from tasks.core.errors import ConfigError, DataError
 from tasks.evaluation.published import claims, rows
-from tasks.evaluation.published.claims import Claim, Published
+from tasks.evaluation.published.claims import Published
 from tasks.evaluation.published.formats import FORMATS, format_named
 
 
