@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tasks.agents.models.base import Message
 from tasks.agents.parsing import OPEN
 from tasks.core.schema import Trajectory, Turn
 
 
 def messages_of(trajectory: Trajectory, system: str | None = None) -> list[Message]:
-    """The chat of a trajectory, exactly as the model was given and wrote it.
+    """The chat of a trajectory, exactly as the model saw and wrote it.
 
-    ``system`` replaces the system prompt, such as by the one without a teacher's guidance. Observations no request
-    ever carried, those of a last turn that went over a limit, are not part of it.
+    ``system`` replaces the system prompt, such as by the one without a teacher's guidance. Observations of a
+    last turn that went over a limit are left out, since no request carried them.
     """
-    messages = [
-        Message(role="system", content=trajectory.system if system is None else system),
-        Message(role="user", content=trajectory.issue),
-    ]
-    unseen = trajectory.turns[-1] if trajectory.stop in ("max_turns", "max_context") and trajectory.turns else None
-    for turn in trajectory.turns:
+    messages = conversation(trajectory.system if system is None else system, trajectory.issue, trajectory.turns)
+    if trajectory.stop in ("max_turns", "max_context") and trajectory.turns:
+        del messages[len(messages) - len(trajectory.turns[-1].observations) :]
+    return messages
+
+
+def conversation(system: str, issue: str, turns: Sequence[Turn]) -> list[Message]:
+    """The opening messages and all turns with their observations."""
+    messages = [Message(role="system", content=system), Message(role="user", content=issue)]
+    for turn in turns:
         if turn.prompt:
             messages.append(Message(role="user", content=turn.prompt))
-        messages.append(assistant_message(turn))
-        if turn is not unseen:
-            messages += observation_messages(turn)
+        messages += [assistant_message(turn), *observation_messages(turn)]
     return messages
 
 
 def assistant_message(turn: Turn) -> Message:
     """What the model wrote as a message; it carries ``tool_calls`` only when its text does not already hold them."""
     native = [] if OPEN in turn.text else turn.calls
-    return Message(role="assistant", content=turn.text, tool_calls=native, tokens=turn.tokens, trained=not turn.slip)
+    return Message(role="assistant", content=turn.text, tool_calls=native, tokens=turn.tokens)
 
 
 def observation_messages(turn: Turn) -> list[Message]:

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
-from tasks.agents.loop import Instructions, OnEvent, Toolset, begun, conclude, observe, recorded
-from tasks.agents.models.base import Completion, Message, Model, Sampling
-from tasks.agents.parsing import parse_turn
+from tasks.agents.loop import CallRunner, Instructions, OnEvent, calls_of, conclusion, new_trajectory, observe, record
+from tasks.agents.models.base import Message, Model, Sampling
 from tasks.core.config import Agent
 from tasks.core.schema import Answer, Instance, Trajectory, Turn
 from tasks.search.gain import History
@@ -43,20 +42,20 @@ class Interview:
         completion = await self.model.complete(messages, list(tools), self.sampling)
         number = len(self.trajectory.turns) + 1
         turn = Turn(
-            text=completion.text, prompt=prompt, calls=_calls(completion, number) if tools else [], usage=completion.usage
+            text=completion.text, prompt=prompt, calls=calls_of(completion, number) if tools else [], usage=completion.usage
         )
         self.trajectory.turns.append(turn)
         self._emit("turn", {"number": number, "turn": turn})
         return turn
 
-    async def observe(self, turn: Turn, toolset: Toolset) -> None:
+    async def observe(self, turn: Turn, runner: CallRunner) -> None:
         """Run the calls of ``turn`` at once; its observations carry their gain."""
-        await observe(turn, toolset, self.agent, self._history)
+        await observe(turn, runner, self.agent, self._history)
         self._emit("observations", {"number": len(self.trajectory.turns), "turn": turn})
 
     def answer(self, answer: Answer) -> None:
-        """End with ``answer``; without a location to modify it is none."""
-        conclude(self.trajectory, answer)
+        """End with ``answer``; one without a location to modify does not count."""
+        self.trajectory.stop, self.trajectory.answer = conclusion(answer)
 
 
 class Interviewer(Protocol):
@@ -72,20 +71,12 @@ class Interviewer(Protocol):
 async def interviewed(
     by: Interviewer,
     instance: Instance,
-    told: Instructions,
+    instructions: Instructions,
     seed: int | None,
     work: Callable[[Interview], Coroutine[Any, Any, None]],
 ) -> Trajectory:
-    """One episode in which ``work`` asks; failures are told as :func:`~tasks.agents.loop.recorded` tells them."""
+    """One episode in which ``work`` asks; :func:`~tasks.agents.loop.record` says what becomes of failures."""
     sampling = by.sampling.seeded(seed)
-    trajectory = begun(instance, by.model, by.agent, sampling, told, localizer=by.name)
+    trajectory = new_trajectory(instance, by.agent, instructions, localizer=by.name, model=by.model.name, seed=sampling.seed)
     interview = Interview(trajectory, by.model, by.agent, sampling, by.on_event)
-    return await recorded(trajectory, work(interview), by.agent.max_seconds, by.on_event)
-
-
-def _calls(completion: Completion, number: int) -> list[Any]:
-    """Calls of the reply; those without an id of the server's get one that is unique in the episode."""
-    calls = parse_turn(completion.text)[1] if completion.calls is None else completion.calls
-    for index, call in enumerate(calls):
-        call.id = call.id if completion.calls is not None and call.id else f"call_{number}_{index}"
-    return calls
+    return await record(trajectory, work(interview), by.agent.max_seconds, by.on_event)

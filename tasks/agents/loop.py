@@ -1,7 +1,7 @@
 """The one multi-turn loop of parallel tool calls (FuseSearch algorithm 1): every rollout of the project goes through it.
 
-A turn is one request to the model; its calls run at the same time, and their observations follow in the order of the
-calls. The first message without a call is the answer.
+A step is one request to the model; its calls run at the same time, and their observations follow in the order of the
+calls. The first message without a call is the answer. :func:`tasks.agents.toolsets.make_episode` makes episodes.
 """
 
 from __future__ import annotations
@@ -9,31 +9,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
-from tasks.agents.conversation import assistant_message, messages_of, observation_messages, tokens_billed, tokens_context
+from tasks.agents.conversation import conversation
 from tasks.agents.models.base import Completion, Model, Sampling
 from tasks.agents.parsing import parse_answer, parse_turn
-from tasks.agents.prompts import render_issue, render_notice, render_system
+from tasks.agents.prompts import render_notice
 from tasks.core.config import Agent
 from tasks.core.errors import InfrastructureError, RepositoryError
-from tasks.core.schema import Answer, Instance, Observation, ToolCall, Trajectory, Turn
+from tasks.core.schema import Answer, Instance, Observation, StopReason, ToolCall, Trajectory, Turn
 from tasks.search.gain import History
-from tasks.search.tools import ToolResult, schemas
-
-__all__ = [
-    "Instructions", "OnEvent", "Toolset", "begun", "conclude", "messages_of", "observe", "recorded", "run_episode",
-    "run_episodes", "tokens_billed", "tokens_context",
-]  # fmt: skip
+from tasks.search.tools import ToolResult
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 T = TypeVar("T")
 
+NOT_RUN_LAST = "not run: that was the last turn, which had to be the answer"
+NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
 
-class Toolset(Protocol):
-    """What a model's calls are run by: the three tools over a repository, or those of another system."""
+
+class CallRunner(Protocol):
+    """What runs a model's calls: the search tools over a repository, or those of another system."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run one call. A model's fault is a result with ``error``; only :class:`InfrastructureError` is raised."""
@@ -42,7 +40,7 @@ class Toolset(Protocol):
 
 @dataclass(frozen=True)
 class Instructions:
-    """What a model is told at first, the schemas of its tools, and how its last message is read as an answer."""
+    """The opening messages of an episode, the schemas of its tools, and how its last message is read as an answer."""
 
     system: str
     issue: str
@@ -50,50 +48,118 @@ class Instructions:
     read: Callable[[str], Answer] = parse_answer
 
 
-NOT_RUN_LAST = "not run: that was the last turn, which had to be the answer"
-NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
+@dataclass(frozen=True)
+class Episode:
+    """What stays the same from the first step of an episode to the last.
 
-
-async def run_episode(
-    instance: Instance,
-    toolbox: Toolset,
-    model: Model,
-    agent: Agent,
-    sampling: Sampling,
-    *,
-    localizer: str,
-    guidance: int | None = None,
-    instructions: Instructions | None = None,
-    on_event: OnEvent | None = None,
-) -> Trajectory:
-    """Search for what ``instance`` is about until the model answers or a limit is reached.
-
-    ``instructions`` are FuseSearch's unless another system's are given. A failure of the world (endpoint down, snapshot
-    gone, time-out) gives a trajectory with ``error`` set, which has no score; it is not raised. ``on_event`` is called with
-    ``turn`` (``number``, ``turn``) when a message has come, ``observations`` (the same) when its calls have run, and ``end``
+    ``guidance`` is the number of calls per turn that ``instructions`` ask a teacher for. ``on_event`` gets ``turn``
+    (``number``, ``turn``) when a message has come, ``observations`` (the same) when its calls have run, and ``end``
     (``trajectory``) last, also on cancellation.
     """
-    emit = on_event or _ignore
-    told = instructions or _fusesearch(instance, agent, guidance)
-    trajectory = begun(instance, model, agent, sampling, told, localizer=localizer)
-    trajectory.guidance = guidance
-    search = _search(trajectory, toolbox, model, agent, sampling, told, emit)
-    return await recorded(trajectory, search, agent.max_seconds, emit)
+
+    instance: Instance
+    runner: CallRunner
+    model: Model
+    agent: Agent
+    sampling: Sampling
+    instructions: Instructions
+    localizer: str
+    guidance: int | None = None
+    on_event: OnEvent | None = None
+
+    def emit(self, kind: str, **payload: Any) -> None:
+        """Hand an event to the listener, if there is one."""
+        if self.on_event is not None:
+            self.on_event(kind, payload)
 
 
-def begun(
-    instance: Instance, model: Model, agent: Agent, sampling: Sampling, told: Instructions, *, localizer: str
+@dataclass(frozen=True)
+class State:
+    """An episode so far: its turns, what they returned (H of equation 3), and, once it has ended, why and with what answer."""
+
+    turns: tuple[Turn, ...] = ()
+    history: History = field(default_factory=History)
+    stop: StopReason | None = None
+    answer: Answer | None = None
+
+
+async def step(state: State, episode: Episode) -> State:
+    """One request, its calls, their gain and the notice; returns a new state and leaves ``state`` and its turns as they are.
+
+    Raises :class:`InfrastructureError` when the world failed: the endpoint, ripgrep, the snapshot.
+    """
+    agent, told = episode.agent, episode.instructions
+    messages = conversation(told.system, told.issue, state.turns)
+    completion = await episode.model.complete(messages, told.tools, episode.sampling)
+    if completion.finish_reason == "context":
+        return replace(state, stop="max_context")
+    number = len(state.turns) + 1
+    turn = Turn(
+        text=completion.text, calls=calls_of(completion, number), usage=completion.usage, tokens=completion.tokens
+    )  # fmt: skip
+    turns = (*state.turns, turn)
+    episode.emit("turn", number=number, turn=turn)
+    if not turn.calls:
+        stop, answer = conclusion(told.read(turn.text))
+        return replace(state, turns=turns, stop=stop, answer=answer)
+    if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
+        turn.observations = [_refused(call, NOT_RUN_CONTEXT) for call in turn.calls]
+        return replace(state, turns=turns, stop="max_context")
+    if number >= agent.max_turns:
+        turn.observations = [_refused(call, NOT_RUN_LAST) for call in turn.calls]
+        return replace(state, turns=turns, stop="max_turns")
+    history = state.history.copy()
+    await observe(turn, episode.runner, agent, history)
+    turn.notice = render_notice(agent, agent.max_turns - number)
+    episode.emit("observations", number=number, turn=turn)
+    return replace(state, turns=turns, history=history)
+
+
+async def run_episode(episode: Episode) -> Trajectory:
+    """Steps until the model answers or a limit is reached.
+
+    A failure of the world (endpoint down, snapshot gone, time-out) gives a trajectory with ``error`` set, which has no
+    score; it is not raised.
+    """
+    trajectory = new_trajectory(
+        episode.instance, episode.agent, episode.instructions, localizer=episode.localizer,
+        model=episode.model.name, seed=episode.sampling.seed, guidance=episode.guidance,
+    )  # fmt: skip
+
+    def listen(kind: str, payload: dict[str, Any]) -> None:
+        if kind == "turn":  # now, so that a turn whose calls fail or are cancelled is part of the trajectory
+            trajectory.turns.append(payload["turn"])
+        episode.emit(kind, **payload)
+
+    async def search() -> None:
+        state = State()
+        while state.stop is None:
+            state = await step(state, replace(episode, on_event=listen))
+        trajectory.stop, trajectory.answer = state.stop, state.answer
+
+    return await record(trajectory, search(), episode.agent.max_seconds, episode.on_event)
+
+
+def new_trajectory(
+    instance: Instance,
+    agent: Agent,
+    instructions: Instructions,
+    *,
+    localizer: str,
+    model: str = "",
+    seed: int | None = None,
+    guidance: int | None = None,
 ) -> Trajectory:
-    """The trajectory of an episode before its first turn; it counts as interrupted until :func:`recorded` says otherwise."""
+    """The trajectory of an episode before its first turn; it counts as interrupted until :func:`record` says otherwise."""
     return Trajectory(
         instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit, localizer=localizer,
-        model=model.name, mode=agent.mode, system=told.system, issue=told.issue, seed=sampling.seed,
+        model=model, mode=agent.mode, system=instructions.system, issue=instructions.issue, guidance=guidance, seed=seed,
         stop="error", error="interrupted",
     )  # fmt: skip
 
 
-async def recorded(
-    trajectory: Trajectory, search: Coroutine[Any, Any, None], max_seconds: float | None, emit: OnEvent | None = None
+async def record(
+    trajectory: Trajectory, search: Coroutine[Any, Any, None], max_seconds: float | None, on_event: OnEvent | None = None
 ) -> Trajectory:
     """Run ``search``, which fills ``trajectory``, to its end or for ``max_seconds``; failures of the world become its error."""
     started = time.perf_counter()
@@ -107,71 +173,31 @@ async def recorded(
         trajectory.stop, trajectory.error = "error", reason or type(error).__name__
     finally:
         trajectory.seconds = time.perf_counter() - started
-        (emit or _ignore)("end", {"trajectory": trajectory})
+        if on_event is not None:
+            on_event("end", {"trajectory": trajectory})
     return trajectory
 
 
-def _fusesearch(instance: Instance, agent: Agent, guidance: int | None) -> Instructions:
-    tools = schemas() if agent.prompt == "full" else []
-    return Instructions(render_system(agent, guidance), render_issue(agent, instance.problem_statement), tools)
-
-
-async def _search(
-    trajectory: Trajectory,
-    toolbox: Toolset,
-    model: Model,
-    agent: Agent,
-    sampling: Sampling,
-    told: Instructions,
-    emit: OnEvent,
-) -> None:
-    """Fill ``trajectory`` with turns, answer and the reason to stop."""
-    messages = messages_of(trajectory)
-    history = History()
-    for number in range(1, agent.max_turns + 1):
-        completion = await model.complete(list(messages), told.tools, sampling)
-        if completion.finish_reason == "context":
-            trajectory.stop = "max_context"
-            return
-        turn = _turn(completion, number)
-        trajectory.turns.append(turn)
-        messages.append(assistant_message(turn))
-        emit("turn", {"number": number, "turn": turn})
-        if not turn.calls:
-            conclude(trajectory, told.read(turn.text))
-            return
-        full = turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens
-        if full or number == agent.max_turns:
-            turn.observations = [_refused(call, NOT_RUN_CONTEXT if full else NOT_RUN_LAST) for call in turn.calls]
-            trajectory.stop = "max_context" if full else "max_turns"
-            return
-        await observe(turn, toolbox, agent, history)
-        turn.notice = render_notice(agent, agent.max_turns - number)
-        messages += observation_messages(turn)
-        emit("observations", {"number": number, "turn": turn})
-
-
-def _turn(completion: Completion, number: int) -> Turn:
-    """The completion as a turn; calls without an id of the server's get one that is unique in the episode."""
+def calls_of(completion: Completion, number: int) -> list[ToolCall]:
+    """Calls of the reply in turn ``number``; those without an id of the server's get one that is unique in the episode."""
     parsed = completion.calls is None
     calls = parse_turn(completion.text)[1] if completion.calls is None else completion.calls
     for index, call in enumerate(calls):
         call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
-    return Turn(text=completion.text, calls=calls, usage=completion.usage, tokens=completion.tokens)
+    return calls
 
 
-def conclude(trajectory: Trajectory, answer: Answer) -> None:
-    """End ``trajectory`` with ``answer``; one without a location to modify is none."""
-    trajectory.answer = answer if answer.modify or answer.related else None
-    trajectory.stop = "answer" if answer.modify else "no_answer"
+def conclusion(answer: Answer) -> tuple[StopReason, Answer | None]:
+    """How an episode ends with ``answer``: one without a location to modify does not count."""
+    return "answer" if answer.modify else "no_answer", answer if answer.modify or answer.related else None
 
 
-async def observe(turn: Turn, toolbox: Toolset, agent: Agent, history: History) -> None:
+async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:
     """Run the calls of a turn at once; fill its observations with their gain (DESIGN.md section 3)."""
     started = time.perf_counter()
     allowed = 1 if agent.mode == "sequential" else agent.max_calls_per_turn
     excess = f"not run: at most {allowed} call{'s are' if allowed > 1 else ' is'} run per turn; make it in a later turn"
-    running = [_run(call, toolbox) for call in turn.calls[:allowed]]
+    running = [_run(call, runner) for call in turn.calls[:allowed]]
     # return_exceptions, because only then a cancelled gather waits for all of its calls to end
     outcomes = await asyncio.gather(*running, return_exceptions=True)
     observations = [_or_raise(outcome) for outcome in outcomes] + [_refused(call, excess) for call in turn.calls[allowed:]]
@@ -182,10 +208,10 @@ async def observe(turn: Turn, toolbox: Toolset, agent: Agent, history: History) 
     turn.seconds_tools = time.perf_counter() - started
 
 
-async def _run(call: ToolCall, toolbox: Toolset) -> Observation:
+async def _run(call: ToolCall, runner: CallRunner) -> Observation:
     if call.error:
         return _refused(call, call.error)
-    result = await toolbox.call(call.name, call.arguments)
+    result = await runner.call(call.name, call.arguments)
     return Observation(
         call_id=call.id, output=result.output, entities=result.entities, error=result.error, seconds=result.seconds
     )
@@ -199,10 +225,6 @@ def _or_raise(outcome: Observation | BaseException) -> Observation:
 
 def _refused(call: ToolCall, reason: str) -> Observation:
     return Observation(call_id=call.id, output=f"Error: {reason}", error=reason)
-
-
-def _ignore(kind: str, payload: dict[str, Any]) -> None:
-    pass
 
 
 async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: int) -> AsyncIterator[T]:

@@ -15,7 +15,8 @@ from tasks.core.config import Agent, Tools
 from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import read_json
-from tasks.localizers.registry import Equipment, make_localizer
+from tasks.localizers.base import Setup
+from tasks.localizers.registry import make_localizer
 from tasks.pipeline.layout import GRAPHS
 from tasks.search.repository import Repository
 
@@ -41,8 +42,8 @@ class Searcher:
 
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent) -> Trajectory:
         """One greedy episode; the model stays open for others, which may run at the same time."""
-        equipment = Equipment(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS)
-        return await make_localizer(self.name, equipment).localize(instance, repository)
+        setup = Setup(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS)
+        return await make_localizer(self.name, setup).localize(instance, repository)
 
     async def close(self) -> None:
         """Close the model, if there is one."""
@@ -85,7 +86,8 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     path = checkpoint / SETTINGS
     data = read_json(path) if path.is_file() else {}
     try:
-        return Tools.model_validate(data.get("tools", {})), Agent.model_validate(data.get("agent", {}))
+        given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
+        return Tools.model_validate(next(given)), Agent.model_validate(next(given))
     except (AttributeError, ValidationError) as error:
         raise ArtifactError(f"{path} does not hold tool limits and loop settings: {error}") from None
 

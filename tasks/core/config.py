@@ -50,6 +50,7 @@ class Tools(Section):
 class Agent(Section):
     """The multi-turn parallel loop (FuseSearch algorithm 1)."""
 
+    toolset: str = Field("fusesearch", description="tools, instructions, answers and scorer (tasks/agents/toolsets.py)")
     prompt: Literal["full", "nano"] = Field("full", description="system prompt under tasks/agents/prompts")
     mode: Literal["parallel", "sequential"] = "parallel"
     max_turns: int = Field(12, ge=1, description="assistant messages at most; the last one must answer")
@@ -58,7 +59,6 @@ class Agent(Section):
     max_new_tokens: int = Field(2048, ge=8, description="tokens sampled for one turn at most")
     issue_chars: int = Field(20_000, ge=100, description="characters of the issue shown to the model")
     max_seconds: float | None = Field(None, gt=0, description="wall time of one episode; over it, the episode is an error")
-    remaining_notice: bool | None = Field(None, description="tell the model its remaining turns; null: with the full prompt only")
     history_scope: Literal["turn", "call"] = Field(
         "turn", description="history H of equation 3: earlier turns, or also earlier calls of the turn"
     )
@@ -215,7 +215,6 @@ class Synthesize(Section):
     turns: Range | None = Field(
         None, description="turns a lexical teacher takes at most, drawn from this range; null: as many as it would"
     )
-    slips: float = Field(0.0, ge=0, le=1, description="share of the teacher's messages with calls that are misspelt on purpose")
     concurrency: int = Field(32, ge=1)
 
 

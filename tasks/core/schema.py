@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -105,9 +105,8 @@ class Turn(Record):
     """One assistant message and the observations it led to. The final answer is a turn without calls.
 
     There is one observation per call, in the order of the calls; only the last turn of an errored trajectory may lack
-    them. ``notice`` is the line about remaining turns that the model was shown below the last observation. A ``slip`` was
-    misspelt on purpose when the trajectory was synthesized: no student is trained to write it. ``prompt`` is what a
-    localizer's own step asked before this turn (:mod:`tasks.agents.interview`); the loop asks nothing.
+    them. ``notice`` is the line about remaining turns that the model was shown below the last observation. ``prompt`` is
+    what a localizer's own step asked before this turn (:mod:`tasks.agents.interview`); the loop asks nothing.
     """
 
     text: str
@@ -118,7 +117,12 @@ class Turn(Record):
     usage: Usage = Field(default_factory=Usage)
     tokens: Tokens | None = None
     seconds_tools: float = 0.0
-    slip: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_slip(cls, data: Any) -> Any:
+        """Trajectories written before November 2026 say of each turn whether it was misspelt on purpose; none was."""
+        return {key: value for key, value in data.items() if key != "slip"} if isinstance(data, dict) else data
 
 
 class Location(Record):

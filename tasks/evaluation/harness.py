@@ -63,6 +63,7 @@ async def evaluate(
     arm: str = "",
     reward: Reward | None = None,
     scope: Scope = "turn",
+    scorer: Callable[..., Score] = score_trajectory,
     accepted: Mapping[str, Sequence[Truth]] = MappingProxyType({}),
     progress: Progress = silent,
 ) -> Evaluation:
@@ -80,7 +81,7 @@ async def evaluate(
         await _pass(bench, broken, rows, progress, len(cells), keep_errors=True)
         trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
     scores = [
-        score_trajectory(
+        scorer(
             trajectory, _truth(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()),
             issue_chars=len(cell.instance.problem_statement), reward=reward, scope=scope, arm=arm, run=cell.run,
         )

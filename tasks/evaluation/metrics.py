@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, Protocol
 
-from tasks.agents.loop import tokens_billed, tokens_context
+from tasks.agents.conversation import tokens_billed, tokens_context
 from tasks.core.errors import DataError
 from tasks.core.schema import Answer, Score, Trajectory, Truth
 from tasks.search.gain import tool_efficiency

@@ -1,52 +1,43 @@
-"""``oracle`` and ``random``: what no localizer can exceed, and what each should."""
+"""``oracle`` and ``random``: upper and lower bounds for every localizer."""
 
 from __future__ import annotations
 
 import random
 
-from tasks.agents.loop import OnEvent
 from tasks.code.kinds import is_code
 from tasks.code.remembered import spans_of
-from tasks.core.config import Agent
 from tasks.core.errors import DataError
 from tasks.core.schema import Answer, Instance, Trajectory
+from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
 from tasks.search.repository import Repository
 
 MAX_FILE_BYTES = 1_000_000
 
 
-class OracleLocalizer:
+class OracleLocalizer(BaseLocalizer):
     """Answers with the truth of the instance."""
 
     name = "oracle"
     sees_truth = True
 
-    def __init__(self, agent: Agent, *, on_event: OnEvent | None = None) -> None:
-        self.agent = agent
-        self.on_event = on_event
-
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """The truth. Raises :class:`DataError` where the instance has none, such as an issue of yours."""
         truth = instance.truth
         if truth is None:
-            raise DataError(f"{instance.instance_id} has no truth, with which oracle answers: use another localizer")
+            raise DataError(f"{instance.instance_id} has no truth, which oracle answers with: use another localizer")
         return await answered(
             instance, self.name, lambda: as_answer(truth.files, truth.functions),
             agent=self.agent, seed=seed, on_event=self.on_event,
         )  # fmt: skip
 
 
-class RandomLocalizer:
+class RandomLocalizer(BaseLocalizer):
     """Files of code drawn by chance, and functions drawn from those in them."""
 
     name = "random"
-
-    def __init__(self, agent: Agent, *, files: int = FILES, functions: int = FUNCTIONS, on_event: OnEvent | None = None) -> None:
-        self.agent = agent
-        self.files = files
-        self.functions = functions
-        self.on_event = on_event
+    files = FILES
+    functions = FUNCTIONS
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """Chance: the same for the same instance and ``seed``."""

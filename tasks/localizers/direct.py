@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from tasks.agents.loop import OnEvent, conclude, recorded
+from tasks.agents.loop import Instructions, OnEvent, conclusion, new_trajectory, record
 from tasks.agents.parsing import format_answer
 from tasks.agents.prompts import render_issue
 from tasks.core.config import Agent
@@ -27,21 +27,18 @@ async def answered(
     on_event: OnEvent | None = None,
 ) -> Trajectory:
     """The trajectory of localizer ``name`` whose whole work is ``find``; failures of the world become its error."""
-    trajectory = Trajectory(
-        instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit, localizer=name,
-        mode=agent.mode, system="", issue=render_issue(agent, instance.problem_statement), seed=seed,
-        stop="error", error="interrupted",
-    )  # fmt: skip
-    emit = on_event or (lambda kind, payload: None)
+    instructions = Instructions("", render_issue(agent, instance.problem_statement), [])
+    trajectory = new_trajectory(instance, agent, instructions, localizer=name, seed=seed)
 
     async def work() -> None:
         answer = await asyncio.to_thread(find)
         turn = Turn(text=format_answer(answer))
         trajectory.turns.append(turn)
-        conclude(trajectory, answer)
-        emit("turn", {"number": 1, "turn": turn})
+        trajectory.stop, trajectory.answer = conclusion(answer)
+        if on_event is not None:
+            on_event("turn", {"number": 1, "turn": turn})
 
-    return await recorded(trajectory, work(), agent.max_seconds, emit)
+    return await record(trajectory, work(), agent.max_seconds, on_event)
 
 
 def as_answer(files: list[str], functions: list[str]) -> Answer:

@@ -5,20 +5,24 @@ Entities are ``path`` (results that list paths) or ``path:line`` (results that s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class History:
     """H: every entity that calls of earlier turns returned. A line in H brings its file with it."""
 
-    def __init__(self) -> None:
-        self._seen: set[str] = set()
+    def __init__(self, seen: Iterable[str] = ()) -> None:
+        self._seen = set(seen)
 
     def __contains__(self, entity: str) -> bool:
         return entity in self._seen
 
     def __len__(self) -> int:
         return len(self._seen)
+
+    def copy(self) -> History:
+        """Another H with the same entities."""
+        return History(self._seen)
 
     def gain(self, observations_of_turn: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
         """``(gain_turn, gain_call)`` of each call of one turn, each in [0, 1]; then fold the turn into H.

@@ -15,14 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.agents.loop import messages_of, run_episode, run_episodes
+from tasks.agents.conversation import messages_of
+from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Completion, Message, Sampling
 from tasks.agents.models.chat import training_ids
 from tasks.agents.parsing import format_answer, format_calls
+from tasks.agents.toolsets import make_episode
 from tasks.core.config import Base, Params
 from tasks.core.schema import Answer, Instance, Location, Trajectory
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
 from tasks.training.drills import drill_rows
 from tasks.training.nano import new_model, train_tokenizer
 from tasks.training.renaming import Names, renamed
@@ -102,14 +103,15 @@ class AimlessModel:
 async def aimless_episodes(params: Params, instances: list[Instance], snapshot: Snapshot, per_instance: int) -> list[Trajectory]:
     """``per_instance`` aimless episodes on each instance, with the real tools and limits of ``params``."""
 
-    async def episode(instance: Instance, box: Toolbox, number: int) -> Trajectory:
+    async def episode(instance: Instance, repository: Repository, number: int) -> Trajectory:
         model = AimlessModel(params.seed * 1000 + number)
-        return await run_episode(instance, box, model, params.agent, Sampling(), localizer="aimless")
+        made = make_episode(instance, repository, model, params.agent, params.tools, Sampling(), localizer="aimless")
+        return await run_episode(made)
 
     def jobs() -> Iterator[Callable[[], Awaitable[Trajectory]]]:
         for instance in instances:
-            box = Toolbox(snapshot(instance), params.tools)
-            yield from (partial(episode, instance, box, number) for number in range(per_instance))
+            repository = snapshot(instance)
+            yield from (partial(episode, instance, repository, number) for number in range(per_instance))
 
     return [trajectory async for trajectory in run_episodes(jobs(), concurrency=32)]
 

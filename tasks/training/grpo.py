@@ -15,14 +15,13 @@ from typing import Any
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.models.transformers import TransformersModel
-from tasks.agents.prompts import render_issue, render_system
+from tasks.agents.toolsets import make_episode, toolset_named
 from tasks.core.config import Grpo, Params
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance, Score, Trajectory
 from tasks.core.storage import read_instances
-from tasks.evaluation.metrics import mean_of, score_trajectory, tool_success
+from tasks.evaluation.metrics import mean_of, tool_success
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
 from tasks.training.averaging import average_callback
 from tasks.training.renaming import Exchange, Names, RenamedModel
 from tasks.training.rewards import Reward, make_reward
@@ -110,15 +109,18 @@ class Rollouts:
 
     async def _run(self, ids: list[str], model: Any, step: int) -> list[Trajectory]:
         policy = TransformersModel(model, self.tokenizer, max_batch=len(ids))
-        boxes = {i: self._toolbox(i) for i in set(ids)}
+        repositories = {i: self.snapshot(self.tasks[i]) for i in set(ids)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
 
         async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
             seeded = sampling.model_copy(update={"seed": first + number})
-            task, box = self.tasks[instance_id], boxes[instance_id]
             actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
-            return number, await run_episode(task, box, actor, self.params.agent, seeded, localizer="fusesearch")
+            episode = make_episode(
+                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, seeded,
+                localizer="fusesearch",
+            )  # fmt: skip
+            return number, await run_episode(episode)
 
         jobs = [partial(rollout, number, instance_id) for number, instance_id in enumerate(ids)]
         done = dict([pair async for pair in run_episodes(jobs, concurrency=len(ids))])
@@ -132,14 +134,12 @@ class Rollouts:
             return policy
         return RenamedModel(policy, Exchange(draw, self._names))
 
-    def _toolbox(self, instance_id: str) -> Toolbox:
-        return Toolbox(self.snapshot(self.tasks[instance_id]), self.params.tools)
-
     def _score(self, trajectory: Trajectory) -> Score:
         truth = self.tasks[trajectory.instance_id].truth
         if truth is None:
             raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
-        return score_trajectory(trajectory, truth, reward=self.reward, scope=self.params.agent.history_scope)
+        score = toolset_named(self.params.agent.toolset).score
+        return score(trajectory, truth, reward=self.reward, scope=self.params.agent.history_scope)
 
     def figures(self) -> dict[str, float]:
         """:func:`rollout_figures` of the last step."""
@@ -225,18 +225,10 @@ def _trainer(
 def _prompts(params: Params, tasks: dict[str, Instance]) -> Any:
     from datasets import Dataset
 
-    system = render_system(params.agent, None)
-    rows = [
-        {
-            "prompt": [
-                {"role": "system", "content": system, "instance_id": instance.instance_id},
-                {
-                    "role": "user",
-                    "content": render_issue(params.agent, instance.problem_statement),
-                    "instance_id": instance.instance_id,
-                },
-            ]
-        }
-        for instance in tasks.values()
-    ]
+    toolset = toolset_named(params.agent.toolset)
+    rows = []
+    for name, instance in tasks.items():
+        told = toolset.instruct(params.agent, instance.problem_statement, None)
+        opening = {"system": told.system, "user": told.issue}
+        rows.append({"prompt": [{"role": role, "content": text, "instance_id": name} for role, text in opening.items()]})
     return Dataset.from_list(rows)

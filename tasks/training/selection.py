@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,13 @@ class Judged:
         return Judged(self.trajectory, self.score, reason)
 
 
-def select(candidates: Iterable[Trajectory], truths: Mapping[str, Truth], rules: Select, scope: Scope = "turn") -> list[Judged]:
+def select(
+    candidates: Iterable[Trajectory],
+    truths: Mapping[str, Truth],
+    rules: Select,
+    scope: Scope = "turn",
+    scorer: Callable[..., Score] = score_trajectory,
+) -> list[Judged]:
     """Judge every candidate, in order.
 
     Args:
@@ -38,11 +44,12 @@ def select(candidates: Iterable[Trajectory], truths: Mapping[str, Truth], rules:
         truths: truth by instance id.
         rules: the two thresholds and the limit.
         scope: history H of e.
+        scorer: of the toolset that the candidates were made with.
 
     Raises:
         DataError: a candidate belongs to no known instance.
     """
-    judged = [_judge(trajectory, truths, rules, scope) for trajectory in candidates]
+    judged = [_judge(trajectory, truths, rules, scope, scorer) for trajectory in candidates]
     return _limit(_distinct(judged), rules.max_trajectories)
 
 
@@ -96,10 +103,12 @@ def _facts(row: Judged) -> dict[str, Any]:
     }
 
 
-def _judge(trajectory: Trajectory, truths: Mapping[str, Truth], rules: Select, scope: Scope) -> Judged:
+def _judge(
+    trajectory: Trajectory, truths: Mapping[str, Truth], rules: Select, scope: Scope, scorer: Callable[..., Score]
+) -> Judged:
     if trajectory.instance_id not in truths:
         raise DataError(f"{trajectory.instance_id}: a candidate of no known instance; run synthesize again")
-    score = score_trajectory(trajectory, truths[trajectory.instance_id], scope=scope)
+    score = scorer(trajectory, truths[trajectory.instance_id], scope=scope)
     return Judged(trajectory, score, _reason(trajectory, score, rules, scope))
 
 

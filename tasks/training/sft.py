@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tasks.agents.loop import messages_of
+from tasks.agents.conversation import messages_of
 from tasks.agents.models.chat import training_ids
-from tasks.agents.prompts import render_system
+from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Params, Sft
 from tasks.core.errors import DataError
 from tasks.core.schema import Trajectory
@@ -83,17 +83,14 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     The teacher's guidance is left out of the system prompt: the student is to choose its breadth itself. ``sft.drills``
     rows are drills, so that a small model does not unlearn to copy names while it learns to search.
     """
-    from tasks.search.tools import schemas
-
-    tools = schemas() if params.agent.prompt == "full" else []
-    system = render_system(params.agent, None)
-    conversations = [messages_of(trajectory, system) for trajectory in trajectories]
+    student = toolset_named(params.agent.toolset).instruct(params.agent, "", None)
+    conversations = [messages_of(trajectory, student.system) for trajectory in trajectories]
     pool = Names.of((message.content for messages in conversations for message in messages), tokenizer)
     draw = random.Random(params.seed)
     copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
     rows = []
     for messages in conversations + copies:
-        ids, mask = training_ids(tokenizer, messages, tools)
+        ids, mask = training_ids(tokenizer, messages, student.tools)
         if len(ids) <= params.sft.max_length:
             rows.append({"input_ids": ids, "labels": [i if m else -100 for i, m in zip(ids, mask, strict=True)]})
     if not rows:

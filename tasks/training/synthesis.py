@@ -1,6 +1,6 @@
 """Candidate trajectories from a teacher, several per instance, each guided to a breadth of its own (FuseSearch 3.3).
 
-The guidance is drawn by seed from ``synthesize.calls_per_turn`` and told to the teacher; the student never sees it. The
+The guidance is drawn by seed from ``synthesize.calls_per_turn``; the teacher sees it, the student never does. The
 default teacher is the lexical policy, which obeys it; any OpenAI-compatible endpoint can stand in (``teacher.model``).
 """
 
@@ -15,14 +15,13 @@ from functools import lru_cache
 
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Model, Sampling
+from tasks.agents.toolsets import make_episode
 from tasks.core.config import Params, Synthesize, Teacher
 from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import Journal, Progress, silent
 from tasks.localizers.lexical import LexicalModel, Plan, plan_for
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
-from tasks.training.slips import SlippingModel
 
 PASSES = 2
 """How often a candidate is tried before it is reported as errored."""
@@ -107,7 +106,7 @@ async def _make(
 ) -> dict[str, Trajectory]:
     """Run episodes into the journal; returns those the infrastructure broke, by key."""
     failed: dict[str, Trajectory] = {}
-    teacher = _Teacher(params, _toolboxes(candidates, params, snapshot))
+    teacher = _Teacher(params, _repositories(candidates, params, snapshot))
     jobs = (lambda candidate=candidate: teacher.episode(candidate) for candidate in candidates)
     try:
         async for candidate, trajectory in run_episodes(jobs, params.synthesize.concurrency):
@@ -124,27 +123,24 @@ async def _make(
 class _Teacher:
     """Makes one episode per candidate with the configured teacher."""
 
-    def __init__(self, params: Params, open_toolbox: Callable[[str], Toolbox]) -> None:
+    def __init__(self, params: Params, open_repository: Callable[[str], Repository]) -> None:
         self.params = params
-        self._toolbox = open_toolbox
+        self._repository = open_repository
         self._endpoint = None if params.teacher.localizer == "lexical" else endpoint(params.teacher)
 
     async def episode(self, candidate: Candidate) -> tuple[Candidate, Trajectory]:
         agent, teacher = self.params.agent, self.params.teacher
-        policy = self._endpoint or LexicalModel(candidate.guidance, _plan(candidate, self.params))
-        model = SlippingModel(policy, self.params.synthesize.slips, candidate.seed)
-        trajectory = await run_episode(
+        episode = make_episode(
             candidate.instance,
-            self._toolbox(candidate.instance.instance_id),
-            model,
+            self._repository(candidate.instance.instance_id),
+            self._endpoint or LexicalModel(candidate.guidance, _plan(candidate, self.params)),
             agent,
+            self.params.tools,
             Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
             localizer="lexical" if self._endpoint is None else "fusesearch",
             guidance=candidate.guidance,
         )
-        for number in model.turns:
-            trajectory.turns[number].slip = True
-        return candidate, trajectory
+        return candidate, await run_episode(episode)
 
     async def close(self) -> None:
         if self._endpoint is not None:
@@ -158,12 +154,12 @@ def _plan(candidate: Candidate, params: Params) -> Plan:
     return replace(plan, functions=candidate.answers or plan.functions, turns=turns)
 
 
-def _toolboxes(
+def _repositories(
     candidates: Iterable[Candidate], params: Params, snapshot: Callable[[Instance], Repository]
-) -> Callable[[str], Toolbox]:
-    """Opens the toolbox of an instance; candidates of one instance share it, and with it the results of equal calls."""
+) -> Callable[[str], Repository]:
+    """Opens the repository of an instance; candidates of one instance share it, and with it the results of equal calls."""
     instances = {candidate.instance.instance_id: candidate.instance for candidate in candidates}
-    return lru_cache(maxsize=params.synthesize.concurrency)(lambda name: Toolbox(snapshot(instances[name]), params.tools))
+    return lru_cache(maxsize=params.synthesize.concurrency)(lambda name: snapshot(instances[name]))
 
 
 def endpoint(teacher: Teacher) -> Model:

@@ -6,11 +6,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.agents.loop import messages_of, run_episode, run_episodes
+from tasks.agents.conversation import messages_of
+from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
+from tasks.agents.toolsets import make_episode
 from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance
 from tasks.search.repository import Repository
@@ -30,8 +32,9 @@ def toolbox(tmp_path):
     return Toolbox(Repository(tmp_path), Tools())
 
 
-async def run(toolbox, model, agent=None, **options):
-    return await run_episode(INSTANCE, toolbox, model, agent or Agent(), Sampling(), localizer="fusesearch", **options)
+async def run(toolbox, model):
+    episode = make_episode(INSTANCE, toolbox.repository, model, Agent(), Tools(), Sampling(), localizer="fusesearch")
+    return await run_episode(episode)
 
 
 def check_search(trajectory):

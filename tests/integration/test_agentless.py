@@ -12,7 +12,8 @@ from tasks.core.config import Agent
 from tasks.core.errors import ModelUnavailable
 from tasks.core.schema import Instance, Trajectory
 from tasks.localizers.agentless import AgentlessLocalizer, Settings
-from tasks.localizers.registry import Equipment, make_localizer
+from tasks.localizers.base import Setup
+from tasks.localizers.registry import make_localizer
 from tasks.search.snapshots import SnapshotStore
 from tests.fakes.policies import agentless as policy
 
@@ -97,7 +98,8 @@ def replies(**texts):
 
 async def localized(repository, model, options=None, agent=None, **more) -> Trajectory:
     instance = Instance(instance_id="i", repo="o/shop", base_commit="c", problem_statement=ISSUE)
-    localizer = AgentlessLocalizer(model, agent or Agent(), options, **more)
+    localizer = AgentlessLocalizer(Setup(model, agent or Agent(), **more))
+    localizer.settings = options or localizer.settings
     return await localizer.localize(instance, repository, seed=3)
 
 
@@ -175,7 +177,7 @@ async def test_without_a_file_there_is_no_answer(repository):
 
 async def test_folders_that_do_not_matter_are_left_out_of_the_tree(repository):
     model, asked, _ = replies(folders="```\ntools/\nshop/basket.py\n```", files="```\ntools/release.py\nshop/basket.py\n```")
-    localizer = make_localizer("agentless-folders", Equipment(model))
+    localizer = make_localizer("agentless-folders", Setup(model))
     trajectory = await localizer.localize(
         Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=ISSUE), repository
     )
@@ -254,7 +256,7 @@ async def test_the_sensible_policy_finds_what_the_issue_names(repository, name):
         return policy.sensible({"messages": [message.model_dump() for message in messages]})["content"]
 
     instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=ISSUE)
-    trajectory = await make_localizer(name, Equipment(ScriptedModel(reply))).localize(instance, repository)
+    trajectory = await make_localizer(name, Setup(ScriptedModel(reply))).localize(instance, repository)
     assert set(trajectory.answer.functions[:2]) == {"shop/basket.py::apply_discount", "shop/basket.py::Basket.total"}
     assert len(trajectory.turns) == (4 if name.endswith("folders") else 3)
 
@@ -268,6 +270,6 @@ async def test_the_nonsense_policy_comes_to_an_end_and_reaches_every_question(re
 
     for number in range(8):
         instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=f"{ISSUE} {number}")
-        trajectory = await make_localizer("agentless-folders", Equipment(ScriptedModel(reply))).localize(instance, repository)
+        trajectory = await make_localizer("agentless-folders", Setup(ScriptedModel(reply))).localize(instance, repository)
         assert trajectory.error is None
     assert asked == {"folders", "files", "elements", "edits"}

@@ -14,6 +14,7 @@ from tasks.code.outlines import outlines_of
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ModelUnavailable
 from tasks.core.schema import Instance, Trajectory
+from tasks.localizers.base import Setup
 from tasks.localizers.cosil import CoSilLocalizer, Settings
 from tasks.localizers.cosil.tools import SearchTools, read_call
 from tasks.search.snapshots import SnapshotStore
@@ -104,7 +105,9 @@ def scripted(**texts):
 
 async def localized(repository, model, options=None, agent=None, tools=None) -> Trajectory:
     instance = Instance(instance_id="i", repo="o/shop", base_commit="c", problem_statement=ISSUE)
-    return await CoSilLocalizer(model, agent or Agent(), tools or Tools(), options).localize(instance, repository, seed=3)
+    localizer = CoSilLocalizer(Setup(model, agent or Agent(), tools or Tools()))
+    localizer.settings = options or localizer.settings
+    return await localizer.localize(instance, repository, seed=3)
 
 
 async def test_files_then_calls_along_the_graph_then_the_ranking(repository):

@@ -14,6 +14,7 @@ from tasks.agents.parsing import format_calls
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ModelUnavailable
 from tasks.core.schema import Instance
+from tasks.localizers.base import Setup
 from tasks.localizers.locagent import LocAgentLocalizer
 from tasks.localizers.orcaloca import OrcaLocaLocalizer
 from tasks.search.snapshots import SnapshotStore
@@ -77,7 +78,7 @@ def instance():
 
 
 def localizer(name, model, tmp_path, **limits):
-    return KINDS[name](model, Agent(**limits), Tools(), cache=tmp_path / "graphs")
+    return KINDS[name](Setup(model, Agent(**limits), graphs=tmp_path / "graphs"))
 
 
 async def test_locagent_searches_walks_reads_and_answers(snapshot, instance, tmp_path):
@@ -170,9 +171,8 @@ async def test_prompts_stay_below_the_context_whatever_was_found(big, instance, 
         actions = [{"action": "search_callable", "action_input": {"query_name": f"part_{n}"}} for n in range(20)]
         return json.dumps({"observation_feedback": "x" * 5000, "new_search_actions": actions, "scores": [100] * 8})
 
-    found = KINDS[name](
-        ScriptedModel(model), Agent(max_context_tokens=8000, max_new_tokens=500), Tools(output_chars=6000), cache=tmp_path
-    )
+    agent = Agent(max_context_tokens=8000, max_new_tokens=500)
+    found = KINDS[name](Setup(ScriptedModel(model), agent, Tools(output_chars=6000), graphs=tmp_path))
     long_issue = instance.model_copy(update={"problem_statement": "Big is too big. " * 1200})
     done = await found.localize(long_issue, big)
     assert done.error is None

@@ -12,10 +12,10 @@ from tasks.agents.loop import run_episode
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
+from tasks.agents.toolsets import make_episode
 from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance, Trajectory
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
 
 ROOT = Path(__file__).parents[2]
 CANARY = "CANARY_51b2d9"
@@ -48,9 +48,9 @@ def place(tmp_path):
 async def run(place, replies, issue="It breaks."):
     """A whole episode in which the model says ``replies``, then nothing of use."""
     instance = Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement=issue)
-    toolbox = Toolbox(Repository(place / "root"), Tools())
     model = ScriptedModel([*replies, "no more"])
-    return await run_episode(instance, toolbox, model, Agent(), Sampling(), localizer="fusesearch")
+    repository = Repository(place / "root")
+    return await run_episode(make_episode(instance, repository, model, Agent(), Tools(), Sampling(), localizer="fusesearch"))
 
 
 @pytest.mark.parametrize("code", CODE)

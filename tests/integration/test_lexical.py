@@ -8,6 +8,7 @@ import pytest
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance
+from tasks.localizers.base import Setup
 from tasks.localizers.fusesearch import FuseSearchLocalizer
 from tasks.localizers.lexical import LexicalLocalizer, LexicalModel, plan_for
 from tasks.search.repository import Repository
@@ -64,7 +65,9 @@ def instance(issue):
 
 
 async def localize(repository, issue, tools=TIGHT, agent=NANO, calls=4):
-    trajectory = await LexicalLocalizer(agent, tools, calls_per_turn=calls).localize(instance(issue), repository)
+    trajectory = await LexicalLocalizer(Setup(None, agent.model_copy(update={"max_calls_per_turn": calls}), tools)).localize(
+        instance(issue), repository
+    )
     assert trajectory.error is None
     assert trajectory.stop == "answer"
     return trajectory
@@ -105,7 +108,7 @@ async def test_a_thin_wrapper_is_read_and_its_callee_looked_up(repository):
 async def test_a_plan_that_answers_more_names_what_the_best_calls_next(repository, functions):
     issue = "`measure` is wrong\n\n>>> from pkg.core import Shape, measure\n>>> measure(Shape([2, 3]))\n1\nExpected 6\n"
     model = LexicalModel(4, replace(plan_for(TIGHT, NANO), functions=functions))
-    trajectory = await FuseSearchLocalizer(model, NANO, TIGHT).localize(instance(issue), repository)
+    trajectory = await FuseSearchLocalizer(Setup(model, NANO, TIGHT)).localize(instance(issue), repository)
     assert trajectory.answer.functions[0] == "pkg/core.py::measure"
     assert len(trajectory.answer.functions) == max(functions, 2)  # `measure` merely wraps one
     assert set(trajectory.answer.functions[1:]) <= {"pkg/core.py::Shape.area", "pkg/maths.py::clamp"}
@@ -146,12 +149,12 @@ async def test_tests_are_not_answered_when_the_source_fits(repository):
 
 async def test_fusesearch_runs_any_model_under_its_name(repository):
     model = ScriptedModel(["## Locations to Modify\n- /repo/pkg/core.py::measure\n"], name="m")
-    trajectory = await FuseSearchLocalizer(model, NANO, TIGHT).localize(instance("Bug"), repository)
+    trajectory = await FuseSearchLocalizer(Setup(model, NANO, TIGHT)).localize(instance("Bug"), repository)
     assert (trajectory.localizer, trajectory.model, trajectory.answer.files) == ("fusesearch", "m", ["pkg/core.py"])
 
 
 async def test_a_failure_of_the_world_is_told_and_not_raised(repository):
-    trajectory = await FuseSearchLocalizer(ScriptedModel([]), NANO, TIGHT).localize(instance("Bug"), repository)
+    trajectory = await FuseSearchLocalizer(Setup(ScriptedModel([]), NANO, TIGHT)).localize(instance("Bug"), repository)
     assert trajectory.stop == "error"
     assert trajectory.error
     assert trajectory.answer is None
@@ -159,5 +162,7 @@ async def test_a_failure_of_the_world_is_told_and_not_raised(repository):
 
 async def test_a_snapshot_that_vanishes_never_crashes_the_localizer(repository):
     shutil.rmtree(repository.root)
-    trajectory = await LexicalLocalizer(NANO, TIGHT).localize(instance("`measure(3)` fails\n\n>>> measure(3)\n1\n"), repository)
+    trajectory = await LexicalLocalizer(Setup(None, NANO, TIGHT)).localize(
+        instance("`measure(3)` fails\n\n>>> measure(3)\n1\n"), repository
+    )
     assert trajectory.answer is None

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,8 @@ from tasks.core.config import Params, parse_params
 from tasks.core.schema import Instance, Trajectory, Truth
 from tasks.core.storage import Journal, write_json
 from tasks.evaluation.harness import evaluate
-from tasks.localizers.registry import Equipment, make_localizer
+from tasks.localizers.base import Setup
+from tasks.localizers.registry import make_localizer
 from tasks.search.repository import Repository
 from tasks.training import grpo, synthesis
 
@@ -41,10 +41,6 @@ OF_THE_CALLER = {"instance_id", "repo", "base_commit", "seed", "guidance", "seco
 """Fields that say whose episode it is, when it ran and with which seed."""
 
 
-def git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture(params=["full", "nano"])
 def params(request: pytest.FixtureRequest) -> Params:
     return parse_params(
@@ -66,15 +62,8 @@ def instance(tmp_path, monkeypatch: pytest.MonkeyPatch) -> Instance:
         "class Cart:\n    def total(self):\n        return self.sum  # no discount\n"
     )
     (tmp_path / "tree" / "shop" / "other.py").write_text("x = 1\n")
-    git("init", "-q", "tree")
-    git("-C", "tree", "add", ".")
-    git("-C", "tree", "-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "x")
-    git("clone", "-q", "--bare", "tree", "repos/o__shop.git")
     truth = Truth(files=["shop/cart.py"], functions=["shop/cart.py::Cart.total"])
-    return Instance(
-        instance_id="shop-1", repo="o/shop", base_commit=git("-C", "tree", "rev-parse", "HEAD"),
-        problem_statement=ISSUE, truth=truth,
-    )  # fmt: skip
+    return Instance(instance_id="shop-1", repo="o/shop", base_commit="c", problem_statement=ISSUE, truth=truth)
 
 
 class Recording(ScriptedModel):
@@ -101,13 +90,13 @@ def synthesized(instance: Instance, params: Params) -> Trajectory:
     return made.model_copy(update={"system": plain})
 
 
-def rolled_out(instance: Instance, params: Params, tmp_path) -> list[Trajectory]:
-    rollouts = grpo.Rollouts(params, params.grpo, {instance.instance_id: instance}, tmp_path / "repos", tokenizer=None)
+def rolled_out(instance: Instance, params: Params) -> list[Trajectory]:
+    rollouts = grpo.Rollouts(params, params.grpo, {instance.instance_id: instance}, lambda _: Repository("tree"), tokenizer=None)
     return asyncio.run(rollouts._run([instance.instance_id] * params.grpo.group, None, step=0))
 
 
 def evaluated(instance: Instance, params: Params, tmp_path, model: Recording) -> Trajectory:
-    localizer = make_localizer("fusesearch", Equipment(model, params.agent, params.tools))
+    localizer = make_localizer("fusesearch", Setup(model, params.agent, params.tools))
     run = evaluate(localizer, [instance], lambda _: Repository("tree"), journal=tmp_path / "scores.journal")
     return asyncio.run(run).trajectories[0]
 
@@ -142,7 +131,7 @@ def test_one_conversation_is_the_same_trajectory_in_every_use(
     first = synthesized(instance, params)
     monkeypatch.setattr(endpoint, lambda *_, **__: served)
     others = [
-        *rolled_out(instance, params, tmp_path),
+        *rolled_out(instance, params),
         evaluated(instance, params, tmp_path, evaluated_model),
         localized(params, tmp_path),
     ]

@@ -13,9 +13,10 @@ from tasks.agents.models.base import Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
-from tasks.core.config import Agent, Tools
+from tasks.core.config import Agent
 from tasks.core.errors import ConfigError, ModelUnavailable
 from tasks.core.schema import Instance, Truth
+from tasks.localizers.base import Setup
 from tasks.localizers.reposearcher import RepoSearcherLocalizer
 from tasks.localizers.reposearcher.tools import SearchTools, schemas
 from tasks.search.repository import Repository
@@ -145,7 +146,7 @@ def test_any_arguments_give_a_bounded_result(root, name, arguments):
 
 def localize(root, replies, **agent):
     model = ScriptedModel(replies)
-    return asyncio.run(RepoSearcherLocalizer(model, Agent(**agent), Tools()).localize(instance(), Repository(root)))
+    return asyncio.run(RepoSearcherLocalizer(Setup(model, Agent(**agent))).localize(instance(), Repository(root)))
 
 
 def text_of(name, **arguments):

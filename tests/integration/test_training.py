@@ -16,13 +16,13 @@ from tasks.agents.loop import run_episode
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.parsing import format_answer, format_calls
+from tasks.agents.toolsets import make_episode
 from tasks.core.config import Base, Params, parse_params
 from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
 from tasks.core.storage import read_instances, write_instances, write_jsonl
 from tasks.search.repository import Repository
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.search.tools import Toolbox
 from tasks.training import grpo, nano
 from tasks.training.base import train_base
 from tasks.training.grpo import sequence_of, train_grpo
@@ -221,10 +221,9 @@ def test_sequence_is_what_was_generated(tmp_path: Path, params: Params, base: Pa
     (tmp_path / "a.py").write_text("def prime(n): ...\n")
     model = TransformersModel.load(base)
     instance = Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="prime")
-    box = Toolbox(Repository(tmp_path), params.tools)
-    done = asyncio.run(
-        run_episode(instance, box, model, params.agent, Sampling(temperature=1.0, max_new_tokens=9, seed=1), localizer="x")
-    )
+    sampling = Sampling(temperature=1.0, max_new_tokens=9, seed=1)
+    episode = make_episode(instance, Repository(tmp_path), model, params.agent, params.tools, sampling, localizer="x")
+    done = asyncio.run(run_episode(episode))
     sequence = sequence_of(done, model.tokenizer.eos_token_id)
     sampled = [token for turn in done.turns if turn.tokens for token in turn.tokens.completion_ids]
     assert [t for t, m in zip(sequence["completion_ids"], sequence["env_mask"], strict=True) if m] == sampled

@@ -24,11 +24,11 @@ from experiments.benchmarks.bench.trees import copy_of
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-from tasks.core.config import Agent
+from tasks.agents.toolsets import make_episode
+from tasks.core.config import Agent, Tools
 from tasks.core.schema import Score, Trajectory, Truth
 from tasks.evaluation.metrics import score_trajectory
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
 from tests.fakes.local_server import LocalServer
 
 PACKAGE = "toolz"
@@ -121,11 +121,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 async def _run(repository: Repository, episodes: Sequence[Episode], endpoint: Faulty, retries: int) -> list[Trajectory]:
     """All episodes at once, in their order."""
-    box, agent, sampling = Toolbox(repository), Agent(), Sampling()
+    agent, sampling = Agent(), Sampling()
     model = OpenAICompatibleModel(
         "m", endpoint.url, tool_format="hermes", retries=retries, timeout_seconds=TIMEOUT_SECONDS, backoff_seconds=0.02
     )
-    jobs = [partial(run_episode, episode.instance, box, model, agent, sampling, localizer="bench") for episode in episodes]
+    made = (
+        make_episode(episode.instance, repository, model, agent, Tools(), sampling, localizer="bench") for episode in episodes
+    )
+    jobs = [partial(run_episode, episode) for episode in made]
     try:
         done = [trajectory async for trajectory in run_episodes(jobs, 16)]
     finally:

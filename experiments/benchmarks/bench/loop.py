@@ -18,8 +18,9 @@ from experiments.benchmarks.bench.episodes import Episode, make_episodes, script
 from experiments.benchmarks.bench.loop_peer import INSTALL, NAME, Peer
 from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent
 from experiments.benchmarks.bench.trees import copy_of, size_of
-from tasks.agents.loop import run_episode, run_episodes
+from tasks.agents import loop
 from tasks.agents.models.base import Sampling
+from tasks.agents.toolsets import FUSESEARCH
 from tasks.core.config import Agent
 from tasks.core.schema import Trajectory
 from tasks.search.repository import Repository
@@ -103,9 +104,14 @@ def _trl(repository: Repository, episodes: Sequence[Episode]) -> Side:
 async def _ours(box: Toolbox, episodes: Sequence[Episode]) -> float:
     """Seconds for all episodes at once through the project's loop."""
     model, agent, sampling = scripted(list(episodes)), Agent(max_context_tokens=10**6), Sampling()
-    jobs = [partial(run_episode, episode.instance, box, model, agent, sampling, localizer="bench") for episode in episodes]
+    told = [FUSESEARCH.instruct(agent, episode.instance.problem_statement, None) for episode in episodes]
+    made = [
+        loop.Episode(episode.instance, box, model, agent, sampling, words, "bench")
+        for episode, words in zip(episodes, told, strict=True)
+    ]
+    jobs = [partial(loop.run_episode, episode) for episode in made]
     started = time.perf_counter()
-    done = [trajectory async for trajectory in run_episodes(jobs, len(jobs))]
+    done = [trajectory async for trajectory in loop.run_episodes(jobs, len(jobs))]
     seconds = time.perf_counter() - started
     _check(done)
     return seconds

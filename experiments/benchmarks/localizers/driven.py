@@ -15,7 +15,8 @@ from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance, Score, Trajectory
 from tasks.evaluation.harness import Evaluation, Repositories, evaluate
-from tasks.localizers.registry import Equipment, make_localizer
+from tasks.localizers.base import Setup
+from tasks.localizers.registry import make_localizer
 from tests.fakes.policies import policy_named
 
 HEADER = (
@@ -57,7 +58,7 @@ async def drive(
     ):
         model = OpenAICompatibleModel(f"{name}:{style}", server.url, retries=retries, backoff_seconds=0.05)
         try:
-            localizer = make_localizer(name, Equipment(model, agent, tools or Tools()))
+            localizer = make_localizer(name, Setup(model, agent, tools or Tools()))
             done = await evaluate(
                 localizer, instances, repositories, journal=Path(folder, "journal"), concurrency=concurrency, seed=seed
             )

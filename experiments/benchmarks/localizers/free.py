@@ -12,15 +12,14 @@ from pathlib import Path
 from statistics import fmean, median
 
 from experiments.benchmarks.localizers.driven import markdown
-from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance, Score
 from tasks.evaluation import statistics
 from tasks.evaluation.harness import Repositories, evaluate
 from tasks.evaluation.protocols import PROTOCOLS
 from tasks.evaluation.statistics import Interval
-from tasks.localizers.base import Localizer
+from tasks.localizers.base import Localizer, Setup
 from tasks.localizers.bm25 import Bm25Localizer
-from tasks.localizers.registry import Equipment, make_localizer
+from tasks.localizers.registry import make_localizer
 
 FIRST = "bm25 (first)"
 SYSTEMS = ("oracle", "lexical", "bm25", FIRST, "random")
@@ -55,8 +54,10 @@ async def _run(name: str, instances: Sequence[Instance], repositories: Repositor
 def _made(name: str) -> Localizer:
     """``bm25 (first)`` answers one file and one function, as an F1 wants it."""
     if name == FIRST:
-        return Bm25Localizer(Agent(), files=1, functions=1)
-    return make_localizer(name, Equipment(None, Agent(), Tools()))
+        localizer = Bm25Localizer(Setup())
+        localizer.files = localizer.functions = 1
+        return localizer
+    return make_localizer(name, Setup())
 
 
 def _processor() -> float:

@@ -19,7 +19,6 @@ class Message(Record):
     An assistant message holds its raw text in ``content``, ``<tool_call>`` blocks included; ``tool_calls`` is filled
     only when the server itself parsed the calls out of the text. ``tokens`` are the ids the model saw and sampled for
     an assistant message, where they were recorded: a model that gets them continues from them and never re-tokenizes.
-    An assistant message that is not ``trained`` is context only.
     """
 
     role: Role
@@ -27,7 +26,6 @@ class Message(Record):
     tool_calls: list[ToolCall] = Field(default_factory=list)
     tool_call_id: str | None = None
     tokens: Tokens | None = None
-    trained: bool = True
 
 
 class Sampling(Record):

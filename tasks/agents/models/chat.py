@@ -43,7 +43,7 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict
 
 
 def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[list[int], list[int]]:
-    """Ids of a whole conversation and its mask: 1 for trained assistant tokens with their end-of-turn, else 0."""
+    """Ids of a whole conversation and its mask: 1 for assistant tokens with their end-of-turn, else 0."""
     ids: list[int] = []
     mask: list[int] = []
     seen = ""
@@ -54,7 +54,7 @@ def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[di
         given = encode(tokenizer, _suffix(before, seen))
         sampled = [*encode(tokenizer, message.content), tokenizer.eos_token_id]
         ids += given + sampled
-        mask += [0] * len(given) + [int(message.trained)] * len(sampled)
+        mask += [0] * len(given) + [1] * len(sampled)
         seen = before + message.content + tokenizer.eos_token
     return ids, mask
 

@@ -1,4 +1,4 @@
-"""What models are told. The texts are the ``.md`` files of this folder; ``$name`` marks what is filled in."""
+"""The words models see. The texts are the ``.md`` files of this folder; ``$name`` marks what is filled in."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ def render_issue(agent: Agent, problem_statement: str) -> str:
 
 
 def render_notice(agent: Agent, remaining: int) -> str:
-    """The line below the observations that tells how many turns remain; empty where the prompt shows none."""
-    shown = agent.prompt == "full" if agent.remaining_notice is None else agent.remaining_notice
-    if not shown:
+    """The line below the observations that says how many turns remain; empty with the nano prompt."""
+    if agent.prompt != "full":
         return ""
     return _render("last_turn") if remaining == 1 else _render("remaining", turns=remaining)
 

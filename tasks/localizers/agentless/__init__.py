@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tasks.localizers.agentless.localizer import AgentlessLocalizer, Settings
+from tasks.localizers.agentless.localizer import AgentlessFoldersLocalizer, AgentlessLocalizer, Settings
 
-__all__ = ["AgentlessLocalizer", "Settings"]
+__all__ = ["AgentlessFoldersLocalizer", "AgentlessLocalizer", "Settings"]

@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from tasks.agents.interview import Interview, interviewed
-from tasks.agents.loop import Instructions, OnEvent
-from tasks.agents.models.base import Model, Sampling
+from tasks.agents.loop import Instructions
 from tasks.agents.prompts import render_issue
 from tasks.code.names import Named, locate, match_path, ranked, spans_of
 from tasks.code.outlines import Outlines, outlines_of
 from tasks.code.skeleton import numbered, skeleton
 from tasks.code.tree import cut, source_files, tree_text
-from tasks.core.config import Agent, Section
+from tasks.core.config import Section
 from tasks.core.schema import Answer, Instance, Location, Trajectory
+from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.fenced import read_named, read_paths
 from tasks.localizers.prompting import ask_until, render, room
 from tasks.search.repository import Repository
@@ -36,30 +36,17 @@ class Settings(Section):
     attempts: int = Field(5, ge=1, description="times a question is asked until its answer names something that exists")
 
 
-class AgentlessLocalizer:
+class AgentlessLocalizer(BaseLocalizer):
     """Agentless around any model. ``agent`` gives the length of issue, context and replies and the time of an episode."""
 
-    def __init__(
-        self,
-        model: Model,
-        agent: Agent,
-        settings: Settings | None = None,
-        *,
-        sampling: Sampling | None = None,
-        name: str = "agentless",
-        on_event: OnEvent | None = None,
-    ) -> None:
-        self.name = name
-        self.model = model
-        self.agent = agent.model_copy(update={"mode": "sequential"})
-        self.settings = settings or Settings()
-        self.sampling = sampling or Sampling(max_new_tokens=agent.max_new_tokens)
-        self.on_event = on_event
+    name = "agentless"
+    mode = "sequential"
+    settings = Settings()
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode: a turn per question. Ends in at most ``2 + 2 * attempts`` requests."""
-        told = Instructions("", render_issue(self.agent, instance.problem_statement), [])
-        return await interviewed(self, instance, told, seed, lambda interview: self._work(interview, repository))
+        instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
+        return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
 
     async def _work(self, interview: Interview, repository: Repository) -> None:
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
@@ -75,6 +62,13 @@ class AgentlessLocalizer:
         edits = await stages.edits(top, elements) if elements else []
         locations = await asyncio.to_thread(stages.locations, edits or elements)
         interview.answer(Answer(modify=ranked(locations, suspicious)))
+
+
+class AgentlessFoldersLocalizer(AgentlessLocalizer):
+    """The same, after asking which folders do not matter."""
+
+    name = "agentless-folders"
+    settings = Settings(irrelevant_folders=True)
 
 
 class _Stages:

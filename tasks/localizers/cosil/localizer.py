@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 
 from tasks.agents.interview import Interview, interviewed
-from tasks.agents.loop import Instructions, OnEvent
-from tasks.agents.models.base import Message, Model, Sampling
+from tasks.agents.loop import Instructions
+from tasks.agents.models.base import Message
 from tasks.agents.parsing import visible
 from tasks.agents.prompts import render_issue
 from tasks.code.calls import CallGraph
 from tasks.code.names import close_path, locate, match_path, ranked
 from tasks.code.outlines import Outlines, outlines_of
 from tasks.code.tree import source_files, tree_text
-from tasks.core.config import Agent, Tools
+from tasks.core.config import Tools
 from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn
+from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.cosil.settings import Settings
 from tasks.localizers.cosil.structure import import_list, structure_list
 from tasks.localizers.cosil.tools import MAX_NAMES, SearchTools, read_call, written
@@ -29,33 +30,18 @@ _PATIENCE = 2
 """Replies without a readable call, one after another, that end the search."""
 
 
-class CoSilLocalizer:
+class CoSilLocalizer(BaseLocalizer):
     """CoSIL around any model. ``tools.output_chars`` bounds one piece of code; ``agent`` the context and the replies."""
 
-    def __init__(
-        self,
-        model: Model,
-        agent: Agent,
-        tools: Tools,
-        settings: Settings | None = None,
-        *,
-        sampling: Sampling | None = None,
-        name: str = "cosil",
-        on_event: OnEvent | None = None,
-    ) -> None:
-        self.name = name
-        self.model = model
-        self.agent = agent.model_copy(update={"mode": "sequential"})
-        self.tools = tools
-        self.settings = settings or Settings()
-        self.sampling = sampling or Sampling(max_new_tokens=agent.max_new_tokens)
-        self.on_event = on_event
+    name = "cosil"
+    mode = "sequential"
+    settings = Settings()
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode. Ends in at most ``5 + 2 * max_calls`` requests."""
         system = render(__package__, "search_system", most=self.settings.max_calls)
-        told = Instructions(system, render_issue(self.agent, instance.problem_statement), [])
-        return await interviewed(self, instance, told, seed, lambda interview: self._work(interview, repository))
+        instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), [])
+        return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
 
     async def _work(self, interview: Interview, repository: Repository) -> None:
         files = await asyncio.to_thread(lambda: source_files(repository.files()))

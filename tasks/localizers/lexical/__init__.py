@@ -5,21 +5,24 @@ It is the default teacher of synthesis and a baseline of every table.
 
 from __future__ import annotations
 
-from tasks.agents.loop import OnEvent
-from tasks.core.config import Agent, Tools
+from dataclasses import replace
+
+from tasks.localizers.base import Setup
 from tasks.localizers.fusesearch import FuseSearchLocalizer
 from tasks.localizers.lexical.model import LexicalModel
 from tasks.localizers.lexical.plan import COMPACT, FULL, Plan, plan_for
 
 __all__ = ["COMPACT", "FULL", "LexicalLocalizer", "LexicalModel", "Plan", "plan_for"]
 
+MOST_CALLS = 8
+"""Calls in a turn, if ``agent.max_calls_per_turn`` allows so many; one in sequential mode."""
+
 
 class LexicalLocalizer(FuseSearchLocalizer):
-    """The scripted model in the same loop as every other; ``calls_per_turn`` is 1 in sequential mode."""
+    """The scripted model in the same loop as every other."""
 
-    def __init__(
-        self, agent: Agent, tools: Tools, *, calls_per_turn: int = 8, guidance: int | None = None, on_event: OnEvent | None = None
-    ) -> None:
-        calls = 1 if agent.mode == "sequential" else min(guidance or calls_per_turn, agent.max_calls_per_turn)
-        model = LexicalModel(calls, plan_for(tools, agent))
-        super().__init__(model, agent, tools, guidance=guidance, name="lexical", on_event=on_event)
+    name = "lexical"
+
+    def __init__(self, setup: Setup) -> None:
+        calls = 1 if setup.agent.mode == "sequential" else min(MOST_CALLS, setup.agent.max_calls_per_turn)
+        super().__init__(replace(setup, model=LexicalModel(calls, plan_for(setup.tools, setup.agent))))

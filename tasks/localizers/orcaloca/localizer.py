@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from difflib import SequenceMatcher
 from itertools import pairwise
-from pathlib import Path
 
 from tasks.agents.interview import Interview, interviewed
-from tasks.agents.loop import Instructions, OnEvent
-from tasks.agents.models.base import Model, Sampling
+from tasks.agents.loop import Instructions
 from tasks.agents.prompts import render_issue
 from tasks.code.graph.code_graph import CLASS, FUNCTION, CodeGraph, name_of, path_of
 from tasks.code.names import Namer, distinct
-from tasks.core.config import Agent, Tools
 from tasks.core.schema import Answer, Instance, Location, ToolCall, Trajectory, Turn
+from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.orcaloca.actions import Action, Queue
 from tasks.localizers.orcaloca.decomposition import Decomposer
 from tasks.localizers.orcaloca.prompts import render
@@ -34,33 +32,17 @@ conclusion names none; waiting actions that are shown."""
 _NOTHING = "(nothing was searched yet)"
 
 
-class OrcaLocaLocalizer:
+class OrcaLocaLocalizer(BaseLocalizer):
     """``agent.max_turns`` bounds the requests besides those for scores, of which there are twice as many at most."""
 
     name = "orcaloca"
-
-    def __init__(
-        self,
-        model: Model,
-        agent: Agent,
-        tools: Tools,
-        *,
-        sampling: Sampling | None = None,
-        on_event: OnEvent | None = None,
-        cache: Path | None = None,
-    ) -> None:
-        self.model = model
-        self.agent = agent.model_copy(update={"mode": "sequential"})  # one search is run at a time
-        self.tools = tools
-        self.sampling = sampling or Sampling(max_new_tokens=agent.max_new_tokens)
-        self.on_event = on_event
-        self.cache = cache
+    mode = "sequential"  # one search is run at a time
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode; failures of the world are in ``Trajectory.error``."""
-        told = Instructions(render("system"), render_issue(self.agent, instance.problem_statement), [])
-        tools, namer = SearchTools(repository, self.tools, self.cache), Namer(repository)
-        return await interviewed(self, instance, told, seed, lambda interview: _search(interview, tools, namer))
+        instructions = Instructions(render("system"), render_issue(self.agent, instance.problem_statement), [])
+        tools, namer = SearchTools(repository, self.tools, self.graphs), Namer(repository)
+        return await interviewed(self, instance, instructions, seed, lambda interview: _search(interview, tools, namer))
 
 
 async def _search(interview: Interview, tools: SearchTools, namer: Namer) -> None:

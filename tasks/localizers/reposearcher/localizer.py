@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tasks.agents.conversation import assistant_message, observation_messages
 from tasks.agents.interview import Interview, interviewed
-from tasks.agents.loop import Instructions, OnEvent
-from tasks.agents.models.base import Message, Model, Sampling
+from tasks.agents.loop import Instructions
+from tasks.agents.models.base import Message
 from tasks.agents.parsing import parse_answer
 from tasks.agents.prompts import render_issue
-from tasks.core.config import Agent, Tools
 from tasks.core.schema import Answer, Instance, Trajectory, Turn
+from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.prompting import render, room
 from tasks.localizers.reposearcher.tools import SearchTools, schemas
 from tasks.search.repository import Repository
@@ -23,37 +23,23 @@ PATIENCE = 2
 _MIN_CHARS = 500
 
 
-class RepoSearcherLocalizer:
+class RepoSearcherLocalizer(BaseLocalizer):
     """RepoSearcher around any model. ``agent.max_turns`` bounds its requests, ``tools.output_chars`` one result.
 
     As in the published code one call is run per message, a message without a call is answered by a reminder, and the
     answer is asked for on its own, after Exit or when calls or context have run out.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        agent: Agent,
-        tools: Tools,
-        *,
-        sampling: Sampling | None = None,
-        name: str = "reposearcher",
-        on_event: OnEvent | None = None,
-    ) -> None:
-        self.name = name
-        self.model = model
-        self.agent = agent.model_copy(update={"mode": "sequential"})
-        self.tools = tools
-        self.sampling = sampling or Sampling(max_new_tokens=agent.max_new_tokens)
-        self.on_event = on_event
+    name = "reposearcher"
+    mode = "sequential"
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode."""
         system = render(__package__, "system", calls=max(self.agent.max_turns - LAST_REQUESTS, 0))
-        told = Instructions(system, render_issue(self.agent, instance.problem_statement), schemas())
+        instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), schemas())
         chars = self.tools.output_chars
         tools = SearchTools(repository, chars)
-        return await interviewed(self, instance, told, seed, lambda interview: _Search(interview, tools, chars).run())
+        return await interviewed(self, instance, instructions, seed, lambda interview: _Search(interview, tools, chars).run())
 
 
 class _Search:

@@ -81,6 +81,7 @@ def runs_of(arm: str, params: Params) -> int:
 
 def evaluate_arm(arm: str, params: Params, places: Places, instances: list[Instance], scratch: Path, progress: Progress) -> Any:
     """The arm's :class:`~tasks.evaluation.harness.Evaluation` on ``instances``; its journal stays in ``scratch``."""
+    from tasks.agents.toolsets import toolset_named
     from tasks.evaluation.harness import evaluate
     from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.rewards import make_reward
@@ -101,6 +102,7 @@ def evaluate_arm(arm: str, params: Params, places: Places, instances: list[Insta
                 arm=arm,
                 reward=make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma),
                 scope=params.agent.history_scope,
+                scorer=toolset_named(params.agent.toolset).score,
                 progress=progress,
             )
         finally:
@@ -111,17 +113,18 @@ def evaluate_arm(arm: str, params: Params, places: Places, instances: list[Insta
 
 def _subject(arm: str, params: Params, places: Places) -> Any:
     """The lexical localizer, or the arm's model in the loop. Both have a ``model``."""
+    from tasks.localizers.base import Setup
     from tasks.localizers.lexical import LexicalLocalizer
 
     if arm == LEXICAL:
-        return LexicalLocalizer(params.agent, params.tools)
+        return LexicalLocalizer(Setup(None, params.agent, params.tools))
     from tasks.agents.models.base import Sampling
     from tasks.agents.models.transformers import TransformersModel
     from tasks.localizers.fusesearch import FuseSearchLocalizer
 
     model = TransformersModel.load(checkpoint_of(arm, params, places), dtype=params.model.dtype)
     sampling = Sampling(temperature=params.evaluate.temperature, max_new_tokens=params.agent.max_new_tokens)
-    return FuseSearchLocalizer(model, params.agent, params.tools, sampling=sampling)
+    return FuseSearchLocalizer(Setup(model, params.agent, params.tools, sampling))
 
 
 def _share(progress: Progress, place: int, arms: int) -> Progress:

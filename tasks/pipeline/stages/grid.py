@@ -39,7 +39,8 @@ from tasks.evaluation.results import (
     cell_folder,
     write_scores_table,
 )  # fmt: skip
-from tasks.localizers.registry import LOCALIZERS, Equipment, make_localizer
+from tasks.localizers.base import Setup
+from tasks.localizers.registry import LOCALIZERS, make_localizer
 from tasks.pipeline.layout import GRAPHS
 from tasks.pipeline.stages.benchmarks import Prepared, prepare, snapshot
 from tasks.search.snapshots import SnapshotStore
@@ -159,7 +160,7 @@ class GridRun:
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        return make_localizer(cell.localizer, Equipment(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS))
+        return make_localizer(cell.localizer, Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS))
 
     def _endpoint(self, cell: Cell) -> Endpoint:
         return next(row for row in self.grid.models if row.name == cell.model)

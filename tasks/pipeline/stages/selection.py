@@ -14,11 +14,12 @@ from tasks.pipeline.places import Places
 
 def select_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
     """Write ``data/selected/``, or the node's folder: trajectories, drop table, examples of what was dropped, plane."""
+    from tasks.agents.toolsets import toolset_named
     from tasks.training.selection import drop_table, examples, kept, plane, select
 
     truths = {row.instance_id: row.truth for row in read_instances(places.split("sft")) if row.truth is not None}
     candidates = read_trajectories(places.candidates)
-    judged = select(candidates, truths, params.select, params.agent.history_scope)
+    judged = select(candidates, truths, params.select, params.agent.history_scope, toolset_named(params.agent.toolset).score)
     chosen, drops = kept(judged), drop_table(judged)
     if not chosen:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")

@@ -5,10 +5,12 @@ import time
 
 import pytest
 
-from tasks.agents.loop import messages_of, run_episode, run_episodes, tokens_billed, tokens_context
+from tasks.agents.conversation import messages_of, tokens_billed, tokens_context
+from tasks.agents.loop import Episode, run_episode, run_episodes
 from tasks.agents.models.base import Completion, Sampling
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
+from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Agent
 from tasks.core.errors import InfrastructureError, ModelUnavailable
 from tasks.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
@@ -46,7 +48,9 @@ def calls(*entities, seconds=0.0):
 
 async def episode(script, toolbox=None, agent=None, **options):
     model = script if hasattr(script, "complete") else ScriptedModel(script)
-    return await run_episode(INSTANCE, toolbox or TimedToolbox(), model, agent or Agent(), SAMPLING, localizer="x", **options)
+    agent, guidance = agent or Agent(), options.get("guidance")
+    told = toolset_named("fusesearch").instruct(agent, INSTANCE.problem_statement, guidance)
+    return await run_episode(Episode(INSTANCE, toolbox or TimedToolbox(), model, agent, SAMPLING, told, "x", **options))
 
 
 async def test_calls_of_a_turn_run_at_once_and_keep_their_order():

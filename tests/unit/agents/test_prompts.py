@@ -41,8 +41,6 @@ def test_sequential_mode_asks_for_one_call_per_turn():
 def test_remaining_turns_are_told_and_the_last_must_answer():
     assert "3 turns remain" in render_notice(FULL, 3)
     assert "answer now" in render_notice(FULL, 1)
-    assert render_notice(Agent(remaining_notice=False), 3) == ""
-    assert "answer now" in render_notice(Agent(prompt="nano", remaining_notice=True), 1)
 
 
 def test_a_long_issue_is_cut_with_a_notice_and_can_always_be_encoded():

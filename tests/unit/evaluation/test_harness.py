@@ -6,10 +6,10 @@ import pytest
 
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
-from tasks.core.config import Agent, Tools
 from tasks.core.errors import DataError, ModelUnavailable, RepositoryError
 from tasks.core.schema import Answer, Instance, Location, Tokens, Trajectory, Truth
 from tasks.evaluation.harness import evaluate
+from tasks.localizers.base import Setup
 from tasks.localizers.fusesearch import FuseSearchLocalizer
 from tasks.search.repository import Repository
 from tasks.training.rewards import make_reward
@@ -45,7 +45,7 @@ def bench(tree, tmp_path):
 
 
 def arm(model):
-    return FuseSearchLocalizer(model, Agent(), Tools())
+    return FuseSearchLocalizer(Setup(model))
 
 
 class Flaky:

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.code.per_snapshot import PerSnapshot
-from tasks.core.config import Agent
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance, Truth
 from tasks.evaluation.metrics import score_trajectory
+from tasks.localizers.base import Setup
 from tasks.localizers.bm25 import Bm25Localizer, Index
 from tasks.localizers.bm25.words import query_of, split, words_of
 from tasks.localizers.bounds import OracleLocalizer, RandomLocalizer
 from tasks.localizers.direct import as_answer
-from tasks.localizers.registry import LOCALIZERS, Equipment, make_localizer
+from tasks.localizers.registry import LOCALIZERS, make_localizer
 from tasks.search.repository import Repository
 
 FILES = {
@@ -83,7 +83,7 @@ def test_files_and_functions_are_ranked_without_tests_and_documents(repository):
 
 
 def test_an_empty_tree_has_no_answer(tmp_path):
-    trajectory = asyncio.run(Bm25Localizer(Agent()).localize(instance("anything at all"), Repository(tmp_path)))
+    trajectory = asyncio.run(Bm25Localizer(Setup()).localize(instance("anything at all"), Repository(tmp_path)))
     assert (trajectory.stop, trajectory.answer, trajectory.error) == ("no_answer", None, None)
 
 
@@ -134,19 +134,22 @@ def test_a_build_that_fails_is_tried_again_by_the_next(repository):
 def test_oracle_scores_exactly_one(functions, files):
     files = sorted({*files, *(name.partition("::")[0] for name in functions)})
     truth = Truth(files=files, functions=functions)
-    trajectory = asyncio.run(OracleLocalizer(Agent()).localize(instance("issue", truth), Repository(".")))
+    trajectory = asyncio.run(OracleLocalizer(Setup()).localize(instance("issue", truth), Repository(".")))
     score = score_trajectory(trajectory, truth)
     assert (score.f1, score.file_f1, score.function_f1) == (1, 1, 1 if functions else None)
 
 
 def test_oracle_needs_a_truth():
     with pytest.raises(DataError, match="no truth"):
-        asyncio.run(OracleLocalizer(Agent()).localize(instance("issue"), Repository(".")))
+        asyncio.run(OracleLocalizer(Setup()).localize(instance("issue"), Repository(".")))
 
 
 def test_random_is_the_same_for_the_same_seed_and_differs_between_seeds(repository):
+    localizer = RandomLocalizer(Setup())
+    localizer.files = 2
+
     def answers(seed):
-        return asyncio.run(RandomLocalizer(Agent(), files=2).localize(instance("issue"), repository, seed)).answer
+        return asyncio.run(localizer.localize(instance("issue"), repository, seed)).answer
 
     assert answers(1) == answers(1)
     assert len({answers(seed).model_dump_json() for seed in range(12)}) > 3
@@ -159,8 +162,8 @@ def test_the_registry_makes_what_asks_no_model_and_says_what_is_missing_for_the_
     for name, entry in LOCALIZERS.items():
         if entry.asks_model:
             with pytest.raises(ConfigError, match="asks a model"):
-                make_localizer(name, Equipment())
+                make_localizer(name, Setup())
         else:
-            assert make_localizer(name, Equipment()).name == name
+            assert make_localizer(name, Setup()).name == name
     with pytest.raises(ConfigError, match="unknown"):
-        make_localizer("nobody", Equipment())
+        make_localizer("nobody", Setup())
