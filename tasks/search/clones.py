@@ -18,13 +18,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from tasks.core.errors import RepositoryError
-from tasks.search.eviction import folder_bytes, lease, locked
+from tasks.search.eviction import folder_bytes, locked, touch
 from tasks.search.git import ID, Git, git_command, one_line
 from tasks.search.repository import shown
 
@@ -67,23 +67,26 @@ def check_address(address: str) -> None:
         _check_host(address, parts.username, parts.hostname or "")
 
 
-@contextmanager
-def opened(address: str, commit: str, cache_dir: Path) -> Iterator[Clone]:
-    """The clone of ``address``, made if need be, with ``commit`` in it, for this process alone.
-
-    ``commit`` is an id, a branch or a tag. Raises :class:`RepositoryError` when it cannot be had.
-    """
-    check_address(address)
+def check_commit(commit: str) -> None:
+    """Raise :class:`RepositoryError` unless it has the form of an id, a branch or a tag."""
     if not _NAME.fullmatch(commit) or ".." in commit:
         raise RepositoryError(f"{shown(commit)!r} is not a commit, a branch or a tag")
+
+
+@contextmanager
+def opened(address: str, cache_dir: Path, attempt: Callable[[Callable[[], None]], None] = lambda act: act()) -> Iterator[Clone]:
+    """The clone of ``address`` below ``cache_dir``, made if need be (by ``attempt``), for this process alone.
+
+    Raises :class:`RepositoryError` when it cannot be had.
+    """
+    check_address(address)
+    for name in ("clones", "tmp"):
+        (cache_dir / name).mkdir(parents=True, exist_ok=True)
     clone = Clone(address, cache_dir)
     with locked(clone.git_dir.with_suffix(".lock")):
-        held = clone.open()
-        try:
-            clone.need(commit)
-            yield clone
-        finally:
-            os.close(held)
+        if not touch(clone.git_dir):
+            attempt(clone.make)
+        yield clone
 
 
 class Clone:
@@ -97,22 +100,12 @@ class Clone:
         self.commit_id = ""
         self._before = folder_bytes(self.git_dir)
 
-    def open(self) -> int:
-        """Lease of the clone, made first where there is none."""
-        held = lease(self.git_dir)
-        if held is None:
-            self._clone()
-            held = lease(self.git_dir)
-        if held is None:
-            raise RepositoryError(f"the clone {self.git_dir} was removed at once: raise the limit of {self.cache_dir}")
-        return held
-
     def added(self) -> int:
         """Bytes on disk by which the clone has grown."""
         return folder_bytes(self.git_dir) - self._before
 
     def need(self, commit: str) -> None:
-        """Have ``commit`` in the clone, and its id in ``commit_id``. A branch or tag is asked for anew each time."""
+        """Have ``commit`` in the clone, and its id in ``commit_id``. A branch or tag is asked for again each time."""
         if ID.fullmatch(commit):
             if not self._has(commit):
                 self._fetch(*_ONLY, "--no-write-fetch-head", "origin", commit)
@@ -152,7 +145,8 @@ class Clone:
                 return False
         return True
 
-    def _clone(self) -> None:
+    def make(self) -> None:
+        """Clone the remote."""
         work = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp"))
         options = ("--quiet", "--bare", "--filter=blob:none", "--template=", "--no-hardlinks")
         try:

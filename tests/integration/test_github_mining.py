@@ -148,7 +148,7 @@ def test_later_stages_read_the_base_commits_without_a_remote(clean, tmp_path):
     rows, _, folder = clean
     store = SnapshotStore(tmp_path / "cache")
     for row in rows.values():
-        tree = store.materialize(folder / "repos" / f"{row.repo.replace('/', '__')}.git", row.base_commit)
+        tree = store.repository(folder / "repos" / f"{row.repo.replace('/', '__')}.git", row.base_commit).root
         assert (tree / "pkg/module0.py").is_file()
 
 

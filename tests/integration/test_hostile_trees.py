@@ -180,7 +180,7 @@ def test_a_snapshot_of_hard_links_leads_to_no_other_snapshot(place):
         (place / "root" / name).symlink_to(target)
     git(place / "root", "add", ".")
     git(place / "root", "commit", "-qm", "hostile")
-    commits = {name: store.materialize(place / name, "HEAD") for name in ("root", "outside")}
+    commits = {name: store.repository(place / name, "HEAD").root for name in ("root", "outside")}
     assert (commits["root"] / "a.py").stat().st_nlink > 1
     assert (commits["root"] / "tree" / "secret.py").read_text().startswith(CANARY)
     paths = ("/repo", *links, "tree/secret.py", f"blobs/{secret[:2]}/{secret[2:]}", f"../{other}/secret.py")

@@ -55,55 +55,55 @@ def packs(store):
 
 
 def test_a_snapshot_of_a_remote_holds_the_files_of_its_commit(store, work):
-    folder = store.materialize(address(work), git(work, "rev-parse", "HEAD~2"))
+    folder = store.repository(address(work), git(work, "rev-parse", "HEAD~2")).root
     assert (folder / "pkg" / "m7.py").read_text() == "7 in 0\n"
     assert len(os.listdir(folder / "pkg")) == 30
 
 
 def test_only_what_is_asked_for_is_fetched_and_in_one_request(store, work):
     first, second = git(work, "rev-parse", "HEAD~2"), git(work, "rev-parse", "HEAD~1")
-    store.materialize(address(work), first)
+    store.repository(address(work), first)
     assert packs(store) == 2  # commits and trees; the thirty blobs
     clone = next((store.cache_dir / "clones").glob("*.git"))
     with Git(clone) as reader:
         assert not reader.absent(git(work, "rev-parse", f"{first}^{{tree}}"))
         assert len(reader.absent(git(work, "rev-parse", f"{second}^{{tree}}"))) == 30
-    store.materialize(address(work), second)
+    store.repository(address(work), second)
     assert packs(store) == 3
 
 
 def test_a_commit_made_after_the_clone_is_fetched(store, work):
-    store.materialize(address(work), "main")
+    store.repository(address(work), "main")
     add_commit(work, 9)
     new = git(work, "rev-parse", "HEAD")
     git(work, "reset", "-q", "--hard", "HEAD~1")  # on no branch: only its id leads to it
-    assert (store.materialize(address(work), new) / "pkg" / "m0.py").read_text() == "0 in 9\n"
+    assert (store.repository(address(work), new).root / "pkg" / "m0.py").read_text() == "0 in 9\n"
 
 
 def test_branches_are_asked_for_anew_and_tags_and_short_ids_are_understood(store, work):
-    store.materialize(address(work), "main")
+    store.repository(address(work), "main")
     add_commit(work, 9)
-    assert (store.materialize(address(work), "main") / "pkg" / "m0.py").read_text() == "0 in 9\n"
-    assert (store.materialize(address(work), "v1") / "pkg" / "m0.py").read_text() == "0 in 1\n"
-    assert (store.materialize(address(work), git(work, "rev-parse", "--short", "v1")) / "pkg" / "m0.py").is_file()
+    assert (store.repository(address(work), "main").root / "pkg" / "m0.py").read_text() == "0 in 9\n"
+    assert (store.repository(address(work), "v1").root / "pkg" / "m0.py").read_text() == "0 in 1\n"
+    assert (store.repository(address(work), git(work, "rev-parse", "--short", "v1")).root / "pkg" / "m0.py").is_file()
 
 
 def test_a_known_commit_needs_no_remote(store, work):
     commit = git(work, "rev-parse", "HEAD")
-    folder = store.materialize(address(work), commit)
+    folder = store.repository(address(work), commit).root
     work.rename(work.with_name("gone"))
-    assert store.materialize(address(work), commit) == folder
+    assert store.repository(address(work), commit).root == folder
 
 
 def test_a_remote_that_cannot_filter_is_cloned_whole(store, work):
     git(work, "config", "uploadpack.allowFilter", "false")
-    assert (store.materialize(address(work), "main") / "pkg" / "m0.py").is_file()
+    assert (store.repository(address(work), "main").root / "pkg" / "m0.py").is_file()
 
 
 def test_a_partial_clone_is_never_fetched_into_behind_our_back(store, work, tmp_path):
     git(tmp_path, "clone", "-q", "--bare", "--filter=blob:none", address(work), "partial.git")
     with pytest.raises(RepositoryError) as caught:
-        store.materialize(tmp_path / "partial.git", "main")
+        store.repository(tmp_path / "partial.git", "main")
     assert str(caught.value).isprintable()
 
 
@@ -132,7 +132,7 @@ def test_a_partial_clone_is_never_fetched_into_behind_our_back(store, work, tmp_
 def test_a_hostile_address_is_refused_in_one_line_before_git_runs(store, hostile, monkeypatch):
     monkeypatch.setattr(clones.Clone, "_run", lambda *_: pytest.fail("git ran"))
     with pytest.raises(RepositoryError) as caught:
-        store.materialize(hostile, "main")
+        store.repository(hostile, "main")
     assert str(caught.value).isprintable()
     assert "secret" not in str(caught.value)
 
@@ -141,20 +141,20 @@ def test_a_hostile_address_is_refused_in_one_line_before_git_runs(store, hostile
 def test_a_hostile_name_of_a_commit_is_refused_in_one_line(store, work, commit, monkeypatch):
     monkeypatch.setattr(clones.Clone, "_run", lambda *_: pytest.fail("git ran"))
     with pytest.raises(RepositoryError) as caught:
-        store.materialize(address(work), commit)
+        store.repository(address(work), commit)
     assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize("commit", ["1" * 40, "nosuch"])
 def test_a_commit_the_remote_does_not_have_is_one_clear_line(store, work, commit):
     with pytest.raises(RepositoryError, match="remote") as caught:
-        store.materialize(address(work), commit)
+        store.repository(address(work), commit)
     assert str(caught.value).isprintable()
 
 
 def test_a_remote_that_is_not_there_is_one_clear_line_and_leaves_nothing(store, tmp_path):
     with pytest.raises(RepositoryError, match="missing"):
-        store.materialize((tmp_path / "missing").as_uri(), "main")
+        store.repository((tmp_path / "missing").as_uri(), "main")
     assert os.listdir(store.cache_dir / "tmp") == []
     assert not list((store.cache_dir / "clones").glob("*.git"))
 
@@ -169,7 +169,7 @@ def test_a_remote_that_does_not_answer_ends_after_the_time_limit(store, work, tm
     monkeypatch.setattr(clones, "TIMEOUT_SECONDS", 0.5)
     start = time.monotonic()
     with pytest.raises(RepositoryError, match="no end after"):
-        store.materialize(address(work), "main")
+        store.repository(address(work), "main")
     assert time.monotonic() - start < 20
 
 

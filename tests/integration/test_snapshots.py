@@ -54,7 +54,7 @@ def raw_tree(work, lines):
 
 
 def test_a_snapshot_holds_the_files_of_its_commit(store, work):
-    first, second = store.materialize(work, "HEAD~1"), store.materialize(work / ".git", "main")
+    first, second = store.repository(work, "HEAD~1").root, store.repository(work / ".git", "main").root
     assert (first / "a.py").read_text() == "one\n"
     assert (second / "a.py").read_text() == "two\n"
     assert (first / "pkg" / "b.py").read_bytes() == b"\xff\r\nb\n"
@@ -62,7 +62,7 @@ def test_a_snapshot_holds_the_files_of_its_commit(store, work):
 
 
 def test_content_is_shared_between_snapshots_and_read_only(store, work):
-    first, second = store.materialize(work, "HEAD~1"), store.materialize(work, "HEAD")
+    first, second = store.repository(work, "HEAD~1").root, store.repository(work, "HEAD").root
     assert os.path.samefile(first / "pkg" / "b.py", second / "pkg" / "b.py")
     assert not os.path.samefile(first / "a.py", second / "a.py")
     assert (first / "pkg" / "tool.sh").stat().st_mode & 0o777 == 0o444
@@ -70,15 +70,15 @@ def test_content_is_shared_between_snapshots_and_read_only(store, work):
 
 def test_equal_trees_are_one_snapshot_and_made_once(store, work, monkeypatch):
     commit = git(work, "rev-parse", "HEAD")
-    folder = store.materialize(work, commit)
+    folder = store.repository(work, commit).root
     git(work, "commit", "-q", "--allow-empty", "-m", "nothing")
-    assert store.materialize(work, "HEAD") == folder
+    assert store.repository(work, "HEAD").root == folder
     monkeypatch.setattr(snapshots, "Git", None)
-    assert store.materialize(work / "anywhere", commit) == folder
+    assert store.repository(work / "anywhere", commit).root == folder
 
 
 def test_links_are_kept_as_links_that_no_tool_follows_out(store, work):
-    folder = store.materialize(work, "HEAD")
+    folder = store.repository(work, "HEAD").root
     assert os.readlink(folder / "link") == "/etc/passwd"
     repository = Repository(folder)
     assert repository.read_text("inner") == "two\n"
@@ -89,7 +89,7 @@ def test_links_are_kept_as_links_that_no_tool_follows_out(store, work):
 def test_submodules_are_skipped(store, work):
     blob = git(work, "rev-parse", "HEAD:a.py")
     commit = raw_tree(work, [f"100644 blob {blob}\ta.py", f"160000 commit {'1' * 40}\tvendored"])
-    assert os.listdir(store.materialize(work, commit)) == ["a.py"]
+    assert os.listdir(store.repository(work, commit).root) == ["a.py"]
 
 
 def test_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):
@@ -102,7 +102,7 @@ def test_a_hostile_tree_stays_inside_its_folder(store, work, tmp_path):
         f"120000 blob {target}\t.gitignore",
         f"100644 blob {blob}\tok",
     ]
-    assert os.listdir(store.materialize(work, raw_tree(work, lines))) == ["ok"]
+    assert os.listdir(store.repository(work, raw_tree(work, lines)).root) == ["ok"]
     assert not list(tmp_path.rglob("pwned"))
 
 
@@ -110,14 +110,14 @@ def test_no_file_is_written_through_a_link_of_the_same_tree(store, work, tmp_pat
     blob = git(work, "rev-parse", "HEAD:a.py")
     target = git(work, "hash-object", "-w", "--stdin", input=str(tmp_path))
     inner = git(work, "mktree", input=f"100644 blob {blob}\tpwned\n")
-    store.materialize(work, raw_tree(work, [f"120000 blob {target}\tx", f"040000 tree {inner}\tx"]))
+    store.repository(work, raw_tree(work, [f"120000 blob {target}\tx", f"040000 tree {inner}\tx"]))
     assert not (tmp_path / "pwned").exists()
 
 
 @pytest.mark.parametrize("commit", ["0" * 40, "nothing", "--output=x", "HEAD..main", "^HEAD", "a\nb", ""])
 def test_an_unknown_commit_is_one_clear_line(store, work, commit):
     with pytest.raises(RepositoryError) as caught:
-        store.materialize(work, commit)
+        store.repository(work, commit)
     assert str(caught.value).isprintable()
 
 
@@ -125,14 +125,14 @@ def test_a_folder_that_is_no_repository_is_one_clear_line(store, tmp_path):
     (tmp_path / "plain").mkdir()
     for folder in ("missing", "plain"):
         with pytest.raises(RepositoryError, match=folder):
-            store.materialize(tmp_path / folder, "HEAD")
+            store.repository(tmp_path / folder, "HEAD")
 
 
 def test_a_missing_object_is_one_clear_line_and_leaves_no_snapshot(store, work):
     blob = git(work, "rev-parse", "HEAD:a.py")
     (work / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(RepositoryError, match="missing or damaged"):
-        store.materialize(work, "HEAD")
+        store.repository(work, "HEAD")
     assert os.listdir(store.cache_dir / "trees") == []
 
 
@@ -144,28 +144,28 @@ def test_the_environment_and_hooks_of_git_have_no_say(store, work, tmp_path, mon
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     monkeypatch.setenv("GIT_INDEX_FILE", "/nowhere")
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    assert (store.materialize(work, "HEAD") / "a.py").read_text() == "two\n"
+    assert (store.repository(work, "HEAD").root / "a.py").read_text() == "two\n"
     assert not (tmp_path / "ran").exists()
 
 
 def test_a_file_with_all_links_taken_goes_on_in_a_copy(store, work, monkeypatch):
     real = os.link
     monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(31, "Too many links")))
-    folder = store.materialize(work, "HEAD~1")
+    folder = store.repository(work, "HEAD~1").root
     monkeypatch.setattr(os, "link", real)
     assert (folder / "a.py").read_text() == "one\n"
     assert (folder / "a.py").stat().st_mode & 0o777 == 0o444
-    assert (store.materialize(work, "HEAD") / "pkg" / "b.py").stat().st_nlink == 2
+    assert (store.repository(work, "HEAD").root / "pkg" / "b.py").stat().st_nlink == 2
 
 
-def materialize(cache_dir, work, commit):
-    return str(SnapshotStore(cache_dir).materialize(work, commit))
+def folder_of(cache_dir, work, commit):
+    return str(SnapshotStore(cache_dir).repository(work, commit).root)
 
 
 def test_many_processes_make_the_same_snapshot(work, tmp_path):
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(4, mp_context=context) as pool:
-        jobs = [pool.submit(materialize, tmp_path / "cache", work, commit) for commit in ("HEAD", "HEAD~1") * 6]
+        jobs = [pool.submit(folder_of, tmp_path / "cache", work, commit) for commit in ("HEAD", "HEAD~1") * 6]
         folders = {job.result() for job in jobs}
     assert len(folders) == 2
     assert os.listdir(tmp_path / "cache" / "tmp") == []
@@ -174,14 +174,14 @@ def test_many_processes_make_the_same_snapshot(work, tmp_path):
 def test_a_process_killed_in_the_middle_leaves_no_half_snapshot(store, work, monkeypatch):
     monkeypatch.setattr(os, "rename", lambda *_: os._exit(9))
     if (child := os.fork()) == 0:
-        store.materialize(work, "HEAD")
+        store.repository(work, "HEAD")
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     monkeypatch.undo()
     assert os.listdir(store.cache_dir / "trees") == []
     left = os.listdir(store.cache_dir / "tmp")
     assert left
-    assert (store.materialize(work, "HEAD") / "a.py").read_text() == "two\n"
+    assert (store.repository(work, "HEAD").root / "a.py").read_text() == "two\n"
     os.utime(store.cache_dir / "tmp" / left[0], (time.time() - 2 * 24 * 3600,) * 2)
     SnapshotStore(store.cache_dir)
     assert os.listdir(store.cache_dir / "tmp") == []

@@ -3,7 +3,7 @@
 ``python -m experiments.benchmarks.bench.snapshots --repo GITDIR`` measures any repository.
 
 Commits spread evenly over the first-parent history of a local repository are laid out twice each, in turn: by
-``SnapshotStore.materialize`` and by ``git worktree add --detach``, both from one fresh ``git clone --bare --shared``. Which of
+``SnapshotStore.repository`` and by ``git worktree add --detach``, both from one fresh ``git clone --bare --shared``. Which of
 the two goes first changes with every commit. Time is wall time. Disk is what ``du`` counts, the blocks of every inode, once
 for a file with several names; the index that git keeps for a work tree belongs to the work tree.
 
@@ -103,7 +103,7 @@ def _lay_out(store: SnapshotStore, bare: Path, ids: list[str], worktrees: Path) 
     seconds = [0.0, 0.0]
     for number, commit in enumerate(ids):
         ways: list[Callable[[], object]] = [
-            partial(store.materialize, bare, commit),
+            partial(store.repository, bare, commit),
             partial(_git, bare, "worktree", "add", "--quiet", "--detach", str(worktrees / commit), commit),
         ]
         for way in (0, 1) if number % 2 else (1, 0):

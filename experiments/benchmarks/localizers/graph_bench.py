@@ -44,7 +44,7 @@ def main(
         git_dir, _, commit = spec.rpartition("@")
         if not git_dir:
             raise typer.BadParameter(f"{spec}: say which commit, as PATH@COMMIT")
-        tree = store.materialize(Path(git_dir), commit)
+        tree = store.repository(Path(git_dir), commit).root
         typer.echo("\n".join(report(spec, [_round(tree, original, python) for _ in range(rounds)])))
 
 

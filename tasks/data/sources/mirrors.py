@@ -14,8 +14,7 @@ from typing import TypeVar
 from tasks.core.errors import RepositoryError
 from tasks.core.text import flat_name
 from tasks.data.sources import history
-from tasks.search.clones import Clone, check_address
-from tasks.search.eviction import locked
+from tasks.search.clones import Clone, opened
 from tasks.search.git import git_environment, one_line
 
 T = TypeVar("T")
@@ -73,16 +72,8 @@ def mirrored(address: str, cache_dir: Path) -> Iterator[Mirror]:
 
     Raises :class:`RepositoryError` when it cannot be had after some tries.
     """
-    check_address(address)
-    for name in ("clones", "tmp"):
-        (cache_dir / name).mkdir(parents=True, exist_ok=True)
-    clone = Clone(address, cache_dir)
-    with locked(clone.git_dir.with_suffix(".lock")):
-        held = _trying(clone.open)
-        try:
-            yield Mirror(clone)
-        finally:
-            os.close(held)
+    with opened(address, cache_dir, _trying) as clone:
+        yield Mirror(clone)
 
 
 def copy_repository(git_dir: Path, target: Path) -> None:
