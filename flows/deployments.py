@@ -24,6 +24,7 @@ from prefect.schedules import Cron
 from pydantic import Field
 
 from flows import operate, quotas
+from flows.experiments import experiment
 from flows.nightly import nightly_flow
 from flows.pipeline import STAGES, pipeline_flow
 from flows.server import prefect_server
@@ -107,7 +108,7 @@ def deployments(pool: Pool, api: str) -> Iterator[RunnerDeployment]:
     for name in experiment_names():
         title = load_experiment(name).title
         yield deployed(
-            operate.experiment, name, title, ["experiment", name], parameters={"name": name}, schedules=[saturday],
+            experiment, name, title, ["experiment", name], parameters={"names": [name]}, schedules=[saturday],
             work_queue_name=QUEUE,
         )  # fmt: skip
 

@@ -13,10 +13,10 @@ from prefect.client.schemas.objects import FlowRun, State
 
 from tasks.core.config import load_params
 from tasks.core.errors import AlreadyRunning, ConfigError, FusesearchError, InfrastructureError
-from tasks.pipeline.experiments.dvc_file import TARGET, results_stage
+from tasks.pipeline.experiments.dvc_file import NODES_FILE, target
 from tasks.pipeline.layout import NODES
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import producer_of, stage_entry, stage_names, stage_spec
+from tasks.pipeline.pipeline import producer_of, stage_names, stage_spec
 
 
 def watched(stage: str) -> dict[str, Any]:
@@ -59,16 +59,6 @@ def staged_until(parameters: Mapping[str, Any], last: str) -> list[Path]:
     names = stage_names()
     until = str(parameters.get("until") or last)
     return from_outside(names[: names.index(until) + 1] if until in names else [])
-
-
-def read_by_experiment(parameters: Mapping[str, Any]) -> list[Path]:
-    """What the experiment ``name`` reads and its runs do not make: its file, tables of the paper, the stages' own inputs.
-
-    Its runs are no inputs: results are of those that are finished, and the experiment makes the others.
-    """
-    read = map(Path, stage_entry(results_stage(str(parameters.get("name"))), TARGET).get("deps", []))
-    own = [path for path in read if NODES not in path.parents and producer_of(path) is None]
-    return [*from_outside(stage_names()), *own]
 
 
 def deployed(name: str, command: str) -> str:
@@ -146,19 +136,15 @@ def _last(error: BaseException | None, again: str) -> str:
 
 def _command(path: Path) -> str:
     if NODES in path.parents:
-        return f"dvc repro {_target(path.relative_to(NODES).parts[0])}"
+        name = path.relative_to(NODES).parts[0]
+        return f"dvc repro {target(Node(stage=name.rpartition('-')[0], id=name))}"
     producer = producer_of(path)
     return f"dvc repro {producer}" if producer else "git checkout, or dvc pull"
 
 
 def _again(node: Node, tried: bool) -> str:
-    """What runs it again: DVC, which knows the pipeline and the runs of experiments; else the deployment it was tried with."""
-    known = not node.id or (TARGET.exists() and f"\n  {node.id}:\n" in TARGET.read_text(encoding="utf-8"))
+    """What runs it again: DVC, which knows the pipeline and the nodes of experiments; else the deployment it was tried with."""
+    known = not node.id or (NODES_FILE.exists() and f"\n  {node.id}: " in NODES_FILE.read_text(encoding="utf-8"))
     if tried or not known:
         return f"the deployment `stage/{node.stage}` with the same values"
-    return f"`dvc repro {_target(node.name)}`"
-
-
-def _target(name: str) -> str:
-    """How DVC is told a stage, or a run of an experiment."""
-    return f"{TARGET}:{name}" if "-" in name else name
+    return f"`dvc repro {target(node)}`"

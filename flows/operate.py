@@ -6,26 +6,19 @@ folder of its own below ``artifacts/nodes``; the pipeline's artifacts stay as th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from inspect import Parameter, Signature
-from typing import Annotated, Any
+from typing import Any
 
 from prefect import Flow, flow
 from prefect.logging import get_run_logger
-from pydantic import Field
 
-from flows.failures import deployed, explained, read_by_experiment, watched
+from flows.failures import watched
 from flows.forms import changes, forms_of, plain_of
 from flows.pipeline import STAGES, run_and_record
 from tasks.core.config import load_params
 from tasks.core.digests import digest
-from tasks.core.errors import DataError
 from tasks.core.overrides import override
-from tasks.pipeline.experiments.engine import Progress, run_jobs, workers_for
-from tasks.pipeline.experiments.locks import turn
-from tasks.pipeline.experiments.rebuild import write_overview
-from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.experiments.todo import left_to_do
 from tasks.pipeline.node import Node
 from tasks.pipeline.pipeline import stage_spec
 
@@ -106,51 +99,3 @@ STAGE_FLOWS = {
     "report": report_stage,
 }
 """By the name of the stage."""
-
-
-def _again(parameters: Mapping[str, Any]) -> str:
-    name = parameters.get("name")
-    return deployed(f"experiment/{name}", f"fusesearch experiment run {name}")
-
-
-@flow(
-    name="experiment", flow_run_name="{name}", log_prints=True,
-    **explained("experiment", _again, read_by_experiment),
-)  # fmt: skip
-def experiment(
-    name: str, seeds: list[int] | None = None, jobs: Annotated[int, Field(ge=1)] | None = None, dry_run: bool = False
-) -> None:
-    """Run what an experiment lacks, write its results and the page over all; each of its runs is a flow run of its own.
-
-    Experiments are run one after another: this one waits until an earlier one has ended.
-
-    Args:
-        name: Folder of the experiment.
-        seeds: Some of its seeds; empty: all.
-        jobs: Runs at once; empty: two where cores and memory allow it.
-        dry_run: Only say, in the log, what would run.
-    """
-    with turn():
-        left, total = left_to_do([load_experiment(name)], seeds)
-        print(f"{len(left)} of {total} to run")
-        for job in left:
-            print(f"{job.name}: {'; '.join(job.users)}")
-        if dry_run:
-            return
-        rows = run_jobs(left, jobs or workers_for(load_params()), _Told())
-        if failed := [f"{row.job.name}: {row.reason}" for row in rows if row.state == "failed"]:
-            raise DataError(f"experiment {name}: {'; '.join(failed)}; run it again to go on from there")
-        write_overview()
-
-
-class _Told:
-    """Says in the log when a run begins, what it waits for, and when it ends."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, str] = {}
-
-    def __call__(self, rows: Sequence[Progress]) -> None:
-        for row in rows:
-            if row.said != self.known.get(row.job.name, "waiting"):
-                self.known[row.job.name] = row.said
-                print(f"{row.job.name}: {row.said}{f' {row.reason}' if row.state in ('failed', 'blocked') else ''}")

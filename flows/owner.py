@@ -9,8 +9,10 @@ import time
 
 import psutil
 
-from tasks.pipeline.experiments.engine import OWNER
 from tasks.pipeline.process import birth
+
+OWNER = "FUSESEARCH_OWNER"
+"""Environment variable of a stage that an experiment runs: id and start of the process it belongs to."""
 
 POLL_SECONDS = 1.0
 GRACE_SECONDS = 30.0

@@ -36,7 +36,6 @@ from tasks.core.config import Params, load_params
 from tasks.core.errors import AGAIN, AlreadyRunning, DataError, EndpointDown, FusesearchError, InfrastructureError
 from tasks.core.overrides import flatten
 from tasks.core.storage import read_json, write_json
-from tasks.pipeline.experiments.plan import check_id
 from tasks.pipeline.node import Node, parse_node
 from tasks.pipeline.pipeline import StageSpec
 from tasks.pipeline.places import Places
@@ -230,12 +229,7 @@ def run_node(stage_name: str, flow: Callable[[Node], object], arguments: Sequenc
     """Run the flow of a stage as a command, with the node that the command line names."""
     words = sys.argv[1:] if arguments is None else arguments
 
-    def prepare() -> Callable[[], object]:
-        node = parse_node(stage_name, words)
-        check_id(node, load_params())
-        return partial(flow, node)
-
-    run_prepared(prepare, lambda: bool(_COMPLETE))
+    run_prepared(lambda: partial(flow, parse_node(stage_name, words)), lambda: bool(_COMPLETE))
 
 
 def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:

@@ -48,7 +48,7 @@ def node_curves(root: Path) -> list[Curve]:
     for path in sorted((root / layout.NODES).glob("*/curve.csv")):
         node = path.parent.name
         try:
-            rows = artifacts.curve(path, f"experiments/dvc.yaml:{node}")
+            rows = artifacts.curve(path, f"experiments/dvc.yaml:{node.rpartition('-')[0]}@{node}")
         except FusesearchError:
             continue
         found.append(Curve(node, labels.get(node, node), node.rpartition("-")[0], rows))

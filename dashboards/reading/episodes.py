@@ -58,7 +58,9 @@ def sources(root: Path) -> list[Source]:
     for path in sorted((root / layout.NODES).glob("*/trajectories/*.jsonl")):
         node = path.parent.parent.name
         name = labels.get(node, f"{node}: {label(path.stem)}")
-        found.append(Source(f"{node}/{path.stem}", name, path, held_out, f"experiments/dvc.yaml:{node}"))
+        found.append(
+            Source(f"{node}/{path.stem}", name, path, held_out, f"experiments/dvc.yaml:{node.rpartition('-')[0]}@{node}")
+        )
     if (root / layout.CANDIDATES).exists():
         found.append(Source("candidates", "teacher's candidates", root / layout.CANDIDATES, imitated, "synthesize"))
     return found

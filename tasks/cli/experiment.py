@@ -1,8 +1,11 @@
-"""``fusesearch experiment``: what there is, run it, how far it is, its table."""
+"""``fusesearch experiment``: list experiments, run them, see how far they are, print their tables."""
 
 from __future__ import annotations
 
 import sys
+import time
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -19,7 +22,7 @@ Seeds = Annotated[str | None, typer.Option(help="Some of its seeds, such as 0,2;
 
 @app.command("list")
 def list_experiments() -> None:
-    """List the experiments: arms, seeds, what is finished, how many runs are left and how long they take.
+    """List the experiments: arms, seeds, what is finished, how many nodes are left and how long they take.
 
     ```
     fusesearch experiment list
@@ -36,17 +39,17 @@ def list_experiments() -> None:
 def run(
     names: Names,
     seeds: Seeds = None,
-    jobs: Annotated[int | None, typer.Option(help="Runs at once; by default two where cores and memory allow it.", min=1)] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run and how long it takes, and end.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Nodes at once; default: two if cores and memory allow it.", min=1)] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and how long it takes, then stop.")] = False,
     profile: Annotated[
         str | None, typer.Option(help="Make this profile `params.yaml` first, as `profile use` does.", metavar="NAME")
     ] = None,
 ) -> None:
-    """Run what an experiment needs and is not there, then write its results.
+    """Run the nodes of an experiment that are missing or out of date, then write its results.
 
-    What arms, seeds and experiments share runs once, and what the main pipeline made is used. Cut off by Ctrl-C, a kill or a
-    server that went away, the same command goes on from there; when nothing is left to do, it does nothing. Each run's output
-    is in `.fusesearch/experiments/`.
+    What arms, seeds and experiments share runs once, and what the main pipeline made is used. After Ctrl-C, a kill or a lost
+    server, the same command goes on from there; if nothing is left to do, it does nothing. The output of each node is in
+    `.fusesearch/experiments/`.
 
     ```
     fusesearch experiment run filtering --dry-run
@@ -54,14 +57,51 @@ def run(
     fusesearch experiment run all --jobs 2
     ```
     """
-    from tasks.cli.experiment_run import run_experiments
+    from tasks.cli import profiles
+    from tasks.cli.experiment_state import chosen
+    from tasks.core.config import load_params
+    from tasks.pipeline.experiments.jobs import alone, duration, seconds_left, workers_for
+    from tasks.pipeline.experiments.rebuild import write_overview
+    from tasks.pipeline.experiments.todo import check, left_to_do
+    from tasks.pipeline.timing import usual_seconds
 
-    sys.exit(run_experiments(names, _numbers(seeds), jobs, dry_run, profile))
+    experiments, numbers = chosen(names), _numbers(seeds)
+    for experiment in experiments:
+        check(experiment, numbers)
+    if profile == load_params().profile:
+        profile = None
+    if dry_run and profile:
+        raise usage_error(f"a dry run leaves params.yaml as it is: `fusesearch profile use {profile}` first", "--profile")
+
+    with nullcontext() if dry_run else alone():
+        if profile:
+            profiles.use(profile, Path.cwd())
+            typer.echo(f"params.yaml is now {profile}")
+        workers = jobs or workers_for(load_params())
+        left, total = left_to_do(experiments, numbers)
+        if not left:
+            typer.echo(f"nothing to do: all {total} runs exist, and nothing they depend on has changed")
+        else:
+            took = duration(seconds_left(left, usual_seconds(), workers))
+            typer.echo(f"{len(left)} of {total} to run, {workers} at a time; time: {took}")
+        for job in left:
+            own = " (main pipeline)" if job.target == job.name else ""
+            more = f" and {len(job.users) - 2} more" if job.users[2:] else ""
+            typer.echo(f"  {job.name}{own}: {'; '.join(job.users[:2])}{more}")
+        if dry_run:
+            return
+        if left:
+            from flows.experiments import run_experiments  # takes seconds: it imports Prefect
+
+            started = time.monotonic()
+            run_experiments([experiment.name for experiment in experiments], numbers, workers)
+            typer.echo(f"done in {duration(time.monotonic() - started)}")
+        write_overview()
 
 
 @app.command()
 def status(names: Names) -> None:
-    """Show for every arm and seed which runs are there, begun, or to be made.
+    """Show for every arm and seed which nodes are made, started or missing.
 
     ```
     fusesearch experiment status filtering
@@ -71,9 +111,11 @@ def status(names: Names) -> None:
     from rich.console import Console
 
     from tasks.cli.experiment_state import chosen, states
+    from tasks.pipeline.experiments.jobs import up_to_date
 
-    for experiment in chosen(names):
-        Console().print(states(experiment))
+    experiments, current = chosen(names), up_to_date()
+    for experiment in experiments:
+        Console().print(states(experiment, current))
 
 
 @app.command()
@@ -102,25 +144,10 @@ def table(names: Names) -> None:
         Console().print(*shown(experiment), sep="\n")
 
 
-@app.command()
-def plan() -> None:
-    """Write `experiments/dvc.yaml`: the runs of all experiments as stages of DVC.
-
-    `run` does it by itself; `dvc repro experiments/dvc.yaml:results-NAME` does the same work as `run NAME`.
-
-    ```
-    fusesearch experiment plan
-    ```
-    """
-    from tasks.pipeline.experiments.dvc_file import TARGET, write_dvc_file
-
-    typer.echo(f"{TARGET}: {'written' if write_dvc_file() else 'nothing to change'}")
-
-
 def _numbers(text: str | None) -> list[int] | None:
     if text is None:
         return None
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise usage_error(f"{text!r} is no list of numbers, such as 0,2", "--seeds") from None
+        raise usage_error(f"{text!r} is not a list of numbers, such as 0,2", "--seeds") from None

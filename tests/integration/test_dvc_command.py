@@ -5,16 +5,13 @@ import logging
 import os
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from flows import versions
 from tasks.core.errors import DataError
-from tasks.pipeline import dvc_command
 from tasks.pipeline.dvc_command import dvc
-from tasks.pipeline.experiments.jobs import Job, outdated
+from tasks.pipeline.experiments.jobs import up_to_date
 
 pytestmark = pytest.mark.slow
 
@@ -86,34 +83,30 @@ def test_what_is_complete_is_recorded_even_if_the_flow_then_fails(repository, mo
     assert (json.loads(dvc("status", "--json", "a")) == {}) is complete
 
 
-def test_what_is_outdated_is_known_while_another_process_is_at_another_stage(repository):
+def test_what_is_up_to_date_is_known_while_another_process_runs_a_stage(repository):
     (repository / "in").write_text("1")
     (repository / "dvc.yaml").write_text(
         "stages:\n  a:\n    cmd: cp in a\n    deps: [in]\n    outs: [a]\n  b:\n    cmd: cp a b\n    deps: [a]\n    outs: [b]\n"
     )
-    jobs = [Job("a", "a", (), main=True), Job("b", "b", ("a",), main=True)]
-    assert outdated(jobs) == {"a", "b"}
+    assert up_to_date() == set()
     dvc("repro", "--quiet")
-    assert outdated(jobs) == set()
-    held = {str(repository / "b"): {"pid": os.getpid(), "cmd": "dvc repro"}}
+    assert up_to_date() == {"a", "b"}
+    held = {str(repository / "b"): {"pid": os.getppid(), "cmd": "dvc repro"}}
     (repository / ".dvc/tmp/rwlock").write_text(json.dumps({"read": {}, "write": held}))
-    assert outdated(jobs[:1]) == set()
+    assert up_to_date() == {"a"}
     (repository / "in").write_text("2")
-    assert outdated(jobs[:1]) == {"a"}
+    assert up_to_date() == set()
 
 
-def test_a_stage_that_is_asked_for_while_another_process_is_at_it_is_waited_for(repository, monkeypatch, caplog):
-    monkeypatch.setattr(dvc_command, "RETRY_SECONDS", 0.1)
-    holder = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    claim = {str(repository / "out"): {"pid": holder.pid, "cmd": "prefect flow-run execute"}}
-    (repository / ".dvc/tmp/rwlock").write_text(json.dumps({"read": {}, "write": claim}))
-    with ThreadPoolExecutor() as pool:
-        asked = pool.submit(outdated, [Job("a", "a", (), main=True)])
-        while not caplog.messages:
-            time.sleep(0.1)
-        holder.communicate(b"\n")
-    assert asked.result() == set()
-    assert "another process runs a stage that is needed" in caplog.messages[0]
+def test_a_node_is_known_by_its_id(repository):
+    (repository / "experiments").mkdir()
+    (repository / "experiments/nodes.yaml").write_text("a:\n  a-0123abcd: {arguments: --set=x=1, reads: [out]}\n")
+    (repository / "experiments/dvc.yaml").write_text(
+        "vars: [nodes.yaml]\nstages:\n  a:\n    foreach: ${a}\n    do:\n      wdir: ..\n"
+        "      cmd: echo ${item.arguments} > ${key}\n      deps: ['${item.reads[0]}']\n      outs: ['${key}']\n"
+    )
+    dvc("repro", "--quiet", "--single-item", "experiments/dvc.yaml:a@a-0123abcd")
+    assert up_to_date() == {"a", "a-0123abcd"}
 
 
 def test_what_dvc_refuses_is_one_line(repository):

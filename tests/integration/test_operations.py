@@ -174,7 +174,7 @@ def test_every_stage_the_pipeline_and_the_nights_are_deployments_whose_schedules
         assert row["work_pool_name"] == "fusesearch"
         assert "fusesearch" in row["tags"]
         assert not any(schedule["active"] for schedule in row["schedules"])
-    assert project.deployment("experiment/filtering")["parameters"] == {"name": "filtering"}
+    assert project.deployment("experiment/filtering")["parameters"] == {"names": ["filtering"]}
     (night,) = project.deployment("nightly/nightly")["schedules"]
     assert night["schedule"]["cron"] == "0 2 * * *"
     limits = answered("POST", f"{project.api}/v2/concurrency_limits/filter", json={})

@@ -1,16 +1,14 @@
-"""``experiments/dvc.yaml``: all runs of all experiments as stages of DVC, written from ``dvc.yaml``, ``params.yaml`` and the
-experiments' files.
+"""``experiments/dvc.yaml`` and ``experiments/nodes.yaml``: the nodes of all experiments as stages of DVC.
 
-A run is the stage of ``dvc.yaml`` again, with its command line, and its files where the run has them. One file holds the runs
-of all experiments because DVC lets no two stages have the same output. The folder of repositories is no dependency of theirs:
-instances name commits, which are digests of what repositories hold, and looking through thousands of files for each of a
-hundred runs is most of what a ``dvc repro`` with nothing to do would do.
+A stage of ``dvc.yaml`` that has nodes stands in the first file once, as a template (``foreach``); a node is a line of the second.
+Both are written from ``dvc.yaml``, ``params.yaml`` and the experiments' files, and committed: DVC reads no file that git ignores,
+and one file has to hold all nodes because two stages of DVC cannot have the same output.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,86 +16,81 @@ import yaml
 
 from tasks.core.config import Params, load_params
 from tasks.core.storage import write_text
-from tasks.pipeline.experiments.locks import alone
-from tasks.pipeline.experiments.paper import REFERENCE
-from tasks.pipeline.experiments.plan import PIPELINE, ArmPlan, nodes_of, plan
-from tasks.pipeline.experiments.spec import FILE, Experiment, experiment_names, load_experiment
-from tasks.pipeline.layout import EXPERIMENTS, RESULT_FILES
+from tasks.pipeline.experiments.plan import PIPELINE, nodes_of, plan
+from tasks.pipeline.experiments.spec import experiment_names, load_experiment
+from tasks.pipeline.layout import EXPERIMENTS
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import stage_entry
+from tasks.pipeline.pipeline import stage_entry, stage_names
 
 TARGET = EXPERIMENTS / "dvc.yaml"
-CODE = (
-    *(f"tasks/evaluation/{name}.py" for name in ("metrics", "power", "seeds", "statistics")),
-    *(f"tasks/reporting/{name}.py" for name in ("columns", "inputs", "pages", "plots", "tables")),
-    "tasks/reporting/templates",
-    "tasks/pipeline/experiments",
-)
-HEADER = "# Written by `fusesearch experiment plan`: runs of experiments that are not the main pipeline's. Not to be edited.\n"
+NODES_FILE = EXPERIMENTS / "nodes.yaml"
+HEADER = "# Written by `python -m tasks.pipeline.experiments.dvc_file` and by `fusesearch experiment run`. Do not edit.\n"
 
 
-def results_stage(name: str) -> str:
-    """The stage of ``experiments/dvc.yaml`` that writes an experiment's results."""
-    return f"results-{name}"
+def target(node: Node) -> str:
+    """The name that DVC knows the run by."""
+    return f"{TARGET}:{node.stage}@{node.id}" if node.id else node.stage
 
 
-def write_dvc_file(path: Path = TARGET) -> bool:
-    """Write ``experiments/dvc.yaml`` if it is not as it should be. Whether it was written.
-
-    Raises :class:`ConfigError` when it is not while experiments run, which need it as it is.
-    """
-    text = render()
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return False
-    with alone():
-        write_text(path, text)
-    return True
+def write_dvc_files() -> None:
+    """Write both files where they are not up to date. Raises :class:`ConfigError` for a faulty experiment or params."""
+    for path, text in render().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            write_text(path, text)
 
 
-def render() -> str:
-    """What ``experiments/dvc.yaml`` should be. Raises :class:`ConfigError` for an experiment that is none."""
+def render() -> dict[Path, str]:
+    """What the two files should say, by path."""
     params = load_params()
-    plans = {name: plan(load_experiment(name), params) for name in experiment_names()}
-    nodes = nodes_of(row for rows in plans.values() for row in rows)
-    stages = {node.id: _run(node, params) for node in sorted(nodes, key=lambda node: node.name) if node.id}
-    stages |= {results_stage(name): _results(load_experiment(name), rows) for name, rows in plans.items()}
-    return HEADER + yaml.dump({"stages": stages}, Dumper=_Plain, sort_keys=False, width=1000)
+    rows = (row for name in experiment_names() for row in plan(load_experiment(name), params))
+    nodes = sorted((node for node in nodes_of(rows) if node.id), key=lambda node: node.id)
+    stages = {stage: [node for node in nodes if node.stage == stage] for stage in stage_names(PIPELINE)}
+    templates = {stage: _template(stage, group, params) for stage, group in stages.items() if group}
+    lines = [HEADER]
+    for stage in templates:
+        lines.append(f"{stage}:\n")
+        lines.extend(f"  {node.id}: {_flow_style(_item(node, params))}\n" for node in stages[stage])
+    return {
+        TARGET: HEADER + yaml.safe_dump({"vars": [NODES_FILE.name], "stages": templates}, sort_keys=False, width=1000),
+        NODES_FILE: "".join(lines),
+    }
 
 
-def _run(node: Node, params: Params) -> dict[str, Any]:
-    entry = stage_entry(node.stage, PIPELINE)
-    spec = node.spec(node.params(params), PIPELINE)
-    deps = set(spec.deps) - {node.places.repos}
+def _template(stage: str, nodes: Iterable[Node], params: Params) -> dict[str, Any]:
+    entry = stage_entry(stage, PIPELINE)
+    first, *others = ([path.as_posix() for path in _reads(node, params)] for node in nodes)
+    code = [path.as_posix() for path in Node(stage=stage).spec(params).deps if path not in Node(stage=stage).spec(params).inputs]
+    if any(len(reads) != len(first) for reads in others):
+        raise AssertionError(f"nodes of {stage} read different numbers of files, which one template cannot say")
     outs = [*map(Path, entry["outs"]), *(Path(next(iter(row))) for row in entry.get("metrics", []))]
-    return {
+    do = {
         "wdir": "..",
-        "cmd": " ".join([entry["cmd"], *map(shlex.quote, node.arguments())]),
-        "deps": sorted(path.as_posix() for path in deps),
-        "params": list(spec.params),
-        "outs": [node.places.of(node.stage, path).as_posix() for path in outs],
+        "cmd": f"{entry['cmd']} --node=${{key}} ${{item.arguments}}",
+        "deps": [*(f"${{item.reads[{number}]}}" for number in range(len(first))), *code],
+        "params": [*entry["params"]],
+        "outs": [f"artifacts/nodes/${{key}}/{path.name}" for path in outs],
     }
+    return {"foreach": f"${{{stage}}}", "do": do}
 
 
-def _results(experiment: Experiment, plans: Sequence[ArmPlan]) -> dict[str, Any]:
-    deps = {experiment.folder / FILE, *map(Path, CODE), *_read(plans)}
-    if experiment.paper:
-        deps.add(REFERENCE / experiment.paper.table)
-    return {
-        "wdir": "..",
-        "cmd": f"python -m flows.results {experiment.name}",
-        "deps": sorted(path.as_posix() for path in deps),
-        # persist: or DVC removes the committed results before the stage begins, and one that is cut off leaves none
-        "outs": [{(experiment.folder / name).as_posix(): {"cache": False, "persist": True}} for name in RESULT_FILES],
-    }
+def _item(node: Node, params: Params) -> dict[str, Any]:
+    """What is the node's own in its template."""
+    arguments = [argument for argument in node.arguments() if not argument.startswith("--node=")]
+    return {"arguments": " ".join(map(shlex.quote, arguments)), "reads": [path.as_posix() for path in _reads(node, params)]}
 
 
-def _read(plans: Iterable[ArmPlan]) -> set[Path]:
-    """What the results are made of."""
-    return {path for row in plans for path in (row.scores, row.trajectories.parent, *row.curves.values())}
+def _reads(node: Node, params: Params) -> list[Path]:
+    """The data that a node depends on.
+
+    Not the folder of repositories: instances name commits, which are digests of what repositories hold, and looking through
+    thousands of files for each of a hundred nodes would be most of what a ``dvc repro`` with nothing to do does.
+    """
+    return [path for path in node.spec(node.params(params), PIPELINE).inputs if path != node.places.repos]
 
 
-class _Plain(yaml.SafeDumper):
-    """YAML without anchors, which a long list of stages would be full of."""
+def _flow_style(value: dict[str, Any]) -> str:
+    return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=100_000).strip()
 
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+
+if __name__ == "__main__":
+    write_dvc_files()

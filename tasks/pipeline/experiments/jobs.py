@@ -1,121 +1,151 @@
-"""What has to be done for experiments, as jobs that wait for one another: runs of stages, and results at the end."""
+"""What experiments need, as jobs: a node or a stage of the main pipeline that DVC runs, and the results of each experiment."""
 
 from __future__ import annotations
 
-import json
-import logging
-import sys
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+import os
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from tasks.core.config import Params
-from tasks.pipeline.dvc_command import PATIENCE, Busy, dvc
-from tasks.pipeline.experiments.dvc_file import CODE, TARGET, results_stage
-from tasks.pipeline.experiments.plan import PIPELINE, ArmPlan, built_on, nodes_of
-from tasks.pipeline.experiments.spec import FILE, Experiment
-from tasks.pipeline.layout import EXPERIMENTS, NODES
+from tasks.core.errors import ConfigError
+from tasks.pipeline.experiments.dvc_file import target
+from tasks.pipeline.experiments.plan import PIPELINE, ArmPlan, nodes_of, upstream
+from tasks.pipeline.experiments.spec import Experiment
+from tasks.pipeline.layout import STATE
 from tasks.pipeline.node import Node
 from tasks.pipeline.pipeline import stage_names
-from tasks.pipeline.places import MAIN
 from tasks.pipeline.timing import parts_of
 
-logger = logging.getLogger(__name__)
+LOGS = STATE / "experiments"
+LOG_BYTES = 20_000
+"""How much of the end of a log is read."""
 
-Planned = tuple[Experiment, Sequence[ArmPlan]]
-"""An experiment and its runs, with all of its seeds or some."""
+JOB_BYTES = 3_000_000_000
+"""Memory of one job besides what its model takes: PyTorch, the trainer, a batch of nano's episodes."""
+
+_COUNTS = re.compile(r"(\d+) of (\d+)\s*$", re.M)
 
 
 @dataclass
 class Job:
-    """One stage of DVC. ``needs`` are the names of the jobs it waits for; ``users`` says which arms it is for.
+    """``needs`` are the names of the jobs it waits for; ``users`` says which arms it is for.
 
-    ``parts`` is of how many parts it is that each take as long as usual: the main pipeline evaluates all of its arms.
+    ``target`` is the name that DVC knows it by; the results of an experiment have none. ``parts`` is the number of its
+    parts that take as long as usual each: the main pipeline evaluates all of its arms.
     """
 
     name: str
     stage: str
     needs: tuple[str, ...]
+    target: str = ""
     users: list[str] = field(default_factory=list)
-    main: bool = False
-    part: str = ""
     parts: int = 1
 
     @property
-    def target(self) -> str:
-        """How DVC is told it."""
-        return self.name if self.main else f"{TARGET}:{self.name}"
-
-    @property
-    def command(self) -> list[str]:
-        """What runs it: DVC; but results over some of the seeds, which no stage stands for, are only written."""
-        if self.part:
-            return [sys.executable, "-m", "flows.results", self.part]
-        return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", self.target]
+    def log(self) -> Path:
+        """What it printed when it was last run."""
+        return LOGS / f"{self.name}.log"
 
 
-def jobs_of(planned: Iterable[Planned], params: Params) -> list[Job]:
-    """The jobs of experiments, each after those it needs; an experiment's results before what only later experiments need.
+def results_name(experiment: Experiment) -> str:
+    """The name of the job that writes an experiment's results."""
+    return f"results-{experiment.name}"
 
-    ``params`` are those of the main pipeline.
+
+def jobs_of(planned: Iterable[tuple[Experiment, Sequence[ArmPlan]]], params: Params) -> list[Job]:
+    """The jobs of experiments, each once and after those it needs. ``params`` are those of the main pipeline.
+
+    An experiment comes whole before the next one, so that its results do not wait for others. Its jobs are in the order of the
+    pipeline: a task runner that starts them in this order seldom meets one that still has to wait.
     """
     found: dict[str, Job] = {}
+    order = stage_names(PIPELINE)
     for experiment, plans in planned:
+        own: dict[str, Job] = {}
+        for node in nodes_of(plans):
+            _add(node, params, own, found)
         for row in plans:
             for node in row.nodes.values():
-                _add(node, params, found)
-                found[node.name].users.append(f"{experiment.label(row.arm)}, seed {row.seed}")
-        job = _results(experiment, plans)
-        found[job.name] = job
+                (own.get(node.name) or found[node.name]).users.append(f"{experiment.label(row.arm)}, seed {row.seed}")
+        found |= {job.name: job for job in sorted(own.values(), key=lambda job: order.index(job.stage))}
+        needs = tuple(node.name for node in nodes_of(plans))
+        name = results_name(experiment)
+        found[name] = Job(name, "results", needs, users=[experiment.name])
     return list(found.values())
 
 
-def _results(experiment: Experiment, plans: Sequence[ArmPlan]) -> Job:
-    whole = {row.seed for row in plans} == set(experiment.seeds)
-    needs = tuple(node.name for node in nodes_of(plans))
-    return Job(results_stage(experiment.name), "results", needs, [experiment.name], part="" if whole else experiment.name)
-
-
-def _add(node: Node, params: Params, found: dict[str, Job]) -> None:
-    """Add the job of a run, and before it the stages of the main pipeline that it needs and no arm names."""
-    if node.name in found:
+def _add(node: Node, params: Params, own: dict[str, Job], found: Container[str]) -> None:
+    """Add the job of a run, and those of the main pipeline's stages that it needs and no arm names."""
+    if node.name in own or node.name in found:
         return
-    needs = tuple(built_on(node, params))
-    for need in needs:
-        if need not in found and need in stage_names(PIPELINE):
-            _add(Node(stage=need), params, found)
-    parts = parts_of(node.stage, node.params(params))
-    found[node.name] = Job(node.name, node.stage, needs, main=not node.id, parts=parts)
+    changed = node.params(params)
+    ups = [node.origins[stage].name if stage in node.origins else stage for stage in upstream(node.stage, changed)]
+    own[node.name] = Job(node.name, node.stage, tuple(ups), target(node), parts=parts_of(node.stage, changed))
+    for stage in set(ups) & set(stage_names(PIPELINE)):
+        _add(Node(stage=stage), params, own, found)
 
 
-def outdated(jobs: Sequence[Job]) -> set[str]:
-    """Names of the jobs that DVC would run, and of all that need one of them. Raises :class:`DataError` when DVC cannot say."""
-    asked = {job.name: job.target for job in jobs if not job.part}
-    changed = {_name(key) for key in json.loads(_status(list(asked.values())) or "{}")} & asked.keys()
-    return with_dependents(jobs, changed | {job.name for job in jobs if job.part and _is_older(job)})
-
-
-def _status(targets: list[str]) -> str:
-    """DVC reads the whole file again for each target, 50 times for an experiment: so it is asked for all stages there are.
-
-    It says nothing of any stage while another process is at one of them; then the targets are named. If it is at one of
-    those, a deployment for example, it is waited for.
-    """
-    for which in ((), targets):
-        with suppress(Busy):
-            return dvc("status", "--json", *which, tries=1)
-    logger.warning("waits, an hour at most: another process runs a stage that is needed, or reads what it made")
-    return dvc("status", "--json", *targets, tries=PATIENCE)
-
-
-def with_dependents(jobs: Iterable[Job], names: set[str]) -> set[str]:
-    """``names`` and those of all jobs that need one of them; ``jobs`` are in order."""
+def with_dependents(jobs: Iterable[Job], names: Container[str]) -> set[str]:
+    """Those of ``jobs`` (each after those it needs) that are among ``names``, or need one of them."""
     found: set[str] = set()
     for job in jobs:
         if job.name in names or found.intersection(job.needs):
             found.add(job.name)
     return found
+
+
+def up_to_date() -> set[str]:
+    """Names of the nodes and of the main pipeline's stages that DVC would not run for what they themselves read.
+
+    A run that another process is making is not among them.
+    """
+    from dvc.lock import LockError
+    from dvc.repo import Repo
+
+    found = set()
+    with Repo(_wait_for_lock=True) as repo, repo.lock:
+        for stage in repo.index.stages:
+            try:
+                if not stage.status():
+                    found.add(stage.name.rpartition("@")[2])
+            except LockError:  # held by the process that runs it
+                continue
+    return found
+
+
+@contextmanager
+def alone(wait: bool = False) -> Iterator[None]:
+    """Inside the block no other process runs experiments in this working copy. A process may enter it again.
+
+    Raises :class:`ConfigError` if another process is inside and we do not ``wait`` for it.
+    """
+    LOGS.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(LOGS / ".lock", is_singleton=True)
+    try:
+        lock.acquire(timeout=-1 if wait else 0)
+    except Timeout:
+        raise ConfigError("experiments are already running here: wait for them, or stop them") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def workers_for(params: Params) -> int:
+    """How many nodes to run at once by default: two where cores and memory allow it and no GPU is in use, else one."""
+    import psutil
+
+    base = Path(params.model.base)
+    if params.grpo.rollouts == "vllm" or not base.is_dir():
+        return 1
+    weights = sum(path.stat().st_size for path in base.rglob("*") if path.is_file())
+    needed = JOB_BYTES + 16 * weights
+    return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))
 
 
 def job_seconds(job: Job, usual: Mapping[str, float]) -> float | None:
@@ -130,16 +160,22 @@ def seconds_left(jobs: Iterable[Job], usual: Mapping[str, float], workers: int =
     return None if None in rows else sum(value or 0.0 for value in rows) / workers
 
 
-def _is_older(job: Job) -> bool:
-    """Whether results over some of the seeds are missing, or older than a score they are made of or what makes them."""
-    results = EXPERIMENTS / job.part / "results.json"
-    scores = [
-        NODES / need / MAIN.scores.name if "-" in need else MAIN.scores for need in job.needs if need.startswith("evaluate")
-    ]
-    code = [path for name in CODE for path in (Path(name), *Path(name).glob("**/*.*")) if "__pycache__" not in path.parts]
-    made_of = [*scores, EXPERIMENTS / job.part / FILE, *code]
-    return not results.exists() or any(path.is_file() and path.stat().st_mtime > results.stat().st_mtime for path in made_of)
+def duration(seconds: float | None) -> str:
+    """``2 h 05 min``."""
+    if seconds is None:
+        return "not known yet"
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min" if minutes else f"{seconds:.0f} s"
 
 
-def _name(key: str) -> str:
-    return key.rpartition(":")[2]
+def end_of(log: Path) -> str:
+    """The last lines of a log."""
+    with log.open("rb") as handle:
+        handle.seek(max(0, log.stat().st_size - LOG_BYTES))
+        return handle.read().decode("utf-8", errors="replace")
+
+
+def counts_in(text: str) -> tuple[int, int] | None:
+    """Rows done and rows in all as a stage last printed them."""
+    found = _COUNTS.findall(text)
+    return (int(found[-1][0]), int(found[-1][1])) if found else None

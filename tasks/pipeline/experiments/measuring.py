@@ -8,13 +8,12 @@ from itertools import combinations
 from pathlib import Path
 
 from tasks.core.config import load_params
-from tasks.core.digests import digest
 from tasks.core.errors import ArtifactError
 from tasks.evaluation import seeds as over_seeds
 from tasks.evaluation.power import plan
 from tasks.evaluation.seeds import Measured, Seeds
 from tasks.evaluation.statistics import holm
-from tasks.pipeline.experiments.outcome import ArmRun
+from tasks.pipeline.experiments.outcome import ArmRun, scores_digest
 from tasks.pipeline.experiments.paper import Paper, is_ordered, paper_figures
 from tasks.pipeline.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.pipeline.experiments.spec import Experiment
@@ -52,7 +51,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         command=f"fusesearch experiment run {experiment.name}",
         revision=made_from["git.revision"][:12] + ("+changes" if made_from["git.dirty"] == "true" else ""),
         dvc_revision=made_from["dvc.revision"][:12],
-        inputs=_digest(runs)[:16],
+        inputs=scores_digest(runs),
         notes=experiment.notes,
         profile=load_params(root / PARAMS).profile if (root / PARAMS).exists() else "",
         seeds=experiment.seeds,
@@ -197,11 +196,6 @@ def _target(metric: str, baseline: Seeds) -> float:
     of = column(metric)
     known = None if of.percent or metric == "reward" else over_seeds.measure(baseline, of.statistic)
     return TARGET * abs(known.estimate) if known and known.estimate else TARGET
-
-
-def _digest(runs: Sequence[ArmRun]) -> str:
-    """Of all scores, whatever the order of the episodes."""
-    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in runs])
 
 
 def _rounded(value: float | None) -> float | None:

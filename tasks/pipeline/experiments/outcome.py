@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.core.config import Params, load_params
+from tasks.core.config import load_params
+from tasks.core.digests import digest
 from tasks.core.schema import Score
 from tasks.core.storage import read_jsonl
-from tasks.pipeline.experiments.current import has_read_the_last, is_current
-from tasks.pipeline.experiments.plan import PIPELINE, ArmPlan, plan
+from tasks.pipeline.experiments.plan import ArmPlan, plan
 from tasks.pipeline.experiments.spec import Experiment
 
 
@@ -31,35 +31,31 @@ class ArmRun:
     nodes: Mapping[str, str] = field(default_factory=dict)
 
 
-def outcomes(experiment: Experiment, seeds: Iterable[int] | None = None, root: Path = Path()) -> list[ArmRun]:
-    """Every arm with every seed that is finished, in the order of the experiment's seeds and arms.
+def outcomes(experiment: Experiment, current: Container[str], seeds: Iterable[int] | None = None) -> list[ArmRun]:
+    """Every arm with every seed that is finished, in the order of the experiment's seeds and arms; the others are left out.
 
-    Raises :class:`ArtifactError` for a file of scores that cannot be read; runs that are missing are left out.
+    ``current`` holds the names of the runs that are up to date. Raises :class:`ArtifactError` for a file of scores that cannot be
+    read.
     """
     read: dict[Path, list[Score]] = {}
-    params = load_params(root / "params.yaml")
-    plans = plan(experiment, params, seeds, root / PIPELINE)
-    return [_outcome(row, root, read) for row in plans if is_finished(row, params, root)]
+    return [_outcome(row, read) for row in plan(experiment, load_params(), seeds) if is_finished(row, current)]
 
 
-def is_finished(row: ArmPlan, params: Params, root: Path = Path()) -> bool:
-    """Whether the arm was evaluated with the seed: its scores are published last.
-
-    What the main pipeline made under other ``params`` than those that are there is not taken for it, nor what was made of an
-    older checkpoint, or other data, than that there is now.
-    """
-    made = (root / row.scores).is_file() and (root / row.trajectories).is_file()
-    return made and all(
-        (node.id or is_current(stage, params, root)) and has_read_the_last(node.name, root) for stage, node in row.nodes.items()
-    )
+def is_finished(row: ArmPlan, current: Container[str]) -> bool:
+    """Whether the arm was evaluated with the seed, and nothing that this builds on has changed since."""
+    return all(node.name in current for node in row.nodes.values())
 
 
-def _outcome(row: ArmPlan, root: Path, read: dict[Path, list[Score]]) -> ArmRun:
+def scores_digest(runs: Sequence[ArmRun]) -> str:
+    """Digest of all scores, whatever the order of the episodes: results made of the same scores need not be made again."""
+    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in runs])[:16]
+
+
+def _outcome(row: ArmPlan, read: dict[Path, list[Score]]) -> ArmRun:
     """``read`` remembers the files of scores, which many arms share."""
-    path = root / row.scores
-    if path not in read:
-        read[path] = list(read_jsonl(path, Score))
-    own = [score.model_copy(update={"arm": row.arm}) for score in read[path] if score.arm == row.evaluated]
-    curves = {stage: root / curve for stage, curve in row.curves.items() if (root / curve).is_file()}
+    if row.scores not in read:
+        read[row.scores] = list(read_jsonl(row.scores, Score))
+    own = [score.model_copy(update={"arm": row.arm}) for score in read[row.scores] if score.arm == row.evaluated]
+    curves = {stage: curve for stage, curve in row.curves.items() if curve.is_file()}
     nodes = {stage: node.name for stage, node in row.nodes.items()}
-    return ArmRun(row.arm, row.seed, own, root / row.trajectories, curves, nodes)
+    return ArmRun(row.arm, row.seed, own, row.trajectories, curves, nodes)

@@ -9,16 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from tasks.core.config import Params
 from tasks.core.digests import digest
-from tasks.core.errors import ConfigError
 from tasks.core.overrides import override
 from tasks.pipeline import layout
 from tasks.pipeline.experiments.spec import Checkpoint, Experiment
 from tasks.pipeline.node import Node, unused_deps
-from tasks.pipeline.pipeline import StageSpec, stage_names, stage_outs, stage_spec
+from tasks.pipeline.pipeline import stage_names, stage_outs, stage_spec
 
 PIPELINE = Path("dvc.yaml")
 EVALUATED = {"base": "base", **{stage: arm for arm, stage in layout.TRAINED_BY.items()}}
@@ -57,11 +55,13 @@ def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = N
 
     Raises :class:`ConfigError` for an arm with an unknown param.
     """
-    resolver = _Resolver(params, pipeline)
-    chosen = list(seeds or ()) or experiment.seeds
+    shared = {
+        checkpoint: set(ids("evaluate", _only(params, checkpoint), pipeline).values())
+        for checkpoint in {spec.checkpoint for spec in experiment.arms.values()}
+    }
     return [
-        resolver.arm(arm, seed, experiment.params(params, arm, seed), spec.checkpoint)
-        for seed in chosen
+        _arm(arm, seed, spec.checkpoint, experiment.params(params, arm, seed), params, shared[spec.checkpoint], pipeline)
+        for seed in list(seeds or ()) or experiment.seeds
         for arm, spec in experiment.arms.items()
     ]
 
@@ -88,65 +88,35 @@ def upstream(stage: str, params: Params, pipeline: Path = PIPELINE) -> list[str]
     return list(dict.fromkeys(made[dep] for dep in deps if dep in made and dep not in unused))
 
 
-def id_of(node: Node, params: Params) -> str:
-    """The id that a run with these changes on these inputs has. ``params`` are those of the main pipeline."""
-    own = node.params(params)
-    ups = {up: node.origins[up].name if up in node.origins else id_of(Node(stage=up), params) for up in upstream(node.stage, own)}
-    return _id(node.stage, stage_spec(node.stage, PIPELINE).values(own), ups)
+def ids(stage: str, params: Params, pipeline: Path = PIPELINE) -> dict[str, str]:
+    """The ids of the runs that these params make of ``stage`` and of all stages it builds on, in the order of the pipeline."""
+    ups = {stage: upstream(stage, params, pipeline)}
+    for name in reversed(stage_names(pipeline)):
+        for up in ups.get(name, ()):
+            ups.setdefault(up, upstream(up, params, pipeline))
+    found: dict[str, str] = {}
+    for name in stage_names(pipeline):
+        if name in ups:
+            values = stage_spec(name, pipeline).values(params)
+            found[name] = f"{name}-{digest(name, values, {up: found[up] for up in ups[name]})[:8]}"
+    return found
 
 
-def check_id(node: Node, params: Params) -> None:
-    """Raise :class:`ConfigError` for a run whose id is another than its changes and inputs make: the params have changed."""
-    if node.id and (right := id_of(node, params)) != node.id:
-        raise ConfigError(f"{node.id} would be {right} with this params.yaml: run `fusesearch experiment plan`")
+def _only(params: Params, checkpoint: Checkpoint) -> Params:
+    return override(params, {"evaluate.arms": [EVALUATED[checkpoint]]}, "evaluate")
 
 
-class _Found(NamedTuple):
-    """A run, its id, and the id of the main pipeline's run of the stage."""
-
-    node: Node
-    mine: str
-    main: str
-
-
-class _Resolver:
-    """Finds the runs of arms; ``base`` are the params of the main pipeline."""
-
-    def __init__(self, base: Params, pipeline: Path) -> None:
-        self.base = base
-        self.pipeline = pipeline
-
-    def arm(self, arm: str, seed: int, params: Params, checkpoint: Checkpoint) -> ArmPlan:
-        evaluated = EVALUATED[checkpoint]
-        only = {"evaluate.arms": [evaluated]}
-        own, main = (override(values, only, "evaluate") for values in (params, self.base))
-        found: dict[str, _Found] = {}
-        self._resolve("evaluate", own, main, found)
-        stages = [stage for stage in stage_names(self.pipeline) if stage in found]
-        return ArmPlan(arm, seed, evaluated, {stage: found[stage].node for stage in stages})
-
-    def _resolve(self, stage: str, own: Params, main: Params, found: dict[str, _Found]) -> None:
-        """Find the run of ``stage`` with ``own`` params, and those it builds on; ``main`` params make the main pipeline's."""
-        ups = upstream(stage, own, self.pipeline)
-        for up in ups:
-            if up not in found:
-                self._resolve(up, own, main, found)
-        spec = stage_spec(stage, self.pipeline)
-        values = spec.values(own)
-        mine = _id(stage, values, {up: found[up].mine for up in ups})
-        theirs = _id(stage, spec.values(main), {up: found[up].main for up in ups})
-        if mine == theirs and (stage != "evaluate" or set(own.evaluate.arms) <= set(self.base.evaluate.arms)):
-            node = Node(stage=stage)
-        else:
-            origins = {up: folder for up in ups if (folder := found[up].node.folder)}
-            node = Node(stage=stage, id=mine, set=self._changes(spec, values), origins=origins)
-        found[stage] = _Found(node, mine, theirs)
-
-    def _changes(self, spec: StageSpec, values: Mapping[str, object]) -> dict[str, object]:
-        """Those of the values that are not as in the params of the main pipeline."""
-        given = spec.values(self.base)
-        return {key: value for key, value in values.items() if key not in given or given[key] != value}
-
-
-def _id(stage: str, values: Mapping[str, object], ups: Mapping[str, str]) -> str:
-    return f"{stage}-{digest(stage, values, ups)[:8]}"
+def _arm(arm: str, seed: int, checkpoint: Checkpoint, params: Params, base: Params, shared: set[str], pipeline: Path) -> ArmPlan:
+    """The runs of an arm with these ``params``. Those with an id in ``shared`` are the main pipeline's (``base``)."""
+    evaluated, own = EVALUATED[checkpoint], _only(params, checkpoint)
+    nodes: dict[str, Node] = {}
+    for stage, name in ids("evaluate", own, pipeline).items():
+        if name in shared and (stage != "evaluate" or evaluated in base.evaluate.arms):
+            nodes[stage] = Node(stage=stage)
+            continue
+        spec = stage_spec(stage, pipeline)
+        given = spec.values(base)
+        changes = {key: value for key, value in spec.values(own).items() if key not in given or given[key] != value}
+        origins = {up: folder for up in upstream(stage, own, pipeline) if (folder := nodes[up].folder)}
+        nodes[stage] = Node(stage=stage, id=name, set=changes, origins=origins)
+    return ArmPlan(arm, seed, evaluated, nodes)

@@ -1,4 +1,4 @@
-"""All tables of all experiments again from the artifacts that are there: ``make experiment-tables``."""
+"""Write the results of all experiments again from the artifacts that exist: ``make experiment-tables``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tasks.core.errors import FusesearchError
 from tasks.core.storage import write_text
+from tasks.pipeline.experiments.jobs import up_to_date
 from tasks.pipeline.experiments.outcome import ArmRun, outcomes
 from tasks.pipeline.experiments.pages import overview
 from tasks.pipeline.experiments.results import PAGE, RESULTS, read_results, write_results
@@ -16,21 +17,24 @@ from tasks.pipeline.layout import EXPERIMENTS
 
 
 def rebuild(names: Iterable[str]) -> dict[str, str]:
-    """Write the results of each experiment again, then the page over all; returns by name a summary, or why there is none.
+    """Write the results of each experiment again, then the page over all; returns by name a summary, or why it was not written.
 
-    Results of runs that are not all here stay as they are.
+    Results stay as they are if some of the runs they were made of are missing here or out of date.
     """
-    said = {}
+    summaries = {}
+    current = up_to_date()
     for name in names:
         try:
             experiment = load_experiment(name)
-            runs = outcomes(experiment)
+            runs = outcomes(experiment, current)
             lost = _lost(experiment, runs)
-            said[name] = f"kept: {lost} of its runs are not here" if lost else write_results(experiment, runs).summary
+            summaries[name] = (
+                f"kept: {lost} of its runs are missing here or out of date" if lost else write_results(experiment, runs).summary
+            )
         except FusesearchError as error:
-            said[name] = f"not written: {error}"
+            summaries[name] = f"not written: {error}"
     write_overview()
-    return said
+    return summaries
 
 
 def _lost(experiment: Experiment, runs: Sequence[ArmRun]) -> int:

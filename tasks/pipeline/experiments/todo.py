@@ -1,4 +1,4 @@
-"""What is left to do of experiments: the one question that the command line and Prefect's flow ask before they run anything."""
+"""What is left to do of experiments: what the command line and Prefect's flow ask before they run anything."""
 
 from __future__ import annotations
 
@@ -6,43 +6,49 @@ from collections.abc import Sequence
 
 from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
-from tasks.pipeline.experiments.dvc_file import write_dvc_file
 from tasks.pipeline.experiments.figures import check_figures
-from tasks.pipeline.experiments.jobs import Job, jobs_of, outdated
+from tasks.pipeline.experiments.jobs import Job, jobs_of, results_name, up_to_date, with_dependents
+from tasks.pipeline.experiments.outcome import ArmRun, outcomes, scores_digest
 from tasks.pipeline.experiments.paper import paper_figures
 from tasks.pipeline.experiments.plan import plan
+from tasks.pipeline.experiments.results import RESULTS, read_results
 from tasks.pipeline.experiments.spec import FILE, Experiment
 from tasks.reporting.columns import column
 
 
 def left_to_do(experiments: Sequence[Experiment], seeds: Sequence[int] | None = None) -> tuple[list[Job], int]:
-    """The jobs that DVC would run, each after those it needs, and how many there are in all.
+    """The jobs that have to run, each after those it needs, and how many there are in all. Raises what :func:`check` raises.
 
-    ``experiments/dvc.yaml`` is written first if it is not fresh. Raises what :func:`check` raises.
+    DVC says which nodes are up to date; results are if they were made of the scores that are there.
     """
     for experiment in experiments:
         check(experiment, seeds)
     params = load_params()
-    write_dvc_file()
     jobs = jobs_of([(row, plan(row, params, seeds)) for row in experiments], params)
-    changed = outdated(jobs)
-    return [job for job in jobs if job.name in changed], len(jobs)
+    current = up_to_date()
+    stale = {job.name for job in jobs if job.target and job.name not in current}
+    stale |= {results_name(row) for row in experiments if not _has_results(row, outcomes(row, current))}
+    due = with_dependents(jobs, stale)
+    return [job for job in jobs if job.name in due], len(jobs)
+
+
+def _has_results(experiment: Experiment, runs: Sequence[ArmRun]) -> bool:
+    path = experiment.folder / RESULTS
+    if not path.exists() or path.stat().st_mtime < (experiment.folder / FILE).stat().st_mtime:
+        return False
+    return read_results(experiment.folder).inputs == scores_digest(runs)
 
 
 def check(experiment: Experiment, seeds: Sequence[int] | None = None) -> None:
-    """Refuse what would be found out only when results are written, after hours.
+    """Refuse what would otherwise fail only when results are written, after hours.
 
     Raises :class:`ConfigError` for a seed that the experiment lacks, an unknown metric or figure, or a row that the paper's
-    table lacks, :class:`ArtifactError` where there is no such table.
+    table lacks, :class:`ArtifactError` if there is no such table.
     """
-    _check_seeds(experiment, seeds)
+    if unknown := set(seeds or []) - set(experiment.seeds):
+        path = experiment.folder / FILE
+        raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
     for metric in experiment.metrics:
         column(metric)
     check_figures(experiment)
     paper_figures(experiment)
-
-
-def _check_seeds(experiment: Experiment, seeds: Sequence[int] | None) -> None:
-    if unknown := set(seeds or []) - set(experiment.seeds):
-        path = experiment.folder / FILE
-        raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")

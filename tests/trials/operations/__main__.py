@@ -27,7 +27,7 @@ from filelock import FileLock
 
 from tasks.core.config import load_params
 from tasks.core.storage import read_json, write_text
-from tasks.pipeline.experiments.plan import id_of
+from tasks.pipeline.experiments.plan import ids
 from tasks.pipeline.layout import NODES, STATE
 from tasks.pipeline.node import Node
 
@@ -72,7 +72,7 @@ def main() -> None:
 def run(stage: str, kill: bool = False, **environment: str) -> Made:
     """Run a node of ``stage`` as a command, from nothing: what an earlier run of it made is removed."""
     node = Node(stage=stage, set=CHANGES[stage])
-    node = node.model_copy(update={"id": id_of(node, load_params())})
+    node = node.model_copy(update={"id": ids(stage, node.params(load_params()))[stage]})
     folder = NODES / str(node.id)
     shutil.rmtree(folder, ignore_errors=True)
     started = time.monotonic()

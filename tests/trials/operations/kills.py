@@ -50,7 +50,7 @@ INTO = 20.0
 """Seconds into the next job at which something is killed."""
 
 LEAST = 8
-_ENDED = re.compile(r"^\[(\d+)/\d+\] (\S+): (done|running)")
+_ENDED = re.compile(r"\[(\d+)/\d+\] (\S+): (done|running)")
 
 
 def main(name: str) -> None:
@@ -89,7 +89,7 @@ def cut(name: str, total: int, mlflow: Server) -> Iterator[tuple[str, str, str]]
     kills = iter(((1, "Prefect's server"), (2, "MLflow's server"), (3, "the run itself")))
     quarter, what = next(kills)
     for line in process.stderr or ():
-        found = _ENDED.match(line)
+        found = _ENDED.search(line)
         if not found:
             continue
         running = running - {found[2]} if found[3] == "done" else running | {found[2]}

@@ -3,6 +3,7 @@
 import io
 import os
 import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,21 +11,19 @@ import pytest
 import yaml
 from rich.console import Console
 
-from tasks.cli import experiment_run, experiment_table
-from tasks.cli.experiment_run import left_of
-from tasks.cli.experiment_state import duration
+from flows.experiment_progress import Row, left_of
+from tasks.cli import experiment_table
 from tasks.core.config import load_params
-from tasks.pipeline import layout
-from tasks.pipeline.experiments.engine import Progress
-from tasks.pipeline.experiments.jobs import Job, jobs_of
-from tasks.pipeline.experiments.locks import alone
-from tasks.pipeline.experiments.plan import plan
+from tasks.core.errors import DataError
+from tasks.pipeline.experiments import todo
+from tasks.pipeline.experiments.jobs import Job, alone, duration, jobs_of
+from tasks.pipeline.experiments.plan import nodes_of, plan
 from tasks.pipeline.experiments.results import read_results
 from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.pipeline import stage_outs
 from tasks.pipeline.timing import note_seconds
 
 ROOT = Path(__file__).parents[3]
+PARAMS = load_params(ROOT / "params.yaml")
 EXPERIMENT = {
     "title": "Filters", "question": "q", "hypothesis": "h", "seeds": [0, 1],
     "arms": {"none": {"set": {"select.min_f1": 0.0}}, "joint": {"label": "F1 [both]"}},
@@ -42,7 +41,22 @@ def project(tmp_path, monkeypatch):
     (folder / "experiment.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "140")
+    current(monkeypatch)
     return tmp_path
+
+
+def current(monkeypatch, *names):
+    """What DVC finds up to date."""
+    for place in ("experiment_state", "experiment"):
+        monkeypatch.setattr(f"tasks.cli.{place}.up_to_date", lambda: set(names), raising=False)
+    monkeypatch.setattr("tasks.pipeline.experiments.jobs.up_to_date", lambda: set(names))
+    monkeypatch.setattr("tasks.pipeline.experiments.todo.up_to_date", lambda: set(names))
+
+
+def nodes(stage):
+    """Ids of the experiment's own nodes of a stage."""
+    found = nodes_of(plan(load_experiment("filters"), load_params()))
+    return [node.id for node in found if node.id and node.stage == stage]
 
 
 def make(path):
@@ -60,18 +74,107 @@ def test_the_list_says_what_is_left(project, run):
     assert row_of(shown.output, "filters").split()[:5] == ["filters", "Filters", "2", "0,1", "0"]
 
 
-def test_the_status_tells_the_main_pipelines_runs_from_own_and_begun_ones(project, run):
-    make(project / layout.SELECTED)
-    make(project / layout.SELECT_DROPS)
-    make(project / layout.SELECT_PLANE)
-    own = [name for name in plan_of(project, run) if name.startswith("select-")]
-    for name in ("trajectories.jsonl", "drops.json", "plane.csv"):
-        make(project / layout.NODES / own[0] / name)
-    (project / f".fusesearch/progress/{own[1]}-0123456789abcdef").mkdir(parents=True)
+def test_the_status_tells_the_main_pipelines_nodes_from_own_and_started_ones(project, run, monkeypatch):
+    made, started = nodes("select")[:2]
+    current(monkeypatch, "mine", "filter", "split", "select", made)
+    (project / f".fusesearch/progress/{started}-0123456789abcdef").mkdir(parents=True)
     shown = run("experiment", "status", "filters").output
-    states = [word for line in shown.splitlines() for word in line.split() if word in ("main", "made", "begun")]
-    assert {"main", "made", "begun"} <= set(states)
+    states = [word for line in shown.splitlines() for word in line.split() if word in ("main", "made", "started")]
+    assert {"main", "made", "started"} <= set(states)
     assert "F1 [both]" in shown
+
+
+def test_an_arm_is_finished_if_dvc_finds_nothing_changed_that_it_builds_on(project, run, monkeypatch):
+    stages = ["mine", "filter", "split", "synthesize", "select", "sft", "evaluate"]
+    current(monkeypatch, *stages)
+    assert "1 of 4" in row_of(run("experiment", "list").output, "filters")
+    current(monkeypatch, *set(stages) - {"select"})
+    assert "0 of 4" in row_of(run("experiment", "list").output, "filters")
+    assert row_of(run("experiment", "status", "filters").output, "F1 [both]", " 0 ").split()[-4:] == ["main", "-", "main", "main"]
+
+
+def test_the_status_says_how_far_a_node_is_that_another_terminal_started(project, run):
+    for name, counted in zip(nodes("evaluate"), ("evaluate: 12 of 50", "evaluate: 49 of 50"), strict=False):
+        make(project / f".fusesearch/progress/{name}-0123456789abcdef/runs.json")
+        log = project / f".fusesearch/experiments/{name}.log"
+        make(log)
+        log.write_text(f"evaluate: 3 of 50\n{counted}\n")
+    os.utime(log, (0, 0))  # of a process before the one at work
+    shown = run("experiment", "status", "filters").output
+    assert "12 of 50" in shown
+    assert "49 of 50" not in shown
+    assert " started " in shown.split("started:")[0]
+
+
+def test_jobs_know_how_many_arms_they_evaluate(project):
+    params = load_params()
+    experiment = load_experiment("filters")
+    parts = {job.name: job.parts for job in jobs_of([(experiment, plan(experiment, params))], params) if job.stage == "evaluate"}
+    assert parts.pop("evaluate") == len(params.evaluate.arms)
+    assert set(parts.values()) == {1}
+
+
+def test_a_dry_run_lists_what_would_run_and_writes_nothing(project, run):
+    before = sorted(project.rglob("*"))
+    shown = run("experiment", "run", "filters", "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert "mine (main pipeline): none, seed 0; F1 [both], seed 0 and 2 more" in shown.output
+    assert all(f"  {name}: " in shown.output for name in [*nodes("evaluate"), "results-filters"])
+    assert sorted(project.rglob("*")) == before
+
+
+def test_a_finished_run_writes_the_page_over_all_experiments_and_a_failed_one_does_not(project, run, monkeypatch):
+    def fail(*_):
+        raise DataError("sft-1 failed: no memory")
+
+    page = project / "experiments/RESULTS.md"
+    monkeypatch.setattr("flows.experiments.run_experiments", fail)
+    failed = run("experiment", "run", "filters")
+    assert (failed.exit_code, page.exists()) == (1, False)
+    assert "fusesearch: sft-1 failed: no memory" in failed.output
+    monkeypatch.setattr("flows.experiments.run_experiments", lambda *_: None)
+    assert run("experiment", "run", "filters").exit_code == 0
+    assert "Results of the experiments" in page.read_text()
+
+
+def test_results_are_written_again_if_scores_or_the_experiment_changed(project, monkeypatch):
+    folder = project / "experiments/guidance"
+    shutil.copytree(ROOT / "experiments/guidance", folder)
+    shutil.copytree(ROOT / "experiments/reference", project / "experiments/reference")
+    made = read_results(folder).inputs
+    found = load_experiment("guidance")
+    current(monkeypatch, *(job.name for job in jobs_of([(found, plan(found, PARAMS))], PARAMS)))
+    monkeypatch.setattr(todo, "outcomes", lambda experiment, current: [])
+    monkeypatch.setattr(todo, "scores_digest", lambda runs: made)
+    assert todo.left_to_do([found])[0] == []
+    os.utime(folder / "experiment.yaml", (2e9, 2e9))
+    assert [job.name for job in todo.left_to_do([found])[0]] == ["results-guidance"]
+    os.utime(folder / "experiment.yaml", (0, 0))
+    monkeypatch.setattr(todo, "scores_digest", lambda runs: "other")
+    assert [job.name for job in todo.left_to_do([found])[0]] == ["results-guidance"]
+
+
+def test_nothing_is_changed_under_experiments_that_run(project, run):
+    with ThreadPoolExecutor(1) as other, alone():
+        refused = other.submit(run, "experiment", "run", "filters", "--profile", "small").result()
+        assert (refused.exit_code, "already running here" in refused.output) == (1, True)
+    assert (project / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+    assert not (project / "experiments/dvc.yaml").exists()
+
+
+def test_one_that_waits_runs_after_the_one_before(project):
+    order = []
+
+    def work(number):
+        with alone(wait=True):
+            order.append(number)
+            time.sleep(0.05)
+            order.append(number)
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(work, range(3)))
+    assert order[::2] == order[1::2]
+    assert len(order) == 6
 
 
 def test_all_stands_for_every_experiment_and_one_named_twice_is_shown_once(project, run):
@@ -81,50 +184,6 @@ def test_all_stands_for_every_experiment_and_one_named_twice_is_shown_once(proje
     twice = run("experiment", "status", "more", "more").output
     assert twice == run("experiment", "status", "more").output
     assert "filters" not in twice
-
-
-def test_the_status_says_how_far_a_run_is_that_another_terminal_started(project, run):
-    names = [name for name in plan_of(project, run) if name.startswith("evaluate-")]
-    for name, counted in zip(names, ("evaluate: 12 of 50", "evaluate: 49 of 50"), strict=False):
-        make(project / f".fusesearch/progress/{name}-0123456789abcdef/runs.json")
-        log = project / f".fusesearch/experiments/{name}.log"
-        make(log)
-        log.write_text(f"evaluate: 3 of 50\n{counted}\n")
-    os.utime(log, (0, 0))  # of a process before the one at work
-    shown = run("experiment", "status", "filters").output
-    assert "12 of 50" in shown
-    assert "49 of 50" not in shown
-    assert " begun " in shown.split("begun:")[0]
-
-
-def test_the_jobs_of_an_experiment_know_how_many_arms_they_evaluate(project):
-    params = load_params()
-    experiment = load_experiment("filters")
-    parts = {job.name: job.parts for job in jobs_of([(experiment, plan(experiment, params))], params) if job.stage == "evaluate"}
-    assert parts.pop("evaluate") == len(params.evaluate.arms)
-    assert set(parts.values()) == {1}
-
-
-def test_a_finished_run_writes_the_page_over_all_experiments(project, run, monkeypatch):
-    left = [Job("sft-1", "sft", ())]
-    monkeypatch.setattr(experiment_run, "left_to_do", lambda experiments, seeds: (left, 1))
-    page = project / "experiments/RESULTS.md"
-    assert run("experiment", "run", "filters", "--dry-run").exit_code == 0
-    monkeypatch.setattr(experiment_run.engine, "run_jobs", lambda jobs, *_: [Progress(jobs[0], "failed")])
-    assert run("experiment", "run", "filters").exit_code == 1
-    assert not page.exists()
-    monkeypatch.setattr(experiment_run.engine, "run_jobs", lambda jobs, *_: [Progress(jobs[0], "done")])
-    assert run("experiment", "run", "filters").exit_code == 0
-    assert "Results of the experiments" in page.read_text()
-
-
-def test_nothing_is_changed_under_experiments_that_run(project, run):
-    with ThreadPoolExecutor(1) as other, alone():
-        refused = other.submit(run, "experiment", "run", "filters", "--profile", "small").result()
-        assert (refused.exit_code, "already running here" in refused.output) == (1, True)
-        assert other.submit(run, "experiment", "plan").result().exit_code == 1
-    assert (project / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
-    assert not (project / "experiments/dvc.yaml").exists()
 
 
 def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, run):
@@ -142,47 +201,6 @@ def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, r
     assert words.count(" after Holm ") == len(results.claims)
 
 
-def test_what_a_job_waits_for_is_said_once(capsys):
-    lines = experiment_run._Lines(1, 1)
-    row = Progress(Job("grpo", "grpo", ()), "running")
-    for state, held, reason in (("running", 0, ""), ("waiting", 1, "waits"), ("running", 1, "waits"), ("waiting", 2, "waits")):
-        row.state, row.held, row.reason = state, held, reason
-        lines([row])
-    assert [line.split(";")[0] for line in capsys.readouterr().err.splitlines()] == ["[0/1] grpo: running", "[0/1] grpo: waits"]
-
-
-def test_what_the_pipeline_made_with_other_params_is_not_taken_for_todays(project, run):
-    for out in (stage_outs().keys() - {layout.TRAJECTORIES}) | {layout.TRAJECTORIES / "sft.jsonl"}:
-        make(project / out)
-    params = yaml.safe_load((project / "params.yaml").read_text())
-    recorded = {"select": params["select"], "agent.history_scope": params["agent"].get("history_scope", "turn")}
-    (project / "dvc.lock").write_text(yaml.safe_dump({"stages": {"select": {"params": {"params.yaml": recorded}}}}))
-    assert "1 of 4" in row_of(run("experiment", "list").output, "filters")
-    params["select"]["min_f1"] = 0.95
-    (project / "params.yaml").write_text(yaml.safe_dump(params))
-    assert "0 of 4" in row_of(run("experiment", "list").output, "filters")
-    assert row_of(run("experiment", "status", "filters").output, "F1 [both]", " 0 ").split()[-4:] == ["main", "-", "main", "main"]
-
-
-@pytest.mark.parametrize(("read", "finished"), [("new", "1 of 4"), ("old", "0 of 4")])
-def test_what_was_made_of_an_older_checkpoint_is_not_taken_for_todays(project, run, read, finished):
-    for out in (stage_outs().keys() - {layout.TRAJECTORIES}) | {layout.TRAJECTORIES / "sft.jsonl"}:
-        make(project / out)
-    checkpoint = next(str(out) for out, stage in stage_outs().items() if stage == "sft" and "checkpoint" in out.name)
-    stages = {
-        "sft": {"outs": [{"path": checkpoint, "md5": "new"}]},
-        "evaluate": {"deps": [{"path": checkpoint, "md5": read}, {"path": "params.yaml", "md5": "any"}]},
-    }
-    (project / "dvc.lock").write_text(yaml.safe_dump({"stages": stages}))
-    assert finished in row_of(run("experiment", "list").output, "filters")
-
-
-def plan_of(project, run):
-    assert run("experiment", "plan").exit_code == 0
-    assert "nothing to change" in run("experiment", "plan").output
-    return list(yaml.safe_load((project / "experiments/dvc.yaml").read_text())["stages"])
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -190,7 +208,7 @@ def plan_of(project, run):
         (("run", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "absent", "--profile", "small"), 1, "there is no experiment 'absent'"),
         (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
-        (("run", "filters", "--seeds", "zero"), 2, "no list of numbers"),
+        (("run", "filters", "--seeds", "zero"), 2, "not a list of numbers"),
         (("run", "filters", "--profile", "huge"), 1, "no profile 'huge'"),
         (("run", "filters", "--profile", "small", "--dry-run"), 2, "fusesearch profile use small"),
         (("table", "filters"), 1, "fusesearch experiment run filters"),
@@ -229,7 +247,7 @@ def test_a_duration_is_as_exact_as_it_is_known(seconds, shown):
 
 def test_the_time_left_counts_what_runs_as_partly_done(project):
     jobs = [Job("sft-1", "sft", ()), Job("sft-2", "sft", ()), Job("sft-3", "sft", ())]
-    rows = [Progress(jobs[0], "done"), Progress(jobs[1], "running", seconds=300), Progress(jobs[2])]
+    rows = [Row(jobs[0], "done"), Row(jobs[1], "running", seconds=300), Row(jobs[2])]
     assert left_of(rows, workers=1) == "time left not known yet"
     note_seconds("sft", 600)
     assert left_of(rows, workers=1) == "15 min left"

@@ -12,12 +12,8 @@ from flows import failures, operate
 from flows.failures import advice
 from flows.grid import grid_flow
 from flows.nightly import nightly_flow
-from flows.operate import experiment
 from flows.pipeline import pipeline_flow
-from flows.results import results_flow
-from tasks.core.errors import AlreadyRunning, ArtifactError, ConfigError, DataError, InfrastructureError
-from tasks.pipeline.experiments.engine import Progress
-from tasks.pipeline.experiments.jobs import Job
+from tasks.core.errors import AlreadyRunning, ArtifactError, ConfigError, InfrastructureError
 from tasks.pipeline.node import Node
 from tasks.pipeline.pipeline import producer_of, stage_names, stage_spec
 
@@ -43,12 +39,12 @@ def test_missing_inputs_are_named_with_the_command_that_makes_each(project):
 
 def test_a_node_lacks_what_its_own_origins_make(project):
     node = Node(stage="sft", id="sft-0123abcd", origins={"select": Path("artifacts/nodes/select-89abcdef")})
-    (project / "experiments/dvc.yaml").write_text("stages:\n  sft-0123abcd:\n    wdir: ..\n")
+    (project / "experiments/nodes.yaml").write_text("sft:\n  sft-0123abcd: {arguments: --from=select=x}\n")
     text = advice(node, None)
     assert (
-        "`artifacts/nodes/select-89abcdef/trajectories.jsonl` is missing: `dvc repro experiments/dvc.yaml:select-89abcdef`"
+        "`artifacts/nodes/select-89abcdef/trajectories.jsonl` is missing: `dvc repro experiments/dvc.yaml:select@select-89abcdef`"
     ) in text
-    assert text.endswith("Then run `dvc repro experiments/dvc.yaml:sft-0123abcd`.")
+    assert text.endswith("Then run `dvc repro experiments/dvc.yaml:sft@sft-0123abcd`.")
 
 
 def test_a_try_which_dvc_does_not_know_is_run_again_from_its_deployment(project):
@@ -126,8 +122,6 @@ GRID = {"benchmarks": [{"name": "b", "instances": "data/absent.parquet", "repos"
     [
         (pipeline_flow, {"until": "sft"}, "pipeline-failure", "the deployment `pipeline/pipeline` with the same values"),
         (nightly_flow, {}, "nightly-failure", "the deployment `nightly/nightly` with the same values"),
-        (experiment, {"name": "mode"}, "experiment-failure", "the deployment `experiment/mode` with the same values"),
-        (results_flow, {"name": "mode"}, "results-failure", "`fusesearch experiment run mode`"),
         (grid_flow, {"grid": GRID, "out": "out"}, "grid-failure", "`python -m flows.grid GRID.yaml out` with the same grid"),
     ],
 )
@@ -148,37 +142,15 @@ def test_a_pipeline_lacks_only_what_no_stage_makes(project, monkeypatch):
     assert "missing" not in text
 
 
-def test_a_grid_lacks_its_benchmark_and_an_experiment_its_table(project, monkeypatch):
+def test_a_grid_lacks_its_benchmark(project, monkeypatch):
     _, text = told(grid_flow, KILLED, {"grid": GRID, "out": "out"}, monkeypatch)
     assert "`data/absent.parquet` is missing" in text
-    deps = [
-        "experiments/reference/table.csv",
-        "artifacts/nodes/evaluate-0123abcd/scores.jsonl",
-        "artifacts/evaluate/scores.jsonl",
-    ]
-    (project / "experiments/dvc.yaml").write_text(yaml.safe_dump({"stages": {"results-mode": {"deps": deps}}}))
-    _, text = told(results_flow, KILLED, {"name": "mode"}, monkeypatch)
-    assert "`experiments/reference/table.csv` is missing: `git checkout, or dvc pull`" in text
-    assert "scores" not in text
 
 
 def test_an_error_of_a_pipeline_is_told_as_that_of_a_stage(project, monkeypatch):
     _, text = told(pipeline_flow, Failed(data=ConfigError("sft.epochs: must be positive")), {"until": "sft"}, monkeypatch)
     assert text.startswith("**pipeline**: sft.epochs: must be positive")
     assert "Mend the params, then run the deployment `pipeline/pipeline`" in text
-
-
-def test_an_experiments_flow_writes_the_page_over_all_when_it_is_done(project, monkeypatch):
-    job = Job("sft-1", "sft", ())
-    monkeypatch.setattr(operate, "load_experiment", lambda name: name)
-    monkeypatch.setattr(operate, "left_to_do", lambda experiments, seeds: ([job], 1))
-    monkeypatch.setattr(operate, "run_jobs", lambda *_: [Progress(job, "failed", reason="r")])
-    with pytest.raises(DataError, match="sft-1: r"):
-        experiment.fn("mode", jobs=1)
-    assert not (project / "experiments/RESULTS.md").exists()
-    monkeypatch.setattr(operate, "run_jobs", lambda *_: [Progress(job, "done")])
-    experiment.fn("mode", jobs=1)
-    assert (project / "experiments/RESULTS.md").exists()
 
 
 def test_a_filled_in_form_whose_inputs_are_missing_is_told_what_makes_them(project, monkeypatch):

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from prefect.exceptions import ParameterTypeError
 from pydantic import ValidationError
 
+from flows.experiments import experiment
 from flows.forms import changes, form, forms_of, plain_of
-from flows.operate import NO_TRY, STAGE_FLOWS, experiment
+from flows.operate import NO_TRY, STAGE_FLOWS
 from flows.pipeline import STAGES
 from tasks.core.config import Params, Section, parse_params
 from tasks.pipeline.pipeline import stage_names, stage_spec
@@ -72,7 +73,7 @@ def test_another_seed_is_a_change_too():
 @pytest.mark.parametrize("wrong", [{"jobs": -1}, {"jobs": 0}, {"seeds": ["x"]}])
 def test_an_experiment_is_refused_what_it_cannot_run_with(wrong):
     with pytest.raises(ParameterTypeError):
-        experiment.validate_parameters({"name": "filtering", **wrong})
+        experiment.validate_parameters({"names": ["filtering"], **wrong})
 
 
 def test_every_stage_of_dvc_is_a_deployment_in_its_order():

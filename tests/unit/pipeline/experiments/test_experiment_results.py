@@ -327,11 +327,12 @@ def test_results_of_runs_that_are_not_all_here_are_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(reference(tmp_path))
     made = runs(tmp_path, BETTER)
     monkeypatch.setattr("tasks.pipeline.experiments.rebuild.load_experiment", lambda name: experiment())
-    monkeypatch.setattr("tasks.pipeline.experiments.rebuild.outcomes", lambda found: made)
+    monkeypatch.setattr("tasks.pipeline.experiments.rebuild.outcomes", lambda found, current: made)
+    monkeypatch.setattr("tasks.pipeline.experiments.rebuild.up_to_date", set)
     assert rebuild(["filtering"])["filtering"].startswith("Of 1 claim: ")
     before = (tmp_path / "experiments/filtering/results.json").read_bytes()
     made = [row for row in made if row.seed == 0]
-    assert rebuild(["filtering"]) == {"filtering": "kept: 4 of its runs are not here"}
+    assert rebuild(["filtering"]) == {"filtering": "kept: 4 of its runs are missing here or out of date"}
     assert (tmp_path / "experiments/filtering/results.json").read_bytes() == before
 
 
@@ -340,8 +341,9 @@ def test_results_of_an_arm_that_the_experiment_has_no_more_hold_nothing_up(tmp_p
     found, made = [experiment()], runs(tmp_path, BETTER)
     monkeypatch.setattr("tasks.pipeline.experiments.rebuild.load_experiment", lambda name: found[-1])
     monkeypatch.setattr(
-        "tasks.pipeline.experiments.rebuild.outcomes", lambda asked: [row for row in made if row.arm in asked.arms]
+        "tasks.pipeline.experiments.rebuild.outcomes", lambda asked, current: [row for row in made if row.arm in asked.arms]
     )
+    monkeypatch.setattr("tasks.pipeline.experiments.rebuild.up_to_date", set)
     rebuild(["filtering"])
     found.append(experiment(arms={"joint": {}}, claims=[]))
     rebuild(["filtering"])

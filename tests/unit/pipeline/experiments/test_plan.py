@@ -8,18 +8,18 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.core.config import load_params
-from tasks.core.errors import ConfigError
+from tasks.core.config import Params, load_params
 from tasks.core.overrides import flatten, override
 from tasks.pipeline import layout
 from tasks.pipeline.experiments import dvc_file
 from tasks.pipeline.experiments.figures import FIGURES
-from tasks.pipeline.experiments.jobs import jobs_of, with_dependents
+from tasks.pipeline.experiments.jobs import Job, jobs_of, seconds_left, with_dependents
 from tasks.pipeline.experiments.paper import REFERENCE
-from tasks.pipeline.experiments.plan import built_on, check_id, id_of, nodes_of, plan
+from tasks.pipeline.experiments.plan import built_on, nodes_of, plan
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.pipeline.node import parse_node
-from tasks.pipeline.pipeline import stage_names, stage_outs, stage_spec
+from tasks.pipeline.pipeline import stage_names, stage_spec
+from tasks.pipeline.timing import note_seconds, parts_of, usual_seconds
 from tasks.reporting.columns import COLUMNS
 
 ROOT = Path(__file__).parents[4]
@@ -89,13 +89,6 @@ def test_the_untrained_model_depends_on_no_training():
     assert row.curves == {}
 
 
-def test_a_run_whose_params_have_changed_since_is_refused():
-    node = planned(none={"set": {"select.min_f1": 0.0}})["none"].nodes["sft"]
-    check_id(node, PARAMS)
-    with pytest.raises(ConfigError, match="fusesearch experiment plan"):
-        check_id(node, override(PARAMS, {"sft.epochs": 7}, "test"))
-
-
 def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
     params = override(PARAMS, {"evaluate.arms": ["base"]}, "test")
     rows = {row.arm: row for row in plan(experiment(sft={}, base={"checkpoint": "base"}), params, [params.seed])}
@@ -135,19 +128,18 @@ def test_the_committed_experiments_are_those_of_the_papers_and_ours():
 
 
 def test_the_stages_of_dvc_are_fresh():
-    assert dvc_file.TARGET.read_text() == dvc_file.render(), "run: fusesearch experiment plan"
+    for path, text in dvc_file.render().items():
+        assert path.read_text() == text, "run: python -m tasks.pipeline.experiments.dvc_file"
 
 
-def test_stages_of_dvc_have_one_output_each_and_say_their_node():
-    stages = yaml.safe_load(dvc_file.TARGET.read_text())["stages"]
-    outs = [out if isinstance(out, str) else next(iter(out)) for stage in stages.values() for out in stage["outs"]]
-    assert len(outs) == len(set(outs))
-    assert not {Path(out) for out in outs} & set(stage_outs())
-    for name, stage in stages.items():
-        if not name.startswith("results-"):
-            words = [word for word in shlex.split(stage["cmd"]) if word.startswith("--")]
-            node = parse_node(name.rpartition("-")[0], words)
-            assert node.id == name == id_of(node, PARAMS)
+def test_a_node_of_dvc_is_what_its_command_line_says():
+    items = yaml.safe_load(dvc_file.NODES_FILE.read_text())
+    found = {node.id: node for name in NAMES for node in nodes_of(plan(load_experiment(name), PARAMS)) if node.id}
+    assert {name for nodes in items.values() for name in nodes} == set(found)
+    for stage, nodes in items.items():
+        for name, item in nodes.items():
+            assert parse_node(stage, [f"--node={name}", *shlex.split(item["arguments"])]) == found[name]
+            assert len(item["reads"]) == len(next(iter(nodes.values()))["reads"])
 
 
 def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_experiment_needs():
@@ -166,17 +158,14 @@ def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_e
 
 def test_the_main_evaluation_brings_the_stages_it_needs():
     jobs = jobs_of([(row := experiment(sft={}), plan(row, PARAMS, [PARAMS.seed]))], PARAMS)
-    assert {"grpo", "grpo_from_base"} <= {job.name for job in jobs if job.main}
-    (results,) = [job for job in jobs if job.stage == "results"]
-    assert results.part == "test", "some of the seeds are no stage of DVC"
+    assert {"grpo", "grpo_from_base"} <= {job.name for job in jobs if job.target == job.name}
 
 
 @given(st.sets(st.sampled_from(["mine", "split", "select-451b9dbc", "evaluate"])))
 def test_what_builds_on_a_changed_run_has_to_run_too(changed):
-    jobs = JOBS
-    found = with_dependents(jobs, changed)
-    assert changed & {job.name for job in jobs} <= found
-    for job in jobs:
+    found = with_dependents(JOBS, changed)
+    assert changed & {job.name for job in JOBS} <= found
+    for job in JOBS:
         assert (job.name in found) == (job.name in changed or bool(found & set(job.needs)))
 
 
@@ -189,3 +178,24 @@ def some_jobs():
         patch.chdir(ROOT)
         found = load_experiment("filtering")
         JOBS[:] = jobs_of([(found, plan(found, PARAMS))], PARAMS)
+
+
+def test_the_main_evaluation_takes_as_long_as_all_of_its_arms():
+    usual = {"evaluate": 60.0, "sft": 100.0}
+    jobs = [Job("evaluate", "evaluate", (), parts=5), Job("evaluate-1", "evaluate", ()), Job("sft-1", "sft", ())]
+    assert seconds_left(jobs, usual) == 5 * 60 + 60 + 100
+    assert parts_of("evaluate", Params()) == len(Params().evaluate.arms) > 1
+    assert parts_of("sft", Params()) == 1
+
+
+def test_how_long_stages_took_is_remembered(tmp_path):
+    record = tmp_path / "seconds.jsonl"
+    for seconds in (1000.0, *[10.0] * 5):
+        note_seconds("sft", seconds, record=record)
+    note_seconds("evaluate", 50.0, parts=5, record=record)
+    record.write_text(record.read_text() + '{"torn')
+    usual = usual_seconds(record)
+    assert usual == {"sft": 10.0, "evaluate": 10.0}
+    jobs = [Job("sft-1", "sft", ()), Job("evaluate-1", "evaluate", ()), Job("results-x", "results", ())]
+    assert seconds_left(jobs, usual, workers=2) == 10.0
+    assert seconds_left([*jobs, Job("grpo-1", "grpo", ())], usual) is None

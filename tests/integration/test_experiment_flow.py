@@ -1,0 +1,179 @@
+"""Experiments on Prefect's task runner: a process per node, in order, side by side, tried again, never left behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from prefect import flow
+
+from flows import experiments
+from flows.owner import OWNER
+from flows.server import RECORD, prefect_server, stop
+from tasks.core.errors import DataError
+from tasks.core.storage import read_json
+from tasks.pipeline.experiments.jobs import Job
+from tasks.pipeline.process import birth
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """One server for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PREFECT_API_URL", raising=False)
+        folder = tmp_path_factory.mktemp("server")
+        patch.chdir(folder)
+        with prefect_server():
+            yield folder
+        os.chdir(folder)
+        stop()
+
+
+@pytest.fixture(autouse=True)
+def project(server, tmp_path, monkeypatch):
+    """Jobs run the Python code that stands in place of DVC's name for them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(experiments, "RETRY_SECONDS", 0.1)
+    monkeypatch.setattr(experiments, "command", lambda job: [sys.executable, "-c", job.target])
+    return tmp_path
+
+
+def job(name, code="pass", needs=()):
+    return Job(name, "sft", needs, code, users=["arm"])
+
+
+def run(*jobs, workers=1):
+    """The reasons for failures; empty if nothing failed."""
+    try:
+        flow(experiments.run_jobs, name="test")(jobs, workers)
+    except DataError as error:
+        return str(error)
+    return ""
+
+
+APPEND = "open('order', 'a').write('{0} ')"
+
+
+def test_a_node_runs_after_those_it_needs(project):
+    jobs = [job(name, APPEND.format(name), needs) for name, needs in (("a", ()), ("b", ("a",)), ("c", ("a", "b")))]
+    assert run(*jobs, workers=3) == ""
+    assert (project / "order").read_text().split() == ["a", "b", "c"]
+
+
+MEET = "import os, time\nopen('{0}', 'w')\nwhile not os.path.exists('{1}'): time.sleep(0.02)"
+
+
+def test_two_nodes_run_at_once_and_share_the_threads(project):
+    threads = "open('threads', 'w').write(os.environ['OMP_NUM_THREADS'])"
+    assert run(job("a", MEET.format("x", "y")), job("b", f"{MEET.format('y', 'x')}\n{threads}"), workers=2) == ""
+    assert (project / "threads").read_text() == str(max(1, (os.cpu_count() or 1) // 2))
+
+
+def test_what_builds_on_a_failed_node_is_blocked_and_the_rest_goes_on(project):
+    fails = "import sys; print('error: data/x is missing: run the stage that makes it'); sys.exit(1)"
+    said = run(job("a", fails), job("b", needs=("a",)), job("c", needs=("b",)), job("d", APPEND.format("d")))
+    assert said.startswith("a failed: data/x is missing: run the stage that makes it (its output: .fusesearch/experiments/a.log)")
+    assert "1 failed, 2 wait for them" in said
+    assert (project / "order").read_text() == "d "
+
+
+AGAIN = """
+import os, sys
+open('tries', 'a').write('x')
+if len(open('tries').read()) < {0}:
+    sys.exit("error: the Prefect server no longer answers: run the same command again to go on from here")
+"""
+
+
+@pytest.mark.parametrize(("needed", "fails"), [(2, False), (9, True)])
+def test_a_node_whose_server_went_away_is_tried_again_but_not_for_ever(project, needed, fails):
+    assert bool(run(job("a", AGAIN.format(needed)))) == fails
+    assert len((project / "tries").read_text()) == min(needed, experiments.TRIES)
+
+
+HELD = """
+import sys
+open('tries', 'a').write('x')
+if len(open('tries').read()) <= {0}:
+    sys.exit("error: grpo is already running on these inputs: wait for it, or stop it")
+print('grpo: 1 of 2')
+"""
+
+
+@pytest.mark.parametrize(("tries", "fails"), [(20, False), (2, True)])
+def test_a_node_waits_for_a_deployment_that_runs_the_same_stage_but_not_for_ever(project, monkeypatch, tries, fails, caplog):
+    monkeypatch.setattr(experiments, "HELD_TRIES", tries)
+    assert bool(run(job("a", HELD.format(4)))) == fails
+    lines = [message for message in caplog.messages if "/1] a: " in message]
+    assert len([line for line in lines if "waits: another process runs it" in line]) == 1, lines
+
+
+@pytest.mark.parametrize(
+    ("printed", "code", "reason"),
+    [
+        ("sft: 3 of 12\nERROR: failed to reproduce 'x': failed to run: python, exited with -9", 1, "killed by signal 9"),
+        (
+            "ERROR: failed to reproduce 'x': failed to run: python, exited with 137",
+            1,
+            "killed by signal 9, often for lack of memory",
+        ),
+        ("sft: 3 of 12", -15, "killed by signal 15"),
+        ("Traceback\nValueError: no such thing", 1, "ValueError: no such thing"),
+        ("", 7, "exit code 7"),
+    ],
+)
+def test_why_a_node_failed_is_one_line(printed, code, reason):
+    assert experiments._reason(printed, code).startswith(reason)
+
+
+def test_an_interruption_ends_the_nodes_that_run(project, monkeypatch):
+    waits = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
+
+    class Interrupted:
+        def __init__(self, rows, workers): ...
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error): ...
+
+        def __call__(self):
+            if (project / "pid").exists() and (project / "pid").read_text():
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments, "watch", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(job("a", waits), job("b", APPEND.format("b")), job("c", needs=("a",)))
+    assert not psutil.pid_exists(int((project / "pid").read_text()))
+    assert not (project / "order").exists()
+
+
+def test_a_server_that_is_killed_is_started_again_and_the_flow_goes_on(server, project, monkeypatch):
+    monkeypatch.chdir(server)  # where the thread that watches it finds its record
+    kills = f"import os, time; os.killpg({read_json(RECORD)['pid']}, 9); time.sleep(2)"
+    after = f"open({str(project / 'order')!r}, 'a').write('b ')"
+    assert run(job("a", kills), job("b", after, ("a",))) == ""
+    assert (project / "order").read_text() == "b "
+
+
+@pytest.mark.parametrize("background", [False, True], ids=["as started", "where interruptions are ignored"])
+def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
+    owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    name = f"{owner.pid} {birth(owner.pid)}"
+    code = "import time; from flows.owner import end_with_owner; end_with_owner(); print('up', flush=True); time.sleep(600)"
+    environment = {**os.environ, OWNER: name, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    if background:
+        command = ["sh", "-c", 'trap "" INT; exec "$@"', "sh", *command]
+    stage = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert stage.stdout is not None
+    assert stage.stdout.readline() == b"up\n"
+    owner.communicate(b"\n")
+    assert stage.wait(120) not in (0, -signal.SIGKILL)
+    stage.stdout.close()
