@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import uuid
@@ -15,6 +16,9 @@ from tasks.core.errors import RepositoryError
 _WHO = "fusesearch <fusesearch@localhost> 1700000000 +0000"
 _CONFIG = ("-c", "core.quotepath=off", "-c", "fastimport.unpackLimit=0", "-c", "pack.threads=1", "-c", "diff.algorithm=myers",
            "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")  # fmt: skip
+
+_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full-index", "--src-prefix=b/", "--dst-prefix=a/")
+"""With ``-R``, which exchanges the prefixes too, the patch leads back to the parent."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ def write_repository(
     try:
         _git(None, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(temporary))
         _git(temporary, "fast-import", "--quiet", stdin=_stream(files, changes, message))
-        result = {change.name: _commit_and_patch(temporary, change) for change in changes}
+        result = _commits_and_patches(temporary)
         if git_dir.exists():
             shutil.rmtree(git_dir)
         os.replace(temporary, git_dir)
@@ -70,23 +74,14 @@ def _quoted(path: str) -> bytes:
     return b'"' + path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
 
 
-def _commit_and_patch(git_dir: Path, change: Change) -> tuple[str, str]:
-    ref = f"refs/instances/{change.name}"
-    commit = _git(git_dir, "rev-parse", ref).decode().strip()
-    patch = _git(
-        git_dir,
-        "diff",
-        "--no-color",
-        "--no-ext-diff",
-        "--no-textconv",
-        "--no-renames",
-        "--full-index",
-        commit,
-        "main",
-        "--",
-        change.path,
-    )
-    return commit, patch.decode("utf-8", errors="surrogateescape")
+def _commits_and_patches(git_dir: Path) -> dict[str, tuple[str, str]]:
+    """(commit, patch) per change; with one git process for all, because mining makes thousands."""
+    refs = _git(git_dir, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/instances").decode().splitlines()
+    commits = [line.split(" ", 1) for line in refs]
+    listed = "".join(f"{commit}\n" for commit, _ in commits).encode()
+    diff = _git(git_dir, "diff-tree", "--stdin", "-p", "-R", *_DIFF, stdin=listed).decode("utf-8", errors="surrogateescape")
+    patches = dict(zip(*[iter(re.split(r"^([0-9a-f]{40})\n", diff, flags=re.MULTILINE)[1:])] * 2, strict=True))
+    return {name: (commit, patches[commit]) for commit, name in commits}
 
 
 def _git(git_dir: Path | None, *arguments: str, stdin: bytes | None = None) -> bytes:
