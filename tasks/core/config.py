@@ -126,10 +126,13 @@ class Mine(Section):
     benchmark: BenchmarkSource = Field(default_factory=BenchmarkSource)
     packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
     per_repository: int = Field(60, ge=1, description="synthetic: pairs kept per repository at most")
+    per_repository_of: dict[str, int] = Field(
+        default_factory=dict, description="synthetic: the same for the repositories of a distribution, where it differs"
+    )
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: mutants tried per repository at most")
-    seconds_per_repository: float = Field(60.0, gt=0, description="synthetic: processor seconds per repository at most")
+    seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: processor seconds per repository at most")
     example_timeout_seconds: float = Field(
-        3.0, gt=0, description="synthetic: processor seconds for the doctests of one mutant at most"
+        10.0, gt=0, description="synthetic: processor seconds for the doctests of one mutant at most, should counting events fail"
     )
     memory_mb: int = Field(2048, ge=64, description="synthetic: address-space limit of a doctest process beyond its start")
     workers: int = Field(2, ge=1, description="processes")

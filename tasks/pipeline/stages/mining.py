@@ -8,7 +8,7 @@ from typing import Any
 from tasks.core.config import Params
 from tasks.core.schema import Instance
 from tasks.core.storage import Progress, write_instances, write_json
-from tasks.data.sources.base import Mined, Source
+from tasks.data.sources.base import Source
 from tasks.pipeline import layout
 from tasks.pipeline.places import Places
 from tasks.pipeline.progress import publish
@@ -47,23 +47,9 @@ def source_of(params: Params, scratch: Path) -> Source:
 
             return Benchmark(params.mine.benchmark, STATE / "benchmark", params.mine.workers)
         case _:
-            return _Synthetic(params, scratch)
+            from tasks.data.sources.synthetic import Synthetic
 
-
-class _Synthetic:
-    """Faults planted in installed packages."""
-
-    def __init__(self, params: Params, scratch: Path) -> None:
-        self.params = params
-        self.scratch = scratch
-
-    def mine(self, repos_dir: Path, progress: Progress) -> Mined:
-        from tasks.data.sources.synthetic import mine as mine_packages
-
-        config = self.params.mine
-        counts = _Counts(progress, config.per_repository * len(config.packages))
-        mined = mine_packages(config, self.params.data_seed, repos_dir, self.scratch, counts)
-        return Mined(mined.instances, mined.table)
+            return Synthetic(params.mine, params.data_seed, scratch)
 
 
 class _Figures:
@@ -92,19 +78,6 @@ def _table_figures(table: dict[str, Any]) -> dict[str, Any]:
         figures |= {"points": table["spent"]["points"], "requests": table["spent"]["requests"]}
         figures |= {"new_pairs": sum(row["new"] for row in table["repositories"]), "complete": int(table["complete"])}
     return figures
-
-
-class _Counts:
-    """Sums what the repositories report, each for itself, to the stage's progress."""
-
-    def __init__(self, progress: Progress, total: int) -> None:
-        self.progress = progress
-        self.total = total
-        self.kept: dict[str, int] = {}
-
-    def __call__(self, repo: str, kept: int, attempts: int) -> None:
-        self.kept[repo] = kept
-        self.progress(sum(self.kept.values()), self.total)
 
 
 def keep_empty_folders(root: Path) -> None:

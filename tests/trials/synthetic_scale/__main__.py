@@ -22,7 +22,7 @@ from rich.progress import Progress as Bar
 from tasks.core.config import Mine, load_params
 from tasks.core.schema import Instance
 from tasks.core.storage import write_instances, write_json, write_text
-from tasks.data.sources.synthetic import mine
+from tasks.data.sources.synthetic import Synthetic
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 MORE = Path(__file__).with_name("packages.txt").read_text(encoding="utf-8").split()
@@ -34,6 +34,7 @@ def settings(options: argparse.Namespace) -> Mine:
     change = {
         "packages": [*given.packages, *(name for name in MORE if name not in given.packages)],
         "per_repository": options.per_repository,
+        "per_repository_of": {},
         "attempts_per_repository": 12 * options.per_repository,
         "seconds_per_repository": options.seconds,
         "workers": options.workers,
@@ -53,7 +54,11 @@ def main() -> None:
     options = parser.parse_args()
     config, started = settings(options), time.perf_counter()
     with _bar() as bar:
-        instances, table = mine(config, 0, options.work / "repos", options.work, _Shown(bar, config))
+        shown = bar.add_task("instances", total=None)
+        mined = Synthetic(config, 0, options.work).mine(
+            options.work / "repos", lambda kept, total: bar.update(shown, completed=kept, total=total)
+        )
+    instances, table = list(mined.instances), mined.table
     seconds = time.perf_counter() - started
     write_instances(options.work / "pairs.parquet", instances)
     write_json(options.work / "table.json", table)
@@ -111,19 +116,6 @@ def _listed(rows: Iterable[tuple[str, int]]) -> str:
 def _bar() -> Bar:
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     return Bar(*columns)
-
-
-class _Shown:
-    """Instances kept so far over all repositories."""
-
-    def __init__(self, bar: Bar, config: Mine) -> None:
-        self._bar = bar
-        self._task = bar.add_task("instances", total=config.per_repository * len(config.packages))
-        self._kept: dict[str, int] = {}
-
-    def __call__(self, repo: str, kept: int, attempts: int) -> None:
-        self._kept[repo] = kept
-        self._bar.update(self._task, completed=sum(self._kept.values()))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Mine all packages with a few processes, so that a killed run goes on where it was.
 
-A repository is mined by one worker process from start to end; when it is finished, its instances are one row of the
-journal. What was under way when the run was killed is done again, with the same result.
+One worker process mines a repository from start to end; then its instances are one row of the journal. A repository that
+was not finished when the run was killed is mined again, with the same result.
 
-Which packages a data set has depends on the packages alone: one that its worker process reports as of no use is skipped.
-A worker that ends without a report, by a signal, for want of memory or at its limit of wall time, which a busy machine
-reaches sooner, ends the run with an error, and the next run goes on.
+Which packages a data set has depends on the packages alone: one that its worker process reports as unusable is skipped.
+A worker that ends without a report (by a signal, out of memory, or at its limit of wall time, which a busy machine reaches
+sooner) ends the run with an error, and the next run goes on.
 """
 
 from __future__ import annotations
@@ -23,68 +23,125 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import tasks
 from tasks.core.config import Mine
 from tasks.core.errors import AGAIN, DataError, InfrastructureError
 from tasks.core.schema import Instance
-from tasks.core.storage import Journal
+from tasks.core.storage import Journal, Progress
+from tasks.data.sources.base import Mined
 from tasks.data.sources.synthetic.packages import Package, parse_packages, size_of
 
-VERSION = 6
+VERSION = 7
 SPARE_SECONDS = 600.0
 """Wall time a worker has beside a minute for each second of ``seconds_per_repository``."""
 
-Progress = Callable[[str, int, int], None]
 
+class Synthetic:
+    """The source of planted faults: mines ``config.packages``, each one repository.
 
-class Mined(NamedTuple):
-    """Instances in the order of the packages, and what was tried, kept and dropped (see :func:`_summary`)."""
-
-    instances: list[Instance]
-    table: dict[str, Any]
-
-
-def mine(config: Mine, seed: int, repos_dir: Path, journal_dir: Path, on_progress: Progress | None = None) -> Mined:
-    """Mine ``config.packages``; a bare repository per package at ``repos_dir/<owner>__<name>.git``.
-
-    ``on_progress(repo, kept, attempts)`` is called from worker threads. A package that cannot be used is skipped and
-    listed in the table. Raises :class:`ConfigError` on a malformed list, :class:`DataError` when nothing was found, and
-    :class:`InfrastructureError` when a worker process died or was killed at its limit of wall time: what the others had
-    under way is finished first and stays in the journal.
+    A package that cannot be used is skipped and listed in the table. What is finished stays in ``journal_dir``, where the next
+    run with the same config and seed finds it.
     """
-    packages = parse_packages(config.packages)
-    repos_dir.mkdir(parents=True, exist_ok=True)
-    for leftover in repos_dir.glob(".partial-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    lock = threading.Lock()
-    skipped: dict[str, str] = {}
-    with Journal(journal_dir / "repositories.jsonl", key="key") as journal:
-        keys = {package.repo: _key(package, config, seed) for package in packages}
-        pending = [p for p in packages if keys[p.repo] not in journal or not (repos_dir / f"{p.slug}.git").is_dir()]
 
-        def work(package: Package) -> None:
-            result = _run_worker(package, config, seed, repos_dir, on_progress)
-            with lock:
-                if "row" in result:
-                    journal.append({"key": keys[package.repo], **result["row"]})
-                else:
-                    skipped[package.repo] = result["skipped"]
+    def __init__(self, config: Mine, seed: int, journal_dir: Path) -> None:
+        self.config = config
+        self.seed = seed
+        self.journal_dir = journal_dir
 
-        _in_processes(work, sorted(pending, key=size_of, reverse=True), config.workers)
-        rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
-    instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
-    if not instances:
-        reasons = "; ".join(skipped.values()) or "no mutant was observed by a doctest"
-        raise DataError(f"mine: no instance from {len(packages)} packages: {reasons}")
-    return Mined(instances, _summary([row["table"] for row in rows], skipped))
+    def mine(self, repos_dir: Path, progress: Progress) -> Mined:
+        """Mine, with the instances in the order of the packages; the table is that of :func:`_summary`.
 
+        ``progress`` is called from worker threads. Raises :class:`ConfigError` on a malformed list, :class:`DataError` when
+        nothing was found, and :class:`InfrastructureError` when a worker process died or was killed at its limit of wall
+        time: what the others were working on is finished first and stays in the journal.
+        """
+        packages = parse_packages(self.config.packages)
+        total = sum(self.config.per_repository_of.get(p.owner, self.config.per_repository) for p in packages)
+        repos_dir.mkdir(parents=True, exist_ok=True)
+        for leftover in repos_dir.glob(".partial-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        lock = threading.Lock()
+        skipped: dict[str, str] = {}
+        with Journal(self.journal_dir / "repositories.jsonl", key="key") as journal:
+            keys = {package.repo: self._key(package) for package in packages}
+            done = [p for p in packages if keys[p.repo] in journal and (repos_dir / f"{p.slug}.git").is_dir()]
+            kept = {package.repo: len(journal.rows[keys[package.repo]]["instances"]) for package in done}
 
-def _key(package: Package, config: Mine, seed: int) -> str:
-    """What a repository's instances depend on."""
-    options = (config.per_repository, config.attempts_per_repository, package.modules, package.without)
-    return f"{package.repo} {package.version} {VERSION} {seed} {options}"
+            def work(package: Package) -> None:
+                def count(number: int) -> None:
+                    kept[package.repo] = number
+                    progress(sum(list(kept.values())), total)
+
+                result = self._run_worker(package, repos_dir, count)
+                with lock:
+                    if "row" in result:
+                        journal.append({"key": keys[package.repo], **result["row"]})
+                    else:
+                        skipped[package.repo] = result["skipped"]
+
+            pending = [package for package in packages if package.repo not in kept]
+            _in_processes(work, sorted(pending, key=size_of, reverse=True), self.config.workers)
+            rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
+        instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
+        if not instances:
+            reasons = "; ".join(skipped.values()) or "no mutant was observed by a doctest"
+            raise DataError(f"mine: no instance from {len(packages)} packages: {reasons}")
+        return Mined(instances, _summary([row["table"] for row in rows], skipped))
+
+    def _key(self, package: Package) -> str:
+        """What a repository's instances depend on."""
+        keep = self.config.per_repository_of.get(package.owner, self.config.per_repository)
+        options = (keep, self.config.attempts_per_repository, package.modules, package.without)
+        return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
+
+    def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
+        """What the worker process reports of a package. Raises :class:`InfrastructureError` when it ends without a report."""
+        limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
+        with tempfile.TemporaryDirectory(prefix="fusesearch-mine-") as folder:
+            process = _start_worker(package, folder)
+            late = threading.Event()
+
+            def stop() -> None:
+                late.set()
+                process.kill()
+
+            watchdog = threading.Timer(limit, stop)
+            watchdog.start()
+            try:
+                result = _converse(process, self._job(package, repos_dir), on_kept)
+                status = process.wait()
+            finally:
+                watchdog.cancel()
+                process.kill()
+                process.wait()
+                if process.stdout:
+                    process.stdout.close()
+        if result is not None:
+            return result
+        if late.is_set():
+            raise _died(package, f"was killed after {limit:,.0f} s; with a larger mine.seconds_per_repository it has longer")
+        ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        with suppress(ValueError):
+            ended = f"was ended by {signal.Signals(-status).name}"
+        raise _died(package, f"{ended} while mining; with fewer mine.workers each has more memory")
+
+    def _job(self, package: Package, repos_dir: Path) -> dict[str, Any]:
+        config = self.config
+        return {
+            "repo": package.repo,
+            "modules": package.modules,
+            "without": package.without,
+            "root": str(package.root) if package.root else None,
+            "seed": self.seed,
+            "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
+            "keep": config.per_repository_of.get(package.owner, config.per_repository),
+            "attempts": config.attempts_per_repository,
+            "seconds": config.seconds_per_repository,
+            "timeout": config.example_timeout_seconds,
+            "memory_mb": config.memory_mb,
+        }
 
 
 def _in_processes(work: Callable[[Package], None], packages: Sequence[Package], workers: int) -> None:
@@ -98,35 +155,6 @@ def _in_processes(work: Callable[[Package], None], packages: Sequence[Package], 
             raise
 
 
-def _run_worker(package: Package, config: Mine, seed: int, repos_dir: Path, on_progress: Progress | None) -> dict[str, Any]:
-    """What the worker process reports of a package. Raises :class:`InfrastructureError` when it ends without a report."""
-    limit = 60 * config.seconds_per_repository + SPARE_SECONDS
-    with tempfile.TemporaryDirectory(prefix="fusesearch-mine-") as folder:
-        process = _start_worker(package, folder)
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            process.kill()
-
-        watchdog = threading.Timer(limit, stop)
-        watchdog.start()
-        try:
-            result = _converse(process, _job(package, config, seed, repos_dir), on_progress)
-            status = process.wait()
-        finally:
-            watchdog.cancel()
-            process.kill()
-            process.wait()
-            if process.stdout:
-                process.stdout.close()
-    if result is not None:
-        return result
-    if late.is_set():
-        raise _died(package, f"was killed after {limit:,.0f} s; with a larger mine.seconds_per_repository it has longer")
-    raise _died(package, f"{_ended(status)} while mining; with fewer mine.workers each has more memory")
-
-
 def _start_worker(package: Package, folder: str) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
@@ -138,18 +166,18 @@ def _start_worker(package: Package, folder: str) -> subprocess.Popen[bytes]:
         raise InfrastructureError(f"mine: {package.repo}: no process can be started ({error.strerror}); {AGAIN}") from None
 
 
-def _converse(process: subprocess.Popen[bytes], job: dict[str, Any], on_progress: Progress | None) -> dict[str, Any] | None:
-    """Give the worker its job and hear its progress; its report, ``None`` when it ends without one."""
+def _converse(process: subprocess.Popen[bytes], job: dict[str, Any], on_kept: Callable[[int], None]) -> dict[str, Any] | None:
+    """Give the worker its job and follow its progress; returns its report, ``None`` when it ends without one."""
     assert process.stdin  # noqa: S101  a pipe was asked for
     with suppress(BrokenPipeError), process.stdin as stdin:
         stdin.write(json.dumps(job).encode())
     result = None
     for line in _lines(process):
         message = json.loads(line)
-        if "kept" not in message:
+        if "kept" in message:
+            on_kept(message["kept"])
+        else:
             result = message
-        elif on_progress is not None:
-            on_progress(job["repo"], message["kept"], message["attempts"])
     return result
 
 
@@ -174,30 +202,6 @@ def _died(package: Package, how: str) -> InfrastructureError:
     return InfrastructureError(
         f"mine: {package.repo}: its process {how}; if it happens every time, leave it out of mine.packages; {AGAIN}"
     )
-
-
-def _ended(status: int) -> str:
-    if status >= 0:
-        return f"ended with status {status}"
-    with suppress(ValueError):
-        return f"was ended by {signal.Signals(-status).name}"
-    return f"was ended by signal {-status}"
-
-
-def _job(package: Package, config: Mine, seed: int, repos_dir: Path) -> dict[str, Any]:
-    return {
-        "repo": package.repo,
-        "modules": package.modules,
-        "without": package.without,
-        "root": str(package.root) if package.root else None,
-        "seed": seed,
-        "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-        "keep": config.per_repository,
-        "attempts": config.attempts_per_repository,
-        "seconds": config.seconds_per_repository,
-        "timeout": config.example_timeout_seconds,
-        "memory_mb": config.memory_mb,
-    }
 
 
 def _environment(folder: str) -> dict[str, str]:
@@ -239,6 +243,8 @@ def _unsteady(table: dict[str, Any]) -> str:
     """Why the instances of a repository may depend on the machine's speed or on chance; empty when they do not."""
     if table["budget_spent"] or table["dropped"].get("docstring not recorded in time"):
         return "seconds_per_repository were spent"
+    if table["ended_by_clock"]:
+        return f"the clock ended examples {table['ended_by_clock']} times"
     return "" if table["fixed_addresses"] else "the system does not let a process have fixed addresses"
 
 

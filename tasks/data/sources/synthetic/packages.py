@@ -54,23 +54,26 @@ class Package:
         return flat_name(self.repo)
 
     @property
+    def owner(self) -> str:
+        """The distribution; ``cpython`` for the standard library and ``local`` for a folder."""
+        return self.repo.split("/")[0]
+
+    @property
     def title(self) -> str:
         """Distribution and version as people write them: ``sympy 1.14.0``, ``Python 3.11.7``; the name alone for a folder."""
-        owner = self.repo.split("/")[0]
         if self.root is not None:
             return self.modules[0]
-        return f"{'Python' if owner == 'cpython' else owner} {self.version}"
+        return f"{'Python' if self.owner == 'cpython' else self.owner} {self.version}"
 
     @property
     def version(self) -> str:
         """Version of the distribution; of Python for the standard library; a digest of the files for a folder."""
         if self.root is not None:
             return _digest_of(files_of(self))
-        owner = self.repo.split("/")[0]
         try:
-            return importlib.metadata.version(owner)
+            return importlib.metadata.version(self.owner)
         except importlib.metadata.PackageNotFoundError:
-            return platform.python_version() if owner == "cpython" else "0"
+            return platform.python_version() if self.owner == "cpython" else "0"
 
 
 def parse_packages(entries: Sequence[str]) -> list[Package]:

@@ -1,4 +1,4 @@
-"""Run a function in a forked child with limits on time and memory, and without side effects.
+"""Run a function in a forked child with limits on time and memory, without side effects, and the same way in every run.
 
 The parent has imported the package and never runs its examples, so that every child starts from the same clean state.
 """
@@ -6,9 +6,11 @@ The parent has imported the package and never runs its examples, so that every c
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import pickle
+import random
 import resource
 import select
 import signal
@@ -16,8 +18,6 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
-
-from tasks.data.sources.synthetic.chance import fix_random_numbers
 
 T = TypeVar("T")
 MAX_RESULT_BYTES = 16_000_000
@@ -44,6 +44,8 @@ class Sandbox:
         self._cpu_budget = cpu_budget
         self._wall_seconds = wall_seconds
         self._memory = memory_mb * 1_000_000
+        self.late = 0
+        """Children that the clock ended, so that a slower machine may end others."""
 
     def used(self) -> float:
         """Processor seconds of this process and its children so far."""
@@ -72,7 +74,9 @@ class Sandbox:
             os.close(reader)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            status = os.waitpid(pid, 0)[1]
+        if data is None or (os.WIFSIGNALED(status) and os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGXCPU)):
+            self.late += 1
         try:
             return pickle.loads(data) if data else None  # noqa: S301  our own child wrote it
         except (EOFError, pickle.UnpicklingError, MemoryError):
@@ -127,8 +131,8 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
     raise PermissionError(f"{event} is not allowed here")
 
 
-def _read_all(reader: int, seconds: float) -> bytes:
-    """All of a child's answer, nothing when it is not there after so many seconds of waiting.
+def _read_all(reader: int, seconds: float) -> bytes | None:
+    """All of a child's answer, ``None`` when it is not there after so many seconds of waiting, nothing when it is too long.
 
     Waiting is counted in steps of a second, so that it makes no difference whether both processes were stopped meanwhile.
     """
@@ -139,7 +143,7 @@ def _read_all(reader: int, seconds: float) -> bytes:
         if not ready:
             seconds -= 1
             if seconds <= 0:
-                return b""
+                return None
             continue
         chunk = os.read(reader, 1 << 16)
         if not chunk:
@@ -156,3 +160,46 @@ def address_space() -> int:
             return int(handle.read().split()[0]) * resource.getpagesize()
     except OSError:
         return 4 << 30
+
+
+_NO_RANDOM_ADDRESSES = 0x0040000
+_ASK = 0xFFFFFFFF
+
+
+def fix_addresses() -> bool:
+    """Start this process again with addresses that are always the same (Linux); whether they are so now.
+
+    Sets of classes and functions are ordered by address, so examples may take another course at other addresses. To be called
+    before anything was read from stdin. Where the system refuses, the process goes on as it is.
+    """
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None)
+    persona = libc.personality(_ASK)
+    if persona == -1 or persona & _NO_RANDOM_ADDRESSES:
+        return persona != -1
+    if libc.personality(persona | _NO_RANDOM_ADDRESSES) == -1 or not libc.personality(_ASK) & _NO_RANDOM_ADDRESSES:
+        return False
+    os.execv(sys.executable, sys.orig_argv)  # noqa: S606  this very process
+
+
+def fix_random_numbers() -> None:
+    """Make every source of random numbers give the same ones each time: ``random``, ``secrets``, ``uuid``, ``numpy.random``.
+
+    To be called before packages are imported: many make a generator at import, which Python seeds from the system.
+    """
+    random.Random.seed = _seed  # type: ignore[method-assign]
+    random.seed(0)
+    source = random.Random()
+    os.urandom = source.randbytes
+    setattr(random, "_urandom", source.randbytes)  # noqa: B010  what SystemRandom and with it secrets read from
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(0)
+
+
+_SEED = random.Random.seed
+
+
+def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
+    _SEED(self, 0 if a is None else a, version)

@@ -105,7 +105,7 @@ class Search:
         found = mutants(target.source, target.node, lines)
         return sorted(found, key=lambda m: digest(self.seed, target.function.entity, m.kind, m.start, m.replacement))
 
-    def run(self, keep: int, attempts: int, report: Callable[[int, int], None]) -> None:
+    def run(self, keep: int, attempts: int, report: Callable[[int], None]) -> None:
         """Search until ``keep`` mutants are found, ``attempts`` are spent, or nothing is left to try."""
         tried = 0
         while self._queue and len(self.findings) < keep and tried < attempts and not self.sandbox.spent():
@@ -114,7 +114,7 @@ class Search:
             if mutant is not None:
                 tried += 1
                 self._attempt(target, mutant, units)
-                report(len(self.findings), tried)
+                report(len(self.findings))
             if target.open:
                 self._queue.append(target)
 
@@ -167,7 +167,10 @@ class Search:
         if outcomes[-1].exception and self._enough_exceptions:
             raise Dropped("enough exceptions")
         symptom = symptom_of(unit, outcomes, mutated, self.corpus)
-        issue = self._issue(symptom, digest(self.seed, target.function.entity, mutant.start, mutant.replacement))
+        key = digest(self.seed, target.function.entity, mutant.start, mutant.replacement)
+        issue = issues.write_issue(symptom, self.corpus.package.title, key)
+        if issue is None:
+            raise Dropped("issue too long")
         return Finding(target.function, mutant, text, unit, issue, symptom)
 
     def _units(self, target: Target, mutant: Mutant) -> list[Unit]:
@@ -233,10 +236,3 @@ class Search:
         if unit.identity not in self._passes:
             self._passes[unit.identity] = bool(self.sandbox.run(run, self.timeout))
         return self._passes[unit.identity]
-
-    def _issue(self, symptom: issues.Symptom, key: str) -> str:
-        package = self.corpus.package
-        issue = issues.write_issue(symptom, package.title, key)
-        if issue is None:
-            raise Dropped("issue too long")
-        return issue

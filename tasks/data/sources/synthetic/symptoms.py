@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from tasks.data.sources.synthetic import doctests
-from tasks.data.sources.synthetic.corpus import CONVENTIONAL, Corpus
-from tasks.data.sources.synthetic.docstrings import shortened
+from tasks.data.sources.synthetic.corpus import CONVENTIONAL, Corpus, shortened
 from tasks.data.sources.synthetic.issues import Symptom, TracebackEntry
 from tasks.data.sources.synthetic.recording import Unit
 from tasks.data.sources.synthetic.tracing import Function

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import sys
-import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -60,13 +59,12 @@ class BudgetSpent(BaseException):
 class Coverage:
     """Of one example: smallest number of functions passed through before each entity, lines run per path.
 
-    ``events`` counts Python calls anywhere and lines of the repository; ``seconds`` is processor time while recording.
+    ``events`` counts Python calls anywhere and lines of the repository.
     """
 
     hops: dict[str, int] = field(default_factory=dict)
     lines: dict[str, set[int]] = field(default_factory=dict)
     events: int = 0
-    seconds: float = 0.0
 
 
 class Watch:
@@ -132,13 +130,11 @@ class Recorder:
         """Record what runs inside the block into a fresh coverage."""
         coverage = self.coverage = Coverage()
         self._depth = 0
-        started = time.process_time()
         sys.settrace(self._called)
         try:
             yield coverage
         finally:
             sys.settrace(None)
-            coverage.seconds = time.process_time() - started
             self._budget -= coverage.events
 
     def _count(self) -> None:

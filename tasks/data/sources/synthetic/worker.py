@@ -18,13 +18,11 @@ from typing import Any
 
 from tasks.core.errors import FusesearchError
 from tasks.data.sources.synthetic import git_writer
-from tasks.data.sources.synthetic.chance import fix_addresses, fix_random_numbers
-from tasks.data.sources.synthetic.corpus import Corpus, digest
-from tasks.data.sources.synthetic.docstrings import shortened
+from tasks.data.sources.synthetic.corpus import Corpus, digest, shortened
 from tasks.data.sources.synthetic.mutations import KINDS
 from tasks.data.sources.synthetic.packages import Package
 from tasks.data.sources.synthetic.recording import record
-from tasks.data.sources.synthetic.sandbox import Sandbox
+from tasks.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
 from tasks.data.sources.synthetic.search import Finding, Search
 
 Say = Callable[[dict[str, Any]], None]
@@ -65,36 +63,32 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
         units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * job["keep"]))
         cpu["record"] = sandbox.used()
         search = Search(corpus, units, job["seed"], sandbox, job["timeout"])
-        search.run(job["keep"], job["attempts"], lambda kept, tried: say({"kept": kept, "attempts": tried}))
+        search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
         cpu["search"] = sandbox.used()
         spent = sandbox.spent()
         instances = _write(corpus, search.findings, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
     cpu["write"] = sandbox.used()
-    table = _table(corpus, search) | {"fixed_addresses": steady, "budget_spent": spent}
-    table |= {"seconds": round(time.monotonic() - started, 1), "cpu_seconds_until": _rounded(cpu)}
+    table = _table(corpus, search) | {"fixed_addresses": steady, "budget_spent": spent, "ended_by_clock": sandbox.late}
+    rounded = {name: round(value, 1) for name, value in cpu.items()}
+    table |= {"seconds": round(time.monotonic() - started, 1), "cpu_seconds_until": rounded}
     return {"row": {"repo": package.repo, "instances": instances, "table": table}}
-
-
-def _rounded(seconds: dict[str, float]) -> dict[str, float]:
-    return {name: round(value, 1) for name, value in seconds.items()}
 
 
 def _write(corpus: Corpus, findings: list[Finding], git_dir: Path) -> list[dict[str, Any]]:
     """Write the repository; its instances as plain dicts, in the order they were found."""
-    named = {_name(corpus.package, finding): finding for finding in findings}
+    named = {}
+    for finding in findings:
+        mutant = finding.mutant
+        name = digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]
+        named[f"{corpus.package.slug}-{name}"] = finding
     files = {file.path: corpus.committed(file.path).text.encode() for file in corpus.files}
     changes = [
         git_writer.Change(name, finding.function.path, shortened(finding.text).text.encode()) for name, finding in named.items()
     ]
     written = git_writer.write_repository(git_dir, files, changes, f"{corpus.package.repo} {corpus.package.version}")
     return [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
-
-
-def _name(package: Package, finding: Finding) -> str:
-    mutant = finding.mutant
-    return f"{package.slug}-{digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]}"
 
 
 def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: str) -> dict[str, Any]:
@@ -135,15 +129,14 @@ def _table(corpus: Corpus, search: Search) -> dict[str, Any]:
         "kinds": {
             kind: {"attempts": search.attempted[kind], "kept": search.kept[kind]} for kind in KINDS if search.attempted[kind]
         },
-        "lost": {kind: _lost(search, kind) for kind in KINDS if search.attempted[kind]},
+        "lost": {
+            kind: {reason: count for (of, reason), count in sorted(search.lost.items()) if of == kind}
+            for kind in KINDS
+            if search.attempted[kind]
+        },
         "hops": dict(sorted(Counter(str(finding.hops) for finding in search.findings).items())),
         "dropped": dict(sorted(corpus.dropped.items())),
     }
-
-
-def _lost(search: Search, kind: str) -> dict[str, int]:
-    """Why mutants of one kind were not kept."""
-    return {reason: count for (of, reason), count in sorted(search.lost.items()) if of == kind}
 
 
 if __name__ == "__main__":
