@@ -82,7 +82,7 @@ class Spans:
         return self._known[location.path].get(location.function)
 
     def _read(self, path: str) -> dict[str, tuple[int, int]]:
-        from tasks.code.structure import function_spans
+        from tasks.code.functions import function_spans
 
         try:
             spans = function_spans(self._repository.read_text(path), path)

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 import networkx as nx
 
+from tasks.code.modules import Outlines
 from tasks.code.outline import SUPER, Chain, ClassSpan, Import, Outline
-from tasks.code.outlines import Outlines
 
 MAX_DEPTH = 8
 MAX_STEPS = 200

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
+from tasks.code.functions import function_spans, is_python, parse, spans_in_tree
 from tasks.code.outline import definitions
 from tasks.code.spans import FunctionSpan, function_at
-from tasks.code.structure import function_spans, is_python, parse, spans_in_tree
 
 _DEFINITION = re.compile(r"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 

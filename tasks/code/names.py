@@ -22,9 +22,9 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from tasks.code.entities import Entities, ending
+from tasks.code.functions import function_spans
 from tasks.code.outline import Outline
 from tasks.code.spans import FunctionSpan, function_at
-from tasks.code.structure import function_spans
 from tasks.core.errors import RepositoryError
 from tasks.core.schema import Location
 from tasks.search.repository import VIRTUAL_ROOT, Repository

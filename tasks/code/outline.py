@@ -1,6 +1,6 @@
 """What a file holds: functions, classes and their bases, variables, imports, and which names each function calls.
 
-Functions are those of :mod:`tasks.code.structure`. Of Python that does not parse, and of the languages read by
+Functions are those of :mod:`tasks.code.functions`. Of Python that does not parse, and of the languages read by
 tree-sitter, only functions and the classes that their names tell of are known.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
+from tasks.code.functions import function_spans, is_python, parse, renumbered, spans_in_tree
 from tasks.code.spans import FunctionSpan
-from tasks.code.structure import function_spans, is_python, parse, renumbered, spans_in_tree
 
 MAX_CALLS = 400
 MAX_IMPORTS = 1000

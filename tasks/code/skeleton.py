@@ -10,8 +10,8 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from tasks.code.functions import function_spans, is_python, parse
 from tasks.code.outline import Outline, definitions, first_line
-from tasks.code.structure import function_spans, is_python, parse
 
 LONG_ASSIGNMENT = 30
 KEPT_OF_IT = 10

@@ -12,8 +12,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from tasks.code.languages import LANGUAGES, Language
-from tasks.code.naming import bound_name, by_name
+from tasks.code.languages import LANGUAGES, Language, bound_name, by_name
 from tasks.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from tasks.code.functions import is_python
 from tasks.code.kinds import is_test
 from tasks.code.languages import language_of
-from tasks.code.structure import is_python
 
 _INDENT = "  "
 

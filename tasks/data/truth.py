@@ -14,7 +14,7 @@ The rules, applied alike to gold patches of every source (DESIGN.md section 2):
   file had not before; a second definition under a known name, such as a property's setter, adds none.
 
 Function spans come from the syntax tree before and after the patch: Python's own for Python, where files of which either
-does not parse are both read by indentation (:mod:`tasks.code.structure`), tree-sitter's for the languages of
+does not parse are both read by indentation (:mod:`tasks.code.functions`), tree-sitter's for the languages of
 :mod:`tasks.code.languages`. Files in other languages have file-level truth and lines.
 """
 
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.code.functions import Outline, outlines
+from tasks.code.sides import Side, both_sides
 from tasks.code.spans import FunctionSpan
 from tasks.core.errors import DataError
 from tasks.core.schema import Truth
@@ -95,7 +95,7 @@ def _old_text(change: FileChange, read: Reader) -> str | None:
 
 
 def _add_functions(truth: Truth, change: FileChange, old: list[str], new: list[str], edits: list[Edit]) -> None:
-    before, after = outlines(change.old or change.new, change.new or change.old, old, new)
+    before, after = both_sides(change.old or change.new, change.new or change.old, old, new)
     known = {span.name for span in before.spans}
     if change.kind != "copied":
         truth.functions += [f"{change.old}::{name}" for name in _modified(before, after, edits)]
@@ -104,7 +104,7 @@ def _add_functions(truth: Truth, change: FileChange, old: list[str], new: list[s
     truth.added_functions += [f"{change.new}::{span.name}" for span in after.spans if span.name not in known]
 
 
-def _modified(before: Outline, after: Outline, edits: list[Edit]) -> list[str]:
+def _modified(before: Side, after: Side, edits: list[Edit]) -> list[str]:
     """Names of the functions the edits modify, in file order, by the rules above."""
     surviving = Counter((span.name, after.text(span)) for span in after.spans)
     named = {span.name for span in after.spans}
@@ -121,7 +121,7 @@ def _modified(before: Outline, after: Outline, edits: list[Edit]) -> list[str]:
     return modified
 
 
-def _of_code(edits: list[Edit], before: Outline, after: Outline) -> Iterator[Edit]:
+def _of_code(edits: list[Edit], before: Side, after: Side) -> Iterator[Edit]:
     """The edits that change more than comments and blanks at line ends."""
     shift = 0
     for edit in edits:

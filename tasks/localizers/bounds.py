@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
+from tasks.code.functions import spans_of
 from tasks.code.kinds import is_code
-from tasks.code.remembered import spans_of
 from tasks.core.errors import DataError
 from tasks.core.schema import Answer, Instance, Trajectory
 from tasks.localizers.base import BaseLocalizer

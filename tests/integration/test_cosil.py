@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
 from tasks.code.calls import CallGraph
-from tasks.code.outlines import outlines_of
+from tasks.code.modules import outlines_of
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ModelUnavailable
 from tasks.core.schema import Instance, Trajectory

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from tasks.code.functions import function_spans, is_python
 from tasks.code.languages import language_of
 from tasks.code.spans import FunctionSpan
-from tasks.code.structure import function_spans, is_python
 from tasks.search.git import Git
 
 MAX_BYTES = 300_000

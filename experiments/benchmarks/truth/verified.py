@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tasks.code.functions import outlines
 from tasks.code.kinds import is_code
+from tasks.code.sides import both_sides
 from tasks.core.config import Filter
 from tasks.core.errors import FusesearchError
 from tasks.core.schema import Instance, Truth
@@ -80,7 +80,7 @@ def _lasting(row: Instance, repos: Path) -> set[str]:
             old = git.read(row.base_commit, change.old) if not change.opaque else None
             if old is not None:
                 new, _ = apply_change(change, old)
-                after = outlines(change.old, change.new or change.old, split_lines(old), new)[1]
+                after = both_sides(change.old, change.new or change.old, split_lines(old), new)[1]
                 names |= {f"{change.old}::{span.name}" for span in after.spans}
     return names
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tasks.code.structure import parse
+from tasks.code.functions import parse
 
 CLASS, FUNCTION = "class", "function"
 INIT = "__init__"

@@ -10,8 +10,8 @@ from pydantic import Field
 from tasks.agents.interview import Interview, interviewed
 from tasks.agents.loop import Instructions
 from tasks.agents.prompts import render_issue
+from tasks.code.modules import Outlines, outlines_of
 from tasks.code.names import Named, locate, match_path, ranked, spans_of
-from tasks.code.outlines import Outlines, outlines_of
 from tasks.code.skeleton import numbered, skeleton
 from tasks.code.tree import cut, source_files, tree_text
 from tasks.core.config import Section

@@ -10,8 +10,8 @@ from tasks.agents.models.base import Message
 from tasks.agents.parsing import visible
 from tasks.agents.prompts import render_issue
 from tasks.code.calls import CallGraph
+from tasks.code.modules import Outlines, outlines_of
 from tasks.code.names import close_path, locate, match_path, ranked
-from tasks.code.outlines import Outlines, outlines_of
 from tasks.code.tree import source_files, tree_text
 from tasks.core.config import Tools
 from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn

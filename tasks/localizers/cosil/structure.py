@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tasks.code.modules import Outlines
 from tasks.code.outline import Outline
-from tasks.code.outlines import Outlines
 from tasks.code.tree import cut
 
 MAX_OUTSIDE = 20

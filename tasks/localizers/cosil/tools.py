@@ -10,9 +10,9 @@ from typing import Any
 
 from tasks.agents.parsing import MAX_CALL_CHARS, OPEN, parse_turn, visible
 from tasks.code.calls import CallGraph
+from tasks.code.modules import Outlines
 from tasks.code.names import match_path, qualified
 from tasks.code.outline import Outline
-from tasks.code.outlines import Outlines
 from tasks.code.tree import cut
 from tasks.core.schema import ToolCall
 from tasks.search.repository import shown

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from tasks.code.functions import is_python, parse
+from tasks.code.modules import outlines_of
 from tasks.code.outline import Outline
-from tasks.code.outlines import outlines_of
-from tasks.code.structure import is_python, parse
 from tasks.code.tree import source_files, tree_text
 from tasks.core.errors import OutsideRootError, ToolError
 from tasks.search.repository import Repository, shown, virtual_path

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from tasks.code.structure import function_spans, is_python
+from tasks.code.functions import function_spans, is_python
 from tasks.core.schema import Observation, ToolCall, Trajectory
 from tasks.search.gain import file_of
 from tasks.search.repository import VIRTUAL_ROOT

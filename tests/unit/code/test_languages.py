@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.code import parsing
+from tasks.code.functions import function_spans
 from tasks.code.languages import LANGUAGES, language_of
 from tasks.code.parsing import read_syntax
-from tasks.code.structure import function_spans
 
 
 def spans(path: str, source: str) -> list[tuple[str, int, int]]:

@@ -13,8 +13,7 @@ from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance, Truth
 from tasks.evaluation.metrics import score_trajectory
 from tasks.localizers.base import Setup
-from tasks.localizers.bm25 import Bm25Localizer, Index
-from tasks.localizers.bm25.words import query_of, split, words_of
+from tasks.localizers.bm25 import Bm25Localizer, Index, query_of, split, words_of
 from tasks.localizers.bounds import OracleLocalizer, RandomLocalizer
 from tasks.localizers.direct import as_answer
 from tasks.localizers.registry import LOCALIZERS, make_localizer

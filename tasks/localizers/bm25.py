@@ -1,19 +1,69 @@
-"""BM25 over the files and the functions of one snapshot (bm25s), built once and asked by many episodes."""
+"""``bm25``: words of the issue against the words of every file and function of a snapshot (bm25s), without a model."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tasks.code.functions import spans_of
 from tasks.code.kinds import is_code
-from tasks.code.remembered import spans_of
-from tasks.localizers.bm25.words import IDENTIFIER, query_of, split
-from tasks.localizers.direct import readable_source
+from tasks.code.per_snapshot import PerSnapshot
+from tasks.core.schema import Answer, Instance, Trajectory
+from tasks.localizers.base import BaseLocalizer
+from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
+from tasks.localizers.lexical.stopwords import STOPWORDS, word_set
 from tasks.search.repository import Repository
+
+MAX_WORD_CHARS = 80
+TITLE = 2
+
+IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_PART = re.compile(r"[^\W\d_]+|\d+")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_SHORT = word_set(
+    """
+    a an and any are as at but by can cls def do for has he how i if in is it its me my no not of off on or our out s self so t
+    the to too was we what when where which while who why will with would yes you your
+    """
+)
+
+
+def words_of(text: str) -> Iterator[str]:
+    """Words in the order of the text: every identifier in lower case, then its parts where it has several.
+
+    ``HttpResponse_base`` gives ``httpresponse_base``, ``http``, ``response``, ``base``. Numbers that stand alone give none.
+    """
+    for identifier in IDENTIFIER.findall(text):
+        yield from split(identifier)
+
+
+def query_of(issue: str) -> list[str]:
+    """The words of an issue that say something about a place in code, each as often as it weighs.
+
+    A word that comes n times weighs 1 + log2(n), rounded down, and ``TITLE`` more where the first line has it.
+    """
+    title = Counter(dict.fromkeys(_telling(issue.strip().partition("\n")[0]), TITLE))
+    return [word for word, times in Counter(_telling(issue)).items() for _ in range(times.bit_length() + title[word])]
+
+
+def _telling(text: str) -> Iterator[str]:
+    return (word for word in words_of(text) if len(word) > 1 and word not in STOPWORDS and word not in _SHORT)
+
+
+@lru_cache(maxsize=200_000)
+def split(identifier: str) -> tuple[str, ...]:
+    """An identifier in lower case and its parts: at underscores, inner capitals and digits."""
+    identifier = identifier[:MAX_WORD_CHARS]
+    parts = [part.lower() for piece in _PART.findall(identifier) for part in _HUMP.split(piece)]
+    whole = identifier.lower().strip("_") or identifier.lower()
+    return (whole,) if len(parts) < 2 else (whole, *parts)
+
 
 MAX_FILE_BYTES = 1_000_000
 MAX_BYTES = 400 * 2**20
@@ -114,3 +164,22 @@ def _scores(model: Any, query: list[int], documents: int) -> NDArray[np.float32]
 def _top(scores: NDArray[np.float32], among: Iterable[int], count: int) -> Sequence[int]:
     """Indices of the best scores above 0, best first."""
     return sorted((index for index in among if scores[index] > 0), key=lambda index: (-scores[index], index))[:count]
+
+
+_INDEXES = PerSnapshot(Index, lambda index: index.bytes)
+
+
+class Bm25Localizer(BaseLocalizer):
+    """The ``files`` best files, and the ``functions`` best functions in them."""
+
+    name = "bm25"
+    files = FILES
+    functions = FUNCTIONS
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One answer; ``seed`` changes nothing."""
+
+        def find() -> Answer:
+            return as_answer(*_INDEXES.get(repository).best(instance.problem_statement, self.files, self.functions))
+
+        return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)

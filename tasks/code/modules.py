@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from cachetools import LRUCache
+
+from tasks.code.functions import is_python
 from tasks.code.outline import Import, Outline, outline
-from tasks.code.structure import is_python
 from tasks.core.errors import RepositoryError
 from tasks.search.repository import Repository
 
@@ -22,8 +24,7 @@ class Outlines:
         self._files = repository.files()
         self._root = repository.root
         self._lock = threading.RLock()
-        self._known: OrderedDict[str, Outline | None] = OrderedDict()
-        self._bytes = 0
+        self._known: LRUCache[str, Outline | None] = LRUCache(MEMORY_BYTES, _size)
         self._modules: dict[str, str] | None = None
         self._packages = frozenset(path.rpartition("/")[0] for path in self._files if path.endswith("__init__.py"))
         self._set = frozenset(self._files)
@@ -31,15 +32,12 @@ class Outlines:
     def get(self, path: str) -> Outline | None:
         """The outline of a file; None where there is none that can be read. Takes milliseconds to a second the first time."""
         with self._lock:
-            if path in self._known:
-                self._known.move_to_end(path)
-                return self._known[path]
-            made = self._read(path)
-            self._known[path] = made
-            self._bytes += _size(made)
-            while self._bytes > MEMORY_BYTES and len(self._known) > 1:
-                self._bytes -= _size(self._known.popitem(last=False)[1])
-            return made
+            if path not in self._known:
+                made = self._read(path)
+                with suppress(ValueError):  # larger than the whole cache
+                    self._known[path] = made
+                return made
+            return self._known[path]
 
     def module(self, name: str) -> str | None:
         """The file of a module by its absolute dotted name: ``flask.app`` is ``src/flask/app.py``."""

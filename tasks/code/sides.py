@@ -1,0 +1,59 @@
+"""The functions of a file before and after a patch, and its lines as far as they are code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tasks.code.functions import code_lines, function_spans, is_python, parse, spans_in_tree
+from tasks.code.languages import language_of
+from tasks.code.parsing import read_syntax
+from tasks.code.spans import FunctionSpan
+
+KEPT_FILES = 32
+"""How many outlines are kept."""
+KEPT_CHARS = 300_000
+"""Longest file whose outline is kept."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """Functions in order of their first line, and all lines without comments and the blanks at their ends."""
+
+    spans: list[FunctionSpan]
+    code: list[str]
+
+    def text(self, span: FunctionSpan) -> str:
+        """The code of a function; blank lines are left out."""
+        return "\n".join(filter(None, self.code[span.start - 1 : span.end]))
+
+
+def both_sides(old_path: str, new_path: str, old: list[str], new: list[str]) -> tuple[Side, Side]:
+    """Both sides of a file read in the same way, so that their texts can be compared. Lines have no line ends."""
+    sources = ["\n".join(lines) for lines in (old, new)]
+    if is_python(old_path) and is_python(new_path):
+        return _of_python(*sources)
+    text = sources[0] or sources[1]  # what tells C from C++ is asked of one side for both
+    return _side(old_path, sources[0], text), _side(new_path, sources[1], text)
+
+
+def _of_python(*sources: str) -> tuple[Side, Side]:
+    before, after = (_parsed(source) if len(source) <= KEPT_CHARS else _parsed.__wrapped__(source) for source in sources)
+    if before is None or after is None:
+        before, after = (Side(function_spans(source, by_indentation=True), code_lines(source)) for source in sources)
+    return before, after
+
+
+@lru_cache(KEPT_FILES)
+def _parsed(source: str) -> Side | None:
+    """The outline of a file that can be parsed; the last ones are kept, for many patches may touch one file."""
+    tree = parse(source)
+    return Side(spans_in_tree(tree, source), code_lines(source)) if tree else None
+
+
+def _side(path: str, source: str, text: str) -> Side:
+    if is_python(path):
+        return Side(function_spans(source), code_lines(source))
+    language = language_of(path, text)
+    syntax = read_syntax(source, language) if language and source else None
+    return Side(syntax.spans, syntax.code) if syntax else Side([], source.split("\n"))
