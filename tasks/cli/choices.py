@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -42,28 +43,40 @@ CallsOption = Annotated[int, typer.Option(help="Calls lexical makes in a turn.",
 TurnsOption = Annotated[int | None, typer.Option(help="Turns at most; the last one answers.", min=1)]
 
 
-def check_choice(
-    model: str | None, base_url: str | None, settings: Path | None, checkpoint: Path | None, localizer: str | None
-) -> None:
-    """Raise a usage error for an unknown localizer, for two models, for a model where none is asked or none where one is."""
-    if localizer and localizer not in LOCALIZERS:
-        raise usage_error(f"{localizer!r} is unknown: use one of {', '.join(LOCALIZERS)}", "--localizer")
-    if model and checkpoint:
-        raise usage_error("--model and --checkpoint exclude each other: choose one", "--checkpoint")
-    given = "--model" if model else "--checkpoint" if checkpoint else None
-    if localizer and LOCALIZERS[localizer].asks_model and not given:
-        raise usage_error(f"{localizer} asks a model: name one with --model or --checkpoint", "--localizer")
-    if localizer and not LOCALIZERS[localizer].asks_model and given:
-        raise usage_error(f"{given} and --localizer {localizer}, which asks no model, exclude each other", "--localizer")
-    if base_url and not model:
-        raise usage_error("name the model that the endpoint serves", "--model")
-    if settings and not model:
-        raise usage_error("is for a model behind an endpoint: name it with --model", "--settings")
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options above, checked.
 
+    Raises a usage error for an unknown localizer, two models, a model where none is asked or none where one is, and a model
+    without the address of its endpoint, which ``OPENAI_BASE_URL`` gives too.
+    """
 
-def address_of(base_url: str | None) -> str:
-    """Address of the endpoint, from the option or ``OPENAI_BASE_URL``; raises a usage error when neither is one."""
-    address = base_url or os.environ.get("OPENAI_BASE_URL", "")
-    if not address.startswith(("http://", "https://")):
-        raise usage_error("a model needs the address of its endpoint, for example http://localhost:8000/v1", "--base-url")
-    return address
+    model: str | None
+    base_url: str | None
+    settings: Path | None
+    checkpoint: Path | None
+    localizer: str | None
+    mode: ModeName
+    calls_per_turn: int
+    max_turns: int | None
+
+    def __post_init__(self) -> None:
+        if self.localizer and self.localizer not in LOCALIZERS:
+            raise usage_error(f"{self.localizer!r} is unknown: use one of {', '.join(LOCALIZERS)}", "--localizer")
+        if self.model and self.checkpoint:
+            raise usage_error("--model and --checkpoint exclude each other: choose one", "--checkpoint")
+        given = "--model" if self.model else "--checkpoint" if self.checkpoint else None
+        asks_model = LOCALIZERS[self.localizer].asks_model if self.localizer else bool(given)
+        if asks_model and not given:
+            raise usage_error(f"{self.localizer} asks a model: name one with --model or --checkpoint", "--localizer")
+        if given and not asks_model:
+            raise usage_error(f"{given} and --localizer {self.localizer}, which asks no model, exclude each other", "--localizer")
+        if self.base_url and not self.model:
+            raise usage_error("name the model that the endpoint serves", "--model")
+        if self.settings and not self.model:
+            raise usage_error("is for a model behind an endpoint: name it with --model", "--settings")
+        if self.model:
+            address = self.base_url or os.environ.get("OPENAI_BASE_URL", "")
+            if not address.startswith(("http://", "https://")):
+                raise usage_error("a model needs the address of its endpoint, for example http://localhost:8000/v1", "--base-url")
+            object.__setattr__(self, "base_url", address)

@@ -16,10 +16,9 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    SearchOptions,
     SettingsOption,
     TurnsOption,
-    address_of,
-    check_choice,
 )
 from tasks.cli.output import Format, print_json, read_input, save_text
 
@@ -34,7 +33,8 @@ NO_ANSWER = 3
 def localize(
     repo: Annotated[Path, typer.Option(help="Directory to search, under git or not, as it is on disk.", metavar="DIR")],
     issue: Annotated[
-        str, typer.Option(help="The issue as text, or its address on GitHub; `-` reads stdin.", metavar="FILE|ADDRESS")
+        str,
+        typer.Option(help="A file with the issue, its address on GitHub, or its text; `-`: stdin.", metavar="FILE|ADDRESS|TEXT"),
     ],
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
@@ -52,6 +52,7 @@ def localize(
 
     Nothing in DIR is changed or run, and nothing outside it is read. Without a model the lexical localizer searches,
     unless --localizer names another.
+    An --issue with a blank or a newline in it that is no file is the text itself.
     An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`: its title and text are fetched.
     GITHUB_TOKEN is used if set; GITHUB_API_URL leads to a server of your own.
 
@@ -64,23 +65,13 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    check_choice(model, base_url, settings, checkpoint, localizer)
-    address = address_of(base_url) if model else None
+    options = SearchOptions(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
     from tasks.cli import report, searchers
     from tasks.search.repository import Repository
 
     repository = Repository(repo)
     instance = _instance(repository.root.name, issue)
-    searcher = searchers.choose(
-        model=model,
-        base_url=address,
-        settings=settings,
-        checkpoint=checkpoint,
-        localizer=localizer,
-        calls_per_turn=calls_per_turn,
-        mode=mode.value,
-        max_turns=max_turns,
-    )
+    searcher = searchers.choose(options)
     trajectory = _search(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)
     found = report.Report.of(trajectory, repository, explained=explain)
@@ -92,12 +83,15 @@ def localize(
 
 
 def _instance(tree: str, issue: str) -> Instance:
-    """What to search for. An issue of GitHub gives it a name as SWE-bench makes them, a text that of the directory."""
+    """The task. An issue of GitHub gives it a name as SWE-bench makes them, a text that of the directory."""
     from tasks.cli import issues, searchers
 
-    address = None if issue == "-" or os.path.isfile(issue) else issues.address_of(issue)
-    text = issues.fetch(address) if address else read_input(Path(issue), "issue")
-    instance = searchers.instance_of(tree, text)
+    if issue == "-" or os.path.isfile(issue):
+        return searchers.instance_of(tree, read_input(Path(issue), "issue"))
+    if any(character.isspace() for character in issue.strip()):
+        return searchers.instance_of(tree, issue)
+    address = issues.address_of(issue)
+    instance = searchers.instance_of(tree, issues.fetch(address) if address else read_input(Path(issue), "issue"))
     return instance.model_copy(update={"instance_id": address.instance_id}) if address else instance
 
 

@@ -18,10 +18,9 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    SearchOptions,
     SettingsOption,
     TurnsOption,
-    address_of,
-    check_choice,
 )
 from tasks.cli.output import usage_error
 
@@ -77,8 +76,7 @@ def mcp(
 
     Ends when its stdin does, or on Ctrl-C. `docs/mcp.md` has the configuration of common coding agents.
     """
-    check_choice(model, base_url, settings, checkpoint, localizer)
-    address = address_of(base_url) if model else None
+    options = SearchOptions(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
     _check_token(token)
     from tasks.cli import searchers
     from tasks.cli.serving import stdio
@@ -87,16 +85,7 @@ def mcp(
 
     roots = Roots(root)
     with stdio.stdout_to_stderr():
-        searcher = searchers.choose(
-            model=model,
-            base_url=address,
-            settings=settings,
-            checkpoint=checkpoint,
-            localizer=localizer,
-            calls_per_turn=calls_per_turn,
-            mode=mode.value,
-            max_turns=max_turns,
-        )
+        searcher = searchers.choose(options)
     service = Service(roots, searcher)
     if transport is Transport.http:
         _serve_http(service, host, port, allow_host or [], token)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from tasks.agents.loop import OnEvent
 from tasks.agents.models.base import Model
+from tasks.agents.models.loading import load_model
+from tasks.cli.choices import SearchOptions
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Instance, Trajectory
@@ -51,24 +52,22 @@ class Searcher:
             await self.model.close()
 
 
-def choose(
-    *,
-    model: str | None,
-    base_url: str | None,
-    settings: Path | None,
-    checkpoint: Path | None,
-    localizer: str | None = None,
-    calls_per_turn: int,
-    mode: str,
-    max_turns: int | None,
-) -> Searcher:
+def choose(options: SearchOptions) -> Searcher:
     """The searcher the options ask for; lexical when they name neither a model nor a localizer."""
-    changes: dict[str, Any] = {"mode": mode} | ({"max_turns": max_turns} if max_turns else {})
-    if checkpoint is not None:
-        return _from_checkpoint(localizer or "fusesearch", checkpoint, changes)
-    if model is not None and base_url is not None:
-        return _from_endpoint(localizer or "fusesearch", model, base_url, settings, changes)
-    return Searcher(localizer or "lexical", None, Agent.model_validate(changes | {"max_calls_per_turn": calls_per_turn}), Tools())
+    changes = {"mode": options.mode} | ({"max_turns": options.max_turns} if options.max_turns else {})
+    name = options.localizer or ("fusesearch" if options.model or options.checkpoint else "lexical")
+    if options.checkpoint is not None:
+        tools, agent = settings_of(options.checkpoint)
+        model = load_model(checkpoint=options.checkpoint)
+    elif options.model is not None:
+        if options.settings is not None and not (options.settings / SETTINGS).is_file():
+            raise ArtifactError(f"{options.settings} holds no {SETTINGS}: name the directory of the checkpoint that is served")
+        tools, agent = settings_of(options.settings) if options.settings else (Tools(), Agent())
+        key = os.environ.get("OPENAI_API_KEY")
+        model = load_model(options.model, options.base_url or "", api_key=key, retries=3)  # few, since a person waits
+    else:
+        model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn)
+    return Searcher(name, model, Agent.model_validate(agent.model_dump() | changes), tools)
 
 
 def instance_of(name: str, issue: str) -> Instance:
@@ -90,33 +89,3 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
         return Tools.model_validate(next(given)), Agent.model_validate(next(given))
     except (AttributeError, ValidationError) as error:
         raise ArtifactError(f"{path} does not hold tool limits and loop settings: {error}") from None
-
-
-def _from_checkpoint(localizer: str, checkpoint: Path, changes: dict[str, Any]) -> Searcher:
-    if not (checkpoint / "config.json").is_file():
-        raise ArtifactError(
-            f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
-        )
-    from transformers.utils import logging
-
-    from tasks.agents.models.transformers import TransformersModel
-
-    logging.disable_progress_bar()  # loading takes a second; its bar would stand between stderr and who reads errors there
-    logging.set_verbosity_error()
-    tools, agent = settings_of(checkpoint)
-    return Searcher(localizer, TransformersModel.load(checkpoint), _changed(agent, changes), tools)
-
-
-def _from_endpoint(localizer: str, model: str, base_url: str, settings: Path | None, changes: dict[str, Any]) -> Searcher:
-    """The endpoint with few tries: a person waits for the answer."""
-    from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-
-    if settings is not None and not (settings / SETTINGS).is_file():
-        raise ArtifactError(f"{settings} holds no {SETTINGS}: name the directory of the checkpoint that the endpoint serves")
-    tools, agent = settings_of(settings) if settings else (Tools(), Agent())
-    endpoint = OpenAICompatibleModel(model, base_url, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
-    return Searcher(localizer, endpoint, _changed(agent, changes), tools)
-
-
-def _changed(agent: Agent, changes: dict[str, Any]) -> Agent:
-    return Agent.model_validate(agent.model_dump() | changes)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
@@ -22,6 +23,19 @@ class Section(BaseModel):
     """Base of all sections: immutable; unknown keys and numbers that are none are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+def _checked_by(lookup: str) -> AfterValidator:
+    """The field names an entry of a registry that belongs to a layer above: ``module:function`` raises for an unknown name."""
+
+    def known(name: str) -> str:
+        try:
+            resolve_name(lookup)(name)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return name
+
+    return AfterValidator(known)
 
 
 def _ascending(drawn: tuple[int, int]) -> tuple[int, int]:
@@ -50,7 +64,9 @@ class Tools(Section):
 class Agent(Section):
     """The multi-turn parallel loop (FuseSearch algorithm 1)."""
 
-    toolset: str = Field("fusesearch", description="tools, instructions, answers and scorer (tasks/agents/toolsets.py)")
+    toolset: Annotated[str, _checked_by("tasks.agents.toolsets:toolset_named")] = Field(
+        "fusesearch", description="tools, instructions, answers and scorer (tasks/agents/toolsets.py)"
+    )
     prompt: Literal["full", "nano"] = Field("full", description="system prompt under tasks/agents/prompts")
     mode: Literal["parallel", "sequential"] = "parallel"
     max_turns: int = Field(12, ge=1, description="assistant messages at most; the last one must answer")
@@ -270,10 +286,8 @@ class Grpo(Section):
     steps: int = Field(100, ge=1)
     prompts_per_step: int = Field(8, ge=1)
     group: int = Field(8, ge=2, description="rollouts per prompt")
-    reward: str = Field(
-        "fusesearch",
-        pattern=r"^(fusesearch|f1|f1\+e|f1\+f1\*e|ndcg@[1-9]\d{0,3})$",
-        description="fusesearch, f1, f1+e, f1+f1*e or ndcg@k, k a number (tasks/training/rewards.py)",
+    reward: Annotated[str, _checked_by("tasks.training.rewards:make_reward")] = Field(
+        "fusesearch", description="what an episode is worth: a name of tasks/training/rewards.py"
     )
     alpha: float = 0.8
     beta: float = 0.0

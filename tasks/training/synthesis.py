@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Model, Sampling
+from tasks.agents.models.loading import load_model
 from tasks.agents.toolsets import make_episode
 from tasks.core.config import Params, Synthesize, Teacher
 from tasks.core.errors import ConfigError, InfrastructureError
@@ -164,8 +165,6 @@ def _repositories(
 
 def endpoint(teacher: Teacher) -> Model:
     """The OpenAI-compatible teacher. Raises :class:`ConfigError` when model or address is missing."""
-    from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-
     if not (teacher.model and teacher.base_url):
         raise ConfigError("teacher.localizer is 'model', so teacher.model and teacher.base_url must be set in params.yaml")
-    return OpenAICompatibleModel(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
+    return load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))

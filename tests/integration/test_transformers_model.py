@@ -52,10 +52,11 @@ ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in m
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_batch_and_cache_change_nothing(checkpoint: Path, temperature: float) -> None:
+def test_batch_and_cache_change_nothing(checkpoint: Path, temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
     sampling = Sampling(temperature=temperature, max_new_tokens=12, seed=5)
     together = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))
-    alone = [asyncio.run(many(TransformersModel.load(checkpoint, cache_tokens=0), [issue], sampling))[0] for issue in ISSUES]
+    monkeypatch.setattr(transformers, "CACHE_TOKENS", 0)
+    alone = [asyncio.run(many(TransformersModel.load(checkpoint), [issue], sampling))[0] for issue in ISSUES]
     assert [[m.content for m in c] for c in together] == [[m.content for m in c] for c in alone]
 
 

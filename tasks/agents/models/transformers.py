@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 SMALLEST_SHARE = 8
 """Requests of a batch that are not worth a second thread: much of their time is Python's, of which one thread runs."""
 
+CACHE_TOKENS = 400_000
+"""Tokens of conversations whose keys and values are kept."""
+
 
 @dataclass
 class _Request:
@@ -55,7 +58,6 @@ class TransformersModel:
         *,
         name: str = "transformers",
         max_batch: int = 64,
-        cache_tokens: int = 400_000,
     ) -> None:
         from tasks.agents.models.key_values import KeptRows
 
@@ -63,7 +65,7 @@ class TransformersModel:
         self.model = model
         self.tokenizer = tokenizer
         self.max_batch = max_batch
-        self._kept = KeptRows(cache_tokens)
+        self._kept = KeptRows(CACHE_TOKENS)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
         self._lanes = 1 if model.device.type == "cuda" else cores()
@@ -74,11 +76,16 @@ class TransformersModel:
         cls, checkpoint: Path | str, *, dtype: str = "float32", device: str | None = None, **options: Any
     ) -> TransformersModel:
         """Load a checkpoint directory. Raises :class:`ArtifactError` when there is none or it is damaged."""
+        if not (Path(checkpoint) / "config.json").is_file():
+            raise ArtifactError(
+                f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
+            )
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
 
-        if not (Path(checkpoint) / "config.json").is_file():
-            raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): train one with `dvc repro`, or name another")
+        logging.disable_progress_bar()  # loading takes a second, and errors on stderr should not stand behind a bar
+        logging.set_verbosity_error()
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
             model: Any = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=getattr(torch, dtype))

@@ -119,10 +119,10 @@ def _subject(arm: str, params: Params, places: Places) -> Any:
     if arm == LEXICAL:
         return LexicalLocalizer(Setup(None, params.agent, params.tools))
     from tasks.agents.models.base import Sampling
-    from tasks.agents.models.transformers import TransformersModel
+    from tasks.agents.models.loading import load_model
     from tasks.localizers.fusesearch import FuseSearchLocalizer
 
-    model = TransformersModel.load(checkpoint_of(arm, params, places), dtype=params.model.dtype)
+    model = load_model(checkpoint=checkpoint_of(arm, params, places), dtype=params.model.dtype)
     sampling = Sampling(temperature=params.evaluate.temperature, max_new_tokens=params.agent.max_new_tokens)
     return FuseSearchLocalizer(Setup(model, params.agent, params.tools, sampling))
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from tasks.agents.models.loading import load_model
 from tasks.core.digests import digest
 from tasks.core.errors import ConfigError
 from tasks.core.schema import Instance, Score, Trajectory
@@ -236,12 +237,8 @@ def _seed_journal(path: Path, known: Mapping[str, Episode]) -> None:
 
 def _make_model(endpoint: Endpoint) -> Any:
     if endpoint.checkpoint is not None:
-        from tasks.agents.models.transformers import TransformersModel
-
-        return TransformersModel.load(endpoint.checkpoint)
-    from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-
-    return OpenAICompatibleModel(
+        return load_model(checkpoint=endpoint.checkpoint)
+    return load_model(
         endpoint.model or endpoint.name, endpoint.base_url, api_key=_key(endpoint), tool_format=endpoint.tool_format,
         retries=endpoint.retries, timeout_seconds=endpoint.timeout_seconds, backoff_seconds=endpoint.backoff_seconds,
         extra_body=endpoint.extra_body,

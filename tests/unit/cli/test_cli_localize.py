@@ -30,6 +30,18 @@ def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
     assert result.stderr == ""
 
 
+def test_an_issue_with_blanks_that_is_no_file_is_the_text_itself(run, repo, tmp_path):
+    text = "`perimeter(3)` returns 9, see https://example.org/pull/3"
+    result = run("localize", "--repo", repo, "--issue", text, "--save", tmp_path / "t.json")
+    assert "pkg/shapes.py:6-7  perimeter" in result.stdout
+    assert json.loads((tmp_path / "t.json").read_text())["issue"] == text
+    (tmp_path / "an issue.md").write_text("The area of a circle is wrong.")
+    run("localize", "--repo", repo, "--issue", tmp_path / "an issue.md", "--save", tmp_path / "t.json")
+    assert json.loads((tmp_path / "t.json").read_text())["issue"] == "The area of a circle is wrong."
+    missing = run("localize", "--repo", repo, "--issue", "missing.md")
+    assert (missing.exit_code, missing.stderr) == (1, "error: cannot read the issue missing.md: No such file or directory\n")
+
+
 def test_the_last_line_counts_one_turn_as_one_and_names_no_model_where_there_is_none(run, repo, issue):
     last = run("localize", "--repo", repo, "--issue", issue, "--localizer", "random").stdout.splitlines()[-1]
     assert last.startswith("1 turn, 0 calls, ")

@@ -1,0 +1,31 @@
+"""Models by where they are: a checkpoint on disk, or an endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tasks.agents.models.base import Model
+
+
+def load_model(
+    model: str = "",
+    base_url: str = "",
+    *,
+    api_key: str | None = None,
+    checkpoint: Path | str | None = None,
+    dtype: str = "float32",
+    **options: Any,
+) -> Model:
+    """The model of a ``checkpoint`` directory, or ``model`` behind the OpenAI-compatible endpoint ``base_url``.
+
+    ``options`` are those of :class:`~tasks.agents.models.openai_compatible.OpenAICompatibleModel`. Raises :class:`ArtifactError`
+    when the checkpoint is missing or damaged.
+    """
+    if checkpoint is not None:
+        from tasks.agents.models.transformers import TransformersModel
+
+        return TransformersModel.load(checkpoint, dtype=dtype)
+    from tasks.agents.models.openai_compatible import OpenAICompatibleModel
+
+    return OpenAICompatibleModel(model, base_url, api_key, **options)
