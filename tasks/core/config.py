@@ -88,8 +88,6 @@ class Criteria(Section):
     min_pulls: int | None = Field(None, ge=0, description="merged pull requests")
     licences: list[str] | None = Field(None, description="SPDX ids; `any`: whatever licence, but one that GitHub knows")
     languages: list[str] | None = Field(None, description="the main language is one of these; null: any")
-    archived: bool = Field(False, description="take archived repositories too")
-    forks: bool = Field(False, description="take forks too, but never those of a benchmark's repository")
     max_repositories: int | None = Field(None, ge=1, description="the ones with the most stars")
 
 

@@ -59,11 +59,6 @@ def mean(field: str) -> Statistic:
     return Statistic(field, components, _share)
 
 
-def pooled_f1(level: str) -> Statistic:
-    """F1 of ``file`` or ``function`` from counts pooled over scores."""
-    return Statistic(f"{level}_micro_f1", lambda score: _f1_counts(score, level), _share)
-
-
 def pooled(level: str, figure: str) -> Statistic:
     """``precision``, ``recall`` or ``f1`` of a level from counts pooled over scores."""
 

@@ -115,7 +115,7 @@ def test_pooled_figures_are_those_of_all_seeds_together(rows):
         ]
         for seed in (0, 1)
     }
-    found = seeds.measure(by_seed, statistics.pooled_f1("file"))
+    found = seeds.measure(by_seed, statistics.pooled("file", "f1"))
     assert found.estimate == pytest.approx(aggregate([*by_seed[0], *by_seed[1]])["file"]["micro"]["f1"])
     assert found.low <= found.estimate <= found.high
 

@@ -51,7 +51,7 @@ def test_repeated_runs_of_an_instance_do_not_narrow_the_interval():
 def test_estimates_are_the_aggregates(rights):
     rows = answers(rights)
     summary = aggregate(rows)
-    found = {level: statistics.interval(rows, statistics.pooled_f1(level), samples=100) for level in ("file", "function")}
+    found = {level: statistics.interval(rows, statistics.pooled(level, "f1"), samples=100) for level in ("file", "function")}
     for level, interval in found.items():
         assert interval.estimate == pytest.approx(summary[level]["micro"]["f1"], abs=1e-12)
         assert 0 <= interval.low <= interval.high <= 1
@@ -67,7 +67,7 @@ def test_combined_f1_is_file_f1_where_no_truth_names_a_function():
 def test_errored_scores_are_left_out():
     rows = [*scores([1.0, 1.0]), Score(instance_id="9", error="down")]
     assert statistics.interval(rows, F1, samples=100).instances == 2
-    assert statistics.interval(answers([(1, 0)], error="down"), statistics.pooled_f1("file")) is None
+    assert statistics.interval(answers([(1, 0)], error="down"), statistics.pooled("file", "f1")) is None
 
 
 def test_one_instance_has_an_estimate_without_bounds():
@@ -113,7 +113,7 @@ def test_the_permutation_test_agrees_with_the_paired_t_test():
 
 def test_pooled_f1_has_a_permutation_test_of_its_own():
     first, second = answers([(1, 0)] * 8), answers([(0, 1)] * 8)
-    assert statistics.permutation_p(first, second, statistics.pooled_f1("file")) == pytest.approx(2 / 256)
+    assert statistics.permutation_p(first, second, statistics.pooled("file", "f1")) == pytest.approx(2 / 256)
 
 
 def test_holm_of_a_worked_example():

@@ -101,8 +101,8 @@ def unfit(facts: Facts, criteria: Criteria) -> str | None:
         "pulls": facts.pulls >= (criteria.min_pulls or 0),
         "licence": licences is None or (facts.licence is not None and ("any" in licences or facts.licence in licences)),
         "language": criteria.languages is None or facts.language in criteria.languages,
-        "archived": criteria.archived or not facts.archived,
-        "fork": criteria.forks or not facts.fork,
+        "archived": not facts.archived,
+        "fork": not facts.fork,
     }
     return next((name for name, met in tests.items() if not met), None)
 
@@ -145,8 +145,7 @@ def search_text(criteria: Criteria, language: str | None, most_stars: int | None
     """The search in GitHub's words."""
     least = criteria.min_stars or 0
     words = ["sort:stars-desc", f"stars:{least}..{most_stars}" if most_stars is not None else f"stars:>={least}"]
-    words += [] if criteria.archived else ["archived:false"]
-    words += ["fork:true"] if criteria.forks else []
+    words.append("archived:false")
     words += [f'language:"{language}"'] if language else []
     known = [licence for licence in criteria.licences or [] if licence != "any"]
     words += [f"license:{licence.lower()}" for licence in known] if "any" not in (criteria.licences or []) else []
