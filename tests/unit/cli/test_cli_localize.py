@@ -39,7 +39,7 @@ def test_an_issue_with_blanks_that_is_no_file_is_the_text_itself(run, repo, tmp_
     run("localize", "--repo", repo, "--issue", tmp_path / "an issue.md", "--save", tmp_path / "t.json")
     assert json.loads((tmp_path / "t.json").read_text())["issue"] == "The area of a circle is wrong."
     missing = run("localize", "--repo", repo, "--issue", "missing.md")
-    assert (missing.exit_code, missing.stderr) == (1, "error: cannot read the issue missing.md: No such file or directory\n")
+    assert (missing.exit_code, missing.stderr) == (1, "fusesearch: cannot read the issue missing.md: No such file or directory\n")
 
 
 def test_the_last_line_counts_one_turn_as_one_and_names_no_model_where_there_is_none(run, repo, issue):
