@@ -88,9 +88,9 @@ async def step(state: State, episode: Episode) -> State:
 
     Raises :class:`InfrastructureError` when the world failed: the endpoint, ripgrep, the snapshot.
     """
-    agent, told = episode.agent, episode.instructions
-    messages = conversation(told.system, told.issue, state.turns)
-    completion = await episode.model.complete(messages, told.tools, episode.sampling)
+    agent, instructions = episode.agent, episode.instructions
+    messages = conversation(instructions.system, instructions.issue, state.turns)
+    completion = await episode.model.complete(messages, instructions.tools, episode.sampling)
     if completion.finish_reason == "context":
         return replace(state, stop="max_context")
     number = len(state.turns) + 1
@@ -100,7 +100,7 @@ async def step(state: State, episode: Episode) -> State:
     turns = (*state.turns, turn)
     episode.emit("turn", number=number, turn=turn)
     if not turn.calls:
-        stop, answer = conclusion(told.read(turn.text))
+        stop, answer = conclusion(instructions.read(turn.text))
         return replace(state, turns=turns, stop=stop, answer=answer)
     if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
         turn.observations = [_refused(call, NOT_RUN_CONTEXT) for call in turn.calls]

@@ -177,7 +177,7 @@ def parse_answer(text: str) -> Answer:
     """The two sections of the final answer, in rank order, without repeats; empty when there is nothing to read.
 
     Tolerates Markdown around entries. Text without any heading counts as *Locations to Modify* where a line starts
-    with a path under ``/repo``. A heading that comes again starts its section anew once an entry follows it.
+    with a path under ``/repo``. A repeated heading replaces its section once an entry follows it.
     """
     sections: dict[str, list[Location]] = {}
     unheaded: list[Location] = []

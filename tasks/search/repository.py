@@ -32,7 +32,7 @@ class Repository:
     """The tree below ``root``. Raises :class:`RepositoryError` when that is no folder.
 
     Paths are *virtual* (``/repo/a/b.py``, what a model sees) or *relative* (``a/b.py``, what entities and answers hold).
-    The folder ``.git`` is no part of the tree. What :meth:`files` lists is kept: for a tree that has changed, make anew.
+    The folder ``.git`` is no part of the tree. What :meth:`files` lists is kept: for a tree that has changed, make a new one.
     """
 
     def __init__(self, root: Path) -> None:

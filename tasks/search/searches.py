@@ -87,8 +87,8 @@ def by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[tuple[str, 
 def is_part(path: str, place: Path, filtered: bool, repository: Repository) -> bool:
     """Whether a result may be shown.
 
-    Ripgrep is told not to look at ignore files above the folder it starts in, and its globs override those there are,
-    so the listing of the whole tree decides; except for a file that was asked for by name.
+    Ripgrep does not look at ignore files above the folder it starts in, and its globs override ignore files, so the
+    listing of the whole tree decides; except for a file that was asked for by name.
     """
     if place == repository.root and not filtered:
         return True

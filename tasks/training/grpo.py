@@ -72,7 +72,7 @@ def train_grpo(
 class Rollouts:
     """Makes the rollouts of a step with the project's loop and tools, and scores them.
 
-    A rollout that the infrastructure spoilt has reward ``None``: TRL gives it no advantage.
+    A rollout that failed for an infrastructure error has reward ``None``: TRL gives it no advantage.
     """
 
     def __init__(
@@ -228,7 +228,7 @@ def _prompts(params: Params, tasks: dict[str, Instance]) -> Any:
     toolset = toolset_named(params.agent.toolset)
     rows = []
     for name, instance in tasks.items():
-        told = toolset.instruct(params.agent, instance.problem_statement, None)
-        opening = {"system": told.system, "user": told.issue}
+        instructions = toolset.instruct(params.agent, instance.problem_statement, None)
+        opening = {"system": instructions.system, "user": instructions.issue}
         rows.append({"prompt": [{"role": role, "content": text, "instance_id": name} for role, text in opening.items()]})
     return Dataset.from_list(rows)

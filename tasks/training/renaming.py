@@ -108,7 +108,7 @@ def _cased(new: str, word: str) -> str:
 
 
 class RenamedModel:
-    """A model that sees a repository under exchanged names: what it is told is renamed, what it says is named back.
+    """A model that sees a repository under exchanged names: its input is renamed, and its output gets the real names back.
 
     The tools, the answer and the score know the real names alone. The recorded token ids and log-probabilities are those
     of what the model saw and said.

@@ -16,7 +16,7 @@ from tasks.agents.models.base import Completion, FinishReason, Message, Sampling
 from tasks.agents.models.wire import chat_messages
 from tasks.agents.parsing import CLOSE, OPEN, call_of
 from tasks.core.errors import AGAIN, EndpointDown, ModelUnavailable
-from tasks.core.schema import Tokens, ToolCall, Usage
+from tasks.core.schema import ToolCall, Usage
 
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
@@ -25,6 +25,7 @@ ToolFormat = Literal["auto", "native", "hermes"]
 
 _OVERFLOW = ("context length", "context_length", "context size", "context window", "maximum model length", "too many tokens")
 _PASSING = (408, 409, 425, 429)
+MAX_WAIT_SECONDS = 60.0
 LEAST_FAILURES = 8
 """So many requests in a row have failed at least before an endpoint is said to be down."""
 
@@ -32,13 +33,12 @@ LEAST_FAILURES = 8
 class OpenAICompatibleModel:
     """A model behind ``base_url`` (with its ``/v1``).
 
-    ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` begins
-    with native and changes over when the server refuses tools. ``token_ids`` asks vLLM for token ids and logprobs, as
-    training needs them. ``backoff_seconds`` doubles from try to try up to ``max_wait_seconds``, which also bounds
-    what a Retry-After can ask for. ``extra_body`` is sent along with every request.
+    ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` starts
+    with native and changes when the server refuses tools. ``backoff_seconds`` doubles from try to try up to
+    :data:`MAX_WAIT_SECONDS`, which also bounds what a Retry-After can ask for. ``extra_body`` is sent with every request.
 
-    One failed request costs one episode. Of an endpoint that is down every episode would fail, each after minutes of tries: when
-    as many requests in a row have failed as were made at once (:data:`LEAST_FAILURES` at least), the error ends more than that.
+    One failed request costs one episode. With a dead endpoint every episode would fail, each after minutes of tries: when as
+    many requests in a row have failed as were made at once (:data:`LEAST_FAILURES` at least), :class:`EndpointDown` ends the run.
     """
 
     def __init__(
@@ -51,8 +51,6 @@ class OpenAICompatibleModel:
         retries: int = 6,
         timeout_seconds: float = 300.0,
         backoff_seconds: float = 0.5,
-        max_wait_seconds: float = 60.0,
-        token_ids: bool = False,
         extra_body: dict[str, Any] | None = None,
     ) -> None:
         self.name = model
@@ -62,9 +60,7 @@ class OpenAICompatibleModel:
         self._retries = retries
         self._timeout = timeout_seconds
         self._backoff = backoff_seconds
-        self._max_wait = max_wait_seconds
-        self._extra = {**(extra_body or {}), **({"return_token_ids": True} if token_ids else {})}
-        self._token_ids = token_ids
+        self._extra = extra_body or {}
         self._client: AsyncOpenAI | None = None
         self._running = 0
         self._failed = 0
@@ -84,7 +80,7 @@ class OpenAICompatibleModel:
             self._failed += 1
             if self._failed < self._patience:
                 raise
-            raise EndpointDown(f"{self._failed} requests in a row failed: {error}; mend that, then {AGAIN}") from error
+            raise EndpointDown(f"{self._failed} requests in a row failed: {error}; fix that, then {AGAIN}") from error
         finally:
             self._running -= 1
         self._failed = 0
@@ -128,8 +124,6 @@ class OpenAICompatibleModel:
         options: dict[str, Any] = {"tools": tools} if tools and not hermes else {}
         if sampling.seed is not None:
             options["seed"] = sampling.seed
-        if self._token_ids:
-            options["logprobs"] = True
         started = time.perf_counter()
         response = await self._connected().chat.completions.create(
             model=self.name,
@@ -159,7 +153,7 @@ class OpenAICompatibleModel:
     def _delay(self, attempt: int, asked: float | None) -> float:
         """Seconds until the next try: what the server asked for, else twice the last, with jitter."""
         wait = self._backoff * 2**attempt if asked is None else asked
-        return min(wait, self._max_wait) * (random.uniform(0.5, 1.0) if asked is None else 1.0)
+        return min(wait, MAX_WAIT_SECONDS) * (random.uniform(0.5, 1.0) if asked is None else 1.0)
 
 
 class _MalformedReply(Exception):
@@ -181,7 +175,6 @@ def _completion(response: Any, messages: list[Message], seconds: float) -> Compl
         text=text,
         calls=calls or None,
         usage=_usage(response, messages, text, seconds),
-        tokens=_tokens(response, choices[0]),
         finish_reason=_finish_reason(choices[0].finish_reason),
     )
 
@@ -202,15 +195,6 @@ def _usage(response: Any, messages: list[Message], text: str, seconds: float) ->
     return Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0, seconds=seconds)
 
 
-def _tokens(response: Any, choice: Any) -> Tokens | None:
-    """Token ids and logprobs as vLLM returns them with ``return_token_ids``; None where a part is missing."""
-    prompt, sampled = getattr(response, "prompt_token_ids", None), getattr(choice, "token_ids", None)
-    content = getattr(getattr(choice, "logprobs", None), "content", None)
-    if prompt is None or sampled is None or content is None or len(content) != len(sampled):
-        return None
-    return Tokens(prompt_ids=prompt, completion_ids=sampled, logprobs=[token.logprob for token in content])
-
-
 def _finish_reason(reason: str | None) -> FinishReason:
     if reason == "length":
         return "length"
@@ -218,7 +202,7 @@ def _finish_reason(reason: str | None) -> FinishReason:
 
 
 def _can_pass(error: APIStatusError) -> bool:
-    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not mend."""
+    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not cure."""
     return error.code != "insufficient_quota" and (error.status_code in _PASSING or error.status_code >= 500)
 
 

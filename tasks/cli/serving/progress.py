@@ -1,4 +1,4 @@
-"""Progress of a search as a client is told: one step per message of the model and one per result of a call."""
+"""Progress of a search as a client sees it: one step per message of the model and one per result of a call."""
 
 from __future__ import annotations
 

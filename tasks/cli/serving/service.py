@@ -36,7 +36,7 @@ from tasks.search.tools import Toolbox
 
 @dataclass(frozen=True)
 class Service:
-    """Roots, and who searches them. The tools keep no state between requests; the model is shared by all searches."""
+    """Roots, and the searcher for them. The tools keep no state between requests; the model is shared by all searches."""
 
     roots: Roots
     searcher: Searcher
@@ -54,7 +54,7 @@ class Service:
         )
 
     def stop(self) -> None:
-        """Cancel all calls under way; their clients are told so."""
+        """Cancel all calls under way; their clients get an error."""
         for scope in self._running:
             scope.cancel()
 
