@@ -5,7 +5,6 @@ After arXiv 2503.22424, section 3, and the behaviour of its public repository.
 
 from __future__ import annotations
 
-from tasks.localizers.cosil.localizer import CoSilLocalizer
-from tasks.localizers.cosil.settings import Settings
+from tasks.localizers.cosil.localizer import CoSilLocalizer, Settings
 
 __all__ = ["CoSilLocalizer", "Settings"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from pydantic import Field
+
 from tasks.agents.interview import Interview, interviewed
 from tasks.agents.loop import Instructions
 from tasks.agents.models.base import Message
@@ -13,10 +15,9 @@ from tasks.code.calls import CallGraph
 from tasks.code.modules import Outlines, outlines_of
 from tasks.code.names import close_path, locate, match_path, ranked
 from tasks.code.tree import source_files, tree_text
-from tasks.core.config import Tools
+from tasks.core.config import Section, Tools
 from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn
 from tasks.localizers.base import BaseLocalizer
-from tasks.localizers.cosil.settings import Settings
 from tasks.localizers.cosil.structure import import_list, structure_list
 from tasks.localizers.cosil.tools import MAX_NAMES, SearchTools, read_call, written
 from tasks.localizers.fenced import fenced_lines, read_named, read_paths
@@ -28,6 +29,16 @@ _MAX_REPLY_CHARS = 8000
 _MIN_CODE_CHARS = 1500
 _PATIENCE = 2
 """Replies without a readable call, one after another, that end the search."""
+
+
+class Settings(Section):
+    """What a run of CoSIL can differ in; the values are those of its published runs."""
+
+    top_files: int = Field(5, ge=1, description="files the search for functions begins with")
+    max_calls: int = Field(10, ge=0, description="calls of the search at most")
+    top_places: int = Field(5, ge=1, description="places the answer names at most")
+    prune: bool = Field(True, description="ask of each result whether it has to do with the issue; leave it out if not")
+    reflect: bool = Field(True, description="rank the files again with their imports shown")
 
 
 class CoSilLocalizer(BaseLocalizer):

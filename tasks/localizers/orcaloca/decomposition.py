@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from tasks.code.graph.code_graph import CLASS, FILE, FUNCTION, last_name, name_of, path_of
 from tasks.code.graph.listing import shown_node
 from tasks.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action
-from tasks.localizers.orcaloca.prompts import render
 from tasks.localizers.orcaloca.replies import read_scores
 from tasks.localizers.orcaloca.searches import Meaning, Searches
+from tasks.localizers.prompting import render
 
 THRESHOLD = 75
 TOP_METHODS, TOP_FUNCTIONS, TOP_MEANINGS = 3, 2, 3
@@ -82,7 +82,7 @@ class Decomposer:
         pieces = [
             f"Piece {number}: {shown_node(node)}\n{self.searches.code(node, chars)}" for number, node in enumerate(nodes, 1)
         ]
-        return render("score", issue=issue, pieces="\n\n".join(pieces), count=len(nodes))
+        return render(__package__, "score", issue=issue, pieces="\n\n".join(pieces), count=len(nodes))
 
 
 def _search(node: str) -> Action:

@@ -15,10 +15,10 @@ from tasks.core.schema import Answer, Instance, Location, ToolCall, Trajectory, 
 from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.orcaloca.actions import Action, Queue
 from tasks.localizers.orcaloca.decomposition import Decomposer
-from tasks.localizers.orcaloca.prompts import render
 from tasks.localizers.orcaloca.pruning import Context, Result
 from tasks.localizers.orcaloca.replies import Step, Suspect, read_conclusion, read_names, read_step
 from tasks.localizers.orcaloca.searches import Meaning, Searches, SearchTools
+from tasks.localizers.prompting import render
 from tasks.search.repository import Repository
 
 CHARS_PER_TOKEN = 3
@@ -40,7 +40,7 @@ class OrcaLocaLocalizer(BaseLocalizer):
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode; failures of the world are in ``Trajectory.error``."""
-        instructions = Instructions(render("system"), render_issue(self.agent, instance.problem_statement), [])
+        instructions = Instructions(render(__package__, "system"), render_issue(self.agent, instance.problem_statement), [])
         tools, namer = SearchTools(repository, self.tools, self.graphs), Namer(repository)
         return await interviewed(self, instance, instructions, seed, lambda interview: _search(interview, tools, namer))
 
@@ -63,7 +63,9 @@ class _Episode:
         self.suspects: list[Suspect] = []
         self.observations: list[str] = []
         self._shown: set[str] = set()
-        self._chars = max(2000, (agent.max_context_tokens - agent.max_new_tokens) * CHARS_PER_TOKEN - len(render("system")))
+        self._chars = max(
+            2000, (agent.max_context_tokens - agent.max_new_tokens) * CHARS_PER_TOKEN - len(render(__package__, "system"))
+        )
         self._issue = interview.trajectory.issue[: self._chars // 2]
         self._decomposer = Decomposer(searches, self._issue, self._ask, 2 * agent.max_turns, self._chars)
 
@@ -71,7 +73,7 @@ class _Episode:
         """Names of the issue first, then a search after each reply, then the conclusion."""
         turns = self.interview.agent.max_turns
         if turns > 2:
-            self._enqueue_names(read_names(await self._ask(render("extract", issue=self._issue))))
+            self._enqueue_names(read_names(await self._ask(render(__package__, "extract", issue=self._issue))))
         result, fault = _NOTHING, ""
         for _ in range(turns - 2):
             turn = await self.interview.ask(await self._prompt(result, fault))
@@ -136,7 +138,14 @@ class _Episode:
         observations, results = await self._remembered(left)
         fault = f"Mind: {fault}.\n" if fault else ""
         return render(
-            "step", issue=self._issue, observations=observations, results=results, queue=queue, result=result, fault=fault
+            __package__,
+            "step",
+            issue=self._issue,
+            observations=observations,
+            results=results,
+            queue=queue,
+            result=result,
+            fault=fault,
         )
 
     async def _remembered(self, chars: int) -> tuple[str, str]:
@@ -154,7 +163,7 @@ class _Episode:
 
     async def _conclude(self) -> None:
         observations, results = await self._remembered(self._chars - len(self._issue))
-        prompt = render("conclude", issue=self._issue, observations=observations, results=results)
+        prompt = render(__package__, "conclude", issue=self._issue, observations=observations, results=results)
         found = _locations(read_conclusion(await self._ask(prompt)), self.searches.graph, self.namer)
         if not found:
             nearest = await asyncio.to_thread(self.context.kept, self.suspects, FALLBACK)
