@@ -88,7 +88,7 @@ class _Bars:
             name = row.job.name
             if row.state == "running" or row.held:
                 if name not in self.bars:
-                    self.bars[name] = self.progress.add_task(f"{name} {escape(row.job.users[0])}", total=None, words="")
+                    self.bars[name] = self.progress.add_task(f"{name} {escape(''.join(row.job.users[:1]))}", total=None, words="")
                 done, total = row.counts or (0, None)
                 words = row.words if row.held else f"{done}/{total}" if row.counts else ""
                 self.progress.update(self.bars[name], completed=done, total=total, words=escape(words))

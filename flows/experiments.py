@@ -32,6 +32,7 @@ from flows.experiment_progress import Row, watch
 from flows.owner import OWNER
 from flows.server import prefect_server
 from tasks.core.config import load_params
+from tasks.core.cores import SINGLE
 from tasks.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
 from tasks.core.storage import read_text
 from tasks.pipeline.dvc_command import PATIENCE, Busy, is_busy
@@ -114,7 +115,7 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> None:
     """
     rows = {job.name: Row(job) for job in jobs}
     stopped = Event()
-    environment = _environment(max(1, (os.cpu_count() or 1) // workers))
+    environment = _environment()
 
     @task(retries=HELD_TRIES, retry_delay_seconds=RETRY_SECONDS, retry_condition_fn=_may_run_again, cache_policy=NO_CACHE)
     def node(name: str) -> None:
@@ -149,11 +150,11 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> None:
         raise DataError(f"{reasons}; {len(failed)} failed, {blocked} wait for them; {AGAIN}")
 
 
-def _environment(threads: int) -> dict[str, str]:
+def _environment() -> dict[str, str]:
     return {
+        **dict.fromkeys(SINGLE, "1"),
         **os.environ,
         "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}",
-        "OMP_NUM_THREADS": str(threads),
         OWNER: f"{os.getpid()} {birth(os.getpid())}",
     }
 

@@ -47,8 +47,9 @@ def is_finished(row: ArmPlan, current: Container[str]) -> bool:
 
 
 def scores_digest(runs: Sequence[ArmRun]) -> str:
-    """Digest of all scores, whatever the order of the episodes: results made of the same scores need not be made again."""
-    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in runs])[:16]
+    """Digest of all scores in whatever order: results made of the same scores need not be made again."""
+    ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
+    return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in ordered])[:16]
 
 
 def _outcome(row: ArmPlan, read: dict[Path, list[Score]]) -> ArmRun:

@@ -17,7 +17,7 @@ from tasks.pipeline import layout
 from tasks.pipeline.experiments.figures import FIGURES
 from tasks.pipeline.experiments.measuring import measured
 from tasks.pipeline.experiments.mlflow_runs import held_out, varied
-from tasks.pipeline.experiments.outcome import ArmRun
+from tasks.pipeline.experiments.outcome import ArmRun, scores_digest
 from tasks.pipeline.experiments.pages import overview, page
 from tasks.pipeline.experiments.paper import paper_figures
 from tasks.pipeline.experiments.rebuild import rebuild, write_overview
@@ -321,6 +321,12 @@ def test_curves_hold_mean_and_range_over_the_seeds(root):
     rows = [row for row in csv.DictReader((root / "out/curves.csv").open()) if row["stage"] == "grpo" and row["arm"] == "joint"]
     assert [row["step"] for row in rows] == ["1", "2"]
     assert (rows[0]["seeds"], rows[0]["reward"], rows[0]["reward_low"], rows[0]["reward_high"]) == ("3", "0.07", "0.05", "0.09")
+
+
+def test_results_name_the_scores_they_are_made_of(root):
+    made = runs(root, BETTER)
+    assert written(root, made, figures=[]).inputs == scores_digest(made[::-1])
+    assert scores_digest(made) != scores_digest(made[1:])
 
 
 def test_results_of_runs_that_are_not_all_here_are_kept(tmp_path, monkeypatch):
