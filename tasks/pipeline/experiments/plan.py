@@ -1,7 +1,7 @@
-"""Which runs of stages an experiment needs: what its arms and seeds share is one run, and the main pipeline's where it can be.
+"""Which nodes an experiment needs. Arms and seeds share nodes with each other and with the main pipeline.
 
-The id of a run is made of its stage, the params the stage reads and the ids of the runs it builds on. A run whose id is that
-of the main pipeline's run of the stage *is* that one: its artifacts are used, and nothing runs again.
+The id of a node is made of its stage, the params the stage reads and the ids of the nodes it builds on. A node with the id that
+the main pipeline's run of the stage has *is* that run: its artifacts are used, and nothing runs again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tasks.pipeline.pipeline import stage_names, stage_outs, stage_spec
 
 PIPELINE = Path("dvc.yaml")
 EVALUATED = {"base": "base", **{stage: arm for arm, stage in layout.TRAINED_BY.items()}}
-"""What the evaluate stage calls the model that a stage makes."""
+"""The evaluate stage's name for the model that a stage makes."""
 
 
 @dataclass(frozen=True)

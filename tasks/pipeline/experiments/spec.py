@@ -1,4 +1,4 @@
-"""What an experiment says of itself: ``experiments/<name>/experiment.yaml``, checked when it is read."""
+"""The definition of an experiment: ``experiments/<name>/experiment.yaml``, checked when it is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Checkpoint = Literal["base", "sft", "grpo", "grpo_from_base"]
 
 
 class Claim(Section):
-    """An ordering of two arms that the experiment puts to the test.
+    """An ordering of two arms that the experiment tests.
 
     With a ``margin`` the claim is that ``better`` is not worse than ``than`` by so much.
     """
@@ -39,36 +39,36 @@ class Claim(Section):
     @model_validator(mode="after")
     def _the_paper_states_orderings_only(self) -> Claim:
         if self.paper and self.margin is not None:
-            raise ValueError("a claim with a margin is no ordering that a paper's table states")
+            raise ValueError("a claim with a margin is not an ordering that a paper's table states")
         return self
 
 
 class Arm(Section):
     """One variant: what it changes, and which of its models is evaluated."""
 
-    label: str = Field("", description="how tables call it; empty: its name")
+    label: str = Field("", description="its name in tables; empty: its key")
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, such as `select.min_f1: 0`")
     checkpoint: Checkpoint = "sft"
     paper_row: dict[str, str] = Field(default_factory=dict, description="columns that select its row of the paper's table")
 
 
 class PaperTable(Section):
-    """The table of a paper that the experiment stands beside."""
+    """The table of a paper that the results are shown beside."""
 
     table: str = Field(description="file in experiments/reference")
     where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows that count for all arms")
     caption: str = ""
-    notes: list[str] = Field(default_factory=list, description="what to know of the table before it is compared, a sentence each")
+    notes: list[str] = Field(default_factory=list, description="what to know about the table before comparing, a sentence each")
 
 
 class Experiment(Section):
-    """Everything an experiment says; its name is that of its folder."""
+    """All of ``experiment.yaml``; the name is that of its folder."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
     title: str
     question: str
     hypothesis: str
-    notes: list[str] = Field(default_factory=list, description="what a reader has to know of how the experiment came about")
+    notes: list[str] = Field(default_factory=list, description="what a reader has to know about how the experiment came about")
     paper: PaperTable | None = None
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, for all arms; an arm's own win")
     arms: dict[ArmName, Arm] = Field(min_length=1)
@@ -80,11 +80,11 @@ class Experiment(Section):
 
     @property
     def folder(self) -> Path:
-        """Where its file and its results lie."""
+        """Where its file and its results are."""
         return EXPERIMENTS / self.name
 
     def label(self, arm: str) -> str:
-        """How tables call an arm."""
+        """The name of an arm in tables."""
         return self.arms[arm].label or arm
 
     def params(self, params: Params, arm: str, seed: int) -> Params:
@@ -96,7 +96,7 @@ class Experiment(Section):
     def _names_are_known(self) -> Experiment:
         for claim in self.claims:
             if unknown := {claim.better, claim.than} - set(self.arms):
-                raise ValueError(f"a claim names {', '.join(sorted(unknown))}, which is no arm")
+                raise ValueError(f"a claim names {', '.join(sorted(unknown))}, which is not an arm")
         named = {self.primary, *(claim.metric for claim in self.claims)}
         if unknown := named - set(self.metrics):
             raise ValueError(f"{', '.join(sorted(unknown))} is used and not among the metrics")

@@ -106,7 +106,7 @@ def test_a_claim_with_a_margin_is_that_the_arm_is_not_worse_by_so_much(root, ski
 
 
 def test_no_paper_states_a_margin():
-    with pytest.raises(ValueError, match="no ordering that a paper's table states"):
+    with pytest.raises(ValueError, match="not an ordering that a paper's table states"):
         experiment(claims=[{"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.1, "paper": True}])
 
 

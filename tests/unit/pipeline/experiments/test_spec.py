@@ -47,7 +47,7 @@ def test_names_are_those_of_the_folders_with_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"claims": [{"metric": "f1_macro", "better": "f1", "than": "none"}]}, "names f1, which is no arm"),
+        ({"claims": [{"metric": "f1_macro", "better": "f1", "than": "none"}]}, "names f1, which is not an arm"),
         ({"claims": [{"metric": "turns", "better": "joint", "than": "none"}]}, "turns is used and not among the metrics"),
         ({"primary": "reward"}, "reward is used and not among the metrics"),
         ({"seeds": [1, 1]}, "seeds has a value twice"),
