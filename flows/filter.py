@@ -23,7 +23,6 @@ def filter_flow(node: Node | None = None) -> dict[str, Any]:
     with stage("filter", node) as current:
         current.metrics = apply_rules(current)
         show_drops("filter-drops", read_json(current.places.filter_drops), "Pairs dropped, by rule")
-        current.run.log_file(current.places.filter_drops)
     return current.metrics
 
 

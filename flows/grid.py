@@ -4,6 +4,7 @@ The same work as ``fusesearch evaluate``, seen in Prefect: a task per cell, whic
 """
 
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,19 @@ from tasks.core.errors import ConfigError
 from tasks.evaluation.grid import Grid, load_grid
 from tasks.evaluation.results import Cell, cell_folder
 from tasks.pipeline import layout
+from tasks.pipeline.record import RunRecord, cell_record, grid_record, write_record
 from tasks.pipeline.stages.grid import GridRun, opened
-from tasks.pipeline.tracking import Run, cell_run, grid_run, log_cell
+from tasks.pipeline.tracking import record
 
 
 @task(name="run cell", task_run_name="{cell.name}", **RETRIED)
-def run_cell(current: GridRun, cell: Cell, parent: Run, progress: StageProgress) -> dict[str, Any]:
+def run_cell(current: GridRun, cell: Cell, parent: RunRecord, progress: StageProgress) -> dict[str, Any]:
     """One localizer with one model on one benchmark; a run of its own in MLflow."""
-    with cell_run(parent, cell.name, current.params_of(cell)) as run:
-        figures = current.run(cell, progress)
-        log_cell(run, cell_folder(current.out, cell), figures)
+    begun = time.time()
+    figures = current.run(cell, progress)
+    done = cell_record(parent, cell.name, current.params_of(cell), cell_folder(current.out, cell), figures["protocols"], begun)
+    write_record(done)
+    record(done)
     return {"cell": cell.name, **{name: figures[name] for name in ("instances", "scores", "errored")}, **figures["protocols"]}
 
 
@@ -49,10 +53,12 @@ def grid_flow(grid: Grid, out: Path) -> list[dict[str, Any]]:
     with (
         StageProgress("grid") as progress,
         opened(grid, out, layout.SNAPSHOTS, progress=progress) as current,
-        grid_run(f"grid {out.name}", values, inputs, out / "tracking.json") as parent,
     ):
+        parent = grid_record(f"grid {out.name}", values, inputs, out)
+        write_record(parent)
         rows = [run_cell(current, cell, parent, progress) for cell in current.cells]
         current.finish()
+    record(parent)
     create_table_artifact(table=rows, key="grid", description=f"Cells of {out}")
     return rows
 

@@ -6,7 +6,7 @@ from typing import Any
 from prefect import flow, task
 
 from flows.failures import watched
-from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_node, stage
+from flows.stage import RETRIED, Stage, publish_checkpoint, run_node, stage
 from tasks.pipeline.node import Node
 from tasks.pipeline.stages import training
 
@@ -15,7 +15,7 @@ from tasks.pipeline.stages import training
 def reinforce(current: Stage) -> dict[str, Any]:
     """TRL's GRPOTrainer over rollouts of the project's loop."""
     train = training.grpo if current.name == "grpo" else training.grpo_from_base
-    return train(current.params, current.places, current.scratch, current.progress, log_curve(current))
+    return train(current.params, current.places, current.scratch, current.progress, current.live.log)
 
 
 def _train(name: str, node: Node | None) -> dict[str, Any]:

@@ -26,7 +26,6 @@ def mine_flow(node: Node | None = None) -> dict[str, Any]:
         table = read_json(current.places.mine_table)
         show_drops("mine-drops", table["dropped"], "What was looked at and is no pair, by reason")
         _show(table)
-        current.run.log_file(current.places.mine_table)
     return current.metrics
 
 

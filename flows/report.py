@@ -25,8 +25,6 @@ def report_flow() -> dict[str, Any]:
         markdown = (layout.REPORT / "report.md").read_text(encoding="utf-8")
         create_markdown_artifact(markdown, key="report", description="Tables beside the paper's, with intervals")
         create_link_artifact((layout.REPORT / "report.html").resolve().as_uri(), key="report-page", link_text="report.html")
-        current.run.log_file(layout.REPORT)
-        current.run.log_on_reproduction(current.metrics)
     return current.metrics
 
 

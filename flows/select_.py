@@ -28,8 +28,6 @@ def select_flow(node: Node | None = None) -> dict[str, Any]:
         current.metrics = judge_candidates(current)
         show_drops("select-drops", read_json(current.places.select_drops), "Candidates dropped, by reason")
         show_funnel(current.places, current.metrics)
-        current.run.log_file(current.places.select_drops)
-        current.run.log_file(current.places.select_plane)
     return current.metrics
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from prefect import flow, task
 
 from flows.failures import watched
-from flows.stage import RETRIED, Stage, log_curve, publish_checkpoint, run_node, stage
+from flows.stage import RETRIED, Stage, publish_checkpoint, run_node, stage
 from tasks.pipeline.node import Node
 from tasks.pipeline.stages.training import sft
 
@@ -13,7 +13,7 @@ from tasks.pipeline.stages.training import sft
 @task(name="fine-tune", **RETRIED)
 def fine_tune(current: Stage) -> dict[str, Any]:
     """TRL's SFTTrainer on the selected trajectories."""
-    return sft(current.params, current.places, current.scratch, current.progress, log_curve(current))
+    return sft(current.params, current.places, current.scratch, current.progress, current.live.log)
 
 
 @flow(name="sft", **watched("sft"))

@@ -13,9 +13,8 @@ from tasks.core.errors import ArtifactError
 from tasks.core.overrides import flatten
 from tasks.core.storage import read_json
 from tasks.pipeline.places import Places
-from tasks.pipeline.tracking import Run, tracking_uri
-from tasks.pipeline.tracking.outbox import OUTBOX, REFUSED
-from tasks.pipeline.tracking.store import is_server, reachable, shown
+from tasks.pipeline.tracking import tracking_uri
+from tasks.pipeline.tracking.store import is_server, make_client, reachable, shown
 
 FUNNEL = (
     ("mine", "pairs", "pairs of issue and patch"),
@@ -27,31 +26,29 @@ FUNNEL = (
 """Stage, figure and words of each step from what was mined to what is learned from."""
 
 
-def show_metrics(stage: str, name: str, metrics: Mapping[str, Any], run: Run) -> None:
-    """A Markdown artifact: the figures of a stage or of a node of it, and where its run is in MLflow."""
+def show_metrics(stage: str, name: str, metrics: Mapping[str, Any], run_id: str) -> None:
+    """A Markdown artifact: the figures of a stage or of a node of it, and where its run is in MLflow; "" if it is not there."""
     rows = [f"| {key} | {_figure(value)} |" for key, value in flatten(dict(metrics)).items()]
     try:
-        page = "\n".join([_link(run), "", "| figure | value |", "|---|---|", *rows])
+        page = "\n".join([_link(run_id), "", "| figure | value |", "|---|---|", *rows])
         create_markdown_artifact(page, key=f"{stage.replace('_', '-')}-metrics", description=f"Figures of {name}")
     except Exception as error:  # a page that cannot be shown is no reason to lose the stage's work
         get_run_logger().warning("the figures could not be shown in Prefect: %s", error)
 
 
-def _link(run: Run) -> str:
-    if not run.run_id and run.outbox.waits:
-        return "Its run in MLflow is to come: the store has not taken it yet."
-    if not run.run_id:
-        return f"MLflow refused its run: the log says why, and `{OUTBOX / REFUSED}` has what was to be recorded."
-    return f"[The run in MLflow]({run_page(run)})"
+def _link(run_id: str) -> str:
+    if not run_id:
+        return "MLflow does not have its run yet: `fusesearch track` records it."
+    return f"[The run in MLflow]({run_page(run_id)})"
 
 
-def run_page(run: Run) -> str:
+def run_page(run_id: str) -> str:
     """The address of a run in MLflow's pages, without a password."""
     uri = tracking_uri()
     base = shown(uri) if is_server(uri) else "http://127.0.0.1:5000"
     with reachable(uri):
-        experiment = run.client.get_run(run.run_id).info.experiment_id
-    return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run.run_id}"
+        experiment = make_client(uri).get_run(run_id).info.experiment_id
+    return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
 
 
 def show_funnel(places: Places, selected: Mapping[str, Any]) -> None:

@@ -26,7 +26,6 @@ def split_flow(node: Node | None = None) -> dict[str, Any]:
         create_markdown_artifact(
             read_text(current.places.card / "card.md"), key="data-card", description="What the data set holds"
         )
-        current.run.log_file(current.places.card)
     return current.metrics
 
 

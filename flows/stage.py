@@ -34,14 +34,14 @@ from flows.server import prefect_server
 from flows.shown import show_metrics
 from tasks.core.config import Params, load_params
 from tasks.core.errors import AGAIN, AlreadyRunning, DataError, EndpointDown, FusesearchError, InfrastructureError
-from tasks.core.overrides import flatten
 from tasks.core.storage import read_json, write_json
 from tasks.pipeline.node import Node, parse_node
-from tasks.pipeline.pipeline import StageSpec
+from tasks.pipeline.pipeline import StageSpec, stage_outs
 from tasks.pipeline.places import Places
 from tasks.pipeline.progress import finished, is_of, progress_dir
+from tasks.pipeline.record import digests, reproduction_record, stage_record, write_record
 from tasks.pipeline.timing import note_seconds, parts_of
-from tasks.pipeline.tracking import Run, stage_run
+from tasks.pipeline.tracking import Live, record
 from tasks.pipeline.tracking.registry import model_name
 
 
@@ -53,7 +53,7 @@ class Stage:
     params: Params
     spec: StageSpec
     scratch: Path
-    run: Run
+    live: Live
     progress: StageProgress
     metrics: dict[str, Any] = field(default_factory=dict)
 
@@ -84,23 +84,36 @@ def stage(stage_name: str, node: Node | None = None) -> Iterator[Stage]:
     with (
         _alone(name, scratch),
         occupied(quotas_of(node.stage, params)),
-        stage_run(node.stage, params, values, spec.inputs, node=node.id, left=(left := _left(scratch))) as run,
     ):
-        _note_runs(scratch, run)
-        _close_others(name, scratch, run)
+        left = _left(scratch)
+        write_json(scratch / "runs.json", {"prefect": _flow_run_id()})
+        _close_others(name, scratch)
         started = time.perf_counter()
-        with StageProgress(name) as progress:
-            current = Stage(node, params, spec, scratch, run, progress)
+        reproduction = None if node.id else reproduction_record(params)
+        if reproduction:
+            write_record(reproduction)
+        begun = stage_record(node.stage, params, values, digests(spec.inputs), node=node.id, parent=reproduction)
+        with Live(begun) as live, StageProgress(name) as progress:
+            current = Stage(node, params, spec, scratch, live, progress)
             yield current
         seconds = time.perf_counter() - started
-        run.log({**flatten(current.metrics), "stage_seconds": seconds})
         if not left:  # what goes on where another process stopped takes less than usual
             note_seconds(node.stage, seconds, parts_of(node.stage, params))
         _check_inputs(node, scratch)
         write_json(node.places.metrics(node.stage), current.metrics)
         _COMPLETE.add(name)
-        show_metrics(node.stage, name, current.metrics, run)
+        done = begun.complete(_outputs(node), current.metrics)
+        write_record(done)
+        show_metrics(node.stage, name, current.metrics, record(done))
     finished(name)
+
+
+def _outputs(node: Node) -> dict[str, str]:
+    """Digests of what a stage made; of the repositories, which are large, only that they are there."""
+    made = [node.places.of(node.stage, path) for path, stage in stage_outs().items() if stage == node.stage]
+    return {node.places.repos.as_posix(): "" for path in made if path == node.places.repos} | digests(
+        path for path in made if path != node.places.repos
+    )
 
 
 def is_complete(name: str) -> bool:
@@ -140,29 +153,22 @@ def _alone(name: str, scratch: Path) -> Iterator[None]:
         lock.release()
 
 
-def _left(scratch: Path) -> dict[str, str]:
-    """The run in MLflow that a killed or failed process of this stage left; its run in Prefect is marked as crashed."""
+def _left(scratch: Path) -> bool:
+    """Whether a process of this stage was killed or failed here; its run in Prefect is marked as crashed."""
     path = scratch / "runs.json"
     if not path.exists():
-        return {}
-    left = read_json(path)
-    _mark_crashed(left["prefect"])
-    return dict(left["mlflow"])
+        return False
+    _mark_crashed(read_json(path)["prefect"])
+    return True
 
 
-def _close_others(name: str, scratch: Path, run: Run) -> None:
+def _close_others(name: str, scratch: Path) -> None:
     """Close the runs that killed processes of this stage left at other inputs: nobody may ever go on in them."""
     for path in scratch.parent.glob(f"{name}-*/runs.json"):
         if path.parent == scratch or path.parent.name.rpartition("-")[0] != name:
             continue
         with suppress(AlreadyRunning), _alone(name, path.parent):
-            if left := _left(path.parent):
-                run.close(left)
-
-
-def _note_runs(scratch: Path, run: Run) -> None:
-    """So that a later process goes on in these runs: noted before anything else can fail."""
-    write_json(scratch / "runs.json", {"mlflow": run.record, "prefect": _flow_run_id()})
+            _left(path.parent)
 
 
 def _flow_run_id() -> str:
@@ -257,19 +263,10 @@ def show_drops(key: str, drops: Mapping[str, int], description: str) -> None:
     create_table_artifact(table=table, key=key, description=description)
 
 
-def log_curve(current: Stage) -> Callable[[dict[str, Any]], None]:
-    """Takes the rows of a training log to the stage's run in MLflow."""
-    return lambda row: current.run.log({key: value for key, value in row.items() if key != "step"}, step=int(row["step"]))
-
-
 def publish_checkpoint(current: Stage) -> None:
-    """Link the stage's checkpoint in Prefect; the main pipeline's becomes a version of ``fusesearch-<profile>`` in MLflow."""
+    """Link the stage's checkpoint in Prefect."""
     checkpoint = current.places.checkpoint(current.name)
-    name = current.node.name
-    if not current.node.id:
-        model, tags = model_name(current.params.profile), {"stage": name, "seed": str(current.params.seed)}
-        version = current.run.register(model, checkpoint, tags, alias=name)
-        name = f"{model} version {version or 'to come'}"
+    name = current.node.id or f"{model_name(current.params.profile)}@{current.name}"
     key = f"{current.name.replace('_', '-')}-checkpoint"
     try:
         create_link_artifact(checkpoint.resolve().as_uri(), key=key, link_text=name)

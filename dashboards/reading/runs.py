@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from dashboards.reading.experiments import node_labels
 from tasks.core.errors import TrackingUnavailable
 from tasks.pipeline import layout
 from tasks.pipeline.tracking import EXPERIMENT
-from tasks.pipeline.tracking.store import answers, make_client, shown
+from tasks.pipeline.tracking.store import answers, make_client, reachable, shown
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -40,7 +39,7 @@ class TrainingRun:
 def training_runs(root: Path) -> list[TrainingRun]:
     """The newest runs of training stages. Raises :class:`TrackingUnavailable` where there is no store or it does not answer."""
     client = _client(root)
-    with _reachable():
+    with reachable(store(root)):
         ids = [row.experiment_id for row in client.search_experiments(filter_string=f"name LIKE '{EXPERIMENT}%'")]
         if not ids:
             return []
@@ -58,7 +57,7 @@ def run_curve(root: Path, run: TrainingRun) -> Curve:
     """All figures of a run by step; a figure without a history is no curve."""
     client = _client(root)
     steps: dict[int, dict[str, float]] = {}
-    with _reachable():
+    with reachable(store(root)):
         names = sorted(name for name in client.get_run(run.run_id).data.metrics if not name.startswith("system/"))
         for name in names[:MOST_METRICS]:
             history = sorted(client.get_metric_history(run.run_id, name), key=lambda point: point.step)
@@ -89,15 +88,4 @@ def _client(root: Path) -> MlflowClient:
         raise TrackingUnavailable("mlflow.db is missing: run `dvc repro`, or set MLFLOW_TRACKING_URI")
     if not answers(uri):
         raise TrackingUnavailable(f"MLflow at {shown(uri)} does not answer: start it (this project's own with `make serve`)")
-    with _reachable():
-        return make_client(uri)
-
-
-@contextmanager
-def _reachable() -> Iterator[None]:
-    """Whatever MLflow or its store raises, as one line."""
-    try:
-        yield
-    except Exception as error:
-        reason = " ".join(str(error).split())[:200]
-        raise TrackingUnavailable(f"MLflow's store cannot be read ({type(error).__name__}: {reason})") from None
+    return make_client(uri)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tasks.cli import compare, doctor, evaluate, experiment, imports, localize, mcp, profile, score, tool, truth, view
+from tasks.cli import compare, doctor, evaluate, experiment, imports, localize, mcp, profile, score, tool, track, truth, view
 from tasks.cli.extras import how_to_install
 from tasks.core.errors import FusesearchError
 
@@ -87,6 +87,7 @@ app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
 app.command("compare", rich_help_panel="Measure")(compare.compare)
 app.add_typer(experiment.app, name="experiment", rich_help_panel="Measure")
 app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
+app.command("track", rich_help_panel="Measure")(track.track)
 app.command("doctor", rich_help_panel="Set up")(doctor.doctor)
 app.add_typer(profile.app, name="profile", rich_help_panel="Set up")
 

@@ -50,8 +50,7 @@ def all_checks(root: Path) -> Iterator[Check]:
     if not missing("pipeline"):
         yield prefect_server()
         yield mlflow_store()
-        yield mlflow_outbox()
-    yield from params(root)
+        yield from params(root)
     yield disk(root)
     yield Check("cores", ok=cores() >= 2, detail=f"{cores()}", hint="a reproduction is planned for 2 or more")
 
@@ -126,19 +125,6 @@ def mlflow_store() -> Check:
         return Check("mlflow store", _answers(f"{uri.rstrip('/')}/health"), shown(uri), hint)
     there = Path(uri.removeprefix("sqlite:///").removeprefix("file://")).exists()
     return Check("mlflow store", there, shown(uri), "the first stage that runs makes it: make reproduce")
-
-
-def mlflow_outbox() -> Check:
-    """Whether runs have something to say that their store has not taken yet."""
-    from tasks.pipeline.tracking.outbox import OUTBOX, waiting
-
-    count = waiting() if OUTBOX.is_dir() else 0
-    return Check(
-        "mlflow outbox",
-        not count,
-        f"{count} writes wait" if count else "nothing waits",
-        "python -m tasks.pipeline.tracking delivers them",
-    )
 
 
 def params(root: Path) -> Iterator[Check]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +17,7 @@ from tasks.pipeline import layout
 
 if TYPE_CHECKING:
     from tasks.evaluation.grid import Grid
+    from tasks.pipeline.record import RunRecord
 
 MODEL = "model"
 
@@ -74,12 +76,18 @@ def evaluate(
 def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
     """Run all cells, each with a run of its own in MLflow unless ``track`` is off."""
     done = 0
-    with _tracked(current, out, track) as parent:
-        for cell in current.cells:
-            with _cell(parent, current, cell) as log:
-                log(current.run(cell, bar.of(cell.name, done, current.episodes)))
-            done += current.episodes_of(cell)
-        current.finish()
+    parent = _parent(current, out) if track else None
+    for cell in current.cells:
+        begun = time.time()
+        figures = current.run(cell, bar.of(cell.name, done, current.episodes))
+        if parent:
+            _record(parent, current, cell, figures, begun)
+        done += current.episodes_of(cell)
+    current.finish()
+    if parent:
+        from tasks.pipeline.tracking import record
+
+        record(parent)
 
 
 def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
@@ -121,31 +129,27 @@ def _name(model: str) -> str:
     return last[:100] if last[:1].isalnum() else f"{MODEL}{last[:90]}"
 
 
-@contextmanager
-def _tracked(current: Any, out: Path, track: bool) -> Iterator[Any]:
-    if not track:
-        yield None
-        return
-    from tasks.pipeline.tracking import grid_run
+def _parent(current: Any, out: Path) -> RunRecord:
+    """The record that the cells are part of."""
+    from tasks.pipeline.record import grid_record, write_record
 
     grid = current.grid
     values = {"localizers": ",".join(grid.localizers), "models": ",".join(row.name for row in grid.models)}
     values |= {"benchmarks": ",".join(row.name for row in grid.benchmarks), "runs": grid.runs, "seed": grid.seed}
-    with grid_run(f"grid {out.name}", values, [row.instances for row in grid.benchmarks], out / "tracking.json") as parent:
-        yield parent
+    parent = grid_record(f"grid {out.name}", values, [row.instances for row in grid.benchmarks], out)
+    write_record(parent)
+    return parent
 
 
-@contextmanager
-def _cell(parent: Any, current: Any, cell: Any) -> Iterator[Any]:
-    """A function that takes a cell's figures to its run; nothing where nothing is tracked."""
-    if parent is None:
-        yield lambda figures: None
-        return
+def _record(parent: RunRecord, current: Any, cell: Any, figures: Mapping[str, Any], begun: float) -> None:
     from tasks.evaluation.results import cell_folder
-    from tasks.pipeline.tracking import cell_run, log_cell
+    from tasks.pipeline.record import cell_record, write_record
+    from tasks.pipeline.tracking import record
 
-    with cell_run(parent, cell.name, current.params_of(cell)) as run:
-        yield lambda figures: log_cell(run, cell_folder(current.out, cell), figures)
+    folder = cell_folder(current.out, cell)
+    done = cell_record(parent, cell.name, current.params_of(cell), folder, figures["protocols"], begun)
+    write_record(done)
+    record(done)
 
 
 class Bar:

@@ -9,11 +9,12 @@ import os
 import platform
 import subprocess
 import time
+import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from tasks.core.config import Params
 from tasks.core.digests import digest, file_digest
@@ -21,6 +22,7 @@ from tasks.core.errors import ArtifactError
 from tasks.core.overrides import flatten
 from tasks.core.schema import Record
 from tasks.core.storage import read_json, write_json
+from tasks.evaluation.results import SCORES
 from tasks.pipeline.layout import ARTIFACTS, RESULT_FILES, STATE
 
 RUNS = STATE / "runs"
@@ -37,6 +39,8 @@ class RunRecord(Record):
     ``key`` identifies the run: recorded twice, it stays one run. If it is not given it follows from stage, node, params, inputs,
     outputs and parent.
     """
+
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")  # a loss that is NaN stays NaN in the file
 
     kind: Literal["reproduction", "stage", "node", "experiment", "arm", "grid", "cell"] = "stage"
     stage: str = ""
@@ -66,6 +70,11 @@ class RunRecord(Record):
         self.name = self.name or self.node or self.stage
         self.key = self.key or digest(self.live_key, self.outputs)[:32]
 
+    def complete(self, outputs: Mapping[str, str], metrics: Mapping[str, Any]) -> RunRecord:
+        """The record of a stage that had begun and ends now, with the digests of what it made and what it reports."""
+        done = {"outputs": dict(outputs), "metrics": flatten(dict(metrics)), "seconds": time.time() - self.started, "key": ""}
+        return RunRecord.model_validate({**self.model_dump(), **done})
+
     @property
     def live_key(self) -> str:
         """Identifies the run while its outputs do not exist yet, so that a killed run is completed instead of doubled."""
@@ -80,15 +89,22 @@ def write_record(record: RunRecord) -> Path:
     return path
 
 
+def find_record(key: str) -> RunRecord | None:
+    """The record with a key."""
+    return next((_read(path) for path in RUNS.glob(f"*-{key}.json")), None)
+
+
 def records() -> list[RunRecord]:
-    """All records, parents first and then the oldest first. A file that is not a record is skipped."""
-    found = []
-    for path in RUNS.glob("*.json"):
-        try:
-            found.append(RunRecord.model_validate(read_json(path)))
-        except (ArtifactError, ValueError):
-            continue
-    return sorted(found, key=lambda record: (bool(record.parent), record.started, record.key))
+    """All records, the oldest first, and experiments after their arms. A file that is not a record is skipped."""
+    found = [record for path in RUNS.glob("*.json") if (record := _read(path))]
+    return sorted(found, key=lambda record: (record.kind == "experiment", record.started, record.key))
+
+
+def _read(path: Path) -> RunRecord | None:
+    try:
+        return RunRecord.model_validate(read_json(path))
+    except (ArtifactError, ValueError):
+        return None
 
 
 def reproduction_record(params: Params) -> RunRecord:
@@ -113,35 +129,60 @@ def stage_record(
     *,
     node: str = "",
     parent: RunRecord | None = None,
-    outputs: Mapping[str, str] | None = None,
-    metrics: Mapping[str, Any] | None = None,
-    started: float | None = None,
 ) -> RunRecord:
-    """The record of a stage or node that ends now.
+    """The record of a stage or node that begins now; :meth:`RunRecord.complete` is that of its end.
 
     Args:
         stage: name of the stage.
         params: all params of the run.
         values: those that the stage reads, by dotted key.
-        inputs: digests of what it read, by path.
+        inputs: digests of what it reads, by path.
         node: id of the node; empty for the main pipeline.
         parent: :func:`reproduction_record` of the main pipeline's runs; nodes have none.
-        outputs: digests of what it made, by path.
-        metrics: what it reports.
-        started: seconds since 1970; now if it has just begun.
     """
-    now = time.time()
     return RunRecord(
         kind="node" if node else "stage", stage=stage, node=node, params=dict(values), inputs=dict(inputs),
-        outputs=dict(outputs or {}), metrics=flatten(dict(metrics or {})), started=started or now,
-        seconds=now - (started or now), profile=params.profile, seed=params.seed, parent=parent.key if parent else "",
-        **revision(),
+        profile=params.profile, seed=params.seed, parent=parent.key if parent else "", **revision(),
+    )  # fmt: skip
+
+
+def grid_record(name: str, values: Mapping[str, Any], inputs: Iterable[Path], out: Path) -> RunRecord:
+    """The parent of the cells of a grid of evaluations in the folder ``out``.
+
+    ``out/tracking.json`` keeps its key, so that a grid that was killed, or is extended later, stays one run.
+    """
+    path = out / "tracking.json"
+    key = (read_json(path) if path.exists() else {}).get("key") or uuid.uuid4().hex
+    write_json(path, {"key": key})
+    return RunRecord(kind="grid", name=name, params=dict(values), inputs=digests(inputs), key=key, **revision())
+
+
+def cell_record(
+    grid: RunRecord, name: str, values: Mapping[str, Any], folder: Path, metrics: Mapping[str, Any], started: float
+) -> RunRecord:
+    """The record of a cell that ends now: its params (who, with what, on what), and its row under every protocol.
+
+    A cell that is extended later takes the place of what was recorded before.
+    """
+    return RunRecord(
+        kind="cell", name=name, arm=name, params=dict(values), outputs=digests([folder / SCORES]), metrics=dict(metrics),
+        started=started, seconds=time.time() - started, parent=grid.key, key=digest(grid.key, name)[:32], **revision(),
     )  # fmt: skip
 
 
 def digests(paths: Iterable[Path]) -> dict[str, str]:
     """Digest of every path: of a file its MD5, as in ``dvc.lock``; of a folder one over all its files."""
-    return {path.as_posix(): file_digest(path) if path.is_file() else digest(path)[:32] for path in paths}
+    return {path.as_posix(): path_digest(path) for path in paths}
+
+
+def path_digest(path: Path) -> str:
+    """As :func:`digests`, of one path."""
+    return file_digest(path) if path.is_file() else digest(path)[:32]
+
+
+def is_unchanged(path: Path, was: str) -> bool:
+    """Whether a path still has the digest of a record, which is empty if nobody checks it."""
+    return path.exists() and (not was or path_digest(path) == was)
 
 
 def revision() -> dict[str, Any]:

@@ -96,7 +96,7 @@ def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
         place = scratch(project, name)
         for share in shares_of("evaluate", PARAMS, MAIN, place, count) if count else []:
             take_in(share, run_share(share, PARAMS, MAIN), place)
-        evaluate_arms(PARAMS, MAIN, place, silent, lambda arm, figures: None)
+        evaluate_arms(PARAMS, MAIN, place, silent)
         figures.append((lines(MAIN.scores), lines(MAIN.trajectories / "lexical.jsonl")))
     assert figures[0] == figures[1]
     assert len(figures[0][0]) == 5

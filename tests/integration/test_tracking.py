@@ -1,26 +1,27 @@
-"""What MLflow remembers of a reproduction, on a real SQLite store."""
+"""What MLflow has of finished runs, on a real SQLite store."""
 
 import json
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
+from tasks.cli.app import app
 from tasks.core.config import Params
-from tasks.core.digests import file_digest
-from tasks.core.errors import DataError, TrackingUnavailable
-from tasks.core.schema import Instance, Score
-from tasks.core.storage import write_instances
+from tasks.core.errors import DataError
+from tasks.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Turn, Usage
+from tasks.core.storage import write_instances, write_jsonl
 from tasks.evaluation.metrics import aggregate
-from tasks.pipeline import tracking
-from tasks.pipeline.tracking import outbox, stages
+from tasks.pipeline.record import RunRecord, digests, reproduction_record, stage_record, write_record
+from tasks.pipeline.tracking import EXPERIMENT, Live, record, tracking_uri
 from tasks.pipeline.tracking.store import make_client
-from tasks.pipeline.tracking.writes import Write, Writer
+from tasks.reporting.names import METRICS, summary
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -28,287 +29,398 @@ def project(tracked):
     return tracked
 
 
-def runs(**tags):
-    from mlflow import MlflowClient
-
-    client = MlflowClient(tracking.tracking_uri())
-    experiment = client.get_experiment_by_name(tracking.EXPERIMENT)
-    found = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time ASC"])
+def runs(experiment=EXPERIMENT, **tags):
+    client = make_client(tracking_uri())
+    known = client.get_experiment_by_name(experiment)
+    found = client.search_runs([known.experiment_id], order_by=["attributes.start_time ASC"]) if known else []
     return [run for run in found if all(run.data.tags.get(key) == value for key, value in tags.items())]
 
 
-def record(stage="mine", params=None, values=None, inputs=(), **more):
-    return tracking.stage_run(stage, params or Params(), values or {}, inputs, **more)
+def stages(experiment=EXPERIMENT):
+    return [run for run in runs(experiment) if run.data.tags["kind"] in ("stage", "node") and "arm" not in run.data.tags]
 
 
-@pytest.mark.slow
+def history(run, name):
+    return [(point.step, point.value) for point in make_client(tracking_uri()).get_metric_history(run.info.run_id, name)]
+
+
+def artifacts(run, folder=None):
+    return {row.path for row in make_client(tracking_uri()).list_artifacts(run.info.run_id, folder)}
+
+
+def begin(stage="mine", params=None, values=None, inputs=(), node=""):
+    params = params or Params()
+    parent = None if node else reproduction_record(params)
+    if parent:
+        write_record(parent)
+    return stage_record(stage, params, values or {}, digests(inputs), node=node, parent=parent)
+
+
+def run_stage(stage="mine", outputs=(), metrics=None, **more):
+    """A stage that runs without any live run; returns its record."""
+    done = begin(stage, **more).complete(digests(outputs), metrics or {})
+    write_record(done)
+    record(done)
+    return done
+
+
+def curve(path, *rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("step,epoch,reward,note\n" + "".join(f"{step},0.1,{value},x\n" for step, value in rows))
+    return path
+
+
+def snapshot():
+    """Everything that the store has of runs, versions, traces and files."""
+    client = make_client(tracking_uri())
+    experiments = [row.experiment_id for row in client.search_experiments()]
+    found = sorted(client.search_runs(experiments, max_results=1000), key=lambda run: run.info.run_id)
+    points = {
+        (run.info.run_id, name): [
+            (row.step, row.value, row.timestamp) for row in client.get_metric_history(run.info.run_id, name)
+        ]
+        for run in found
+        for name in run.data.metrics
+    }
+    versions = [dict(row) for row in client.search_model_versions()]
+    traces = sorted(row.info.trace_id for row in client.search_traces(locations=experiments))
+    return [run.to_dictionary() for run in found], points, versions, traces, [artifacts(run) for run in found]
+
+
 def test_stages_of_a_reproduction_share_one_parent(project):
-    with record("mine", values={"mine.workers": 2}) as run:
-        run.log({"pairs": 3, "note": "no number", "absent": None})
+    run_stage("mine", values={"mine.workers": 2}, metrics={"pairs": 3, "kinds": {"swap": 1}, "note": "no number", "absent": None})
     (project / "dvc.lock").write_text("schema: '2.0'\nstages: {}\n")  # written by DVC between stages
-    with record("filter"):
-        pass
+    run_stage("filter")
     (parent,) = runs(kind="reproduction")
     children = runs(**{"mlflow.parentRunId": parent.info.run_id})
     assert [run.data.tags["stage"] for run in children] == ["mine", "filter"]
     assert children[0].data.params == {"mine.workers": "2"}
-    assert children[0].data.metrics == {"pairs": 3.0}
+    assert {key: value for key, value in children[0].data.metrics.items() if key != "stage_seconds"} == {
+        "pairs": 3.0,
+        "kinds.swap": 1.0,
+    }
     assert parent.data.params["sft.optimizer"] == Params().sft.optimizer
     assert {run.info.status for run in [parent, *children]} == {"FINISHED"}
 
-    with record("mine", params=Params(seed=1)):
-        pass
+    run_stage("mine", params=Params(seed=1))
     (project / "rows.jsonl").write_text("{}\n{}\n")
-    with record("mine", params=Params(seed=1)):
-        pass
+    run_stage("mine", params=Params(seed=1))
     assert len(runs(kind="reproduction")) == 3
 
 
-@pytest.mark.slow
-def test_a_reproduction_whose_first_stage_was_cut_off_at_once_has_its_params(project, monkeypatch):
-    def cut(*_, **__):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(stages, "create", cut)
-        with pytest.raises(KeyboardInterrupt), record("mine"):
-            pytest.fail("it was cut off")
-    with record("mine"):
-        pass
-    (parent,) = runs(kind="reproduction")
-    assert parent.data.params["sft.optimizer"] == Params().sft.optimizer
-
-
-@pytest.mark.slow
 def test_a_run_says_what_it_was_made_from(project):
-    with record("sft", params=Params(seed=7), inputs=[project / "rows.jsonl"]) as run:
-        for step in (1, 2):
-            run.log({"loss": 1 / step}, step=step)
-    (made,) = runs(stage="sft")
-    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    tags = made.data.tags
-    assert (tags["git.revision"], tags["git.dirty"], tags["profile"], tags["seed"]) == (head, "false", "nano", "7")
-    assert tags["dvc.revision"] == file_digest(project / "dvc.lock")
-    (dataset,) = made.inputs.dataset_inputs
-    assert dataset.dataset.digest == file_digest(project / "rows.jsonl")
-    curve = run.client.get_metric_history(made.info.run_id, "loss")
-    assert [(point.step, point.value) for point in curve] == [(1, 1.0), (2, 0.5)]
-
-
-@pytest.mark.slow
-def test_datasets_say_what_they_are_for_and_what_is_in_them(project):
     split = project / "data/splits/validation.parquet"
     write_instances(split, [Instance(instance_id="i", repo="o/r", base_commit="c", problem_statement="p", patch="")] * 3)
-    with record("evaluate", inputs=[split, project / "rows.jsonl"]):
-        pass
-    (made,) = runs(stage="evaluate")
+    done = run_stage("sft", params=Params(seed=7), inputs=[split, project / "rows.jsonl"])
+    (made,) = runs(stage="sft")
+    tags = made.data.tags
+    assert (tags["git.revision"], tags["git.dirty"], tags["profile"], tags["seed"]) == (done.git_revision, "true", "nano", "7")
+    assert tags["dvc.revision"] == digests([Path("dvc.lock")])["dvc.lock"]
     found = {Path(row.dataset.name).name: row for row in made.inputs.dataset_inputs}
-    contexts = {name: row.tags[0].value for name, row in found.items()}
-    assert contexts == {"validation.parquet": "validation", "rows.jsonl": "evaluate"}
-    assert json.loads(found["validation.parquet"].dataset.profile) == {"num_rows": 3}
-    assert "problem_statement" in found["validation.parquet"].dataset.schema
-    assert found["validation.parquet"].dataset.source_type == "local"
+    assert {name: row.tags[0].value for name, row in found.items()} == {"validation.parquet": "validation", "rows.jsonl": "sft"}
+    table = found["validation.parquet"].dataset
+    assert (json.loads(table.profile), table.source_type) == ({"num_rows": 3}, "local")
+    assert "problem_statement" in table.schema
+    assert found["rows.jsonl"].dataset.digest == digests([project / "rows.jsonl"])[str(project / "rows.jsonl")]
 
 
-@pytest.mark.slow
-def test_a_left_run_goes_on_and_no_step_is_there_twice(project):
-    with suppress(DataError), record("grpo") as left:
-        left.log({"reward": 1.0}, step=1)
-        left.log({"reward": 2.0}, step=2)
-        raise DataError("the machine went away")
-    assert [run.info.status for run in runs(stage="grpo")] == ["FAILED"]
-    with record("grpo", left=left.record) as again:
-        for step in (2, 3):
-            again.log({"reward": float(step), "seconds": 7.0}, step=step)
-    (made,) = runs(stage="grpo")
-    assert (made.info.status, made.info.run_id, made.data.tags["resumed"]) == ("FINISHED", left.run_id, "true")
-    points = again.client.get_metric_history(made.info.run_id, "reward")
-    assert [(point.step, point.value) for point in points] == [(1, 1.0), (2, 2.0), (3, 3.0)]
+def test_curves_tables_and_checkpoints_come_from_the_artifacts(project):
+    folder = Path("artifacts/grpo")
+    curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
+    checkpoint = folder / "checkpoint"
+    checkpoint.mkdir()
+    (checkpoint / "config.json").write_text("{}")
+    (folder / "drops.json").write_text("{}")
+    (folder / "weights.bin").write_text("large")
+    run_stage("grpo", outputs=[folder / name for name in ("curve.csv", "checkpoint", "drops.json", "weights.bin")])
+    (made,) = stages()
+    assert history(made, "reward") == [(1, 0.25), (2, 0.5)]
+    assert artifacts(made) == {"checkpoint", "drops.json"}
+    client = make_client(tracking_uri())
+    version = client.get_model_version_by_alias("fusesearch-nano", "grpo")
+    assert (str(version.version), version.run_id, version.source.endswith("/checkpoint")) == ("1", made.info.run_id, True)
 
-    with record("grpo", params=Params(seed=9), left=left.record):
-        pass
-    assert len(runs(stage="grpo")) == 2
-
-
-@pytest.mark.slow
-def test_a_killed_run_that_nobody_goes_on_in_is_closed_and_so_is_its_reproduction(project):
-    with record("grpo") as left:
-        pass
-    for open_run in (left, left.parent):
-        left.client.update_run(open_run.run_id, status="RUNNING")
-    with record("grpo", params=Params(seed=9), left=left.record) as run:
-        pass
-    status = {row.info.run_id: row.info.status for row in runs()}
-    assert [status[row.run_id] for row in (left, left.parent)] == ["KILLED", "KILLED"]
-    assert [status[row.run_id] for row in (run, run.parent)] == ["FINISHED", "FINISHED"]
+    (checkpoint / "config.json").write_text("{ }")
+    run_stage("grpo", outputs=[checkpoint])
+    (checkpoint / "config.json").write_text("{}")
+    run_stage("grpo", values={"a": 1}, outputs=[checkpoint])
+    assert str(client.get_model_version_by_alias("fusesearch-nano", "grpo").version) == "1"  # it is that checkpoint again
+    assert len(client.search_model_versions("name = 'fusesearch-nano'")) == 2
 
 
-@pytest.mark.slow
 def test_a_node_of_an_experiment_has_a_run_of_its_own(project):
-    with record("sft", params=Params(seed=3), values={"sft.epochs": 2}, node="sft-1a2b3c4d"):
-        pass
-    client = make_client(tracking.tracking_uri())
-    (made,) = client.search_runs([client.get_experiment_by_name("fusesearch/nodes").experiment_id])
+    run_stage("sft", params=Params(seed=3), values={"sft.epochs": 2}, node="sft-1a2b3c4d")
+    (made,) = stages("fusesearch/nodes")
     tags = made.data.tags
     assert (tags["node"], tags["stage"], tags["seed"], tags["kind"]) == ("sft-1a2b3c4d", "sft", "3", "node")
     assert "mlflow.parentRunId" not in tags
-    assert not tracking.REPRODUCTION.exists()
 
 
-@pytest.mark.slow
-def test_every_write_can_be_made_twice(project):
-    sent = []
-
-    class Twice(Writer):
-        def apply(self, write):
-            sent.append(write)
-            super().apply(write)
-            return super().apply(write)
-
-    (project / "note.txt").write_text("n")
-    with record("sft", values={"a": 1}, inputs=[project / "rows.jsonl"]) as run:
-        run.outbox.writer.__class__ = Twice
-        run.log({"loss": 0.5}, step=1)
-        run.log({"examples": 3})
-        run.log_table({"instance_id": ["a"]}, "rows.json")
-        run.log_file(project / "note.txt")
-        run.log_text("x", "page.html")
-        run.describe("words")
-        with run.arm("sft"):
-            pass
-    assert {"metrics", "table", "file", "text", "tags", "create", "status"} <= {write.kind for write in sent}
-    (made,) = runs(stage="sft", arm="sft")
-    (made,) = [row for row in runs(stage="sft") if "arm" not in row.data.tags]
-    for name in ("loss", "examples"):
-        assert len(run.client.get_metric_history(made.info.run_id, name)) == 1
-    table = run.client.download_artifacts(made.info.run_id, "rows.json", str(project))
-    assert json.loads(Path(table).read_text())["data"] == [["a"]]
+def score(number, f1, arm):
+    return Score(
+        instance_id=f"i{number}", repo="o/r", arm=arm, f1=f1, reward=f1, efficiency=0.5, turns=2, calls=3, seconds=1.0,
+        predicted_files=["a.py"] if f1 else [], true_files=["a.py"], true_functions=["a.py::f"],
+    )  # fmt: skip
 
 
-def test_runs_that_name_the_same_dataset_at_once_all_have_it(project):
-    uri = tracking.tracking_uri()
-    writers = {f"run-{number}": Writer(uri) for number in range(8)}
-    for key, writer in writers.items():
-        writer.apply(Write(store=uri, run=key, kind="create", data={"experiment": "x", "name": key, "tags": {}}))
-    together = threading.Barrier(len(writers))
-
-    def name_it(key: str) -> None:
-        row = {"name": "splits", "digest": "d", "context": "training", "rows": 1}
-        together.wait()
-        writers[key].apply(Write(store=uri, run=key, kind="inputs", data={"datasets": [row]}))
-
-    with ThreadPoolExecutor(len(writers)) as pool:
-        list(pool.map(name_it, writers))  # MLflow refuses some of them the first time
-    for key, writer in writers.items():
-        (found,) = writer.client.get_run(writer.id_of(key)).inputs.dataset_inputs
-        assert found.dataset.digest == "d"
+def episode(number):
+    calls = [ToolCall(id="1", name="grep", arguments={"pattern": "x"}), ToolCall(id="2", name="read_file", error="not JSON")]
+    seen = [
+        Observation(call_id="1", output="a.py", entities=["a.py"], gain_turn=1.0, seconds=0.5),
+        Observation(call_id="2", output="bad", error="bad arguments"),
+    ]
+    usage = Usage(prompt_tokens=100, completion_tokens=20, seconds=2.0)
+    return Trajectory(
+        instance_id=f"i{number}", repo="o/r", base_commit="c" * 40, localizer="fusesearch", model="m", system="s",
+        issue="<script>alert(1)</script>", answer=Answer(modify=[Location(path="a.py")]), seconds=5.0,
+        turns=[Turn(text="look", calls=calls, observations=seen, usage=usage, seconds_tools=0.5), Turn(text="done", usage=usage)],
+    )  # fmt: skip
 
 
-@pytest.mark.slow
+def evaluated(folder, **arms):
+    """The files of an evaluation: scores of all arms, and the episodes of each."""
+    scores = [score(number, value, arm) for arm, values in arms.items() for number, value in enumerate(values)]
+    write_jsonl(folder / "scores.jsonl", scores)
+    for arm, values in arms.items():
+        write_jsonl(folder / f"trajectories/{arm}.jsonl", [episode(number) for number in range(len(values))])
+    return folder / "scores.jsonl"
+
+
+def test_every_evaluated_arm_has_its_figures_rows_pages_and_traces(project):
+    path = evaluated(Path("artifacts/evaluate"), base=[0.0] * 12, sft=[number / 12 for number in range(12)])
+    run_stage("evaluate", outputs=[path])
+    (parent,) = runs(kind="reproduction")
+    made = {run.data.tags["arm"]: run for run in runs(**{"mlflow.parentRunId": parent.info.run_id}) if "arm" in run.data.tags}
+    assert set(made) == {"base", "sft"}
+    arm = made["sft"]
+    assert (arm.info.run_name, arm.info.status, arm.data.tags["stage"]) == ("evaluate/sft", "FINISHED", "evaluate")
+    figures = summary(aggregate([score(number, number / 12, "sft") for number in range(12)]))
+    assert arm.data.metrics == {key: value for key, value in figures.items() if value is not None}
+    assert set(arm.data.metrics) <= set(METRICS)
+    assert artifacts(arm) == {"instances.json", "scores.jsonl", "episodes"}
+    pages = artifacts(arm, "episodes")
+    assert {page.partition("-")[2] for page in pages} == {page.partition("-")[2] for page in artifacts(made["base"], "episodes")}
+    client = make_client(tracking_uri())
+    assert "<script>" not in Path(client.download_artifacts(arm.info.run_id, min(pages), str(project))).read_text()
+
+    traces = client.search_traces(locations=[arm.info.experiment_id], run_id=arm.info.run_id)
+    names = {row.info.tags["mlflow.traceName"] for row in traces}
+    assert len(names) == len(traces) == 10
+    assert {"i0", "i11"} <= names  # the worst and the best
+    (best,) = [row for row in traces if row.info.tags["instance_id"] == "i11"]
+    assert (best.info.tags["f1"], best.info.execution_duration) == ("0.917", 5000)
+    assert best.info.token_usage == {"input_tokens": 200, "output_tokens": 40, "total_tokens": 240}
+    spans = {span.name: span for span in best.data.spans}
+    assert set(spans) == {"episode", "turn 1", "answer", "grep", "read_file"}
+    assert spans["grep"].parent_id == spans["turn 1"].span_id != spans["episode"].span_id == spans["turn 1"].parent_id
+    assert (spans["grep"].attributes["gain"], spans["grep"].attributes["hits"]) == (1.0, 1)
+    assert spans["grep"].end_time_ns - spans["grep"].start_time_ns == pytest.approx(5e8, rel=0.01)
+    assert (spans["read_file"].status.status_code.value, spans["read_file"].status.description) == ("ERROR", "not JSON")
+
+
+def test_recording_twice_changes_nothing(project):
+    folder = Path("artifacts/grpo")
+    curve(folder / "curve.csv", (1, 0.25), (2, 0.5))
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint/config.json").write_text("{}")
+    trained = run_stage("grpo", outputs=[folder / "curve.csv", folder / "checkpoint"], inputs=[Path("rows.jsonl")])
+    scored = run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])], metrics={"loss": 0.5})
+    before = snapshot()
+    for done in (trained, scored):
+        record(done)
+    assert snapshot() == before
+    said = CliRunner().invoke(app, ["track", "--again"])  # without the mark that it is there: everything is looked at again
+    assert (said.exit_code, said.stdout.partition(" recorded")[0]) == (0, "3 of 3 runs")
+    runs_after, *after = snapshot()
+    assert after == list(before[1:])
+    assert [row["data"]["metrics"] for row in runs_after] == [row["data"]["metrics"] for row in before[0]]
+
+
+def test_an_empty_store_is_filled_from_records_and_artifacts(project, empty_store, caplog):
+    run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])])
+    stale = Path("artifacts/select/drops.json")
+    stale.parent.mkdir()
+    stale.write_text("{}")
+    run_stage("select", outputs=[stale])
+    stale.write_text("{ }")  # another run has written it since
+    Path("mlflow.db").write_bytes(empty_store.read_bytes())
+    said = CliRunner().invoke(app, ["track"])
+    assert (said.exit_code, said.stdout) == (0, f"3 of 3 runs recorded in {tracking_uri()}, 0 were there\n")
+    assert {run.info.run_name for run in runs() if run.data.tags["kind"] != "reproduction"} == {
+        "evaluate",
+        "evaluate/base",
+        "select",
+    }
+    (select,) = runs(stage="select")
+    assert artifacts(select) == set()
+    assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
+
+
+def test_live_points_and_the_curve_make_one_curve(project):
+    began = begin("grpo")
+    with Live(began) as live:
+        live.log({"step": 1, "reward": 0.25, "note": "x"})
+        wait_for(lambda: stages() and history(stages()[0], "reward"))
+        assert {run.info.status for run in runs()} == {"RUNNING"}
+    path = curve(Path("artifacts/grpo/curve.csv"), (1, 0.25), (2, 0.5))
+    done = began.complete(digests([path]), {"examples": 3})
+    write_record(done)
+    record(done)
+    (made,) = stages()
+    assert (made.info.status, history(made, "reward")) == ("FINISHED", [(1, 0.25), (2, 0.5)])
+    assert made.data.metrics["examples"] == 3.0
+    assert "system/cpu_utilization_percentage" not in made.data.params
+
+
+def wait_for(condition, seconds=60):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
+    began = begin("grpo", inputs=[Path("rows.jsonl")])
+    with suppress(DataError), Live(began) as live:
+        live.log({"step": 1, "reward": 1.0})
+        wait_for(lambda: stages() and history(stages()[0], "reward"))
+        raise DataError("the machine went away")
+    wait_for(lambda: {run.info.status for run in runs()} == {"FAILED"})
+    client = make_client(tracking_uri())
+    client.update_run(stages()[0].info.run_id, status="RUNNING")  # as a process leaves it that was killed
+    again = begin("grpo", inputs=[Path("rows.jsonl")])
+    with Live(again) as live:
+        live.log({"step": 1, "reward": 1.0})
+        live.log({"step": 2, "reward": 2.0})
+        wait_for(lambda: len(history(stages()[0], "reward")) == 2)
+    done = again.complete({}, {})
+    write_record(done)
+    record(done)
+    (made,) = stages()
+    assert (made.info.status, made.data.tags["resumed"]) == ("FINISHED", "true")
+    assert history(made, "reward") == [(1, 1.0), (2, 2.0)]
+
+
+def test_a_killed_run_that_nobody_goes_on_in_is_closed_and_so_is_its_reproduction(project):
+    with Live(begin("grpo")) as _:
+        wait_for(lambda: stages())
+    other = begin("grpo", params=Params(seed=9))
+    with Live(other):
+        wait_for(lambda: len(stages()) == 2 and {run.info.status for run in runs()} == {"KILLED", "RUNNING"})
+    status = {(run.data.tags["kind"], run.data.tags["seed"]): run.info.status for run in runs()}
+    assert {status[kind, "0"] for kind in ("stage", "reproduction")} == {"KILLED"}
+    assert {status[kind, "9"] for kind in ("stage", "reproduction")} == {"RUNNING"}
+
+
 def test_system_metrics_are_recorded_where_they_are_switched_on(project, monkeypatch):
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "true")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.2")
-    with record("sft") as run:
-        deadline = time.monotonic() + 60
-        while not any(name.startswith("system/") for name in run.client.get_run(run.run_id).data.metrics):
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-    assert "system/cpu_utilization_percentage" in run.client.get_run(run.run_id).data.metrics
+    with Live(begin("mine")):
+        wait_for(lambda: stages() and any(name.startswith("system/") for name in stages()[0].data.metrics))
 
 
-@pytest.mark.parametrize(
-    ("stage", "switch", "expected"),
-    [("sft", None, True), ("sft", "false", False), ("mine", None, False), ("mine", "true", True)],
-)
-def test_system_metrics_are_those_of_training_unless_somebody_says_otherwise(monkeypatch, stage, switch, expected):
-    started = []
-    monkeypatch.setattr(stages, "_monitor", lambda run: started.append(run))
-    monkeypatch.delenv(stages.SYSTEM, raising=False)
-    if switch:
-        monkeypatch.setenv(stages.SYSTEM, switch)
-    with stages.system_metrics(SimpleNamespace(run_id="1"), stage):
-        pass
-    assert bool(started) == expected
+def test_runs_that_name_the_same_dataset_at_once_all_have_it(project, monkeypatch):
+    from tasks.pipeline.tracking import Projection
+
+    records = [begin(f"stage{number}", inputs=[Path("rows.jsonl")], node=f"stage-{number:08}") for number in range(8)]
+    clients = [make_client(tracking_uri()) for _ in records]
+    together = threading.Barrier(len(records))
+    made = [Projection(client).open(row) for client, row in zip(clients, records, strict=True)]
+
+    def name_it(number):
+        together.wait()
+        Projection(clients[number])._inputs(made[number], records[number])  # MLflow refuses some of them the first time
+
+    with ThreadPoolExecutor(len(records)) as pool:
+        list(pool.map(name_it, range(len(records))))
+    for run in stages("fusesearch/nodes"):
+        (found,) = run.inputs.dataset_inputs
+        assert found.dataset.name == "rows.jsonl"
 
 
-@pytest.mark.slow
-def test_training_goes_on_where_nothing_can_be_measured(project, monkeypatch):
-    import psutil
-
-    monkeypatch.setattr(psutil, "net_io_counters", lambda: None)
-    with record("sft") as run:
-        run.log({"examples": 3})
-    assert runs(stage="sft")[0].info.status == "FINISHED"
-
-
-@pytest.mark.slow
-def test_arms_have_their_figures_under_fixed_names(project):
-    scores = [
-        Score(
-            instance_id="i", f1=1.0, reward=1.0, efficiency=1.0, efficiency_call=0.5, turns=2, calls=2, calls_per_turn=2.0,
-            failed_calls=0, seconds=1.0, seconds_model=0.5, seconds_tools=0.3, seconds_waiting=0.2, tokens_context=10,
-            tokens_billed=20, tokens_prompt=15, tokens_completion=5, redundancy=0.0, redundancy_call=0.5, f1_best=1.0,
-            predicted_files=["a"], true_files=["a"], predicted_functions=["a::f"], true_functions=["a::f"],
-        )
-    ]  # fmt: skip
-    figures = tracking.summary(aggregate(scores))
-    assert set(figures) == set(tracking.METRICS)
-    with record("evaluate") as run, run.arm("sft+rl") as arm:
-        arm.log(figures)
-    (made,) = runs(arm="sft+rl")
-    assert made.data.metrics == figures
-    assert made.data.tags["mlflow.parentRunId"] == runs(kind="reproduction")[0].info.run_id
-
-
-@pytest.mark.slow
-def test_a_checkpoint_becomes_versions_of_one_model(project):
-    checkpoint = project / "checkpoint"
-    checkpoint.mkdir()
-    (checkpoint / "config.json").write_text("{}")
-    with record("sft") as run:
-        assert [run.register("student", checkpoint) for _ in range(2)] == ["1", "1"]
-        (checkpoint / "config.json").write_text("{ }")
-        assert run.register("student", checkpoint, alias="sft") == "2"
-        version = run.client.get_model_version_by_alias("student", "sft")
-    assert version.run_id == run.run_id
-    assert version.source.endswith("/checkpoint")
-
-
-@pytest.mark.slow
-def test_a_failed_stage_is_failed_and_so_is_its_parent(project):
-    with pytest.raises(DataError), record("mine"):
-        raise DataError("nothing was found")
-    assert {run.info.status for run in runs()} == {"FAILED"}
-    with record("mine"):
-        pass
-    assert [run.info.status for run in runs(kind="reproduction")] == ["FINISHED"]
-
-
-@pytest.mark.slow
-def test_a_server_that_is_down_is_one_clear_line(project, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    with pytest.raises(TrackingUnavailable, match=r"MLflow server at http://127\.0\.0\.1:9 does not answer") as caught, record():
-        pass
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.slow
-def test_an_experiment_that_was_deleted_is_restored_and_recorded_in(project, caplog):
-    with record("mine") as run:
-        run.client.delete_experiment(run.client.get_run(run.run_id).info.experiment_id)
-    with record("filter"):
-        pass
+def test_a_deleted_experiment_is_restored_and_a_deleted_run_stays_deleted(project, caplog):
+    done = run_stage("mine")
+    client = make_client(tracking_uri())
+    client.delete_experiment(client.get_experiment_by_name(EXPERIMENT).experiment_id)
+    run_stage("filter")
     assert "MLflow's experiment fusesearch was deleted" in caplog.text
     assert [run.info.status for run in runs(stage="filter")] == ["FINISHED"]
+    (mine,) = runs(stage="mine")
+    client.delete_run(mine.info.run_id)
+    record(done)
+    assert runs(stage="mine") == []
 
 
-@pytest.mark.slow
-def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project):
-    make_client(tracking.tracking_uri()).create_experiment(tracking.EXPERIMENT, artifact_location="mlflow-artifacts:/1")
-    with record("mine") as run:
-        run.log_text("a page", "page.html")
-        run.log({"pairs": 3})
-    (made,) = runs(stage="mine")
-    assert (made.info.status, made.data.metrics) == ("FINISHED", {"pairs": 3.0})
-    ((_, left),) = outbox._left()
-    assert [write.kind for write in left] == ["text"]
+def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project, caplog):
+    make_client(tracking_uri()).create_experiment(EXPERIMENT, artifact_location="mlflow-artifacts:/1")
+    page = Path("artifacts/report/report.md")
+    page.parent.mkdir(parents=True)
+    page.write_text("# Report")
+    run_stage("report", outputs=[page], metrics={"pairs": 3})
+    (made,) = runs(stage="report")
+    assert (made.info.status, made.data.metrics["pairs"]) == ("FINISHED", 3.0)
+    assert runs(kind="reproduction")[0].data.metrics["pairs"] == 3.0
+    assert caplog.text.count("`fusesearch track`") == 1
+    assert CliRunner().invoke(app, ["track"]).exit_code == 1
+
+
+def test_a_store_that_cannot_be_written_is_one_warning(project, monkeypatch, caplog):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "sqlite:////proc/mlflow.db")
+    done = begin("mine")
+    with Live(done):
+        pass
+    assert record(done.complete({}, {})) == ""
+    assert len([row for row in caplog.records if row.levelname == "WARNING" and row.name.startswith("tasks")]) == 1
+
+
+def arms(folder, values, seeds=(0, 1), nodes=None):
+    """Records of an experiment: an arm per name and seed, which scored ``values``."""
+    parent = RunRecord(kind="experiment", key="experiment-key", name="Reward", experiment="reward", profile="nano")
+    made = []
+    for arm, f1 in values.items():
+        for seed in seeds:
+            place = folder / f"{arm}{seed}"
+            path = evaluated(place / "evaluate", **{arm: f1})
+            node = (nodes or {}).get("grpo", f"grpo-{arm}{seed}")
+            made.append(RunRecord(
+                kind="arm", name=f"{arm.upper()} seed {seed}", experiment="reward", arm=arm, seed=seed, profile="nano",
+                stage="grpo", params={"arm": arm, "seed": seed}, parent=parent.key,
+                tags={"label": arm.upper(), "evaluated": arm, "node.grpo": node},
+                outputs=digests([path, curve(folder / f"grpo-{seed:08}/curve.csv", (1, 0.25), (2, 0.5))]),
+                key=f"{arm}{seed}{f1}{node}".replace(" ", ""),
+            ))  # fmt: skip
+    folder = folder / "results"
+    (folder / "figures").mkdir(parents=True, exist_ok=True)
+    for name in ("RESULTS.md", "figures/forest.svg"):
+        (folder / name).write_text("x")
+    files = digests([folder / "RESULTS.md", folder / "figures"])
+    parent = parent.model_copy(update={"current": [row.key for row in made], "outputs": files, "tags": {"verdict": "undecided"}})
+    for row in (parent, *made):
+        write_record(row)
+    for row in (*made, parent):
+        record(row)
+
+
+def test_an_experiment_has_a_child_per_arm_and_seed_that_stands_alone(project):
+    arms(project / "artifacts", {"f1": [1.0, 0.0], "ndcg": [1.0, 1.0]})
+    (parent,) = runs("fusesearch/reward", kind="experiment")
+    found = runs("fusesearch/reward", **{"mlflow.parentRunId": parent.info.run_id})
+    assert {(run.data.tags["arm"], run.data.tags["seed"]) for run in found} == {(a, s) for a in ("f1", "ndcg") for s in "01"}
+    assert {run.info.status for run in found} == {"FINISHED"}
+    (run,) = [run for run in found if run.info.run_name == "NDCG seed 1"]
+    tags = run.data.tags
+    assert (tags["experiment"], tags["kind"], tags["stage"], tags["node.grpo"]) == ("reward", "arm", "grpo", "grpo-ndcg1")
+    assert (tags["profile"], tags["current"]) == ("nano", "true")
+    assert run.data.metrics["reward"] == 1.0
+    assert history(run, "grpo/reward") == [(1, 0.25), (2, 0.5)]
+    assert artifacts(run) == {"instances.json", "scores.jsonl", "episodes"}
+    assert (artifacts(parent), parent.data.tags["verdict"]) == ({"RESULTS.md", "figures"}, "undecided")
+
+
+def test_only_what_the_newest_results_are_made_of_is_current(project):
+    arms(project / "artifacts", {"f1": [1.0, 0.0], "gone": [1.0, 1.0]})
+    arms(project / "artifacts", {"f1": [0.0, 0.0]}, seeds=[0], nodes={"grpo": "grpo-of-other-params"})
+    found = runs("fusesearch/reward", kind="arm")
+    current = [run for run in found if run.data.tags["current"] == "true"]
+    assert len(found) == 5
+    assert [(run.data.tags["arm"], run.data.tags["seed"], run.data.metrics["reward"]) for run in current] == [("f1", "0", 0.0)]

@@ -1,4 +1,4 @@
-"""A real MLflow server that is killed while a stage writes to it: nothing is lost, and nothing is there twice."""
+"""A real MLflow server that is killed: stages end well, and `fusesearch track` records what it missed, once."""
 
 import os
 import signal
@@ -6,14 +6,16 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from tasks.cli.app import app
 from tasks.core.config import Params
-from tasks.pipeline import tracking
-from tasks.pipeline.tracking import outbox
-from tasks.pipeline.tracking.__main__ import main as deliver
+from tasks.pipeline.record import digests, reproduction_record, stage_record, write_record
+from tasks.pipeline.tracking import EXPERIMENT, Live, record
 from tasks.pipeline.tracking.store import make_client
 
 pytestmark = pytest.mark.slow
@@ -51,83 +53,71 @@ class Server:
             return False
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory):
+def test_what_a_killed_server_missed_is_recorded_when_it_is_back(tmp_path_factory, tmp_path, monkeypatch, caplog):
     server = Server(tmp_path_factory.mktemp("server"))
     server.start()
-    yield server
-    server.kill()
-
-
-@pytest.fixture
-def server(running, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", running.url)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", server.url)
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    monkeypatch.setattr(outbox, "PAUSE_SECONDS", 0.0)
-    return running
+    try:
+        parent = reproduction_record(Params())
+        write_record(parent)
+        run = stage("grpo", parent)
+        client = make_client(server.url)
+        with Live(run) as live:
+            live.log({"step": 1, "reward": 0.1})
+            while not points(client):
+                time.sleep(0.2)
+            server.kill()
+            began = time.monotonic()
+            live.log({"step": 2, "reward": 0.2})
+            live.log({"step": 3, "reward": 0.3})
+            assert time.monotonic() - began < 0.5  # training goes on at once
+        assert time.monotonic() - began < 5
+        finish(run, "reward", (1, 0.1), (2, 0.2), (3, 0.3))
+        assert [row.getMessage() for row in caplog.records if row.name.startswith("tasks")] == [
+            f"the MLflow server at {server.url} does not answer: grpo is not recorded yet; `fusesearch track` does it later"
+        ]
+        with Live(other := stage("sft", parent)) as live:  # begins and ends while the server is away
+            live.log({"step": 1, "loss": 2.0})
+        finish(other, "loss", (1, 2.0))
+        said = CliRunner().invoke(app, ["track"])
+        assert (said.exit_code, said.stderr) == (1, f"fusesearch: the MLflow server at {server.url} does not answer\n")
 
-
-def stage(name, left=None):
-    return tracking.stage_run(name, Params(), {"grpo.steps": 9}, (), left=left)
-
-
-def runs(server, parent):
-    """The runs of one reproduction by name, and how many they are."""
-    client = make_client(server.url)
-    found = client.search_runs([client.get_experiment_by_name(tracking.EXPERIMENT).experiment_id])
-    mine = [run for run in found if parent.run_id in (run.info.run_id, run.data.tags.get("mlflow.parentRunId"))]
-    return client, {run.info.run_name: run for run in mine}, len(mine)
-
-
-def steps(client, run, name):
-    return [point.step for point in client.get_metric_history(run.info.run_id, name)]
-
-
-def test_a_server_killed_within_a_stage_that_comes_back_has_everything_once(server, tmp_path):
-    note = tmp_path / "note.txt"
-    note.write_text("before")
-    with stage("grpo") as run:
-        run.log({"reward": 0.1}, step=1)
-        server.kill()
-        run.log({"reward": 0.2}, step=2)
-        with run.arm("sft") as arm:
-            arm.log({"f1_macro": 0.5})
-            arm.log_table({"instance_id": ["a", "b"], "f1": [0.0, 1.0]}, "instances.json")
-        run.log_file(note)
-        note.unlink()
         server.start()
-        run.log({"reward": 0.3}, step=3)
-    assert outbox.waiting() == 0
-    assert not list(outbox.OUTBOX.iterdir())
-    client, found, count = runs(server, run.parent)
-    assert count == 3
-    assert {run.info.status for run in found.values()} == {"FINISHED"}
-    assert steps(client, found["grpo"], "reward") == [1, 2, 3]
-    assert [row.path for row in client.list_artifacts(found["grpo"].info.run_id)] == ["note.txt"]
-    assert found["grpo/sft"].data.metrics == {"f1_macro": 0.5}
-    assert [row.path for row in client.list_artifacts(found["grpo/sft"].info.run_id)] == ["instances.json"]
-
-
-def test_a_server_that_stays_away_gets_what_it_missed_when_it_is_back(server, capsys):
-    with stage("sft") as run:
+        said = CliRunner().invoke(app, ["track"])
+        assert (said.exit_code, said.stdout) == (0, f"3 of 3 runs recorded in {server.url}, 0 were there\n")
+        found = {run.info.run_name: run for run in runs(client)}
+        assert len(runs(client)) == 3
+        assert {run.info.status for run in found.values()} == {"FINISHED"}
+        assert points(client) == [1, 2, 3]
+        assert found["sft"].data.metrics["loss"] == 2.0
+        assert [row.path for row in client.list_artifacts(found["sft"].info.run_id)] == ["note.md"]
+        assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
+    finally:
         server.kill()
-        run.log({"loss": 2.0}, step=1)
-        run.log({"examples": 7})
-    with stage("grpo") as run:  # it has answered before: a stage starts without it
-        run.log({"reward": 1.0}, step=1)
-    missed = outbox.waiting()
-    assert missed > 4
-    server.start()
-    deliver()
-    assert capsys.readouterr().out == f"{missed} writes delivered to {server.url}, 0 still wait\n"
-    with stage("grpo", left=run.record) as again:
-        again.log({"reward": 1.0}, step=1)
-        again.log({"reward": 2.0}, step=2)
-    assert outbox.waiting() == 0
-    client, found, count = runs(server, again.parent)
-    assert count == 3
-    assert {run.info.status for run in found.values()} == {"FINISHED"}
-    assert found["sft"].data.metrics == {"loss": 2.0, "examples": 7.0}
-    assert steps(client, found["grpo"], "reward") == [1, 2]
-    assert found["grpo"].data.params == {"grpo.steps": "9"}
+
+
+def stage(name, parent):
+    return stage_record(name, Params(), {"grpo.steps": 9}, {}, parent=parent)
+
+
+def finish(began, figure, *rows):
+    folder = Path("artifacts") / began.stage
+    folder.mkdir(parents=True)
+    (folder / "curve.csv").write_text(f"step,{figure}\n" + "".join(f"{step},{value}\n" for step, value in rows))
+    (folder / "note.md").write_text("note")
+    done = began.complete(digests([folder / "curve.csv", folder / "note.md"]), {})
+    write_record(done)
+    assert record(done) == ""
+
+
+def runs(client):
+    return client.search_runs([client.get_experiment_by_name(EXPERIMENT).experiment_id])
+
+
+def points(client):
+    if client.get_experiment_by_name(EXPERIMENT) is None:
+        return []
+    found = [run for run in runs(client) if run.info.run_name == "grpo"]
+    return [point.step for run in found for point in client.get_metric_history(run.info.run_id, "reward")]

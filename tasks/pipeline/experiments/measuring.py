@@ -18,7 +18,7 @@ from tasks.pipeline.experiments.paper import Paper, is_ordered, paper_figures
 from tasks.pipeline.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.pipeline.experiments.spec import Experiment
 from tasks.pipeline.experiments.verdicts import F1, LEVEL, judge, summarize
-from tasks.pipeline.tracking.revision import revision_tags
+from tasks.pipeline.record import revision
 from tasks.reporting.columns import column
 from tasks.reporting.tables import calls_by_index
 
@@ -41,7 +41,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
     differences = _differences(experiment, scores, paper)
     power = _power(experiment, scores)
     claims = judge(experiment, differences, power)
-    made_from = revision_tags()
+    made_from = revision()
     return Results(
         experiment=experiment.name,
         title=experiment.title,
@@ -49,9 +49,9 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         hypothesis=experiment.hypothesis,
         summary=summarize(claims, differences),
         command=f"fusesearch experiment run {experiment.name}",
-        revision=made_from["git.revision"][:12] + ("+changes" if made_from["git.dirty"] == "true" else ""),
-        dvc_revision=made_from["dvc.revision"][:12],
         inputs=scores_digest(runs),
+        revision=made_from["git_revision"][:12] + ("+changes" if made_from["dirty"] else ""),
+        dvc_revision=made_from["dvc_revision"][:12],
         notes=experiment.notes,
         profile=load_params(root / PARAMS).profile if (root / PARAMS).exists() else "",
         seeds=experiment.seeds,

@@ -7,44 +7,59 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.core.config import Params
+from tasks.core.digests import digest
 from tasks.core.overrides import flatten
+from tasks.evaluation.metrics import aggregate
+from tasks.evaluation.results import SCORES
+from tasks.pipeline import tracking
 from tasks.pipeline.experiments.outcome import ArmRun
 from tasks.pipeline.experiments.spec import Experiment
-from tasks.pipeline.layout import NODES
+from tasks.pipeline.layout import NODES, RESULT_FILES
 from tasks.pipeline.places import Places
-from tasks.pipeline.tracking.experiments import arm_run, experiment_run, log_results, mark_current
+from tasks.pipeline.record import RunRecord, digests, revision, write_record
+from tasks.reporting.names import summary
 from tasks.reporting.tables import slug
 
 if TYPE_CHECKING:
     from tasks.pipeline.experiments.results import Results
-    from tasks.pipeline.tracking import Run
 
 
 def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
-    """Record what is finished of an experiment; recorded again, nothing is there twice.
+    """Record what is finished of an experiment, and which of its arms' runs the newest results are made of.
 
     Args:
-        experiment: what it says of itself; the files of its results lie in its folder.
+        experiment: the files of its results lie in its folder.
         runs: its finished runs.
         results: what they come to.
         params: those of the main pipeline, which arms differ from.
-
-    Raises:
-        TrackingUnavailable: the tracking server does not answer and never has.
     """
-    with experiment_run(
-        experiment.name, profile=params.profile, title=experiment.title, description=_description(experiment, results),
-        values=experiment.set,
-    ) as parent:  # fmt: skip
-        mark_current(parent, [_record(experiment, run, parent, params) for run in runs])
-        log_results(parent, experiment.folder, _differences(results), results.summary)
+    key = digest("experiment", experiment.name, params.profile)[:32]
+    arms = [arm_record(experiment, run, params, key) for run in runs]
+    files = [path for name in RESULT_FILES if (path := experiment.folder / name).exists()]
+    parent = RunRecord(
+        kind="experiment", key=key, name=experiment.title or experiment.name, experiment=experiment.name, profile=params.profile,
+        params=experiment.set, description=_description(experiment, results), outputs=digests(files),
+        metrics={f"{row.metric}/{slug(row.better)} - {slug(row.than)}": row.estimate for row in results.claims},
+        tags={"verdict": results.summary[:5000]}, current=[arm.key for arm in arms], **revision(),
+    )  # fmt: skip
+    for row in (parent, *arms):
+        write_record(row)
+    for row in (*arms, parent):
+        tracking.record(row)
 
 
-def _record(experiment: Experiment, run: ArmRun, parent: Run, params: Params) -> Run:
-    return arm_run(
-        parent, run.arm, run.seed, nodes=run.nodes, values=varied(experiment, run, params), scores=run.scores,
-        trajectories=run.trajectories, curves=run.curves, inputs=held_out(run), stage=experiment.arms[run.arm].checkpoint,
-        label=experiment.label(run.arm),
+def arm_record(experiment: Experiment, run: ArmRun, params: Params, parent: str) -> RunRecord:
+    """One arm with one seed. It is the same run while its nodes and scores stay the same; otherwise there is a new one."""
+    checkpoint, label = experiment.arms[run.arm].checkpoint, experiment.label(run.arm) or run.arm
+    scores = [row.model_dump(mode="json") for row in run.scores]
+    made = [run.trajectories.parent.parent / SCORES, *run.curves.values()]
+    return RunRecord(
+        kind="arm", name=f"{label} seed {run.seed}", experiment=experiment.name, arm=run.arm, seed=run.seed,
+        profile=params.profile, stage=checkpoint, parent=parent,
+        params={"arm": run.arm, "seed": run.seed, "checkpoint": checkpoint, **varied(experiment, run, params)},
+        inputs=digests(held_out(run)), outputs=digests(made), metrics=summary(aggregate(run.scores)),
+        tags={"label": label, "evaluated": run.trajectories.stem} | {f"node.{name}": node for name, node in run.nodes.items()},
+        key=digest(parent, run.arm, run.seed, dict(run.nodes), scores)[:32], **revision(),
     )  # fmt: skip
 
 
@@ -56,15 +71,10 @@ def varied(experiment: Experiment, run: ArmRun, params: Params) -> dict[str, Any
 
 
 def held_out(run: ArmRun) -> list[Path]:
-    """The instances that a run was measured on: the main pipeline's, or those of a split of its own; none where they are gone."""
+    """The instances that a run was measured on: the main pipeline's, or those of a split of its own; none if they are gone."""
     made = run.nodes.get("split", "split")
     path = Places({} if made == "split" else {"split": NODES / made}).split("validation")
     return [path] if path.exists() else []
-
-
-def _differences(results: Results) -> dict[str, float | None]:
-    """The difference that each claim is about, under a name that MLflow takes."""
-    return {f"{claim.metric}/{slug(claim.better)} - {slug(claim.than)}": claim.estimate for claim in results.claims}
 
 
 def _description(experiment: Experiment, results: Results) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,6 @@ from tasks.core.storage import Progress, read_instances, write_jsonl
 from tasks.pipeline import layout
 from tasks.pipeline.places import Places
 
-OnArm = Callable[[str, dict[str, Any]], None]
-"""Called with an arm and its figures when the arm is finished."""
-
 LEXICAL = "lexical"
 
 
@@ -27,7 +23,7 @@ def checkpoint_of(arm: str, params: Params, places: Places) -> Path:
     return places.checkpoint(layout.TRAINED_BY[arm]) if arm in layout.TRAINED_BY else Path(params.model.base)
 
 
-def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progress, on_arm: OnArm) -> dict[str, Any]:
+def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
     """Write ``artifacts/evaluate``: scores of the arms, trajectories of each; goes on from the journals in ``scratch``.
 
     Raises:
@@ -50,7 +46,6 @@ def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progr
         write_jsonl(places.trajectories / f"{arm}.jsonl", found.trajectories)
         scores += found.scores
         figures[slug(arm)] = aggregated
-        on_arm(arm, aggregated)
     write_jsonl(places.scores, scores)
     return {"held_out_instances": len(instances), "held_out_repositories": len({row.repo for row in instances}), **figures}
 

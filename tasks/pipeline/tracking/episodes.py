@@ -1,22 +1,21 @@
-"""What a run keeps of its episodes: figures, a row per instance, the scores themselves, and a few episodes as pages."""
+"""What a run keeps of its episodes: figures, a row per instance, the scores themselves, a few episodes as pages and as traces."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.core.schema import Score, Trajectory, Truth
 from tasks.core.storage import read_jsonl, write_jsonl
-from tasks.evaluation.metrics import aggregate
-from tasks.pipeline.tracking.registry import SCORES
-from tasks.pipeline.tracking.run import Run
-from tasks.reporting.names import summary
-from tasks.reporting.tables import by_arm
+from tasks.evaluation.results import SCORES
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
 
 TABLE = "instances.json"
 PAGES = 3
@@ -29,29 +28,15 @@ _COLUMNS = (
 _LISTS = ("predicted_files", "true_files", "predicted_functions", "true_functions")
 
 
-def log_episodes(run: Run, scores: Sequence[Score], trajectories: Path | None = None) -> None:
-    """Log the figures of :data:`METRICS` and a table with a row per episode; keep the scores and a sample of the episodes."""
-    run.log(summary(aggregate(scores)))
-    run.log_table(instance_table(scores), TABLE)
+def keep_scores(client: MlflowClient, run_id: str, scores: Sequence[Score]) -> None:
+    """Keep the scores, and a table of them that MLflow shows and compares across runs."""
+    columns = instance_table(scores)
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    client.log_dict(run_id, {"columns": list(columns), "data": rows}, TABLE)
+    client.set_tag(run_id, "mlflow.loggedArtifacts", json.dumps([{"path": TABLE, "type": "table"}]))
     with TemporaryDirectory() as folder:
-        path = Path(folder) / SCORES
-        write_jsonl(path, scores)
-        run.log_file(path)
-    if trajectories and trajectories.exists():
-        log_pages(run, scores, trajectories)
-
-
-def log_arms(run: Run, scores: Iterable[Score], trajectories: Path) -> dict[str, Run]:
-    """A child run for every arm of an evaluation, with its figures and episodes; the children by arm.
-
-    ``trajectories`` is the folder with ``<arm>.jsonl``.
-    """
-    children = {}
-    for arm, rows in by_arm(scores).items():
-        with run.arm(arm) as child:
-            log_episodes(child, rows, trajectories / f"{arm}.jsonl")
-        children[arm] = child
-    return children
+        write_jsonl(Path(folder) / SCORES, scores)
+        client.log_artifact(run_id, str(Path(folder) / SCORES))
 
 
 def instance_table(scores: Sequence[Score]) -> dict[str, list[Any]]:
@@ -61,22 +46,41 @@ def instance_table(scores: Sequence[Score]) -> dict[str, list[Any]]:
     return columns | {name: ["\n".join(getattr(row, name)) for row in rows] for name in _LISTS}
 
 
-def log_pages(run: Run, scores: Sequence[Score], trajectories: Path) -> None:
-    """Keep some episodes as pages of HTML, with what of the truth they found."""
+def keep_pages(client: MlflowClient, run_id: str, scores: Sequence[Score], trajectories: Path) -> None:
+    """Keep a few episodes as pages of HTML, with what of the truth they found."""
     from tasks.reporting.episodes.page import page_of
     from tasks.reporting.episodes.rendering import render
 
-    truths = {score.instance_id: Truth(files=score.true_files, functions=score.true_functions) for score in scores}
-    for number, episode in enumerate(sample(trajectories, set(truths)), 1):
+    first = {score.instance_id: score for score in reversed(scores)}
+    names = sorted(first, key=lambda name: hashlib.sha256(name.encode()).digest())[:PAGES]
+    for score, episode in episodes_of([first[name] for name in names], scores, trajectories):
+        truth = Truth(files=score.true_files, functions=score.true_functions)
         name = re.sub(r"[^\w.-]+", "_", episode.instance_id)[:80]
-        run.log_text(render(page_of(episode, truths[episode.instance_id])), f"episodes/{number}-{name}.html")
+        page = f"episodes/{names.index(episode.instance_id) + 1}-{name}.html"
+        client.log_text(run_id, render(page_of(episode, truth)), page)
 
 
-def sample(trajectories: Path, known: set[str], most: int = PAGES) -> list[Trajectory]:
-    """The first episodes of the instances that come first by the digest of their id, which is the same choice everywhere."""
-    chosen = list(islice(sorted(known, key=lambda name: hashlib.sha256(name.encode()).digest()), most))
-    found: dict[str, Trajectory] = {}
+def spread(scores: Sequence[Score], most: int) -> list[Score]:
+    """At most ``most`` scored episodes, the worst and the best among them and the others evenly between, by F1."""
+    ranked = sorted((row for row in scores if row.f1 is not None), key=lambda row: (row.f1, row.instance_id, row.run))
+    if len(ranked) <= most:
+        return ranked
+    if most < 2:
+        return ranked[-most:] if most else []
+    return [ranked[round(place * (len(ranked) - 1) / (most - 1))] for place in range(most)]
+
+
+def episodes_of(chosen: Sequence[Score], scores: Sequence[Score], trajectories: Path) -> Iterator[tuple[Score, Trajectory]]:
+    """The episodes of the chosen scores, in the order of the file.
+
+    A file of episodes has them run by run for every instance, as ``scores`` does.
+    """
+    wanted = {(row.instance_id, row.run): row for row in chosen}
+    runs: dict[str, list[int]] = {}
+    for row in scores:
+        runs.setdefault(row.instance_id, []).append(row.run)
     for episode in read_jsonl(trajectories, Trajectory):
-        if episode.instance_id in chosen:
-            found.setdefault(episode.instance_id, episode)
-    return [found[name] for name in chosen if name in found]
+        left = runs.get(episode.instance_id)
+        score = wanted.get((episode.instance_id, left.pop(0))) if left else None
+        if score is not None:
+            yield score, episode

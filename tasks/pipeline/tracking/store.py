@@ -1,4 +1,4 @@
-"""The tracking store: where it is, whether it answers, and what its errors mean."""
+"""The MLflow store: where it is, whether it answers, and one line for whatever it raises."""
 
 from __future__ import annotations
 
@@ -10,21 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.core.errors import ArtifactError, DataError, TrackingUnavailable
-from tasks.core.storage import read_json, write_json
+from filelock import FileLock
+
+from tasks.core.errors import FusesearchError, TrackingUnavailable
 from tasks.pipeline.layout import STATE
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-KNOWN = STATE / "tracking.json"
-"""Stores that have answered before: one that is away now will be back, and one that never answered is a mistake."""
-
-DENIED = (401, 403)
-AWAY = (*DENIED, 408, 425, 429, 502, 503, 504)
-"""Answers that say nothing of the request itself: who asks is not let in, or the store, or what stands before it, is busy."""
-_SAID = re.compile(r"failed with error code (\d{3})|too many (\d{3}) error responses")
-"""Where MLflow 3.17 has the status that it gives no code for, such as a proxy's 413."""
+LOCK_SECONDS = 120
+"""How long a process waits for another one of this working copy that is recording."""
+_DENIED = re.compile(r"\b40[13]\b|UNAUTHENTICATED|PERMISSION_DENIED")
 _PASSWORD = re.compile(r"(://[^\s:/@]*):[^\s/?]*@")
 
 SETTINGS = {
@@ -35,7 +31,8 @@ SETTINGS = {
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
 }
-"""Set unless the user has: MLflow itself would ask a server that is away for minutes, with training waiting for it."""
+"""Set unless the user has: MLflow itself would ask a server that is away for minutes."""
+_QUIET = ("alembic", "mlflow.store.db.utils", "mlflow.store.workspace", "mlflow.store.model_registry", "mlflow.system_metrics")
 
 
 def tracking_uri() -> str:
@@ -44,7 +41,7 @@ def tracking_uri() -> str:
 
 
 def shown(uri: str) -> str:
-    """The address of a store without the password it may hold: for messages, and for files that name it."""
+    """The address of a store without its password: for messages, and for files that name it."""
     scheme, split, rest = uri.partition("://")
     account, at, place = rest.rpartition("@")
     return f"{scheme}{split}{account.partition(':')[0]}{at}{place}"
@@ -61,7 +58,7 @@ def is_server(uri: str) -> bool:
 
 
 def answers(uri: str) -> bool:
-    """Whether a store can be written to now; asked once, without MLflow's retries. One that is no server always can."""
+    """Whether a store can be written to now; asked once, without MLflow's retries. One that is not a server always can."""
     import httpx
 
     if not is_server(uri):
@@ -72,92 +69,50 @@ def answers(uri: str) -> bool:
         return False
 
 
-def require(uri: str) -> None:
-    """Ask a server once, before any work.
+@contextmanager
+def opened(uri: str) -> Iterator[MlflowClient]:
+    """The client of a store, for this process alone: two processes that record one run at once would make it twice.
 
     Raises:
-        TrackingUnavailable: it lets nobody in with these credentials, or does not answer and never has.
-        DataError: it is none of MLflow's.
+        TrackingUnavailable: the store is away, rejects the credentials, or failed.
     """
-    if not is_server(uri):
-        return
-    known, name = _known(), shown(uri)
-    try:
-        if not answers(uri):
-            raise TrackingUnavailable(f"the MLflow server at {name} does not answer: start it, or unset MLFLOW_TRACKING_URI")
-        ask(make_client(uri), uri)
-    except TrackingUnavailable as error:
-        if name not in known or error.status in DENIED:
-            raise
-        return
-    if name not in known:
-        write_json(KNOWN, sorted({*known, name}))
-
-
-def ask(client: MlflowClient, uri: str) -> None:
-    """Ask for something that takes credentials and the database. Raises what :func:`reachable` does."""
-    with reachable(uri):
-        client.search_experiments(max_results=1)
-
-
-def _known() -> list[str]:
-    try:
-        return list(read_json(KNOWN))
-    except (ArtifactError, TypeError):
-        return []
+    if not answers(uri):
+        raise TrackingUnavailable(f"the MLflow server at {shown(uri)} does not answer")
+    with reachable(uri), FileLock(STATE / "tracking.lock", timeout=LOCK_SECONDS):
+        yield make_client(uri)
 
 
 def make_client(uri: str) -> MlflowClient:
-    """MLflow's client of a store, made without asking it."""
+    """MLflow's client of a store. Raises :class:`TrackingUnavailable`."""
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    # keep off the terminal the hundred lines that making a new SQLite store prints, and a line per registered version or thread
-    names = (
-        "alembic",
-        *(f"mlflow.{name}" for name in ("store.db.utils", "store.workspace", "store.model_registry", "system_metrics")),
-    )
-    for logger in names:
-        logging.getLogger(logger).setLevel(logging.WARNING)
+    for name in _QUIET:  # a new SQLite store prints a hundred lines
+        logging.getLogger(name).setLevel(logging.ERROR)
     with reachable(uri):
         from mlflow import MlflowClient
+        from mlflow.store.db import utils
 
+        utils.MAX_RETRY_COUNT = 1  # MLflow 3.17 has no setting: it would ask a database that is away for 100 seconds
         return MlflowClient(uri)
 
 
 @contextmanager
 def reachable(uri: str) -> Iterator[None]:
-    """Turn what MLflow raises into one clear line; not chained to it, which quotes addresses with their passwords.
+    """Turn whatever MLflow and its store raise into one line, without the exception, which quotes addresses with passwords.
 
     Raises:
-        TrackingUnavailable: the store is away, lets nobody in, or failed; the same write may pass later.
-        DataError: the store refused, and will again.
+        TrackingUnavailable: the store is away, rejects the credentials, or failed.
     """
-    from mlflow.exceptions import MlflowException
-
     try:
         yield
-    except (MlflowException, OSError) as error:
-        status, line = _status(error), f"MLflow at {shown(uri)} failed: {_first_line(error)}"
-        if status in DENIED:
+    except FusesearchError:
+        raise
+    except Exception as error:
+        reason = without_passwords((str(error).splitlines() or [type(error).__name__])[0])[:300]
+        line = f"MLflow at {shown(uri)} failed: {reason}"
+        if is_server(uri) and _DENIED.search(reason):
             line = (
-                f"MLflow at {shown(uri)} lets nobody in with these credentials: set MLFLOW_TRACKING_USERNAME and "
-                f"MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN, or ask its administrator ({_first_line(error)})"
+                f"MLflow at {shown(uri)} rejects these credentials: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, "
+                f"or MLFLOW_TRACKING_TOKEN, or ask its administrator ({reason})"
             )
-        if 400 <= status < 500 and status not in AWAY:
-            raise DataError(line) from None
-        raise TrackingUnavailable(line, status) from None
-
-
-def _status(error: Exception) -> int:
-    """The HTTP status that the store gave, or that MLflow holds its own error for; 0 for none."""
-    response = getattr(error, "response", None)
-    if response is not None:  # of an artifact, as requests has it
-        return int(response.status_code)
-    if isinstance(error, OSError):
-        return 0
-    said = _SAID.search(str(error))
-    return int(said[1] or said[2]) if said else int(error.get_http_status_code())  # type: ignore[attr-defined]
-
-
-def _first_line(error: Exception) -> str:
-    return without_passwords((str(error).splitlines() or [type(error).__name__])[0])[:300]
+        raise TrackingUnavailable(line) from None

@@ -33,7 +33,6 @@ from tasks.pipeline.layout import TRAINED
 from tasks.pipeline.node import Node
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.tracking import tracking_uri
-from tasks.pipeline.tracking.outbox import OUTBOX, REFUSED
 from tasks.pipeline.tracking.store import make_client
 from tasks.reporting.tables import read_table
 from tests.fakes.background import Server, answers, free_port
@@ -153,6 +152,7 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
     gaps = sum(len(set(range(int(steps[0]), int(steps[-1]) + 1, int(steps[0]))) - set(map(int, steps))) for steps in curves)
     twice = sum(len(steps) - len(set(steps)) for steps in curves)
     yield f"| steps in the curves of {len(curves)} trainings | {sum(map(len, curves))} | {gaps} | {twice} |"
+    subprocess.run(["fusesearch", "track"], check=True)  # what ended while the server was away
     client = make_client(tracking_uri())
     runs = Counter(run.data.tags.get("node", "") for run in found_runs(client, "fusesearch/nodes", ""))
     known = [runs[str(node.id)] for node in nodes]
@@ -161,8 +161,6 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
         (run.data.tags.get("arm"), run.data.tags.get("seed"))
         for run in found_runs(client, f"fusesearch/{name}", "tags.current = 'true'")
     )
-    refused = (OUTBOX / REFUSED).read_text(encoding="utf-8").splitlines() if (OUTBOX / REFUSED).exists() else []
-    yield f"| writes that MLflow refused for good | | {len(refused)} | |"
     extra = sum(current.values()) - len(current)
     yield f"| MLflow's current runs of {arms} arms and seeds | {sum(current.values())} | {arms - len(current)} | {extra} |"
 

@@ -23,7 +23,8 @@ from tasks.core.config import overlay
 from tasks.core.digests import digest
 from tasks.core.errors import InfrastructureError
 from tasks.core.storage import write_text
-from tasks.pipeline.tracking import grid_run
+from tasks.pipeline.tracking.registry import register as register_checkpoint
+from tasks.pipeline.tracking.store import make_client
 from tests.trials.team.services import BUCKET, Team, running
 
 ROOT = Path(__file__).parents[3]
@@ -146,11 +147,12 @@ def register(team: Team) -> dict[str, Any]:
     os.environ["MLFLOW_TRACKING_URI"] = team.url("mlflow")
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)  # what a working copy remembers lies in its folder
-        with grid_run("trial", {}, (), Path("tracking.json")) as run:
-            version = run.register(MODEL, CHECKPOINT, alias="champion")
+        client = make_client(team.url("mlflow"))
+        run = client.create_run(client.create_experiment("fusesearch-trial"))
+        version = register_checkpoint(client, run.info.run_id, MODEL, CHECKPOINT, {"digest": digest(CHECKPOINT)}, "grpo")
         mlflow.set_tracking_uri(team.url("mlflow"))
         Path("back").mkdir()
-        back = Path(mlflow.artifacts.download_artifacts(f"models:/{MODEL}@champion", dst_path="back"))
+        back = Path(mlflow.artifacts.download_artifacts(f"models:/{MODEL}@grpo", dst_path="back"))
         (back / "registered_model_meta").unlink(missing_ok=True)  # which version it is, added by MLflow
         same = digest(back) == digest(CHECKPOINT)
         os.chdir(ROOT)
@@ -228,7 +230,7 @@ def page(facts: dict[str, Any]) -> str:
 | runs in MLflow | {", ".join(facts["ann"]["runs"])} |
 | points of a figure that are there twice | {len(facts["ann"]["twice"])} |
 | runs in Prefect | {", ".join(f"{row} x{facts['ann']['flows'].count(row)}" for row in flows)} |
-| checkpoint registered, and read back as `models:/{MODEL}@champion` | {facts["version"]["said"]} |
+| checkpoint registered, and read back as `models:/{MODEL}@grpo` | {facts["version"]["said"]} |
 | objects in the bucket, by prefix | {", ".join(f"{name} {count}" for name, count in facts["objects"].items())} |
 | `dvc pull` in a second clone | {facts["ben"]["pulled"]} |
 | `dvc repro` there | {facts["ben"]["repro"]} |

@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from flows.shown import _link, funnel, run_page
+from flows import shown
+from flows.shown import funnel
 from tasks.core.storage import write_json
 from tasks.pipeline.layout import metrics_path
 from tasks.pipeline.places import MAIN
@@ -25,12 +26,10 @@ def test_it_has_a_row_for_every_stage_that_has_run_in_order_and_zero_is_a_count(
 
 def test_the_address_of_a_run_holds_no_password(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ann:secret@mlflow.example.org/")
-    run = SimpleNamespace(
-        run_id="abc", client=SimpleNamespace(get_run=lambda run_id: SimpleNamespace(info=SimpleNamespace(experiment_id="7")))
-    )
-    assert run_page(run) == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
+    client = SimpleNamespace(get_run=lambda run_id: SimpleNamespace(info=SimpleNamespace(experiment_id="7")))
+    monkeypatch.setattr(shown, "make_client", lambda uri: client)
+    assert shown.run_page("abc") == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
 
 
-@pytest.mark.parametrize(("waits", "words"), [(True, "has not taken it yet"), (False, "MLflow refused its run")])
-def test_a_run_that_is_not_there_is_told_as_what_it_is(waits, words):
-    assert words in _link(SimpleNamespace(run_id="", outbox=SimpleNamespace(waits=waits)))
+def test_a_run_that_is_not_recorded_yet_says_how_to_record_it():
+    assert "`fusesearch track`" in shown._link("")

@@ -1,0 +1,63 @@
+"""``fusesearch track``: the runs that MLflow does not have yet."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def track(
+    traces: Annotated[
+        int | None, typer.Option(help="Episodes per evaluated arm to keep as traces; goes through all runs again.", min=0)
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Go through runs that are recorded, and fill in what is missing.")
+    ] = False,
+) -> None:
+    """Record in MLflow what is not recorded yet.
+
+    Every finished stage, experiment and grid leaves a file in `.fusesearch/runs`, and is recorded in MLflow when it ends. If
+    MLflow was away then, start it and run this. It also fills an empty store, from those files and the artifacts they name.
+    Recording twice changes nothing. An artifact that has changed since is left out.
+
+    `MLFLOW_TRACKING_URI` names the store; without it that is `mlflow.db` in this folder. Exit code 1: something could not be
+    recorded, one line says what.
+
+    ```
+    fusesearch track
+    MLFLOW_TRACKING_URI=https://mlflow.example.org fusesearch track
+    fusesearch track --traces 50
+    ```
+    """
+    import sys
+
+    from rich.console import Console
+    from rich.progress import track as bar
+
+    from tasks.core.errors import FusesearchError
+    from tasks.pipeline.record import RUNS, records
+    from tasks.pipeline.tracking.projection import TRACES, Projection
+    from tasks.pipeline.tracking.store import answers, opened, shown, tracking_uri
+
+    uri = tracking_uri()
+    found = records()
+    if not found:
+        typer.echo(f"no runs in {RUNS}: run a stage, an experiment or `fusesearch evaluate` first")
+        return
+    made, failed = 0, 0
+    for record in bar(found, "runs", console=Console(stderr=True), disable=not sys.stderr.isatty()):
+        try:
+            with opened(uri) as client:
+                projection = Projection(client, TRACES if traces is None else traces, again or traces is not None)
+                if not projection.is_recorded(record):
+                    projection.record(record)
+                    made += 1
+        except FusesearchError as error:
+            if not answers(uri):
+                raise
+            failed += 1
+            typer.echo(f"fusesearch: {record.name}: {error}", err=True)
+    typer.echo(f"{made} of {len(found)} runs recorded in {shown(uri)}, {len(found) - made - failed} were there")
+    if failed:
+        raise typer.Exit(1)
