@@ -7,6 +7,9 @@ waited for (eight minutes with Prefect's doubling pauses), so that a stage outli
 
 import os
 
+from tasks.core.cores import one_openmp_thread
+
 os.environ.setdefault("DO_NOT_TRACK", "true")
 os.environ.setdefault("PREFECT_SERVER_ALLOW_EPHEMERAL_MODE", "false")
 os.environ.setdefault("PREFECT_CLIENT_MAX_RETRIES", "8")
+one_openmp_thread()  # before any stage imports torch

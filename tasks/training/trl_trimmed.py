@@ -41,7 +41,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
             return loss_of(model, part) * (len(kept) / size)
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
-        with ThreadPoolExecutor(cores()) as pool:
+        with ThreadPoolExecutor(max(1, cores() // torch.get_num_threads())) as pool:
             parts = list(pool.map(loss_and_gradient, groups))
         gradients = [torch.stack(same).sum(0) for same in zip(*(part[1] for part in parts), strict=True)]
         return _Computed.apply(torch.stack([part[0] for part in parts]).sum(), gradients, *parameters)

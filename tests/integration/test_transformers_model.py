@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+import torch
 
 from tasks.agents.models import chat, transformers
 from tasks.agents.models.base import Message, Sampling
@@ -64,7 +65,7 @@ def test_closing_ends_the_threads_and_with_one_the_answers_are_the_same(
     checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transformers, "SMALLEST_SHARE", 1)
-    monkeypatch.setattr(transformers, "cores", lambda: 2)
+    monkeypatch.setattr(transformers, "cores", lambda: 2 * torch.get_num_threads())
     sampling = Sampling(temperature=1.0, max_new_tokens=12, seed=5)
     before = set(threading.enumerate())
     apart = asyncio.run(many(TransformersModel.load(checkpoint), ISSUES, sampling))

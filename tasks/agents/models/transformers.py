@@ -47,8 +47,8 @@ class TransformersModel:
     """Batched sampling from a causal language model of transformers.
 
     ``model`` and ``tokenizer`` are loaded objects; the tokenizer's chat template must be prefix-preserving. Batches are
-    computed in threads, so that tools run meanwhile. On a CPU a batch is shared out to a thread per core, each with one
-    OpenMP thread: teams of OpenMP threads wait actively, and stand still beside any other busy process.
+    computed in threads, so that tools run meanwhile. On a CPU with one OpenMP thread per thread (:mod:`tasks.core.cores`) a
+    batch is shared out to a thread per core.
     """
 
     def __init__(
@@ -59,6 +59,8 @@ class TransformersModel:
         name: str = "transformers",
         max_batch: int = 64,
     ) -> None:
+        import torch
+
         from tasks.agents.models.key_values import KeptRows
 
         self.name = name
@@ -68,7 +70,7 @@ class TransformersModel:
         self._kept = KeptRows(CACHE_TOKENS)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
-        self._lanes = 1 if model.device.type == "cuda" else cores()
+        self._lanes = 1 if model.device.type == "cuda" else max(1, cores() // torch.get_num_threads())
         self._threads: ThreadPoolExecutor | None = None
 
     @classmethod
