@@ -140,8 +140,11 @@ class Mine(Section):
     benchmark: BenchmarkSource = Field(default_factory=BenchmarkSource)
     packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
     per_repository: int = Field(60, ge=1, description="synthetic: pairs kept per repository at most")
-    per_repository_of: dict[str, int] = Field(
-        default_factory=dict, description="synthetic: the same for the repositories of a distribution, where it differs"
+    per_training_repository: int | None = Field(
+        None, ge=1, description="synthetic: a lower limit for the repositories of owners that held_out does not name"
+    )
+    held_out: list[str] = Field(
+        default_factory=list, description="synthetic: owners whose pairs are all measured; see split.validation_owners"
     )
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: mutants tried per repository at most")
     seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: processor seconds per repository at most")

@@ -58,7 +58,7 @@ class Synthetic:
         time: what the others were working on is finished first and stays in the journal.
         """
         packages = parse_packages(self.config.packages)
-        total = sum(self.config.per_repository_of.get(p.owner, self.config.per_repository) for p in packages)
+        total = sum(map(self._most, packages))
         repos_dir.mkdir(parents=True, exist_ok=True)
         for leftover in repos_dir.glob(".partial-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -90,10 +90,16 @@ class Synthetic:
             raise DataError(f"mine: no instance from {len(packages)} packages: {reasons}")
         return Mined(instances, _summary([row["table"] for row in rows], skipped))
 
+    def _most(self, package: Package) -> int:
+        """Pairs of a repository at most."""
+        config = self.config
+        if config.per_training_repository is None or package.owner in config.held_out:
+            return config.per_repository
+        return min(config.per_repository, config.per_training_repository)
+
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
-        keep = self.config.per_repository_of.get(package.owner, self.config.per_repository)
-        options = (keep, self.config.attempts_per_repository, package.modules, package.without)
+        options = (self._most(package), self.config.attempts_per_repository, package.modules, package.without)
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
@@ -136,7 +142,7 @@ class Synthetic:
             "root": str(package.root) if package.root else None,
             "seed": self.seed,
             "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-            "keep": config.per_repository_of.get(package.owner, config.per_repository),
+            "keep": self._most(package),
             "attempts": config.attempts_per_repository,
             "seconds": config.seconds_per_repository,
             "timeout": config.example_timeout_seconds,
