@@ -12,7 +12,7 @@ import typer
 from tasks.cli.output import print_json, usage_error
 from tasks.search.tools import TOOLS
 
-ToolName = StrEnum("ToolName", list(TOOLS))
+ToolName = StrEnum("ToolName", list(TOOLS))  # type: ignore[misc]  # members that mypy cannot list
 
 
 def tool(
