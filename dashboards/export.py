@@ -22,8 +22,8 @@ from dashboards.reading.experiments import finished
 from dashboards.tabs import FILES
 from dashboards.view.static import Place, page
 from tasks.core.storage import write_text
-from tasks.reporting.report import revision
-from tasks.reporting.tables import COMPARED
+from tasks.pipeline.stages.report import revision
+from tasks.reporting.reproduction import COMPARED
 
 
 def export(root: Path, out: Path, most: int = 20) -> Path:

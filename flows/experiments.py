@@ -42,10 +42,11 @@ from tasks.pipeline.experiments.jobs import LOGS, Job, alone, end_of, up_to_date
 from tasks.pipeline.experiments.mlflow_runs import record
 from tasks.pipeline.experiments.outcome import outcomes
 from tasks.pipeline.experiments.rebuild import write_overview
-from tasks.pipeline.experiments.results import PAGE, write_results
+from tasks.pipeline.experiments.results import write_results
 from tasks.pipeline.experiments.spec import load_experiment
 from tasks.pipeline.experiments.todo import left_to_do
 from tasks.pipeline.process import birth
+from tasks.reporting.experiment.results import PAGE
 
 TRIES = 3
 """Runs of a node whose server went away."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.core.errors import FusesearchError
 from tasks.reporting.episodes.page import Tile
-from tasks.reporting.tables import Table
+from tasks.reporting.table import Table
 
 if TYPE_CHECKING:
     from dashboards.charts import Chart

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dashboards import charts
 from dashboards.content.blocks import (
     Block,
     Columns,
@@ -21,12 +20,17 @@ from dashboards.content.blocks import (
     Tiles,
     attempt,
 )
+from dashboards.reading.artifacts import cached
 from dashboards.reading.experiments import finished, names, results_of
 from tasks.core.errors import FusesearchError
-from tasks.core.storage import read_text
-from tasks.pipeline.experiments.figures import FIGURES as DRAWN
-from tasks.pipeline.experiments.figures import LEAST_EPISODES
-from tasks.pipeline.experiments.pages import (
+from tasks.core.storage import read_csv
+from tasks.evaluation.metrics import METRICS, Metric, metric_named
+from tasks.evaluation.statistics import Difference
+from tasks.pipeline.experiments.spec import Experiment, load_experiment
+from tasks.pipeline.layout import EXPERIMENTS, experiment_files
+from tasks.reporting import charts
+from tasks.reporting.experiment.figures import draw, marks
+from tasks.reporting.experiment.pages import (
     BY_CHANCE,
     DIFFERENCES_NOTE,
     POWER_NOTE,
@@ -35,12 +39,8 @@ from tasks.pipeline.experiments.pages import (
     orderings_table,
     power_table,
 )
-from tasks.pipeline.experiments.results import FIGURES, ArmResult, DifferenceResult, Results
-from tasks.pipeline.experiments.spec import Experiment, load_experiment
-from tasks.pipeline.experiments.verdicts import decided
-from tasks.pipeline.layout import EXPERIMENTS
-from tasks.reporting.columns import COLUMNS, Column, column
-from tasks.reporting.tables import Row, Table
+from tasks.reporting.experiment.results import Results, decided
+from tasks.reporting.table import Row, Table, pair_name
 
 INTRODUCTION = (
     "Each experiment changes params of the main pipeline and trains its arms anew for several seeds; intervals are over "
@@ -64,7 +64,7 @@ def metrics_of(root: Path, chosen: Sequence[str]) -> list[str]:
     every = finished(root)
     shared = [set(every[name].metrics) for name in chosen if name in every]
     first = next((every[name].metrics for name in chosen if name in every), [])
-    return [metric for metric in first if metric in COLUMNS and all(metric in found for found in shared)]
+    return [metric for metric in first if metric in METRICS and all(metric in found for found in shared)]
 
 
 def _overview(root: Path, known: Sequence[str]) -> list[Row]:
@@ -92,7 +92,7 @@ def experiment_part(root: Path, name: str, metric: str | None = None) -> list[Bl
 
 
 def _results(root: Path, results: Results, experiment: Experiment, metric: str | None) -> list[Block]:
-    drawn = column(metric if metric in results.metrics else results.primary)
+    drawn = metric_named(metric if metric in results.metrics else results.primary)
     return [
         _size(results),
         Text(f"Came out: {results.summary}"),
@@ -107,7 +107,7 @@ def _results(root: Path, results: Results, experiment: Experiment, metric: str |
         Details("All differences", [Text(DIFFERENCES_NOTE), Printed(differences_table(results))]),
         Details("Orderings of the paper", [Text(BY_CHANCE), *map(Text, results.paper_notes), Printed(orderings_table(results))]),
         Details("Power: what a true difference would have to be", [Text(POWER_NOTE), Printed(power_table(results))]),
-        *attempt(lambda: _pictures(root / EXPERIMENTS / results.experiment / FIGURES)),
+        *attempt(lambda: _pictures(root, results, experiment)),
         Details("Where it comes from", [Text(text) for text in _provenance(results)]),
     ]
 
@@ -141,8 +141,8 @@ def _claims(results: Results) -> list[Block]:
     return [Printed(Table("Claims", ["Verdict", "In numbers", "The paper's"], rows))] if rows else []
 
 
-def _estimates(results: Results, of: Column) -> list[Block]:
-    rows = [row for arm in results.arms for row in _marks(arm, of)]
+def _estimates(results: Results, of: Metric) -> list[Block]:
+    rows = [row for arm in results.arms for row in marks(arm, of)]
     if not rows:
         return [Notice(f"No arm has {of.heading} yet.", "note")]
     ours = [f"{row['arm']} {row['value']:.2f}" for row in rows if row["who"] == "ours"]
@@ -152,56 +152,42 @@ def _estimates(results: Results, of: Column) -> list[Block]:
     ]
 
 
-def _marks(arm: ArmResult, of: Column) -> list[dict[str, Any]]:
-    figure = arm.figures.get(of.key)
-    if figure is None:
-        return []
-    rows = [{"arm": arm.label, "who": "ours", **charts.whisker(figure.estimate, figure.low, figure.high, of)}]
-    if figure.paper is not None:
-        rows.append({"arm": arm.label, "who": "paper", "value": figure.paper, "low": None, "high": None})
-    return rows
-
-
-def _differences(results: Results, of: Column) -> list[Block]:
+def _differences(results: Results, of: Metric) -> list[Block]:
     chosen = [row for row in results.differences if row.metric == of.key]
     if not chosen:
         return []
-    labels = {arm.name: arm.label for arm in results.arms}
-    rows = [_difference(row, labels, of) for row in chosen]
+    rows = [_difference(row, results.labels, of) for row in chosen]
     clear = [str(row["pair"]) for row in rows if row["verdict"] == charts.DECIDED]
     alt = f"Differences in {of.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
     return [Plot(charts.differences(rows, f"Difference in {of.of_differences}"), "Paired differences: first minus second", alt)]
 
 
-def _difference(row: DifferenceResult, labels: dict[str, str], of: Column) -> dict[str, Any]:
-    return {
-        "pair": f"{labels.get(row.first, row.first)} − {labels.get(row.second, row.second)}",  # noqa: RUF001
-        "verdict": charts.DECIDED if decided(row) else charts.UNDECIDED,
-        **charts.whisker(row.estimate, row.low, row.high, of),
-    }
+def _difference(row: Difference, labels: dict[str, str], of: Metric) -> dict[str, Any]:
+    verdict = charts.DECIDED if decided(row) else charts.UNDECIDED
+    return {"pair": pair_name(row, labels), "verdict": verdict, **charts.whisker(row, of)}
 
 
 def _by_turn(results: Results) -> list[Block]:
-    arms = [arm for arm in results.arms if any(row.episodes >= LEAST_EPISODES for row in arm.calls_by_turn)]
-    rows = [
-        {"name": arm.label, "turn": row.turn, "calls": row.calls, "episodes": row.episodes}
-        for arm in arms
-        for row in arm.calls_by_turn
-        if row.episodes >= LEAST_EPISODES
-    ]
-    if not rows:
+    rows = [{"name": arm.label, **row.model_dump()} for arm in results.arms for row in arm.calls_by_turn]
+    chart = charts.profile(rows, [arm.name for arm in results.arms], results.labels)
+    if chart is None:
         return []
-    first = [f"{arm.label} {arm.calls_by_turn[0].calls:.1f}" for arm in arms]
-    chart = charts.profile(rows, [arm.name for arm in arms], {arm.name: arm.label for arm in arms})
-    caption = f"Mean calls at each turn; points with fewer than {LEAST_EPISODES} episodes are left out"
+    first = [f"{arm.label} {arm.calls_by_turn[0].calls:.1f}" for arm in results.arms if arm.calls_by_turn]
+    caption = f"Mean calls at each turn; points with fewer than {charts.LEAST_EPISODES} episodes are left out"
     return [Plot(chart, caption, f"Mean calls by turn; in the first: {', '.join(first)}.")]
 
 
-def _pictures(folder: Path) -> list[Block]:
-    """The figures that were written with the results."""
-    captions = {name: caption for name, (caption, _) in DRAWN.items()}
-    pictures = [Picture(read_text(path), captions.get(path.stem, path.stem)) for path in sorted(folder.glob("*.svg"))]
-    return [Details("Figures as written with the results", pictures)] if pictures else []
+def _pictures(root: Path, results: Results, experiment: Experiment) -> list[Block]:
+    """The figures the experiment asks for; those of its training need the curves of a run on this machine."""
+    path = root / experiment_files(results.experiment) / "curves.csv"
+    curves = cached(path, f"results-{results.experiment}", _curves) if path.exists() else []
+    pictures = [Picture(figure.svg, figure.caption) for figure in draw(experiment.figures, results, curves)]
+    return [Details("Figures", list(pictures))]
+
+
+def _curves(path: Path) -> list[dict[str, Any]]:
+    words = ("arm", "stage")
+    return [{key: text if key in words else float(text) for key, text in row.items() if text} for row in read_csv(path)]
 
 
 def _provenance(results: Results) -> list[str]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dashboards import charts
 from dashboards.content.blocks import Block, Details, Heading, Notice, Plot, Printed, Quote, Text, attempt
 from dashboards.reading import artifacts
 from tasks.core.errors import FusesearchError
 from tasks.core.examples import Example
 from tasks.data.filtering import RULES
 from tasks.pipeline import layout
+from tasks.reporting import charts
 from tasks.reporting.inputs import split_drops
 
 KINDS = {"pairs and instances": "#0072B2", "trajectories": "#E69F00"}

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from dashboards import charts
 from dashboards.content.blocks import Block, Notice, Plot, Printed, Text, Tile, Tiles
 from dashboards.reading import candidates
 from dashboards.reading.candidates import Point, Scope
-from tasks.reporting.tables import Row, Table
+from tasks.reporting import charts
+from tasks.reporting.table import Row, Table
 
 STEPS = tuple(step / 10 for step in range(11))
 SCOPES: dict[Scope, str] = {"turn": "e, history by turn", "call": "e, history by call"}

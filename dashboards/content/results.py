@@ -5,30 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dashboards import charts
 from dashboards.content.blocks import Block, Heading, Notice, Plot, Printed, Records, Text, attempt
 from dashboards.reading import artifacts
 from tasks.core.errors import FusesearchError
-from tasks.pipeline.experiments.figures import LEAST_EPISODES
-from tasks.pipeline.experiments.verdicts import LEVEL
-from tasks.reporting import tables
-from tasks.reporting.columns import COLUMNS as BY_KEY
-from tasks.reporting.columns import Column
-from tasks.reporting.tables import COLUMNS, Difference, Summary, Table
+from tasks.evaluation.metrics import METRICS, Metric
+from tasks.evaluation.statistics import Difference
+from tasks.reporting import charts, reproduction
+from tasks.reporting.charts import LEAST_EPISODES
+from tasks.reporting.inputs import by_arm
+from tasks.reporting.reproduction import REPORTED, Summary, label
+from tasks.reporting.table import ARMS, Table, difference_cell, pair_name
 
-SHOWN = tuple(column.key for column in COLUMNS)
+SHOWN = REPORTED
 """Figures to choose from."""
 
 INTRODUCTION = (
     "The paper's models have 4B and 30B parameters and were measured on 386 instances of SWE-bench Verified; ours are another "
     "scale, on repositories held out from training. Absolute figures cannot be compared; the direction from stage to stage can. "
-    "Brackets and whiskers are bootstrap intervals over instances."
+    "Brackets and whiskers are intervals over instances."
 )
 
 
 def results_page(root: Path, keys: Sequence[str] = ("f1_macro",)) -> list[Block]:
     """The page, with the figures ``keys`` of :data:`SHOWN` drawn."""
-    drawn = [block for key in keys for block in _drawn(root, BY_KEY[key])]
+    drawn = [block for key in keys for block in _drawn(root, METRICS[key])]
     return [
         Text(INTRODUCTION),
         *attempt(lambda: _tables(root)),
@@ -40,7 +40,7 @@ def results_page(root: Path, keys: Sequence[str] = ("f1_macro",)) -> list[Block]
     ]
 
 
-def _drawn(root: Path, column: Column) -> list[Block]:
+def _drawn(root: Path, column: Metric) -> list[Block]:
     return [Heading(column.heading), *_attempts(lambda: [_estimates(root, column)], lambda: _differences(root, column))]
 
 
@@ -52,7 +52,7 @@ def _attempts(*builds: Callable[[], Sequence[Block]]) -> list[Block]:
 
 def _tables(root: Path) -> list[Block]:
     paper, faults = _beside(root)
-    return [*faults, Printed(tables.stages_table(_complete(artifacts.summary(root)), paper))]
+    return [*faults, Printed(reproduction.stages_table(_complete(artifacts.summary(root)), paper))]
 
 
 def _beside(root: Path) -> tuple[list[dict[str, str]], list[Notice]]:
@@ -66,15 +66,15 @@ def _beside(root: Path) -> tuple[list[dict[str, str]], list[Notice]]:
 def _full(root: Path) -> list[Block]:
     return _attempts(
         lambda: [Printed(_arms_table(root))],
-        lambda: [Printed(tables.ranked_table(tables.by_arm(artifacts.scores(root))))],
-        lambda: [Text(tables.STAR_NOTE), Printed(tables.difference_table(_known(artifacts.differences(root))))],
+        lambda: [Printed(reproduction.ranked_table(by_arm(artifacts.scores(root))))],
+        lambda: [Text(reproduction.STAR_NOTE), Printed(reproduction.differences_table(_known(artifacts.differences(root))))],
     )
 
 
 def _arms_table(root: Path) -> Table:
-    arms = tables.by_arm(artifacts.scores(root))
+    arms = by_arm(artifacts.scores(root))
     summary = _complete(artifacts.summary(root))
-    return tables.full_table({arm: figures for arm, figures in summary.items() if arm in arms}, arms)
+    return reproduction.full_table({arm: figures for arm, figures in summary.items() if arm in arms}, arms)
 
 
 def _complete(summary: Summary) -> Summary:
@@ -87,19 +87,18 @@ def _known(rows: Sequence[Difference]) -> list[Difference]:
     whole = {
         (row.first, row.second)
         for row in rows
-        if {other.key for other in rows if (other.first, other.second) == (row.first, row.second)} >= set(tables.COMPARED)
+        if {other.metric for other in rows if (other.first, other.second) == (row.first, row.second)}
+        >= set(reproduction.COMPARED)
     }
-    return [row for row in rows if (row.first, row.second) in whole and row.key in tables.COMPARED]
+    return [row for row in rows if (row.first, row.second) in whole and row.metric in reproduction.COMPARED]
 
 
-def _estimates(root: Path, column: Column) -> Block:
+def _estimates(root: Path, column: Metric) -> Block:
     rows = []
     for arm, figures in artifacts.summary(root).items():
         found = figures.get(column.key)
         if found:
-            rows.append(
-                {"arm": tables.label(arm), "who": "ours", **charts.whisker(found.estimate, found.low, found.high, column)}
-            )
+            rows.append({"arm": label(arm), "who": "ours", **charts.whisker(found, column)})
             rows += _paper(root, arm, column)
     if not rows:
         return Notice(f"No arm has {column.heading}: run `dvc repro report`")
@@ -109,37 +108,36 @@ def _estimates(root: Path, column: Column) -> Block:
     return Plot(charts.estimates(rows, column.heading), f"{column.heading} by arm, with intervals.{beside}", alt)
 
 
-def _paper(root: Path, arm: str, column: Column) -> list[dict[str, str | float | None]]:
+def _paper(root: Path, arm: str, column: Metric) -> list[dict[str, str | float | None]]:
     """The paper's marks for the same stage, in its units, which are ours."""
     if column.paper is None:
         return []
     return [
-        {"arm": tables.label(arm), "who": f"{row['model']}, paper", "value": float(row[column.paper]), "low": None, "high": None}
+        {"arm": label(arm), "who": f"{row['model']}, paper", "value": float(row[column.paper]), "low": None, "high": None}
         for row in _beside(root)[0]
         if row["stage"] == arm and row[column.paper]
     ]
 
 
-def _differences(root: Path, column: Column) -> list[Block]:
-    chosen = [row for row in artifacts.differences(root) if row.key == column.key and row.interval]
+def _differences(root: Path, column: Metric) -> list[Block]:
+    chosen = [row for row in artifacts.differences(root) if row.metric == column.key]
     if not chosen:
-        compared = ", ".join(BY_KEY[key].heading for key in tables.COMPARED)
+        compared = ", ".join(METRICS[key].heading for key in reproduction.COMPARED)
         return [Notice(f"Differences are measured for {compared}.", "note")]
     rows = [
         {
-            "pair": _pair(row),
-            "verdict": charts.DECIDED if row.p_holm is not None and row.p_holm < LEVEL else charts.UNDECIDED,
-            **charts.whisker(row.interval.estimate, row.interval.low, row.interval.high, column),
+            "pair": pair_name(row, ARMS),
+            "verdict": charts.DECIDED if row.is_significant else charts.UNDECIDED,
+            **charts.whisker(row, column),
         }
         for row in chosen
-        if row.interval
     ]
     clear = [str(row["pair"]) for row in rows if row["verdict"] == charts.DECIDED]
     alt = f"Paired differences in {column.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
     shown = [
         {
-            "difference": _pair(row),
-            column.of_differences: tables.difference_cell(row, column),
+            "difference": pair_name(row, ARMS),
+            column.of_differences: difference_cell(row, column),
             "p": row.p,
             "p after Holm": row.p_holm,
         }
@@ -147,12 +145,8 @@ def _differences(root: Path, column: Column) -> list[Block]:
     ]
     return [
         Plot(charts.differences(rows, f"Difference in {column.of_differences}"), "Paired differences: first minus second", alt),
-        Records("The same in figures; a star marks an interval without zero", shown),
+        Records("The same in figures; a star marks p below 0.05 after Holm's correction", shown),
     ]
-
-
-def _pair(row: Difference) -> str:
-    return f"{tables.label(row.first)} − {tables.label(row.second)}"  # noqa: RUF001
 
 
 def _calls_by_turn(root: Path) -> list[Block]:
@@ -160,15 +154,15 @@ def _calls_by_turn(root: Path) -> list[Block]:
     if not rows:
         return [Notice(f"Fewer than {LEAST_EPISODES} episodes reached each turn: there is no profile of calls by turn.", "note")]
     arms = list(dict.fromkeys(row["arm"] for row in rows))
-    labelled = [{**row, "name": tables.label(row["arm"])} for row in rows]
-    ends = [f"{tables.label(arm)} {next(row['calls'] for row in rows if row['arm'] == arm):.1f}" for arm in arms]
+    labelled = [{**row, "name": label(row["arm"])} for row in rows]
+    ends = [f"{label(arm)} {next(row['calls'] for row in rows if row['arm'] == arm):.1f}" for arm in arms]
     return [
         Text(
             "Calls of tool-using turns by turn index (FuseSearch figure 3). e says how much of what a call returned was new, "
             "never how much was found: read it beside the number of calls."
         ),
         Plot(
-            charts.profile(labelled, arms, tables.ARMS),
+            charts.profile(labelled, arms, ARMS),
             f"Mean calls at each turn; points with fewer than {LEAST_EPISODES} episodes are left out",
             f"Mean calls by turn; in the first: {', '.join(ends)}.",
         ),

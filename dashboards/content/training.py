@@ -7,10 +7,10 @@ from math import isfinite, nan
 from statistics import fmean
 from typing import Any
 
-from dashboards import charts
 from dashboards.content.blocks import Block, Columns, Heading, Notice, Plot, Records, Text
 from dashboards.reading.curves import Curve
-from tasks.pipeline.experiments.curves import CURVES
+from tasks.reporting import charts
+from tasks.reporting.curves import CURVES
 
 PANELS: Mapping[str, str] = {
     **CURVES,

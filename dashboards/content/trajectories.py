@@ -16,7 +16,7 @@ from tasks.core.schema import Trajectory, Truth
 from tasks.evaluation.metrics import score_trajectory, tool_statistics
 from tasks.reporting.episodes.page import Page, page_of
 from tasks.reporting.episodes.rendering import render
-from tasks.reporting.tables import Row, Table
+from tasks.reporting.table import Row, Table
 
 FIGURES = {
     "f1": "F1 (0.7 file + 0.3 function)",

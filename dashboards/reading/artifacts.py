@@ -11,11 +11,14 @@ from tasks.core.config import Params, load_params
 from tasks.core.errors import ArtifactError
 from tasks.core.examples import Example, read_examples
 from tasks.core.schema import Score
-from tasks.core.storage import read_json, read_jsonl
-from tasks.evaluation.statistics import Interval
+from tasks.core.storage import read_csv, read_json, read_jsonl
+from tasks.evaluation.metrics import METRICS
+from tasks.evaluation.statistics import Difference, Measured
 from tasks.pipeline import layout
-from tasks.reporting.inputs import PAPER_STAGES, read_curve
-from tasks.reporting.tables import COLUMNS, Difference, Summary, Table, mined_tables, read_table
+from tasks.pipeline.stages.report import PAPER_STAGES
+from tasks.reporting.curves import read_curve
+from tasks.reporting.reproduction import REPORTED, Summary, mined_tables
+from tasks.reporting.table import Table
 
 T = TypeVar("T")
 _FIGURE = ("estimate", "low", "high", "instances")
@@ -118,7 +121,7 @@ def rows_of(path: Path, columns: Collection[str]) -> list[dict[str, str]]:
 
     Raises :class:`ArtifactError` for another file.
     """
-    found = read_table(path)
+    found = read_csv(path)
     with path.open(encoding="utf-8", newline="") as handle:
         header = next(csv.reader(handle), [])
     if header != ["empty"] and not set(columns) <= set(header):
@@ -135,18 +138,23 @@ def _summary(path: Path) -> Summary:
 
 def _differences(path: Path) -> list[Difference]:
     return [
-        Difference(row["first"], row["second"], row["metric"], _interval(row), _number(row["p"]), _number(row["p_holm"]))
+        Difference(
+            **{name: row[name] for name in ("first", "second", "metric")},
+            **{name: _number(row[name]) for name in ("low", "high", "p", "p_holm")},
+            estimate=float(row["estimate"]),
+            instances=int(row["instances"]),
+        )
         for row in rows_of(path, ("first", "second", "metric", *_FIGURE, "p", "p_holm"))
     ]
 
 
-def _interval(row: dict[str, str]) -> Interval:
-    return Interval(float(row["estimate"]), _number(row["low"]), _number(row["high"]), int(row["instances"]))
+def _interval(row: dict[str, str]) -> Measured:
+    return Measured(float(row["estimate"]), _number(row["low"]), _number(row["high"]), instances=int(row["instances"]))
 
 
 def _paper_stages(path: Path) -> list[dict[str, str]]:
     """Rows as printed, all of whose figures are numbers or empty."""
-    figures = [column.paper for column in COLUMNS if column.paper]
+    figures = [METRICS[key].paper or "" for key in REPORTED if METRICS[key].paper]
     found = rows_of(path, ("model", "stage", *figures))
     for row in found:
         for figure in figures:

@@ -10,7 +10,7 @@ from dashboards.reading import artifacts
 from dashboards.reading.experiments import node_labels
 from tasks.core.errors import FusesearchError
 from tasks.pipeline import layout
-from tasks.reporting.tables import label
+from tasks.reporting.reproduction import label
 
 ARM_OF = {stage: arm for arm, stage in layout.TRAINED_BY.items()}
 """The arm whose colour and name a training stage of the main pipeline has."""

@@ -18,7 +18,8 @@ from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.core.schema import Trajectory, Truth
 from tasks.core.storage import iter_rows
 from tasks.pipeline import layout
-from tasks.reporting.tables import ARMS, label
+from tasks.reporting.reproduction import label
+from tasks.reporting.table import ARMS
 
 MOST_LINE = 64 * 1024**2
 """Bytes of one episode that are read at most."""

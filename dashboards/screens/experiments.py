@@ -8,7 +8,7 @@ from dashboards.content.blocks import attempt
 from dashboards.content.experiments import MOST_SIDE_BY_SIDE, experiments_page, metrics_of
 from dashboards.reading.experiments import finished, names
 from dashboards.view.shown import begin, show
-from tasks.reporting.columns import column
+from tasks.evaluation.metrics import metric_named
 
 ROOT = Path()
 
@@ -22,7 +22,7 @@ metrics = metrics_of(ROOT, chosen)
 metric = st.sidebar.selectbox(
     "Figure that is drawn",
     ["", *metrics],
-    format_func=lambda key: column(key).heading if key else "each one's own",
+    format_func=lambda key: metric_named(key).heading if key else "each one's own",
     key="metric",
     bind="query-params",
 )

@@ -11,16 +11,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import altair as alt
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from dashboards.content.blocks import Block, Notice, Picture, Plot, Printed, Quote, Records, Text, Tiles
+from dashboards.content.blocks import Block, Notice, Picture, Printed, Quote, Records, Text, Tiles
+from tasks.reporting.charts import svg
 from tasks.reporting.episodes.rendering import visible
-from tasks.reporting.tables import Row, Table
+from tasks.reporting.table import Row, Table
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
-PLOT_WIDTH = 760
 MOST_RECORDS = 500
 """Rows of a long table that an exported page shows."""
 
@@ -62,21 +61,6 @@ def page(title: str, blocks: Sequence[Block], place: Place) -> str:
     )  # fmt: skip
 
 
-def svg(plot: Plot) -> str:
-    """A chart as SVG, at the width of a page where it would fill its container."""
-    import vl_convert
-
-    with alt.data_transformers.enable("default", max_rows=None):
-        spec = plot.chart.to_dict()
-    _fix_width(spec)
-    return vl_convert.vegalite_to_svg(spec)
-
-
-def _fix_width(spec: dict[str, Any]) -> None:
-    if spec.get("width") == "container":
-        spec["width"] = PLOT_WIDTH
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -85,7 +69,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters |= {
         "kind": lambda block: type(block).__name__,
-        "plotted": svg,
+        "plotted": lambda plot: svg(plot.chart),
         "data_uri": lambda text: f"data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}",
         "is_figure": lambda text: _FIGURE.fullmatch(text) is not None,
         "interval": _interval,

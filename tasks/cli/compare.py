@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tasks.cli.output import save_text
-from tasks.core.text import printable
+from tasks.core.text import safe_name
 
 if TYPE_CHECKING:
     from tasks.core.schema import Score
     from tasks.evaluation.results import CellResult, Results
     from tasks.reporting.comparison import Comparison
-    from tasks.reporting.pages import Section
+    from tasks.reporting.page import Page, Section
 
 
 class Format(StrEnum):
@@ -24,7 +24,6 @@ class Format(StrEnum):
 
     terminal = "terminal"
     markdown = "markdown"
-    latex = "latex"
     html = "html"
 
 
@@ -44,7 +43,6 @@ def compare(
     prices: Annotated[
         Path | None, typer.Option(help="YAML: model name to `prompt` and `completion` prices per million tokens.", metavar="FILE")
     ] = None,
-    samples: Annotated[int, typer.Option(help="Resamples of intervals and tests.", min=100)] = 10_000,
     episodes: Annotated[bool, typer.Option(help="With html, a page for every episode.")] = True,
     reference: Annotated[Path, typer.Option(help="Folder of the papers' tables.", metavar="DIR")] = Path("experiments/reference"),
 ) -> None:
@@ -67,7 +65,7 @@ def compare(
     from tasks.reporting.comparison import compare_cells
 
     chosen, known = protocol_named(protocol), load_prices(prices) if prices else {}
-    results, params = read_results(folders), Report(bootstrap_samples=samples)
+    results, params = read_results(folders), Report()
     found = [
         compare_cells(rows, chosen, params, prices=known, reference=reference, against=against)
         for rows in _by_benchmark(results)
@@ -87,15 +85,15 @@ def _by_benchmark(results: Results) -> list[list[CellResult]]:
 
 def _write_text(found: Sequence[Comparison], results: Results, params: Any, format_: Format, out: Path | None) -> None:
     from tasks.reporting.comparison_pages import sections_of
-    from tasks.reporting.pages import latex, render, show
+    from tasks.reporting.page import show
 
     sections = [section for comparison in found for section in sections_of(comparison, params, figures=False)]
     if format_ is Format.terminal and out is None:
-        show(sections, printable)
+        show(sections)
         for line in _unfinished(results):
             typer.echo(line)
         return
-    text = latex(sections) if format_ is Format.latex else render("report.md", _context(sections, results))
+    text = _page(sections, results).render("md")
     if out is None:
         typer.echo(text)
     else:
@@ -106,29 +104,29 @@ def _write_text(found: Sequence[Comparison], results: Results, params: Any, form
 def _write_html(found: Sequence[Comparison], results: Results, params: Any, out: Path, episodes: bool) -> Path:
     """The page of tables, one of each cell's episodes, and one of every episode; returns the first."""
     from tasks.reporting.comparison_pages import sections_of
-    from tasks.reporting.pages import render, write_figures
 
     for comparison in found:
         for system in comparison.systems:
             _write_cell(system.result, system.scores, out, episodes)
     pages = [sections_of(comparison, params, lambda row: f"cells/{row.cell.name}.html") for comparison in found]
     sections = [section for page in pages for section in page]
-    write_figures(sections, out)
-    save_text(out / "index.html", render("report.html", _context(sections, results)))
+    page = _page(sections, results)
+    page.write_figures(out)
+    save_text(out / "index.html", page.render("html"))
     return out / "index.html"
 
 
 def _write_cell(result: CellResult, scores: Sequence[Score], out: Path, episodes: bool) -> None:
     from tasks.reporting.comparison_pages import episodes_table
-    from tasks.reporting.pages import Section, render
+    from tasks.reporting.page import Page, Section
 
     name = result.cell.name
     paths = _write_episodes(result, scores, out / "episodes" / name) if episodes else {}
     links = {key: f"../episodes/{name}/{path.name}" for key, path in paths.items()}
     text = [f"Scores: {result.folder / 'scores.jsonl'}. Trajectories: {result.folder / 'trajectories.jsonl'}."]
     table = episodes_table(result, scores, lambda score: links.get((score.instance_id, score.run), ""))
-    context = {"title": name, "verdicts": [], "sections": [Section("Episodes", text, [table])], "footer": _footer([result])}
-    save_text(out / "cells" / f"{name}.html", render("report.html", context))
+    page = Page(name, [Section("Episodes", text, [table])], footer=_footer([result]))
+    save_text(out / "cells" / f"{name}.html", page.render("html"))
 
 
 def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -> dict[tuple[str, int], Path]:
@@ -145,25 +143,16 @@ def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -
         key = (score.instance_id, score.run)
         if key in wanted:
             truth = Truth(files=wanted[key].true_files, functions=wanted[key].true_functions)
-            pages[key] = folder / f"{_safe(flat_name(score.instance_id))}.{score.run + 1}.html"
+            name = safe_name(flat_name(score.instance_id)).lstrip(".")[:150] or "episode"
+            pages[key] = folder / f"{name}.{score.run + 1}.html"
             save_text(pages[key], render(page_of(trajectory, truth)))
     return pages
 
 
-def _safe(name: str) -> str:
-    """An instance's id as the name of a file: it comes from a data set."""
-    from tasks.reporting.tables import slug
+def _page(sections: Sequence[Section], results: Results) -> Page:
+    from tasks.reporting.page import Page
 
-    return slug(name).lstrip(".")[:150] or "episode"
-
-
-def _context(sections: Sequence[Section], results: Results) -> dict[str, Any]:
-    return {
-        "title": "Localizers compared",
-        "verdicts": _unfinished(results),
-        "sections": sections,
-        "footer": _footer(results.cells),
-    }
+    return Page("Localizers compared", sections, _unfinished(results), _footer(results.cells))
 
 
 def _unfinished(results: Results) -> list[str]:

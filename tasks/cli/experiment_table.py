@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 
 from tasks.core.storage import read_text
-from tasks.pipeline.experiments.pages import arms_table
-from tasks.pipeline.experiments.results import PAGE, RESULTS, Results, read_results
 from tasks.pipeline.experiments.spec import Experiment
-from tasks.reporting.tables import Row
+from tasks.reporting.experiment.pages import arms_table
+from tasks.reporting.experiment.results import PAGE, RESULTS, Results, read_results
+from tasks.reporting.table import Row
 
 OPENING = {"confirmed": "green", "refuted": "red", "undecided": "yellow", "not measured": "dim"}
 

@@ -331,7 +331,6 @@ class Evaluate(Section):
 class Report(Section):
     """Tables and intervals."""
 
-    bootstrap_samples: int = Field(10_000, ge=100)
     confidence: float = Field(0.95, gt=0, lt=1)
 
 

@@ -181,52 +181,69 @@ class Trajectory(Record):
 
 
 class Score(Record):
-    """All that is measured of one trajectory; ``None`` where the infrastructure failed.
+    """All that is measured of one trajectory; figures are ``None`` where the infrastructure failed. Seconds are wall time."""
 
-    ``f1`` is 0.7 file F1 + 0.3 function F1 (FuseSearch appendix B.3). ``efficiency`` is e under ``history_scope:
-    turn``, ``efficiency_call`` under ``call``; ``redundancy`` and ``redundancy_call`` are the shares of calls with gain 0 under
-    either. Seconds are wall time; token figures are counts. Where other answers than the gold patch are accepted, ``f1_best``
-    is F1 against the one that fits best, and ``accepted_*`` is what that one modifies, empty where it is the gold patch.
-    """
-
-    instance_id: str
-    repo: str = ""
-    localizer: str = ""
-    arm: str = ""
-    run: int = 0
-    error: str | None = None
-    issue_chars: int | None = None
-    file_precision: float | None = None
-    file_recall: float | None = None
-    file_f1: float | None = None
-    function_precision: float | None = None
-    function_recall: float | None = None
-    function_f1: float | None = None
-    f1: float | None = None
-    efficiency: float | None = None
-    efficiency_call: float | None = None
-    redundancy: float | None = None
-    redundancy_call: float | None = None
-    reward: float | None = None
-    f1_best: float | None = None
-    turns: int | None = None
-    calls: int | None = None
-    calls_per_turn: float | None = None
-    failed_calls: int | None = None
-    calls_each_turn: list[int] = Field(default_factory=list)
-    seconds: float | None = None
-    seconds_model: float | None = None
-    seconds_tools: float | None = None
-    seconds_waiting: float | None = None
-    tokens_context: int | None = None
-    tokens_billed: int | None = None
-    tokens_prompt: int | None = None
-    tokens_completion: int | None = None
-    predicted_files: list[str] = Field(default_factory=list)
-    predicted_functions: list[str] = Field(default_factory=list)
-    true_files: list[str] = Field(default_factory=list)
-    true_functions: list[str] = Field(default_factory=list)
-    added_files: list[str] = Field(default_factory=list)
-    added_functions: list[str] = Field(default_factory=list)
-    accepted_files: list[str] = Field(default_factory=list)
-    accepted_functions: list[str] = Field(default_factory=list)
+    instance_id: str = Field(description="the instance")
+    repo: str = Field("", description="its repository")
+    localizer: str = Field("", description="who searched")
+    arm: str = Field("", description="variant of the experiment, a row of its table")
+    run: int = Field(0, description="number of the run, from 0")
+    error: str | None = Field(None, description="what failed in the infrastructure; then every figure is absent")
+    issue_chars: int | None = Field(None, description="length of the issue; a protocol may leave out long ones")
+    file_precision: float | None = Field(None, description="right files / files named")
+    file_recall: float | None = Field(None, description="right files / files of the truth")
+    file_f1: float | None = Field(None, description="harmonic mean of the two")
+    function_precision: float | None = Field(
+        None, description="right functions / functions named; absent where the truth names no function"
+    )
+    function_recall: float | None = Field(None, description="right functions / functions of the truth; absent likewise")
+    function_f1: float | None = Field(None, description="harmonic mean of the two; absent likewise")
+    f1: float | None = Field(
+        None, description="0.7 file F1 + 0.3 function F1 (FuseSearch appendix B.3); file F1 where the truth names no function"
+    )
+    efficiency: float | None = Field(
+        None, description="e: mean gain over all calls, H being earlier turns (`history_scope: turn`)"
+    )
+    efficiency_call: float | None = Field(
+        None, description="e with H being earlier turns and earlier calls of the same turn (`history_scope: call`)"
+    )
+    redundancy: float | None = Field(None, description="share of calls with gain 0, H being earlier turns; absent without calls")
+    redundancy_call: float | None = Field(
+        None, description="share of calls with gain 0, H being earlier turns and earlier calls of the same turn"
+    )
+    reward: float | None = Field(None, description="R = alpha F1 + beta e + gamma F1 e, or another reward by name")
+    f1_best: float | None = Field(
+        None,
+        description="F1 against the accepted answer that fits best, the gold patch among them; absent where no other is known",
+    )
+    turns: int | None = Field(None, description="assistant messages, the answer among them")
+    calls: int | None = Field(None, description="tool calls, failed ones among them")
+    calls_per_turn: float | None = Field(None, description="tool calls per turn that made any")
+    failed_calls: int | None = Field(None, description="calls that came back as an error")
+    calls_each_turn: list[int] = Field(
+        default_factory=list, description="tool calls of each turn, in order (FuseSearch figure 3)"
+    )
+    seconds: float | None = Field(None, description="wall time of the episode")
+    seconds_model: float | None = Field(None, description="time in the model, summed over requests")
+    seconds_tools: float | None = Field(None, description="time in tools, summed over turns")
+    seconds_waiting: float | None = Field(
+        None, description="the rest of the wall time: queues, failed requests and pauses after them, the localizer's own program"
+    )
+    tokens_context: int | None = Field(None, description="tokens of the final conversation")
+    tokens_billed: int | None = Field(None, description="prompt and completion tokens, summed over requests")
+    tokens_prompt: int | None = Field(None, description="the prompt's part of them")
+    tokens_completion: int | None = Field(None, description="the completions' part of them")
+    predicted_files: list[str] = Field(default_factory=list, description="files under *Locations to modify*, in rank order")
+    predicted_functions: list[str] = Field(
+        default_factory=list, description="functions under *Locations to modify*, in rank order"
+    )
+    true_files: list[str] = Field(default_factory=list, description="files of the truth")
+    true_functions: list[str] = Field(default_factory=list, description="functions of the truth")
+    added_files: list[str] = Field(
+        default_factory=list, description="files that only the patch adds; protocols choose instances by them"
+    )
+    added_functions: list[str] = Field(default_factory=list, description="functions that only the patch adds")
+    accepted_files: list[str] = Field(
+        default_factory=list, description="files of the accepted answer behind `f1_best`; empty where that is the gold patch"
+    )
+    accepted_functions: list[str] = Field(default_factory=list, description="functions of the same")

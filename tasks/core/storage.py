@@ -96,12 +96,24 @@ def write_jsonl(path: Path, rows: Iterable[BaseModel | dict[str, Any]]) -> int:
 
 
 def write_csv(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """Rows as CSV, atomically; columns are the keys of all rows in the order they first appear."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
+    """Rows as CSV, atomically; columns are the keys of all rows in the order they first appear.
+
+    Without rows the one column is ``empty``: DVC refuses to plot a file without a header.
+    """
+    columns = list(dict.fromkeys(key for row in rows for key in row)) or ["empty"]
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
         writer = csv.DictWriter(handle, columns)
         writer.writeheader()
         writer.writerows(rows)
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file. Raises :class:`ArtifactError` when it cannot be read."""
+    try:
+        with path.open(encoding="utf-8", newline="") as handle:
+            return list(csv.DictReader(handle))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise ArtifactError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def read_jsonl(path: Path, model: type[M]) -> Iterator[M]:

@@ -1,4 +1,4 @@
-"""Text that is not trusted, made safe to print; names of repositories as names of files."""
+"""Text made safe to print, or to be a name."""
 
 from __future__ import annotations
 
@@ -11,3 +11,8 @@ def printable(text: str) -> str:
 def flat_name(repo: str) -> str:
     """``owner/name`` as the name of a file, ``owner__name``."""
     return repo.replace("/", "__")
+
+
+def safe_name(text: str) -> str:
+    """``text`` with only letters, digits, dots, dashes and underscores, as file systems and metric stores ask for."""
+    return "".join(character if character.isalnum() or character in "._-" else "_" for character in text)

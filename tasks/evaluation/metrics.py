@@ -1,36 +1,40 @@
-"""Quality of an answer and cost of an episode: the one definition of each, used by selection, GRPO, evaluation and reports.
+"""What is measured of an episode and of an arm: selection, GRPO, evaluation and reports all use these definitions.
 
-Precision, recall and F1 are FuseSearch equation 2; the combined F1 is equation 8 with the weights of appendix B.3; the
-ranked metrics are equations 1 to 7 of ToolTrain, Acc@k is LocAgent's. All are shares in [0, 1]. *Predicted* is a ranked
-list, repeated names count once at their first rank; *true* is a set.
-
-Where the truth names nothing at a level (a patch that changes no existing function), recall has no meaning: such an
-instance is left out of that level's means, and its combined F1 is its file F1. What was predicted for it still counts as
-wrong in the pooled precision.
+:func:`score_trajectory` fills in a :class:`Score`. :data:`METRICS` is the one table of an arm's figures: the names that MLflow,
+``metrics.json`` and result files use, what they mean, how they are computed, and how tables print them. A new metric is a field
+of :class:`Score`, a line in :func:`tool_statistics` and a row of the table.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from statistics import fmean
-from typing import Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal, Protocol
 
 from tasks.agents.conversation import tokens_billed, tokens_context
-from tasks.core.errors import DataError
+from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Answer, Score, Trajectory, Truth
+from tasks.evaluation import statistics
+from tasks.evaluation.quality import (
+    NDCG_AT,
+    RECALL_AT,
+    Quality,
+    average_precision,
+    combined_f1,
+    count,
+    mean,
+    ndcg_at,
+    quality,
+    ratio,
+    recall_at,
+    reciprocal_rank,
+)
+from tasks.evaluation.statistics import Statistic
 from tasks.search.gain import tool_efficiency
 
-FILE_WEIGHT, FUNCTION_WEIGHT = 0.7, 0.3
-RECALL_AT = (1, 3, 5)
-ACCURACY_AT = {"file": (1, 3, 5), "module": (5, 10), "function": (5, 10)}
-"""LocAgent's levels and cut-offs."""
-
-NDCG_AT = 5
-
 Scope = Literal["turn", "call"]
-Pair = tuple[Sequence[str], Sequence[str]]
-"""One instance at one level: (predicted in rank order, true)."""
 
 
 class Reward(Protocol):
@@ -41,170 +45,193 @@ class Reward(Protocol):
         ...
 
 
-class Counts(NamedTuple):
-    """Sizes of prediction, truth and their intersection; sums over instances are pooled counts."""
+@dataclass(frozen=True)
+class Metric:
+    """One figure of an arm.
 
-    hits: int
-    predicted: int
-    true: int
-
-
-class Quality(NamedTuple):
-    """Precision, recall and F1, each in [0, 1]; 0 where a denominator is 0."""
-
-    precision: float
-    recall: float
-    f1: float
-
-
-def count(predicted: Sequence[str], true: Sequence[str]) -> Counts:
-    """Counts of one instance at one level."""
-    guessed, wanted = set(predicted), set(true)
-    return Counts(len(guessed & wanted), len(guessed), len(wanted))
-
-
-def pool(counts: Iterable[Counts]) -> Counts:
-    """Sums over instances, from which ``micro`` averages are taken."""
-    rows = list(counts)
-    return Counts(sum(row.hits for row in rows), sum(row.predicted for row in rows), sum(row.true for row in rows))
-
-
-def quality(counts: Counts) -> Quality:
-    """Precision, recall and their harmonic mean (FuseSearch equation 2)."""
-    hits, predicted, true = counts
-    return Quality(_ratio(hits, predicted), _ratio(hits, true), _ratio(2 * hits, predicted + true))
-
-
-def combined_f1(file_f1: float, function_f1: float | None) -> float:
-    """0.7 file F1 + 0.3 function F1 (FuseSearch equation 8); file F1 alone where the truth names no function."""
-    if function_f1 is None:
-        return file_f1
-    return FILE_WEIGHT * file_f1 + FUNCTION_WEIGHT * function_f1
-
-
-def recall_at(predicted: Sequence[str], true: Sequence[str], k: int) -> float:
-    """Share of the truth among the first ``k`` predictions."""
-    wanted = set(true)
-    return _ratio(len(wanted.intersection(_ranked(predicted)[:k])), len(wanted))
-
-
-def accuracy_at(predicted: Sequence[str], true: Sequence[str], k: int) -> float:
-    """1 if the whole truth stands among the first ``k`` predictions, else 0 (LocAgent's Acc@k); 0 for an empty truth."""
-    wanted = set(true)
-    return float(bool(wanted) and wanted <= set(_ranked(predicted)[:k]))
-
-
-def modules_of(functions: Iterable[str]) -> list[str]:
-    """LocAgent's modules of function entities, in rank order: the class, or the function where it stands in none."""
-    parts = (entity.partition("::") for entity in functions)
-    return list(dict.fromkeys(f"{path}::{name.partition('.')[0]}" for path, _, name in parts))
-
-
-def pair_of(score: Score, level: str) -> Pair:
-    """Predicted and true of a score at level ``file``, ``module`` or ``function``."""
-    if level == "file":
-        return score.predicted_files, score.true_files
-    if level == "module":
-        return modules_of(score.predicted_functions), modules_of(score.true_functions)
-    return score.predicted_functions, score.true_functions
-
-
-def average_precision(predicted: Sequence[str], true: Sequence[str]) -> float:
-    """Mean over the truth of the precision at the rank where each item stands, 0 if absent (ToolTrain equation 5)."""
-    wanted, hits, total = set(true), 0, 0.0
-    for rank, item in enumerate(_ranked(predicted), 1):
-        if item in wanted:
-            hits += 1
-            total += hits / rank
-    return _ratio(total, len(wanted))
-
-
-def reciprocal_rank(predicted: Sequence[str], true: Sequence[str]) -> float:
-    """1 / rank of the first right prediction, 0 if there is none (ToolTrain equation 6)."""
-    wanted = set(true)
-    return next((1 / rank for rank, item in enumerate(_ranked(predicted), 1) if item in wanted), 0.0)
-
-
-def ndcg_at(predicted: Sequence[str], true: Sequence[str], k: int) -> float:
-    """Normalized discounted cumulative gain of the first ``k``, gains 0 or 1 (ToolTrain equations 1 to 3)."""
-    wanted = set(true)
-    gain = math.fsum(1 / math.log2(rank + 1) for rank, item in enumerate(_ranked(predicted)[:k], 1) if item in wanted)
-    ideal = math.fsum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(wanted)) + 1))
-    return _ratio(gain, ideal)
-
-
-def summarize_level(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Every metric of one level over instances (or runs of them).
-
-    ``instances`` is how many have a truth at this level; where none has, all values are ``None``.
+    ``words`` say what it is (default: the description of the :class:`Score` field it is the mean of), ``paper`` is its column in
+    the papers' tables. A ``timed`` figure depends on the machine, so no ordering of two arms follows from it.
     """
-    defined = [pair for pair in pairs if pair[1]]
-    summary: dict[str, Any] = {"instances": len(defined)}
-    for average, values in _averages(pairs, defined).items():
-        summary[average] = dict(zip(Quality._fields, values, strict=True))
-    for k in RECALL_AT:
-        summary[f"recall@{k}"] = _mean([recall_at(*pair, k) for pair in defined])
-    summary["map"] = _mean([average_precision(*pair) for pair in defined])
-    summary["mrr"] = _mean([reciprocal_rank(*pair) for pair in defined])
-    summary[f"ndcg@{NDCG_AT}"] = _mean([ndcg_at(*pair, NDCG_AT) for pair in defined])
-    return summary
+
+    key: str
+    heading: str
+    statistic: Statistic
+    words: str
+    percent: bool = False
+    digits: int = 2
+    paper: str | None = None
+    scale: float = 1.0
+    timed: bool = False
+
+    @property
+    def factor(self) -> float:
+        """From a value as files have it to the unit of the heading, which is that of the papers' tables."""
+        return 100 if self.percent else self.scale
+
+    @property
+    def name(self) -> str:
+        """The heading without its unit."""
+        return self.heading.removesuffix(" (%)")
+
+    @property
+    def of_differences(self) -> str:
+        """The heading over differences, which are in points where the figure is in percent."""
+        return self.heading.replace("(%)", "(points)")
+
+    @property
+    def points(self) -> str:
+        """The unit written after a difference."""
+        return " points" if self.percent else ""
+
+    def show(self, value: float, signed: bool = False) -> str:
+        """The value as printed, in the unit of the heading."""
+        return f"{value * self.factor:{'+' if signed else ''}.{1 if self.percent else self.digits}f}"
 
 
-def summarize(files: Sequence[Pair], functions: Sequence[Pair]) -> dict[str, Any]:
-    """Both levels over the same instances, and the combined F1 in both averages.
-
-    ``micro`` weighs the pooled F1 of the levels, ``macro`` is the mean of the instances' combined F1.
-    """
-    summary: dict[str, Any] = {"file": summarize_level(files), "function": summarize_level(functions)}
-    pooled = summary["file"]["micro"]["f1"]
-    each = [pair_f1(*pairs) for pairs in zip(files, functions, strict=True) if pairs[0][1]]
-    micro = None if pooled is None else combined_f1(pooled, summary["function"]["micro"]["f1"])
-    return summary | {"f1": {"micro": micro, "macro": _mean(each)}}
+def metric_named(key: str) -> Metric:
+    """The metric of that name. Raises :class:`ConfigError` listing the names."""
+    if key not in METRICS:
+        raise ConfigError(f"there is no metric {key!r}: use one of {', '.join(sorted(METRICS))}")
+    return METRICS[key]
 
 
-def pair_f1(files: Pair, functions: Pair) -> float:
-    """Combined F1 of one instance."""
-    return combined_f1(quality(count(*files)).f1, quality(count(*functions)).f1 if functions[1] else None)
+def _failed(score: Score) -> tuple[float, float] | None:
+    if not score.calls or score.failed_calls is None:
+        return None
+    return float(score.failed_calls), float(score.calls)
+
+
+def _repeated_within_turns(score: Score) -> tuple[float, float] | None:
+    if score.redundancy is None or score.redundancy_call is None:
+        return None
+    return score.redundancy_call - score.redundancy, 1.0
+
+
+def _first_turn(score: Score) -> tuple[float, float] | None:
+    used = [calls for calls in score.calls_each_turn if calls]
+    return (float(used[0]), 1.0) if used else None
+
+
+def _later_turns(score: Score) -> tuple[float, float] | None:
+    later = [calls for calls in score.calls_each_turn if calls][1:]
+    return (sum(later) / len(later), 1.0) if later else None
+
+
+def _level(level: str) -> Iterator[Metric]:
+    """Precision, recall and F1 of a level in both averages, and its ranked metrics."""
+    name = level.capitalize()
+    for figure, short in (("precision", "P"), ("recall", "R"), ("f1", "F1")):
+        words = f"{figure} at {level} level"
+        yield Metric(
+            f"{level}_micro_{figure}", f"{name} {short}, pooled (%)", statistics.pooled(level, figure),
+            f"{words}, counts pooled over instances", percent=True, paper=f"{level}_{figure}",
+        )  # fmt: skip
+        yield Metric(
+            f"{level}_macro_{figure}", f"{name} {short}, mean (%)", statistics.mean(f"{level}_{figure}"),
+            f"{words}, mean over instances", percent=True,
+        )  # fmt: skip
+    ranked: list[tuple[str, str, str, Callable[[Sequence[str], Sequence[str]], float]]] = [
+        *((f"recall@{k}", f"R@{k}", f"Recall@{k}", partial(recall_at, k=k)) for k in RECALL_AT),
+        ("map", "MAP", "mean average precision", average_precision),
+        ("mrr", "MRR", "mean reciprocal rank", reciprocal_rank),
+        (f"ndcg@{NDCG_AT}", f"nDCG@{NDCG_AT}", f"nDCG@{NDCG_AT}", partial(ndcg_at, k=NDCG_AT)),
+    ]
+    for figure, short, words, of in ranked:
+        key = f"{level}_{figure}".replace("@", "_at_")  # MLflow takes no @ in names
+        yield Metric(
+            key, f"{name} {short} (%)", statistics.averaged(key, level, of), f"{words} at {level} level, mean over instances",
+            percent=True, paper=f"{level}_{figure}",
+        )  # fmt: skip
+
+
+def _mean(field: str, heading: str, **options: Any) -> Metric:
+    """The mean of a field of :class:`Score`, in its words."""
+    return Metric(field, heading, statistics.mean(field), Score.model_fields[field].description or "", **options)
+
+
+_TOOL_SUCCESS = Statistic("tool_success", _failed, lambda sums: 1 - statistics.share(sums))
+
+METRICS: dict[str, Metric] = {
+    row.key: row
+    for row in (
+        *_level("file"),
+        *_level("function"),
+        Metric(
+            "f1_micro", "F1 0.7/0.3, pooled (%)", statistics.combined_pooled_f1(),
+            "0.7 file F1 + 0.3 function F1, of the pooled figures", percent=True,
+        ),
+        Metric(
+            "f1_macro", "F1 0.7/0.3, mean (%)", statistics.mean("f1"),
+            "0.7 file F1 + 0.3 function F1, mean over instances", percent=True,
+        ),
+        _mean("f1_best", "F1, best accepted (%)", percent=True),
+        _mean("reward", "Reward", digits=3),
+        _mean("efficiency", "e, history by turn (%)", percent=True, paper="efficiency"),
+        _mean("efficiency_call", "e, history by call (%)", percent=True),
+        _mean("redundancy", "Redundant, by turn (%)", percent=True, paper="redundancy"),
+        _mean("redundancy_call", "Redundant, by call (%)", percent=True),
+        Metric(
+            "redundancy_within", "Repeated within a turn (%)", statistics.ratio("redundancy_within", _repeated_within_turns),
+            "share of an episode's calls with gain 0 only because of an earlier call of the same turn", percent=True,
+        ),
+        Metric(
+            "tool_success", "Tool success (%)", _TOOL_SUCCESS,
+            "share of all calls that came back without an error", percent=True, paper="tool_success",
+        ),
+        _mean("turns", "Turns", paper="turns"),
+        _mean("calls", "Calls"),
+        _mean("calls_per_turn", "Calls per turn", paper="tools_per_turn"),
+        Metric(
+            "calls_first_turn", "Calls, first turn", statistics.ratio("calls_first_turn", _first_turn),
+            "tool calls in the first turn that used tools",
+        ),
+        Metric(
+            "calls_later_turns", "Calls, later turns", statistics.ratio("calls_later_turns", _later_turns),
+            "tool calls per later turn that used tools, mean over episodes that have one (differences: in both arms)",
+        ),
+        _mean("failed_calls", "Failed calls"),
+        _mean("seconds", "Seconds", paper="time_s", timed=True),
+        _mean("seconds_model", "Model (s)", timed=True),
+        _mean("seconds_tools", "Tools (s)", timed=True),
+        _mean("seconds_waiting", "Waiting (s)", timed=True),
+        _mean("tokens_context", "Tokens, context (k)", scale=1e-3),
+        _mean("tokens_billed", "Tokens, billed (k)", paper="tokens_k", scale=1e-3),
+        _mean("tokens_prompt", "Tokens, prompt (k)", scale=1e-3),
+        _mean("tokens_completion", "Tokens, completion (k)", scale=1e-3),
+    )
+}  # fmt: skip
+"""Every figure of an evaluated arm, by its name in MLflow, ``metrics.json`` and result files."""
+
+COUNTS = {
+    "instances": "instances with a score",
+    "scores": "episodes with a score",
+    "errored": "episodes without a score because the infrastructure failed",
+}
+"""What :func:`aggregate` counts besides."""
 
 
 def aggregate(scores: Iterable[Score]) -> dict[str, Any]:
-    """Averages over scores of one arm; errored ones are only counted.
-
-    ``file`` and ``function`` as :func:`summarize_level` gives them, ``f1`` in both averages, tool success, and the mean of
-    every other figure of :class:`Score`. Runs of one instance weigh like instances.
+    """:data:`COUNTS` and :data:`METRICS` of one arm, by name; ``None`` where a figure is undefined. Errored scores are only
+    counted; runs of one instance weigh like instances.
     """
     every = list(scores)
     measured = [score for score in every if score.error is None]
-    summary: dict[str, Any] = {
+    return {
         "instances": len({score.instance_id for score in measured}),
         "scores": len(measured),
         "errored": len(every) - len(measured),
+        **{key: statistics.estimate(measured, row.statistic) for key, row in METRICS.items()},
     }
-    files = [(score.predicted_files, score.true_files) for score in measured]
-    functions = [(score.predicted_functions, score.true_functions) for score in measured]
-    summary |= summarize(files, functions)
-    summary["tool_success"] = tool_success(measured)
-    return summary | {name: mean_of(measured, name) for name in COST_FIELDS}
-
-
-COST_FIELDS = (
-    "reward", "f1_best", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
-    "turns", "calls", "calls_per_turn", "failed_calls",
-    "seconds", "seconds_model", "seconds_tools", "seconds_waiting",
-    "tokens_context", "tokens_billed", "tokens_prompt", "tokens_completion",
-)  # fmt: skip
-"""Fields of :class:`Score` besides quality, each averaged over trajectories."""
 
 
 def tool_success(scores: Iterable[Score]) -> float | None:
-    """Calls that came back without an error over calls, pooled over episodes; ``None`` where no call was made."""
-    counted = [(score.calls, score.failed_calls) for score in scores if score.calls and score.failed_calls is not None]
-    return 1 - sum(failed for _, failed in counted) / sum(calls for calls, _ in counted) if counted else None
+    """The metric of that name alone: GRPO logs it at every step."""
+    return statistics.estimate(scores, _TOOL_SUCCESS)
 
 
 def mean_of(scores: Iterable[Score], field: str) -> float | None:
     """Mean of one field over the scores that have it; ``None`` where none has."""
-    return _mean([value for score in scores if (value := getattr(score, field)) is not None])
+    return mean([value for score in scores if (value := getattr(score, field)) is not None])
 
 
 def score_trajectory(
@@ -265,11 +292,11 @@ def tool_statistics(trajectory: Trajectory) -> dict[str, Any]:
     return {
         "efficiency": tool_efficiency(by_turn),
         "efficiency_call": tool_efficiency(by_call),
-        "redundancy": _mean([float(gain == 0) for gain in by_turn]),
-        "redundancy_call": _mean([float(gain == 0) for gain in by_call]),
+        "redundancy": mean([float(gain == 0) for gain in by_turn]),
+        "redundancy_call": mean([float(gain == 0) for gain in by_call]),
         "turns": len(turns),
         "calls": sum(calls),
-        "calls_per_turn": _ratio(sum(calls), sum(number > 0 for number in calls)),
+        "calls_per_turn": ratio(sum(calls), sum(number > 0 for number in calls)),
         "failed_calls": sum(observation.error is not None for turn in turns for observation in turn.observations),
         "calls_each_turn": calls,
         "seconds": trajectory.seconds,
@@ -312,25 +339,3 @@ def _best_accepted(score: Score, accepted: Sequence[Truth]) -> dict[str, Any]:
 def _gains(trajectory: Trajectory, field: str) -> list[float]:
     """Gain of every call: each call has its observation."""
     return [getattr(observation, field) for turn in trajectory.turns for observation in turn.observations]
-
-
-def _averages(pairs: Sequence[Pair], defined: Sequence[Pair]) -> dict[str, tuple[float | None, ...]]:
-    if not defined:
-        return {"micro": (None, None, None), "macro": (None, None, None)}
-    each = [quality(count(*pair)) for pair in defined]
-    return {
-        "micro": quality(pool(count(*pair) for pair in pairs)),
-        "macro": tuple(_mean([row[index] for row in each]) for index in range(3)),
-    }
-
-
-def _ranked(predicted: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(predicted))
-
-
-def _ratio(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    return fmean(values) if values else None

@@ -1,6 +1,6 @@
 """How small a difference an experiment can see, and how many seeds it takes to see one of a given size.
 
-The variances come from the two-way table of a pilot (:class:`~tasks.evaluation.seeds.Spread`): between instances, between
+The variances come from the two-way table of a pilot (:class:`~tasks.evaluation.statistics.Spread`): between instances, between
 seeds, and what is left. More seeds lower the second and the third, only more instances the first.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tasks.evaluation.seeds import LEAST_SEEDS, Spread
-from tasks.evaluation.statistics import Array
+from tasks.evaluation.statistics import LEAST_SEEDS, Spread
+
+Array = NDArray[np.float64]
 
 MOST_SEEDS = 50
 """Seeds beyond which a number of them is no answer."""
@@ -83,7 +85,7 @@ def variances_of(pilot: Spread) -> Variances:
 
 
 def detectable(variances: Variances, seeds: int, instances: int, alpha: float = 0.05, power: float = 0.8) -> float:
-    """Smallest true difference that the test of :mod:`tasks.evaluation.seeds` finds with the given power."""
+    """Smallest true difference that the test of :mod:`tasks.evaluation.statistics` finds with the given power."""
     from scipy import optimize
 
     test = _test_of(variances, seeds, instances, alpha)

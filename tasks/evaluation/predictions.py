@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tasks.core.errors import DataError
 from tasks.core.storage import read_text
-from tasks.evaluation.metrics import Pair, summarize
+from tasks.evaluation.quality import Pair, summarize
 
 
 class _Located(BaseModel):

@@ -13,8 +13,8 @@ from functools import partial
 from tasks.code.kinds import is_code
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance, Score, Truth
-from tasks.evaluation import metrics, statistics
-from tasks.evaluation.metrics import ACCURACY_AT, NDCG_AT, RECALL_AT, Quality
+from tasks.evaluation import metrics, quality, statistics
+from tasks.evaluation.quality import ACCURACY_AT, NDCG_AT, RECALL_AT, Quality
 from tasks.evaluation.statistics import Statistic
 
 LEVELS = ("file", "function")
@@ -98,7 +98,7 @@ def _one_file_adds_nothing(truth: Truth) -> bool:
 
 def _pooled() -> tuple[Statistic, ...]:
     every = (statistics.pooled(level, figure) for level in LEVELS for figure in Quality._fields)
-    return (*every, statistics.named("f1", statistics.combined_pooled_f1()))
+    return (*every, statistics.combined_pooled_f1("f1"))
 
 
 def _mean() -> tuple[Statistic, ...]:
@@ -106,18 +106,18 @@ def _mean() -> tuple[Statistic, ...]:
 
 
 def _ranked(level: str) -> tuple[Statistic, ...]:
-    recalls = (statistics.averaged(f"{level}_recall@{k}", level, partial(metrics.recall_at, k=k)) for k in RECALL_AT)
+    recalls = (statistics.averaged(f"{level}_recall@{k}", level, partial(quality.recall_at, k=k)) for k in RECALL_AT)
     return (
         *recalls,
-        statistics.averaged(f"{level}_map", level, metrics.average_precision),
-        statistics.averaged(f"{level}_mrr", level, metrics.reciprocal_rank),
-        statistics.averaged(f"{level}_ndcg@{NDCG_AT}", level, partial(metrics.ndcg_at, k=NDCG_AT)),
+        statistics.averaged(f"{level}_map", level, quality.average_precision),
+        statistics.averaged(f"{level}_mrr", level, quality.reciprocal_rank),
+        statistics.averaged(f"{level}_ndcg@{NDCG_AT}", level, partial(quality.ndcg_at, k=NDCG_AT)),
     )
 
 
 def _accuracy() -> tuple[Statistic, ...]:
     levels = ((level, k) for level, cuts in ACCURACY_AT.items() for k in cuts)
-    return tuple(statistics.averaged(f"{level}_acc@{k}", level, partial(metrics.accuracy_at, k=k)) for level, k in levels)
+    return tuple(statistics.averaged(f"{level}_acc@{k}", level, partial(quality.accuracy_at, k=k)) for level, k in levels)
 
 
 _F1 = ("file_f1", "function_f1")

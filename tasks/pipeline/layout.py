@@ -32,7 +32,7 @@ SCORES = ARTIFACTS / "evaluate/scores.jsonl"
 TRAJECTORIES = ARTIFACTS / "evaluate/trajectories"
 REPORT = ARTIFACTS / "report"
 EXPERIMENTS = Path("experiments")
-RESULT_FILES = ("RESULTS.md", "results.json", "table.csv", "differences.csv", "curves.csv", "figures")
+RESULT_FILES = ("RESULTS.md", "results.json")
 """What an experiment came to, beside its file."""
 
 TRAINED = ("sft", "grpo", "grpo_from_base")
@@ -60,6 +60,11 @@ def checkpoint_path(stage: str) -> Path:
 def curve_path(stage: str) -> Path:
     """The training curve of a stage as CSV, one row per logged step."""
     return ARTIFACTS / stage / "curve.csv"
+
+
+def experiment_files(name: str) -> Path:
+    """The results of an experiment as CSV and figures, for other programs."""
+    return ARTIFACTS / "experiments" / name
 
 
 def metrics_path(stage: str) -> Path:

@@ -10,16 +10,24 @@ from pathlib import Path
 from tasks.core.config import Report
 from tasks.core.errors import ConfigError
 from tasks.core.schema import Score
+from tasks.core.storage import read_csv
 from tasks.evaluation import statistics
 from tasks.evaluation.grid import Prices
+from tasks.evaluation.metrics import METRICS, Metric
 from tasks.evaluation.protocols import Protocol
 from tasks.evaluation.results import CellResult
-from tasks.evaluation.statistics import Interval, Statistic
-from tasks.reporting.columns import Column, tool_success
-from tasks.reporting.tables import Difference, Summary, measured_difference, read_table
+from tasks.evaluation.statistics import Difference, Measured, Statistic, compare, measure
 
 HEADINGS = {"precision": "P", "recall": "R", "f1": "F1", "map": "MAP", "mrr": "MRR", "ndcg@5": "nDCG@5", "acc": "Acc"}
 MILLION = 1e6
+BESIDE_QUALITY = ("efficiency", "turns", "seconds", "tokens_billed")
+BEHAVIOUR = (
+    "efficiency", "efficiency_call", "redundancy", "redundancy_call", "tool_success", "calls", "calls_per_turn",
+    "seconds_model", "seconds_tools", "seconds_waiting", "tokens_context", "tokens_billed",
+)  # fmt: skip
+
+Summary = dict[str, dict[str, Measured | None]]
+"""System -> column -> figure with interval; ``None`` where it is undefined."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +71,17 @@ class Comparison:
     benchmark: str
     protocol: Protocol
     systems: list[System]
-    quality: list[Column]
-    behaviour: list[Column]
+    quality: list[Metric]
+    behaviour: list[Metric]
     summary: Summary
     accepted: Summary
     tests: list[Difference]
     paper: list[PaperRow]
+
+    @property
+    def headline(self) -> list[Metric]:
+        """The columns that the protocol's paper compares systems by."""
+        return [of for of in self.quality if of.key in self.protocol.headline]
 
 
 def compare_cells(
@@ -86,50 +99,32 @@ def compare_cells(
     against; without it every pair is. Raises :class:`ConfigError` for a system that is not there.
     """
     systems = [System(row, protocol.view(row.scores), protocol.view(row.scores, accepted=True)) for row in results]
-    benchmark = results[0].cell.benchmark
+    every = {system.name: {0: system.scores} for system in systems}
+    if against is not None and against not in every:
+        raise ConfigError(f"there is no system {against!r} to test against: use one of {', '.join(every)}")
+    pairs = [(name, against) for name in every if name != against] if against else [*combinations(every, 2)]
     quality, behaviour = quality_columns(protocol), behaviour_columns(prices_by_arm(results, prices))
+    headline = [of for of in quality if of.key in protocol.headline]
     several = any(score.f1_best is not None for system in systems for score in system.scores)
-    every = {system.name: system.scores for system in systems}
     return Comparison(
-        benchmark, protocol, systems, quality, behaviour,
-        summary={name: _intervals(scores, [*quality, *behaviour], params) for name, scores in every.items()},
-        accepted={row.name: _intervals(row.best, _headline(protocol, quality), params) for row in systems} if several else {},
-        tests=_tests(every, _headline(protocol, quality), params, against),
-        paper=paper_rows(protocol.name, benchmark, reference),
+        results[0].cell.benchmark, protocol, systems, quality, behaviour,
+        summary={row.name: _measured(row.scores, [*quality, *behaviour], params) for row in systems},
+        accepted={row.name: _measured(row.best, headline, params) for row in systems} if several else {},
+        tests=compare(every, pairs, {of.key: of.statistic for of in headline}, confidence=params.confidence),
+        paper=paper_rows(protocol.name, results[0].cell.benchmark, reference),
     )  # fmt: skip
 
 
-def quality_columns(protocol: Protocol) -> list[Column]:
+def quality_columns(protocol: Protocol) -> list[Metric]:
     """The protocol's columns, then e, turns, time and tokens as the papers print them."""
-    own = [Column(row.name, heading(row.name), row, percent=True, paper=row.name) for row in protocol.columns]
-    mean = statistics.mean
-    return [
-        *own,
-        Column("efficiency", "e", mean("efficiency"), percent=True, paper="efficiency"),
-        Column("turns", "Turns", mean("turns"), paper="turns"),
-        Column("seconds", "Time (s)", mean("seconds"), paper="time_s"),
-        Column("tokens_billed", "Tokens, billed (k)", mean("tokens_billed"), digits=1, paper="tokens_k", scale=1e-3),
-    ]
+    own = [Metric(row.name, f"{heading(row.name)} (%)", row, "", percent=True, paper=row.name) for row in protocol.columns]
+    return [*own, *(METRICS[key] for key in BESIDE_QUALITY)]
 
 
-def behaviour_columns(prices: Mapping[str, Prices]) -> list[Column]:
+def behaviour_columns(prices: Mapping[str, Prices]) -> list[Metric]:
     """How a system searches and what that costs; cost where a price is known."""
-    mean = statistics.mean
-    columns = [
-        Column("efficiency", "e, by turn (%)", mean("efficiency"), percent=True),
-        Column("efficiency_call", "e, by call (%)", mean("efficiency_call"), percent=True),
-        Column("redundancy", "Redundant, by turn (%)", mean("redundancy"), percent=True),
-        Column("redundancy_call", "Redundant, by call (%)", mean("redundancy_call"), percent=True),
-        Column("tool_success", "Tool success (%)", tool_success(), percent=True),
-        Column("calls", "Calls", mean("calls")),
-        Column("calls_per_turn", "Calls per turn", mean("calls_per_turn")),
-        Column("seconds_model", "Model (s)", mean("seconds_model")),
-        Column("seconds_tools", "Tools (s)", mean("seconds_tools")),
-        Column("seconds_waiting", "Waiting (s)", mean("seconds_waiting")),
-        Column("tokens_context", "Tokens, context (k)", mean("tokens_context"), digits=1, scale=1e-3),
-        Column("tokens_billed", "Tokens, billed (k)", mean("tokens_billed"), digits=1, scale=1e-3),
-    ]
-    return [*columns, Column("cost", "Cost per instance", cost(prices), digits=4)] if prices else columns
+    columns = [METRICS[key] for key in BEHAVIOUR]
+    return [*columns, Metric("cost", "Cost per instance", cost(prices), "", digits=4)] if prices else columns
 
 
 def heading(name: str) -> str:
@@ -164,7 +159,7 @@ def paper_rows(protocol: str, benchmark: str, folder: Path) -> list[PaperRow]:
     found = next((value for (of, part), value in files.items() if of == protocol and part in name), None)
     if found is None or not (folder / found[0]).exists():
         return []
-    return [_paper_row(line, found[1]) for line in read_table(folder / found[0])]
+    return [_paper_row(line, found[1]) for line in read_csv(folder / found[0])]
 
 
 def _paper_row(line: Mapping[str, str], source: str) -> PaperRow:
@@ -174,32 +169,8 @@ def _paper_row(line: Mapping[str, str], source: str) -> PaperRow:
     return PaperRow(system + mode, line.get("model", ""), source, figures)
 
 
-def _headline(protocol: Protocol, columns: Sequence[Column]) -> list[Column]:
-    return [column for column in columns if column.key in protocol.headline]
-
-
-def _intervals(scores: Sequence[Score], columns: Sequence[Column], params: Report) -> dict[str, Interval | None]:
-    samples, confidence = params.bootstrap_samples, params.confidence
-    return {
-        column.key: statistics.interval(scores, column.statistic, samples=samples, confidence=confidence) for column in columns
-    }
-
-
-def _tests(
-    every: Mapping[str, Sequence[Score]], columns: Sequence[Column], params: Report, against: str | None
-) -> list[Difference]:
-    """Paired differences of all pairs, or of all systems to one; Holm's correction over the pairs of a column."""
-    if against is not None and against not in every:
-        raise ConfigError(f"there is no system {against!r} to test against: use one of {', '.join(every)}")
-    pairs = [(name, against) for name in every if name != against] if against else [*combinations(every, 2)]
-    found: list[Difference] = []
-    for column in columns:
-        raw = [measured_difference(every, *pair, column.key, column.statistic, params, 0) for pair in pairs]
-        corrected = statistics.holm([row.p for row in raw])
-        found += [
-            Difference(row.first, row.second, row.key, row.interval, row.p, p) for row, p in zip(raw, corrected, strict=True)
-        ]
-    return found
+def _measured(scores: Sequence[Score], columns: Sequence[Metric], params: Report) -> dict[str, Measured | None]:
+    return {of.key: measure({0: scores}, of.statistic, confidence=params.confidence) for of in columns}
 
 
 def prices_by_arm(results: Sequence[CellResult], given: Mapping[str, Prices]) -> dict[str, Prices]:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from tasks.core.config import Report
 from tasks.core.schema import Score
-from tasks.evaluation.metrics import combined_f1
+from tasks.evaluation.metrics import Metric
+from tasks.evaluation.quality import combined_f1
 from tasks.evaluation.results import CellResult
-from tasks.reporting import plots
-from tasks.reporting.columns import Column
 from tasks.reporting.comparison import Comparison, PaperRow, System, heading
-from tasks.reporting.pages import Figure, Section
-from tasks.reporting.pareto import Point, scatter
-from tasks.reporting.tables import Row, Table, calls_by_index, cell, difference_cell
+from tasks.reporting.inputs import calls_by_index
+from tasks.reporting.page import Figure, Section
+from tasks.reporting.table import ABSENT, Row, Table, cell, difference_table
 
 Link = Callable[[CellResult], str]
 """Where the page of a cell's episodes is; "" where there is none."""
 
 SHOWN_TURNS = 8
-_ABSENT = "–"  # noqa: RUF001
 
 
 def no_link(result: CellResult) -> str:
@@ -33,9 +32,8 @@ def sections_of(comparison: Comparison, params: Report, link: Link = no_link, fi
     tables = [main_table(comparison, link), *_accepted_table(comparison)]
     parts = [Section(title, _notes(comparison, params), tables, _scatters(comparison) if figures else [])]
     behaviour = [behaviour_table(comparison, link), turns_table(comparison)]
-    parts.append(
-        Section(f"{comparison.benchmark}: search, time and cost", _behaviour_notes(), behaviour, _profile(comparison, figures))
-    )
+    drawn = _profile(comparison) if figures else []
+    parts.append(Section(f"{comparison.benchmark}: search, time and cost", _behaviour_notes(), behaviour, drawn))
     if comparison.tests:
         parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tests_table(comparison)]))
     return parts
@@ -78,7 +76,7 @@ def turns_table(comparison: Comparison) -> Table:
     for system in comparison.systems:
         found = {int(row["turn"]): row for row in _by_turn(system)}
         cells = [
-            f"{found[n]['calls']:.2f} ({found[n]['episodes']:.0f})" if n in found else _ABSENT for n in range(1, SHOWN_TURNS + 1)
+            f"{found[n]['calls']:.2f} ({found[n]['episodes']:.0f})" if n in found else ABSENT for n in range(1, SHOWN_TURNS + 1)
         ]
         rows.append(Row([*_who(system), *cells]))
     return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in range(1, SHOWN_TURNS + 1))], rows)
@@ -86,31 +84,14 @@ def turns_table(comparison: Comparison) -> Table:
 
 def tests_table(comparison: Comparison) -> Table:
     """One row per pair, one column per headline figure."""
-    columns = [column for column in comparison.quality if column.key in comparison.protocol.headline]
-    found = {(row.first, row.second, row.key): row for row in comparison.tests}
-    pairs = list(dict.fromkeys((row.first, row.second) for row in comparison.tests))
-    rows = [Row([first, second, *(difference_cell(found[first, second, c.key], c) for c in columns)]) for first, second in pairs]
-    return Table(
-        "First minus second, over the instances both have",
-        ["First", "Second", *(_titled(column).replace("(%)", "(points)") for column in columns)],
-        rows,
-    )
+    return difference_table("First minus second, over the instances both have", comparison.tests, comparison.headline, {})
 
 
 def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:
     """Every episode of a cell with what it adds to the figures; ``page`` is where the episode can be read."""
     names = (
-        "file_f1",
-        "function_f1",
-        "f1",
-        "f1_best",
-        "efficiency",
-        "turns",
-        "calls",
-        "seconds",
-        "tokens_context",
-        "tokens_billed",
-    )
+        "file_f1", "function_f1", "f1", "f1_best", "efficiency", "turns", "calls", "seconds", "tokens_context", "tokens_billed",
+    )  # fmt: skip
     rows = [
         Row(
             [score.instance_id, str(score.run + 1), *(_plain(getattr(score, name)) for name in names), score.error or ""],
@@ -122,10 +103,10 @@ def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[
 
 
 def _notes(comparison: Comparison, params: Report) -> list[str]:
-    seen = f"{comparison.protocol.source}. Brackets are {params.confidence:.0%} bootstrap intervals over instances"
     notes = [
-        f"{seen} ({params.bootstrap_samples:,} resamples); the runs of an instance are nested in it and go with it. Errored "
-        "episodes have no score: they are counted and in no figure. Of a truth, files and functions of code count."
+        f"{comparison.protocol.source}. Brackets are {params.confidence:.0%} intervals over instances; the runs of an instance "
+        "are averaged first. Errored episodes have no score: they are counted and in no figure. Of a truth, files and functions "
+        "of code count."
     ]
     if comparison.paper:
         notes.append("The papers' rows are theirs, on their machines: time is not comparable, the rest as far as the models are.")
@@ -152,8 +133,7 @@ def _behaviour_notes() -> list[str]:
 
 
 _TESTS = (
-    "Intervals are of the paired bootstrap, a star marks one without zero. p is of the paired permutation test that swaps "
-    "systems within instances, after Holm's correction over the pairs of a column."
+    "Paired over instances. A star marks p below 0.05 after Holm's correction over the pairs of a column; p is the corrected one."
 )
 
 
@@ -161,8 +141,8 @@ def _accepted_table(comparison: Comparison) -> list[Table]:
     """The headline figures against gold, and against the best of several accepted answers; nothing where none is known."""
     if not comparison.accepted:
         return []
-    columns = [column for column in comparison.quality if column.key in comparison.protocol.headline]
-    header = ["System", "Model", *(f"{_titled(c)}, {what}" for c in columns for what in ("gold", "best accepted")), "With others"]
+    columns = comparison.headline
+    header = ["System", "Model", *(f"{c.heading}, {what}" for c in columns for what in ("gold", "best accepted")), "With others"]
     rows = []
     for system in comparison.systems:
         pairs = [(comparison.summary[system.name][c.key], comparison.accepted[system.name][c.key]) for c in columns]
@@ -173,31 +153,47 @@ def _accepted_table(comparison: Comparison) -> list[Table]:
 
 
 def _scatters(comparison: Comparison) -> list[Figure]:
+    from tasks.reporting import charts
+
+    quality = "f1" if any(of.key == "f1" for of in comparison.quality) else comparison.protocol.headline[-1]
+    named = "F1 0.7 file + 0.3 function (%)" if quality == "f1" else f"{heading(quality)} (%)"
     figures = []
     for key, label in (("tokens_billed", "Tokens over all requests (k), mean"), ("seconds", "Wall seconds, mean")):
-        quality = "f1" if any(column.key == "f1" for column in comparison.quality) else comparison.protocol.headline[-1]
-        points = [*_our_points(comparison, key, quality), *_paper_points(comparison, key, quality)]
-        named = "F1 0.7 file + 0.3 function (%)" if quality == "f1" else f"{heading(quality)} (%)"
-        if drawn := scatter(points, label, named):
+        ours = [*_our_points(comparison, key, quality)]
+        if ours:
+            chart = charts.scatter([*ours, *_paper_points(comparison, key, quality)], label, named, front(ours))
             caption = f"{named} against {label.lower()}; the line is the Pareto front of ours, hollow points are the papers'"
-            figures.append(Figure(f"{comparison.benchmark}_{comparison.protocol.name}_{key}", caption, drawn))
+            figures += charts.figure(f"{comparison.benchmark}_{comparison.protocol.name}_{key}", caption, chart)
     return figures
 
 
-def _our_points(comparison: Comparison, key: str, quality: str) -> Iterator[Point]:
-    scale = {column.key: column.scale for column in comparison.quality}
+def front(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the points that no other one beats, cheapest first: none costs less for at least the quality, or the same for
+    more.
+    """
+    best: list[Mapping[str, Any]] = []
+    for point in sorted(points, key=lambda point: (point["cost"], -point["quality"])):
+        if not best or point["quality"] > best[-1]["quality"]:
+            best.append(point)
+    return [point["name"] for point in best]
+
+
+def _our_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict[str, Any]]:
+    columns = {of.key: of for of in comparison.quality}
     for system in comparison.systems:
         cost, value = (comparison.summary[system.name][name] for name in (key, quality))
         if cost and value:
-            yield Point(system.name, cost.estimate * scale[key], 100 * value.estimate)
+            place = {"cost": cost.estimate * columns[key].factor, "quality": 100 * value.estimate}
+            yield {"name": system.name, "model": "", **place}
 
 
-def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[Point]:
+def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict[str, Any]]:
     column = {"tokens_billed": "tokens_k", "seconds": "time_s"}[key]
     for row in comparison.paper:
         value = _paper_quality(row.figures, quality)
         if value is not None and row.figures.get(column):
-            yield Point(row.system, float(row.figures[column]), value, paper=True, model=row.model)
+            place = {"cost": float(row.figures[column]), "quality": value}
+            yield {"name": f"{row.system} (paper)", "model": row.model or row.system, **place}
 
 
 def _paper_quality(figures: Mapping[str, str], quality: str) -> float | None:
@@ -208,10 +204,13 @@ def _paper_quality(figures: Mapping[str, str], quality: str) -> float | None:
     return combined_f1(float(figures["file_f1"]), float(figures["function_f1"]))
 
 
-def _profile(comparison: Comparison, figures: bool) -> list[Figure]:
-    drawn = plots.calls_by_turn({system.name: _by_turn(system) for system in comparison.systems}) if figures else None
+def _profile(comparison: Comparison) -> list[Figure]:
+    from tasks.reporting import charts
+
+    rows = [{"name": system.name, **row} for system in comparison.systems for row in _by_turn(system)]
     caption = "Calls of tool-using turns by turn index; points with fewer than 5 episodes left out"
-    return [Figure(f"{comparison.benchmark}_calls_by_turn", caption, drawn)] if drawn else []
+    chart = charts.profile(rows, [system.name for system in comparison.systems], {})
+    return charts.figure(f"{comparison.benchmark}_calls_by_turn", caption, chart)
 
 
 def _by_turn(system: System) -> list[dict[str, float]]:
@@ -219,17 +218,13 @@ def _by_turn(system: System) -> list[dict[str, float]]:
 
 
 def _who(system: System) -> list[str]:
-    return [system.result.cell.localizer, system.result.cell.model or _ABSENT]
+    return [system.result.cell.localizer, system.result.cell.model or ABSENT]
 
 
-def _paper(row: PaperRow, columns: Sequence[Column]) -> Row:
-    figures = [row.figures.get(column.paper or "", "") or _ABSENT for column in columns]
-    return Row([row.system, row.model, *figures, row.figures.get("instances", "") or _ABSENT, _ABSENT, _ABSENT], kind="paper")
-
-
-def _titled(column: Column) -> str:
-    return f"{column.heading} (%)" if column.percent and "%" not in column.heading else column.heading
+def _paper(row: PaperRow, columns: Sequence[Metric]) -> Row:
+    figures = [row.figures.get(column.paper or "", "") or ABSENT for column in columns]
+    return Row([row.system, row.model, *figures, row.figures.get("instances", "") or ABSENT, ABSENT, ABSENT], kind="paper")
 
 
 def _plain(value: float | int | None) -> str:
-    return _ABSENT if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"
+    return ABSENT if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"

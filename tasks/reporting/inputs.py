@@ -1,21 +1,34 @@
-"""What the report reads: the artifacts of the other stages, as far as they are there."""
+"""What the page of a reproduction reads: artifacts of the other stages, as far as they exist."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Score, Trajectory
-from tasks.core.storage import read_json, read_jsonl
-from tasks.pipeline import layout
-from tasks.reporting import tables
+from tasks.core.storage import read_csv, read_json, read_jsonl
+from tasks.evaluation.metrics import calls_by_turn
+from tasks.reporting.curves import read_curve
+from tasks.reporting.table import ARMS
 
-PAPER_STAGES = Path("experiments/reference/fusesearch_table2_stages.csv")
-GRPO_ARMS = {"sft+rl": "grpo", "rl": "grpo_from_base"}
-"""Arm and the stage whose training curve is its own."""
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the artifacts lie. ``trajectories`` is the folder with ``<arm>.jsonl``, ``paper`` the CSV of FuseSearch table 2,
+    ``grpo`` has the training curve of each arm that has one of its own, ``drops`` the drop table of each stage.
+    """
+
+    scores: Path
+    trajectories: Path
+    paper: Path
+    grpo: Mapping[str, Path]
+    sft: Path
+    mined: Path
+    drops: Mapping[str, Path]
+    plane: Path
 
 
 class Candidate(NamedTuple):
@@ -28,7 +41,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the report is made of; everything but ``scores`` may be empty."""
+    """What the page is made of; everything but ``scores`` may be empty."""
 
     scores: list[Score]
     paper: list[dict[str, str]] = field(default_factory=list)
@@ -40,49 +53,62 @@ class Inputs:
     plane: list[Candidate] = field(default_factory=list)
 
 
-def read_inputs(root: Path) -> Inputs:
-    """All artifacts the report knows of, as far as they are there."""
-    scores = list(read_jsonl(root / layout.SCORES, Score))
+def read_inputs(sources: Sources) -> Inputs:
+    """All artifacts, as far as they exist. Raises :class:`ArtifactError` where there are no scores, or one is corrupt."""
+    scores = list(read_jsonl(sources.scores, Score))
     if not scores:
-        raise ArtifactError(f"{root / layout.SCORES} holds no scores: run the evaluate stage again")
+        raise ArtifactError(f"{sources.scores} holds no scores: run the evaluate stage again")
     return Inputs(
         scores=scores,
-        paper=tables.read_table(root / PAPER_STAGES) if (root / PAPER_STAGES).exists() else [],
-        calls_by_turn={arm: _profile(root, arm) for arm in tables.by_arm(scores)},
-        grpo={arm: rows for arm, stage in GRPO_ARMS.items() if (rows := read_curve(root / layout.curve_path(stage)))},
-        sft=read_curve(root / layout.curve_path("sft")),
-        mined=read_json(root / layout.MINE_TABLE) if (root / layout.MINE_TABLE).exists() else {},
-        drops=_drops(root),
-        plane=_plane(root / layout.SELECT_PLANE),
+        paper=read_csv(sources.paper) if sources.paper.exists() else [],
+        calls_by_turn={arm: _profile(sources.trajectories / f"{arm}.jsonl") for arm in by_arm(scores)},
+        grpo={arm: rows for arm, path in sources.grpo.items() if (rows := read_curve(path))},
+        sft=read_curve(sources.sft),
+        mined=read_json(sources.mined) if sources.mined.exists() else {},
+        drops={stage: _drops(stage, path) for stage, path in sources.drops.items() if path.exists()},
+        plane=_plane(sources.plane),
     )
 
 
-def read_curve(path: Path) -> list[dict[str, float]]:
-    """Logged steps of a training stage, numbers only; empty where there is no such file."""
-    rows = tables.read_table(path) if path.exists() else []
-    return [row for row in map(_numbers, rows) if "step" in row]
+def by_arm(scores: Iterable[Score]) -> dict[str, list[Score]]:
+    """Scores of each arm; known arms first, in the order of :data:`~tasks.reporting.table.ARMS`."""
+    groups: dict[str, list[Score]] = {}
+    for score in scores:
+        groups.setdefault(score.arm or score.localizer, []).append(score)
+    order = [arm for arm in ARMS if arm in groups] + sorted(groups.keys() - ARMS.keys())
+    return {arm: groups[arm] for arm in order}
+
+
+def calls_by_index(episodes: Iterable[Sequence[int]]) -> list[dict[str, float]]:
+    """Mean calls of tool-using turns at each turn index, from 1 (FuseSearch figure 3), and how many episodes had such a turn.
+
+    ``episodes`` are the calls of each turn of each episode.
+    """
+    calls: dict[int, list[int]] = {}
+    for turns in episodes:
+        for index, number in enumerate(turns, 1):
+            if number:
+                calls.setdefault(index, []).append(number)
+    return [{"turn": index, "calls": sum(found) / len(found), "episodes": len(found)} for index, found in sorted(calls.items())]
 
 
 def split_drops(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """What each rule of split dropped, which it tells among its figures."""
+    """How many rows each rule of split dropped, from the figures of the stage."""
     return {key.removeprefix("dropped_"): count for key, count in figures.items() if key.startswith("dropped_")}
 
 
-def _drops(root: Path) -> dict[str, dict[str, Any]]:
-    """What each rule dropped, by stage."""
-    files = {"Filter": layout.FILTER_DROPS, "Split": layout.metrics_path("split"), "Select": layout.SELECT_DROPS}
-    found = {name: read_json(root / path) for name, path in files.items() if (root / path).exists()}
-    return {name: split_drops(counts) if name == "Split" else counts for name, counts in found.items()}
+def _drops(stage: str, path: Path) -> dict[str, Any]:
+    return split_drops(read_json(path)) if stage == "Split" else read_json(path)
 
 
-def _profile(root: Path, arm: str) -> list[dict[str, float]]:
-    path = root / layout.TRAJECTORIES / f"{arm}.jsonl"
-    return tables.calls_by_turn_index(read_jsonl(path, Trajectory)) if path.exists() else []
+def _profile(path: Path) -> list[dict[str, float]]:
+    episodes = read_jsonl(path, Trajectory) if path.exists() else ()
+    return calls_by_index(calls_by_turn(episode) for episode in episodes if episode.error is None)
 
 
 def _plane(path: Path) -> list[Candidate]:
     """The candidates from the table selection wrote; errored ones have no place in the plane."""
-    rows = tables.read_table(path) if path.exists() else []
+    rows = read_csv(path) if path.exists() else []
     try:
         return [
             Candidate(float(row["f1"]), float(row["efficiency"]), row["outcome"] == "kept")
@@ -91,14 +117,3 @@ def _plane(path: Path) -> list[Candidate]:
         ]
     except (KeyError, TypeError, ValueError):
         raise ArtifactError(f"{path} lacks f1, efficiency or outcome in a row: run the select stage again") from None
-
-
-def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
-    """The cells of a row that are numbers."""
-    found: dict[str, float] = {}
-    for key, value in row.items():
-        try:
-            found[key] = float(value)
-        except (TypeError, ValueError):
-            continue
-    return found

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Score
-from tasks.evaluation.metrics import Reward, Scope, efficiency_of, ndcg_at
+from tasks.evaluation.metrics import Reward, Scope, efficiency_of
+from tasks.evaluation.quality import ndcg_at
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ TINY = {
     "grpo": {"steps": 3, "prompts_per_step": 2, "group": 2, "micro_batch": 4, "save_steps": 1},
     "grpo_from_base": {"steps": 2, "prompts_per_step": 2, "group": 2, "micro_batch": 4},
     "evaluate": {"runs": 1, "max_instances": 4},
-    "report": {"bootstrap_samples": 100},
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from tasks.core.config import Params, Report, Select
+from tasks.core.config import Params, Select
 from tasks.core.examples import Examples
 from tasks.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
 from tasks.core.storage import write_csv, write_instances, write_json, write_jsonl, write_text
@@ -16,7 +16,7 @@ from tasks.pipeline import layout
 from tasks.pipeline.experiments.outcome import ArmRun
 from tasks.pipeline.experiments.results import write_results
 from tasks.pipeline.experiments.spec import load_experiment
-from tasks.reporting.report import make_report
+from tasks.pipeline.stages.report import make_report
 from tasks.training.selection import drop_table, examples, plane, select
 
 HOSTILE = (
@@ -42,7 +42,7 @@ def write_project(root: Path) -> Path:
     scores = _evaluate(root)
     _data(root)
     _curves(root)
-    make_report(Params(report=Report(bootstrap_samples=100)), root)
+    make_report(Params(), root)
     for name, skill in (("filtering", 0.4), ("reward", 0.2)):
         _experiment(root, name, skill)
     assert scores

@@ -16,7 +16,7 @@ from tasks.core.schema import Instance, Score
 from tasks.evaluation import statistics
 from tasks.evaluation.harness import Repositories, evaluate
 from tasks.evaluation.protocols import PROTOCOLS
-from tasks.evaluation.statistics import Interval
+from tasks.evaluation.statistics import Measured
 from tasks.localizers.base import Localizer, Setup
 from tasks.localizers.bm25 import Bm25Localizer
 from tasks.localizers.registry import make_localizer
@@ -102,18 +102,18 @@ def _times(runs: Sequence[Run]) -> str:
     return markdown(header, rows)
 
 
-def _table(name: str, runs: Sequence[Run], samples: int) -> str:
+def _table(name: str, runs: Sequence[Run]) -> str:
     """One protocol: systems down, its columns across, in percent with 95% intervals."""
     protocol = PROTOCOLS[name]
     rows = []
     for run in runs:
         seen = protocol.view(run.scores)
-        cells = [_cell(statistics.interval(seen, column, samples=samples)) for column in protocol.columns]
+        cells = [_cell(statistics.measure({0: seen}, column)) for column in protocol.columns]
         rows.append([run.name, len(seen), *cells])
     return markdown(["system", "instances", *(column.name for column in protocol.columns)], rows)
 
 
-def _cell(found: Interval | None) -> str:
+def _cell(found: Measured | None) -> str:
     if found is None:
         return "–"  # noqa: RUF001
     estimate = f"{100 * found.estimate:.1f}"

@@ -20,13 +20,13 @@ from tasks.data.repositories import Repositories, git_dir_of
 from tasks.data.swe_bench import instances as instances_of
 from tasks.data.swe_bench import read_rows
 from tasks.data.truth import truth_from_patch
-from tasks.evaluation.metrics import ACCURACY_AT, Pair, accuracy_at, modules_of, summarize, summarize_level
 from tasks.evaluation.protocols import PROTOCOLS, code_of
 from tasks.evaluation.published import rules
 from tasks.evaluation.published.claims import Published
 from tasks.evaluation.published.formats import FORMATS
 from tasks.evaluation.published.importing import Prediction, Tally, prediction
 from tasks.evaluation.published.snapshot import Snapshots
+from tasks.evaluation.quality import ACCURACY_AT, Pair, accuracy_at, modules_of, summarize, summarize_level
 from tasks.search.git import Git
 
 TRUTH_FILE = "evaluation/gt_verified.json"

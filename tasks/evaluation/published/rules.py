@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tasks.evaluation.metrics import Pair
 from tasks.evaluation.published.claims import Published
+from tasks.evaluation.quality import Pair
 
 COMPARED = 5
 

@@ -9,18 +9,16 @@ from pathlib import Path
 
 from tasks.core.config import load_params
 from tasks.core.errors import ArtifactError
-from tasks.evaluation import seeds as over_seeds
+from tasks.evaluation.metrics import metric_named
 from tasks.evaluation.power import plan
-from tasks.evaluation.seeds import Measured, Seeds
-from tasks.evaluation.statistics import holm
+from tasks.evaluation.statistics import LEVEL, Difference, Measured, Seeds, compare, difference, measure
 from tasks.pipeline.experiments.outcome import ArmRun, scores_digest
 from tasks.pipeline.experiments.paper import Paper, is_ordered, paper_figures
-from tasks.pipeline.experiments.results import ArmResult, DifferenceResult, Figure, PowerResult, Results, TurnCalls
 from tasks.pipeline.experiments.spec import Experiment
-from tasks.pipeline.experiments.verdicts import F1, LEVEL, judge, summarize
+from tasks.pipeline.experiments.verdicts import F1, judge, summarize
 from tasks.pipeline.record import revision
-from tasks.reporting.columns import column
-from tasks.reporting.tables import calls_by_index
+from tasks.reporting.experiment.results import ArmResult, Figure, PowerResult, Results, TurnCalls
+from tasks.reporting.inputs import calls_by_index
 
 TARGET = 0.05
 """The difference an experiment is to see: five points of a share such as F1, a twentieth of any other figure."""
@@ -78,7 +76,7 @@ def _other_instances(runs: Sequence[ArmRun]) -> list[str]:
 def _arm(experiment: Experiment, name: str, scores: Seeds, paper: Paper, runs: Sequence[ArmRun]) -> ArmResult:
     every = [score for rows in scores.values() for score in rows]
     known = [score for score in every if score.error is None]
-    figures = {metric: over_seeds.measure(scores, column(metric).statistic) for metric in experiment.metrics}
+    figures = {metric: measure(scores, metric_named(metric).statistic) for metric in experiment.metrics}
     return ArmResult(
         name=name,
         label=experiment.label(name),
@@ -117,42 +115,24 @@ def _calls_by_turn(scores: Seeds) -> list[TurnCalls]:
     ]
 
 
-def _differences(experiment: Experiment, scores: Scores, paper: Paper) -> list[DifferenceResult]:
+def _differences(experiment: Experiment, scores: Scores, paper: Paper) -> list[Difference]:
     """Later arm minus earlier arm for every pair in every metric, as experiments list what is varied after its baseline."""
-    found: list[DifferenceResult] = []
-    for metric in experiment.metrics:
-        rows = [_difference(metric, *pair, scores, paper) for pair in combinations(experiment.arms, 2)]
-        known = [row for row in rows if row]
-        corrected = holm([row.p for row in known])
-        found += [
-            row.model_copy(update={"p_holm": None if p is None else float(f"{p:.4g}")})
-            for row, p in zip(known, corrected, strict=True)
-        ]
-    return found
+    pairs = [(later, earlier) for earlier, later in combinations(experiment.arms, 2)]
+    found = compare(scores, pairs, {key: metric_named(key).statistic for key in experiment.metrics})
+    return [_beside(row, paper) for row in found]
 
 
-def _difference(metric: str, second: str, first: str, scores: Scores, paper: Paper) -> DifferenceResult | None:
-    own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
-    if own is None:
-        return None
-    error = own.spread.error if own.spread else None
-    theirs = [paper.get(arm, {}).get(metric) for arm in (first, second)]
-    printed = round(theirs[0] - theirs[1], 4) if theirs[0] is not None and theirs[1] is not None else None
-    return DifferenceResult(
-        metric=metric,
-        first=first,
-        second=second,
-        estimate=round(own.estimate, DIGITS),
-        low=_rounded(own.low),
-        high=_rounded(own.high),
-        p=None if own.p is None else float(f"{own.p:.4g}"),
-        error=None if error is None else float(f"{error.size:.6g}"),
-        of_seeds=None if error is None else round(error.of_seeds, DIGITS),
-        seeds=own.seeds,
-        instances=own.instances,
-        clear=own.excludes_zero,
-        paper=printed,
-        agrees=own.estimate * printed > 0 if printed and is_ordered(metric) else None,
+def _beside(row: Difference, paper: Paper) -> Difference:
+    """Rounded, with the difference in the paper's table."""
+    first, second = (paper.get(arm, {}).get(row.metric) for arm in (row.first, row.second))
+    printed = round(first - second, 4) if first is not None and second is not None else None
+    return row.model_copy(
+        update={
+            **{name: _rounded(getattr(row, name)) for name in ("estimate", "low", "high", "of_seeds")},
+            "error": None if row.error is None else float(f"{row.error:.6g}"),
+            "paper": printed,
+            "agrees": row.estimate * printed > 0 if printed and is_ordered(row.metric) else None,
+        }
     )
 
 
@@ -170,7 +150,7 @@ def _power(experiment: Experiment, scores: Scores) -> list[PowerResult]:
 
 
 def _power_of(metric: str, first: str, second: str, scores: Scores, level: float) -> PowerResult | None:
-    own = over_seeds.difference(scores[first], scores[second], column(metric).statistic)
+    own = difference(scores[first], scores[second], metric_named(metric).statistic)
     if own is None or own.spread is None:
         return None
     target = _target(metric, scores[second])
@@ -193,8 +173,8 @@ def _power_of(metric: str, first: str, second: str, scores: Scores, level: float
 
 
 def _target(metric: str, baseline: Seeds) -> float:
-    of = column(metric)
-    known = None if of.percent or metric == "reward" else over_seeds.measure(baseline, of.statistic)
+    of = metric_named(metric)
+    known = None if of.percent or metric == "reward" else measure(baseline, of.statistic)
     return TARGET * abs(known.estimate) if known and known.estimate else TARGET
 
 

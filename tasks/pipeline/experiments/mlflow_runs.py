@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tasks.core.config import Params
 from tasks.core.digests import digest
 from tasks.core.overrides import flatten
+from tasks.core.text import safe_name
 from tasks.evaluation.metrics import aggregate
 from tasks.evaluation.results import SCORES
 from tasks.pipeline import tracking
@@ -17,11 +18,9 @@ from tasks.pipeline.experiments.spec import Experiment
 from tasks.pipeline.layout import NODES, RESULT_FILES
 from tasks.pipeline.places import Places
 from tasks.pipeline.record import RunRecord, digests, revision, write_record
-from tasks.reporting.names import summary
-from tasks.reporting.tables import slug
 
 if TYPE_CHECKING:
-    from tasks.pipeline.experiments.results import Results
+    from tasks.reporting.experiment.results import Results
 
 
 def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
@@ -39,7 +38,7 @@ def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, par
     parent = RunRecord(
         kind="experiment", key=key, name=experiment.title or experiment.name, experiment=experiment.name, profile=params.profile,
         params=experiment.set, description=_description(experiment, results), outputs=digests(files),
-        metrics={f"{row.metric}/{slug(row.better)} - {slug(row.than)}": row.estimate for row in results.claims},
+        metrics={f"{row.metric}/{safe_name(row.better)} - {safe_name(row.than)}": row.estimate for row in results.claims},
         tags={"verdict": results.summary[:5000]}, current=[arm.key for arm in arms], **revision(),
     )  # fmt: skip
     for row in (parent, *arms):
@@ -57,7 +56,7 @@ def arm_record(experiment: Experiment, run: ArmRun, params: Params, parent: str)
         kind="arm", name=f"{label} seed {run.seed}", experiment=experiment.name, arm=run.arm, seed=run.seed,
         profile=params.profile, stage=checkpoint, parent=parent,
         params={"arm": run.arm, "seed": run.seed, "checkpoint": checkpoint, **varied(experiment, run, params)},
-        inputs=digests(held_out(run)), outputs=digests(made), metrics=summary(aggregate(run.scores)),
+        inputs=digests(held_out(run)), outputs=digests(made), metrics=aggregate(run.scores),
         tags={"label": label, "evaluated": run.trajectories.stem} | {f"node.{name}": node for name, node in run.nodes.items()},
         key=digest(parent, run.arm, run.seed, dict(run.nodes), scores)[:32], **revision(),
     )  # fmt: skip

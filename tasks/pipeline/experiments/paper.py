@@ -6,19 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tasks.core.errors import ConfigError
-from tasks.evaluation.metrics import combined_f1
+from tasks.core.storage import read_csv
+from tasks.evaluation.metrics import METRICS, metric_named
+from tasks.evaluation.quality import combined_f1
 from tasks.pipeline.experiments.spec import Experiment
 from tasks.pipeline.layout import EXPERIMENTS
-from tasks.reporting.columns import column
-from tasks.reporting.tables import read_table
+from tasks.reporting.experiment.results import POOLED
 
 REFERENCE = EXPERIMENTS / "reference"
-
-POOLED = "f1_micro"
-"""F1 over both levels in the average of the FuseSearch tables. They do not print it: it is made of F1 of files and functions."""
-
-TIMES = ("seconds", "seconds_model", "seconds_tools", "seconds_waiting")
-"""What depends on the machine, and on what else it does: printed beside the paper's, but no ordering."""
 
 Paper = dict[str, dict[str, float]]
 """By arm and metric, in the unit of the paper's table."""
@@ -32,7 +27,7 @@ def paper_figures(experiment: Experiment, root: Path = Path()) -> Paper:
     if experiment.paper is None:
         return {}
     path = root / REFERENCE / experiment.paper.table
-    rows = read_table(path)
+    rows = read_csv(path)
     found: Paper = {}
     for name, arm in experiment.arms.items():
         if arm.paper_row:
@@ -43,7 +38,7 @@ def paper_figures(experiment: Experiment, root: Path = Path()) -> Paper:
 
 def is_ordered(metric: str) -> bool:
     """Whether the order of two arms in a metric is one that the paper's table states and that can be compared with ours."""
-    return metric != POOLED and metric not in TIMES
+    return metric != POOLED and not METRICS[metric].timed
 
 
 def _row(rows: list[dict[str, str]], where: Mapping[str, str], source: str) -> dict[str, str]:
@@ -55,9 +50,9 @@ def _row(rows: list[dict[str, str]], where: Mapping[str, str], source: str) -> d
 
 
 def _figures(row: Mapping[str, str], metrics: list[str]) -> dict[str, float]:
-    printed = {metric: row.get(column(metric).paper or "", "") for metric in metrics}
+    printed = {metric: row.get(metric_named(metric).paper or "", "") for metric in metrics}
     found = {metric: float(value) for metric, value in printed.items() if value}
-    levels = [row.get(column(f"{level}_micro_f1").paper or "", "") for level in ("file", "function")]
+    levels = [row.get(METRICS[f"{level}_micro_f1"].paper or "", "") for level in ("file", "function")]
     if POOLED in metrics and all(levels):
         found[POOLED] = round(combined_f1(*map(float, levels)), 2)
     return found

@@ -10,10 +10,11 @@ from tasks.core.errors import FusesearchError
 from tasks.core.storage import write_text
 from tasks.pipeline.experiments.jobs import up_to_date
 from tasks.pipeline.experiments.outcome import ArmRun, outcomes
-from tasks.pipeline.experiments.pages import overview
-from tasks.pipeline.experiments.results import PAGE, RESULTS, read_results, write_results
+from tasks.pipeline.experiments.results import write_results
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.pipeline.layout import EXPERIMENTS
+from tasks.reporting.experiment.pages import overview
+from tasks.reporting.experiment.results import PAGE, RESULTS, read_results
 
 
 def rebuild(names: Iterable[str]) -> dict[str, str]:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
-from tasks.pipeline.experiments.figures import check_figures
+from tasks.evaluation.metrics import metric_named
 from tasks.pipeline.experiments.jobs import Job, jobs_of, results_name, up_to_date, with_dependents
 from tasks.pipeline.experiments.outcome import ArmRun, outcomes, scores_digest
 from tasks.pipeline.experiments.paper import paper_figures
 from tasks.pipeline.experiments.plan import plan
-from tasks.pipeline.experiments.results import RESULTS, read_results
 from tasks.pipeline.experiments.spec import FILE, Experiment
-from tasks.reporting.columns import column
+from tasks.reporting.experiment.figures import check_figures
+from tasks.reporting.experiment.results import RESULTS, read_results
 
 
 def left_to_do(experiments: Sequence[Experiment], seeds: Sequence[int] | None = None) -> tuple[list[Job], int]:
@@ -49,6 +49,6 @@ def check(experiment: Experiment, seeds: Sequence[int] | None = None) -> None:
         path = experiment.folder / FILE
         raise ConfigError(f"seed {', '.join(map(str, sorted(unknown)))} is not among the seeds of {path}: add it there")
     for metric in experiment.metrics:
-        column(metric)
-    check_figures(experiment)
+        metric_named(metric)
+    check_figures(experiment.figures)
     paper_figures(experiment)

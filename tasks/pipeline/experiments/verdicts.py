@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from tasks.evaluation.seeds import LEAST_SEEDS, Error
-from tasks.evaluation.statistics import holm
-from tasks.pipeline.experiments.paper import POOLED
-from tasks.pipeline.experiments.results import ClaimResult, DifferenceResult, PowerResult, Verdict
+from tasks.evaluation.metrics import METRICS, Metric
+from tasks.evaluation.statistics import LEAST_SEEDS, LEVEL, Difference, Error, holm
 from tasks.pipeline.experiments.spec import Claim, Experiment
-from tasks.reporting.columns import Column, column
-
-LEVEL = 0.05
-"""Of the tests, after correction."""
+from tasks.reporting.experiment.results import (
+    POOLED,
+    ClaimResult,
+    PowerResult,
+    Verdict,
+    difference_text,
+    is_beyond,
+    ordering,
+)
 
 F1 = "f1_macro"
 """F1 over both levels as a mean over instances: what rewards are made of, and what power is told of everywhere."""
@@ -21,11 +24,8 @@ F1 = "f1_macro"
 RULED_OUT = 0.05
 """Share: an undecided claim whose interval stays within it either way says that there is no difference of that size."""
 
-ORDERINGS = ("holds", "same direction", "no difference", "other direction", "reversed")
-"""What becomes of an ordering in the paper's table: the first and the last are decided by the test, the others are not."""
 
-
-def judge(experiment: Experiment, differences: Sequence[DifferenceResult], power: Sequence[PowerResult]) -> list[ClaimResult]:
+def judge(experiment: Experiment, differences: Sequence[Difference], power: Sequence[PowerResult]) -> list[ClaimResult]:
     """A verdict for each claim: confirmed or refuted after Holm's correction over all of them, else undecided.
 
     With fewer than :data:`LEAST_SEEDS` every claim stays undecided: the difference of two trainings is not that of two ways to
@@ -42,28 +42,9 @@ def judge(experiment: Experiment, differences: Sequence[DifferenceResult], power
     ]
 
 
-def summarize(claims: Sequence[ClaimResult], differences: Sequence[DifferenceResult]) -> str:
+def summarize(claims: Sequence[ClaimResult], differences: Sequence[Difference]) -> str:
     """One or two sentences: verdicts, and how many orderings of the paper hold."""
     return " ".join(filter(None, (_of_claims(claims), _of_orderings(differences))))
-
-
-def ordering(row: DifferenceResult) -> str | None:
-    """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two.
-
-    What prints as zero is no difference, whatever the test says.
-    """
-    if row.agrees is None:
-        return None
-    if float(column(row.metric).show(row.estimate)) == 0:
-        return "no difference"
-    if row.agrees:
-        return "holds" if decided(row) else "same direction"
-    return "reversed" if decided(row) else "other direction"
-
-
-def decided(row: DifferenceResult) -> bool:
-    """Whether the corrected test over several seeds decides which arm is ahead."""
-    return row.seeds >= LEAST_SEEDS and row.p_holm is not None and row.p_holm < LEVEL
 
 
 def p_text(p: float) -> str:
@@ -71,31 +52,13 @@ def p_text(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
-def difference_text(row: DifferenceResult | ClaimResult, of: Column) -> str:
-    """``+3.1 points [+1.2, +5.0]``."""
-    estimate = of.show(row.estimate or 0.0, signed=True) + unit(of)
-    if row.low is None or row.high is None:
-        return estimate
-    return f"{estimate} [{of.show(row.low, signed=True)}, {of.show(row.high, signed=True)}]"
-
-
-def unit(of: Column) -> str:
-    """What stands after a difference: points where the figure is in percent."""
-    return " points" if of.percent else ""
-
-
-def metric_name(of: Column) -> str:
-    """The heading without its unit."""
-    return of.heading.replace(" (%)", "")
-
-
 def _claim(
     experiment: Experiment,
     claim: Claim,
-    row: DifferenceResult | None,
+    row: Difference | None,
     p: float | None,
     power: PowerResult | None,
-    pooled: DifferenceResult | None,
+    pooled: Difference | None,
 ) -> ClaimResult:
     verdict = _verdict(claim, row, p)
     given = claim.model_dump()
@@ -114,7 +77,7 @@ def _claim(
     )
 
 
-def _verdict(claim: Claim, row: DifferenceResult | None, p: float | None) -> Verdict:
+def _verdict(claim: Claim, row: Difference | None, p: float | None) -> Verdict:
     if row is None:
         return "not measured"
     if row.seeds < LEAST_SEEDS or p is None or p >= LEVEL:
@@ -122,12 +85,12 @@ def _verdict(claim: Claim, row: DifferenceResult | None, p: float | None) -> Ver
     return "confirmed" if _ahead(claim, row) > 0 else "refuted"
 
 
-def _ahead(claim: Claim, row: DifferenceResult) -> float:
+def _ahead(claim: Claim, row: Difference) -> float:
     """How much more than claimed `better` is ahead; below zero where the claim does not hold."""
     return (-row.estimate if claim.lower else row.estimate) + (claim.margin or 0.0)
 
 
-def _p(claim: Claim, row: DifferenceResult | None) -> float | None:
+def _p(claim: Claim, row: Difference | None) -> float | None:
     if row is None or claim.margin is None or row.error is None or row.of_seeds is None:
         return row.p if row else None
     return float(f"{Error(row.error, row.of_seeds, row.seeds, row.instances).p(_ahead(claim, row)):.4g}")
@@ -136,18 +99,18 @@ def _p(claim: Claim, row: DifferenceResult | None) -> float | None:
 def _sentence(
     experiment: Experiment,
     claim: Claim,
-    row: DifferenceResult | None,
+    row: Difference | None,
     p: float | None,
     verdict: Verdict,
     power: PowerResult | None,
-    pooled: DifferenceResult | None,
+    pooled: Difference | None,
 ) -> str:
-    of = column(claim.metric)
+    of = METRICS[claim.metric]
     better, than = experiment.label(claim.better), experiment.label(claim.than)
-    limit = "" if claim.margin is None else f"less than {of.show(claim.margin)}{unit(of)} "
+    limit = "" if claim.margin is None else f"less than {of.show(claim.margin)}{of.points} "
     side = ("below" if claim.lower else "above") if claim.margin is None else ("above" if claim.lower else "below")
     note = f" ({claim.note})" if claim.note else ""
-    expected = f"{better} {limit}{side} {than} in {metric_name(of)}{note}"
+    expected = f"{better} {limit}{side} {than} in {of.name}{note}"
     if row is None:
         return f"Not measured: {expected}: the arms have no finished run of one seed in common."
     tested = "" if p is None or row.seeds < 2 else f", {p_text(p)} after Holm over the claims"
@@ -156,15 +119,15 @@ def _sentence(
     opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
     parts = [f"{opening}: {expected}: {numbers} ({size})", *_remarks(claim, row, verdict, of, power)]
     if row.paper is not None:
-        parts.append(f"in the paper {row.paper:+.2f}{unit(of)}")
+        parts.append(f"in the paper {row.paper:+.2f}{of.points}")
     elif pooled is not None and pooled.paper is not None:
-        ours = column(pooled.metric).show(pooled.estimate, signed=True)
-        points = unit(column(pooled.metric))
+        ours = METRICS[pooled.metric].show(pooled.estimate, signed=True)
+        points = METRICS[pooled.metric].points
         parts.append(f"pooled, as the paper's tables are, {ours}{points}, in the paper {pooled.paper:+.2f}{points}")
     return "; ".join(parts) + "."
 
 
-def _remarks(claim: Claim, row: DifferenceResult, verdict: Verdict, of: Column, power: PowerResult | None) -> list[str]:
+def _remarks(claim: Claim, row: Difference, verdict: Verdict, of: Metric, power: PowerResult | None) -> list[str]:
     """Why an undecided claim is, and what is known all the same."""
     if verdict != "undecided":
         return []
@@ -174,18 +137,13 @@ def _remarks(claim: Claim, row: DifferenceResult, verdict: Verdict, of: Column, 
         return []
     remarks = []
     if power and row.seeds in power.detectable and not is_beyond(power.detectable[row.seeds], of):
-        remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{unit(of)} would be seen four times in five")
+        remarks.append(f"a true difference of {of.show(power.detectable[row.seeds])}{of.points} would be seen four times in five")
     if of.percent and row.low is not None and row.high is not None and max(-row.low, row.high) < RULED_OUT:
         remarks.append(f"a difference of {100 * RULED_OUT:.0f} points or more is unlikely")
     return remarks
 
 
-def is_beyond(difference: float, of: Column) -> bool:
-    """Whether no two arms can differ by so much: a share by more than all of it."""
-    return of.percent and difference > 1
-
-
-def _oriented(claim: Claim, differences: Sequence[DifferenceResult], metric: str = "") -> DifferenceResult | None:
+def _oriented(claim: Claim, differences: Sequence[Difference], metric: str = "") -> Difference | None:
     """``better - than`` in the claim's metric, or in another one."""
     for row in differences:
         if row.metric == (metric or claim.metric) and (row.first, row.second) == (claim.better, claim.than):
@@ -195,7 +153,7 @@ def _oriented(claim: Claim, differences: Sequence[DifferenceResult], metric: str
     return None
 
 
-def turned(row: DifferenceResult) -> DifferenceResult:
+def turned(row: Difference) -> Difference:
     """The same difference the other way round."""
     low, high = (None if bound is None else -bound for bound in (row.high, row.low))
     paper = None if row.paper is None else -row.paper
@@ -216,7 +174,7 @@ def _of_claims(claims: Sequence[ClaimResult]) -> str:
     return f"Of {len(claims)} claim{'s' * (len(claims) != 1)}: {', '.join(known)}."
 
 
-def _of_orderings(differences: Sequence[DifferenceResult]) -> str:
+def _of_orderings(differences: Sequence[Difference]) -> str:
     counts = Counter(filter(None, map(ordering, differences)))
     if not counts:
         return ""

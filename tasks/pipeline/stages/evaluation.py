@@ -12,6 +12,7 @@ from tasks.core.config import Params
 from tasks.core.errors import DataError, InfrastructureError
 from tasks.core.schema import Instance, Score
 from tasks.core.storage import Progress, read_instances, write_jsonl
+from tasks.core.text import safe_name
 from tasks.pipeline import layout
 from tasks.pipeline.places import Places
 
@@ -31,8 +32,6 @@ def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progr
         InfrastructureError: an arm has no score at all.
     """
     from tasks.evaluation.metrics import aggregate
-    from tasks.reporting.names import summary
-    from tasks.reporting.tables import slug
 
     instances = held_out(params, places)
     arms = params.evaluate.arms
@@ -40,12 +39,12 @@ def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progr
     figures: dict[str, Any] = {}
     for place, arm in enumerate(arms):
         found = evaluate_arm(arm, params, places, instances, scratch, _share(progress, place, len(arms)))
-        aggregated = summary(aggregate(found.scores))
+        aggregated = aggregate(found.scores)
         if not aggregated["scores"]:
             raise InfrastructureError(f"evaluate: every episode of {arm} errored: {found.scores[0].error}")
         write_jsonl(places.trajectories / f"{arm}.jsonl", found.trajectories)
         scores += found.scores
-        figures[slug(arm)] = aggregated
+        figures[safe_name(arm)] = aggregated
     write_jsonl(places.scores, scores)
     return {"held_out_instances": len(instances), "held_out_repositories": len({row.repo for row in instances}), **figures}
 
@@ -64,9 +63,7 @@ def held_out(params: Params, places: Places) -> list[Instance]:
 
 def journal_of(arm: str) -> str:
     """The name of an arm's journal among the unfinished work."""
-    from tasks.reporting.tables import slug
-
-    return f"{slug(arm)}.jsonl"
+    return f"{safe_name(arm)}.jsonl"
 
 
 def runs_of(arm: str, params: Params) -> int:

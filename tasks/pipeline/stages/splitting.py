@@ -17,7 +17,8 @@ def split_instances(params: Params, places: Places, scratch: Path, progress: Pro
     """Write ``data/splits/{sft,rl,validation}.parquet`` and the data card."""
     from tasks.data.contamination import CONTAMINATION
     from tasks.data.splitting import SPLITS, TableSplit, check_filled
-    from tasks.reporting.card import Tally, write_card
+    from tasks.reporting.data_card import write_card
+    from tasks.reporting.tally import Tally
 
     total = count_rows(places.instances)
     table = TableSplit(places.instances, params.split, params.data_seed, places.repos)
@@ -34,7 +35,7 @@ def split_instances(params: Params, places: Places, scratch: Path, progress: Pro
     for name in SPLITS:
         publish(scratch / f"{name}.parquet", places.split(name))
     dropped = {reason: table.drops[reason] for reason in CONTAMINATION}
-    write_card(places.card, tallies, dropped, places)
+    write_card(places.card, tallies, dropped, filter_drops=places.filter_drops, mined=places.mine_table)
     figures: dict[str, Any] = {f"dropped_{reason}": count for reason, count in dropped.items()}
     for name, tally in tallies.items():
         figures |= {f"{name}_instances": tally.instances, f"{name}_repositories": len(tally.repositories)}

@@ -18,7 +18,6 @@ from tasks.pipeline.layout import TRAINED
 from tasks.pipeline.record import RunRecord
 from tasks.pipeline.tracking.projection import KEY, LIVE, Projection, row_points
 from tasks.pipeline.tracking.store import opened, reachable, tracking_uri, without_passwords
-from tasks.reporting.names import metric_name
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -106,7 +105,7 @@ class Live:
             if isinstance(row, str):
                 return row
             step, at = int(row["step"]), int(row.pop("") * 1000)
-            points = {metric_name(name): value for name, value in row_points(row)}
+            points = {name.replace("@", "_at_"): value for name, value in row_points(row)}
             if known is None:
                 known = {
                     (name, point.step)

@@ -22,8 +22,7 @@ from tasks.pipeline.tracking.episodes import episodes_of, keep_pages, keep_score
 from tasks.pipeline.tracking.registry import model_name, register
 from tasks.pipeline.tracking.store import opened, tracking_uri
 from tasks.pipeline.tracking.traces import trace_id, trace_of
-from tasks.reporting.names import metric_name, summary
-from tasks.reporting.tables import by_arm
+from tasks.reporting.inputs import by_arm
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -193,7 +192,7 @@ class Projection:
         from mlflow.entities import Metric
 
         known = run.data.metrics
-        values = {metric_name(key): float(value) for key, value in metrics.items() if type(value) in (int, float)}
+        values = {key.replace("@", "_at_"): float(value) for key, value in metrics.items() if type(value) in (int, float)}
         rows = [Metric(key, value, int(at * 1000), 0) for key, value in values.items() if not _same(known.get(key), value)]
         self.client.log_batch(run.info.run_id, metrics=rows)
 
@@ -255,11 +254,11 @@ class Projection:
     def _episodes(
         self, run: Run, record: RunRecord, scores: Sequence[Score], trajectories: Path | None
     ) -> list[Callable[[], None]]:
-        """The figures of :data:`~tasks.reporting.names.METRICS` of an arm; returns what keeps its rows, pages and traces.
+        """The figures of :data:`~tasks.evaluation.metrics.METRICS` of an arm; returns what keeps its rows, pages and traces.
 
         The episodes of a node are traced with the arm of the experiment that it belongs to.
         """
-        self._metrics(run, summary(aggregate(scores)), record.started + record.seconds)
+        self._metrics(run, aggregate(scores), record.started + record.seconds)
         run_id = run.info.run_id
         steps: list[Callable[[], None]] = [lambda: keep_scores(self.client, run_id, scores)]
         if trajectories:
@@ -295,7 +294,7 @@ def curve_points(path: Path, prefix: str = "") -> Iterator[Point]:
     with path.open(encoding="utf-8", newline="") as handle:
         for row in csv.DictReader(handle):
             for name, value in row_points(row):
-                yield metric_name(prefix + name), int(float(row["step"])), value
+                yield prefix + name.replace("@", "_at_"), int(float(row["step"])), value
 
 
 def row_points(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:

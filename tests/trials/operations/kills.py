@@ -25,7 +25,7 @@ import psutil
 from flows import server
 from tasks.core.config import load_params
 from tasks.core.schema import Score
-from tasks.core.storage import count_rows, read_json, read_jsonl, write_text
+from tasks.core.storage import count_rows, read_csv, read_json, read_jsonl, write_text
 from tasks.pipeline.experiments.plan import nodes_of, plan
 from tasks.pipeline.experiments.spec import load_experiment
 from tasks.pipeline.experiments.todo import left_to_do
@@ -34,7 +34,6 @@ from tasks.pipeline.node import Node
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.tracking import tracking_uri
 from tasks.pipeline.tracking.store import make_client
-from tasks.reporting.tables import read_table
 from tests.fakes.background import Server, answers, free_port
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
     lost = sum(wanted - len(set(found)) for found in rows)
     twice = sum(len(found) - len(set(found)) for found in rows)
     yield f"| scores of {len(evaluated)} evaluations | {sum(map(len, rows))} | {lost} | {twice} |"
-    curves = [[row["step"] for row in read_table(node.places.curve(node.stage))] for node in nodes if node.stage in TRAINED]
+    curves = [[row["step"] for row in read_csv(node.places.curve(node.stage))] for node in nodes if node.stage in TRAINED]
     gaps = sum(len(set(range(int(steps[0]), int(steps[-1]) + 1, int(steps[0]))) - set(map(int, steps))) for steps in curves)
     twice = sum(len(steps) - len(set(steps)) for steps in curves)
     yield f"| steps in the curves of {len(curves)} trainings | {sum(map(len, curves))} | {gaps} | {twice} |"

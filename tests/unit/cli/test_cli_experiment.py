@@ -18,9 +18,9 @@ from tasks.core.errors import DataError
 from tasks.pipeline.experiments import todo
 from tasks.pipeline.experiments.jobs import Job, alone, duration, jobs_of
 from tasks.pipeline.experiments.plan import nodes_of, plan
-from tasks.pipeline.experiments.results import read_results
 from tasks.pipeline.experiments.spec import load_experiment
 from tasks.pipeline.timing import note_seconds
+from tasks.reporting.experiment.results import read_results
 
 ROOT = Path(__file__).parents[3]
 PARAMS = load_params(ROOT / "params.yaml")

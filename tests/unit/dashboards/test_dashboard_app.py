@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 from dashboards.tabs import TABS
 from tasks.core.storage import write_text
 from tasks.pipeline import layout
-from tasks.reporting.inputs import PAPER_STAGES
+from tasks.pipeline.stages.report import PAPER_STAGES
 from tests.fakes.dashboard_project import INSTANCES, PAPER, instance_id
 
 APP = Path(__file__).parents[3] / "dashboards/app.py"
@@ -209,11 +209,11 @@ def test_a_damaged_file_of_episodes_leaves_the_other_localizer(project, tmp_path
     assert len(page.get("iframe")) == 1
 
 
-def test_a_damaged_picture_of_an_experiment_hides_nothing_else(project, tmp_path, monkeypatch):
+def test_damaged_curves_of_an_experiment_hide_nothing_else(project, tmp_path, monkeypatch):
     root = tmp_path / "copy"
     shutil.copytree(project, root)
     monkeypatch.chdir(root)
-    (root / "experiments/filtering/figures/arms.svg").write_bytes(b"\xff\xfe")
+    (root / layout.experiment_files("filtering") / "curves.csv").write_bytes(b"\xff\xfe")
     shown = text_of(opened("experiments"))
-    assert "arms.svg is not UTF-8 text" in shown
+    assert "curves.csv cannot be read" in shown
     assert "Made by" in shown

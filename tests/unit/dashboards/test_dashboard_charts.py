@@ -2,8 +2,8 @@
 
 import pytest
 
-from dashboards.charts import DASHES, SHAPES, scales
-from tasks.reporting.tables import ARMS
+from tasks.reporting.charts import DASHES, SHAPES, scales
+from tasks.reporting.table import ARMS
 
 MANY = [f"arm{number}" for number in range(20)]
 

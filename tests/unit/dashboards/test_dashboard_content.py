@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dashboards import charts
+from dashboards.charts import calls
 from dashboards.content.blocks import Columns, Details, Notice, Picture, Plot, Printed, Records, Text
 from dashboards.content.experiments import experiment_part, experiments_page
 from dashboards.content.funnel import CONTAMINATED, funnel_page
@@ -19,10 +19,11 @@ from dashboards.reading.curves import Curve
 from tasks.core.storage import read_json, write_json, write_jsonl, write_text
 from tasks.data.contamination import CONTAMINATION
 from tasks.pipeline import layout
-from tasks.pipeline.experiments.figures import FIGURES
-from tasks.pipeline.experiments.pages import DIFFERENCES_NOTE, POWER_NOTE
 from tasks.pipeline.experiments.spec import load_experiment
-from tasks.reporting.inputs import PAPER_STAGES
+from tasks.pipeline.stages.report import PAPER_STAGES
+from tasks.reporting import charts
+from tasks.reporting.experiment.figures import FIGURES
+from tasks.reporting.experiment.pages import DIFFERENCES_NOTE, POWER_NOTE
 from tests.fakes.dashboard_project import episode, instance_id
 
 
@@ -98,14 +99,13 @@ def test_what_a_star_means_stands_with_every_table_that_has_one(project):
     blocks = results_page(project)
     place = captions(blocks).index("Paired differences between arms")
     before = blocks[blocks.index(every(blocks, Printed)[place]) - 1]
-    assert "A star marks an interval without zero." in before.text
-    assert every(blocks, Records)[0].caption == "The same in figures; a star marks an interval without zero"
+    assert "A star marks p below 0.05 after Holm" in before.text
+    assert every(blocks, Records)[0].caption == "The same in figures; a star marks p below 0.05 after Holm's correction"
 
 
-def test_pictures_of_an_experiment_have_the_captions_of_their_figures(copy):
-    write_text(copy / "experiments/filtering/figures/own.svg", "<svg/>")
-    shown = [picture.caption for picture in every(experiment_part(copy, "filtering"), Picture)]
-    assert shown == [*(FIGURES[name][0] for name in ("arms", "calls_by_turn", "differences")), "own"]
+def test_the_figures_of_an_experiment_are_drawn_from_its_results(project):
+    shown = [picture.caption for picture in every(experiment_part(project, "filtering"), Picture)]
+    assert shown == [FIGURES[name][0] for name in ("arms", "differences", "calls_by_turn")]
 
 
 def test_the_caption_of_the_plane_says_what_is_dashed(project):
@@ -237,4 +237,4 @@ def cells(turns):
 def test_episodes_with_many_turns_stand_above_one_another(turns, episodes_shown, columns):
     names = [str(number) for number in range(episodes_shown)]
     rows = [row for row in cells(turns) if row["episode"] in names]
-    assert charts.calls(rows, names).to_dict()["columns"] == columns
+    assert calls(rows, names).to_dict()["columns"] == columns

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dashboards import charts
 from dashboards.__main__ import main
 from dashboards.content.blocks import Plot
 from dashboards.export import export
@@ -15,8 +14,9 @@ from dashboards.tabs import FILES
 from dashboards.view.static import svg
 from tasks.core.storage import write_jsonl, write_text
 from tasks.pipeline import layout
-from tasks.reporting.inputs import PAPER_STAGES
-from tasks.reporting.plots import COLOURS
+from tasks.pipeline.stages.report import PAPER_STAGES
+from tasks.reporting import charts
+from tasks.reporting.charts import COLOURS
 from tests.fakes.dashboard_project import ARMS, PAPER, episode
 from tests.fakes.html_seen import Seen
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards import charts
 from dashboards.content.blocks import (
     Columns,
     Details,
@@ -16,7 +15,6 @@ from dashboards.content.blocks import (
     Heading,
     Links,
     Notice,
-    Plot,
     Printed,
     Quote,
     Records,
@@ -24,8 +22,9 @@ from dashboards.content.blocks import (
     Tile,
     Tiles,
 )
-from dashboards.view.static import Place, page, part, svg
-from tasks.reporting.tables import Row, Table
+from dashboards.view.static import Place, page, part
+from tasks.reporting import charts
+from tasks.reporting.table import Row, Table
 from tests.fakes.html_seen import Seen
 
 ANYTHING = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"]), max_size=60)
@@ -80,7 +79,7 @@ def test_a_whole_page_has_no_script_and_no_attribute_of_others(text):
 
 def test_an_axis_says_hundreds_in_plain_numbers():
     rows = [{"name": "a", "x": x, "raw": 40.0 * x, "smooth": 40.0 * x} for x in range(20)]
-    drawn = svg(Plot(charts.lines(rows, "Step", "Tokens", ["a"], {}), "", ""))
+    drawn = charts.svg(charts.lines(rows, "Step", "Tokens", ["a"], {}))
     labels = re.findall(r">(-?[\d.e+,]+)</text>", drawn)
     assert "700" in labels
     assert not [label for label in labels if "e" in label]

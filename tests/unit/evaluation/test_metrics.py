@@ -10,7 +10,7 @@ from sklearn.metrics import ndcg_score, precision_recall_fscore_support
 
 from tasks.core.errors import DataError
 from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
-from tasks.evaluation import metrics
+from tasks.evaluation import metrics, quality
 from tasks.training.rewards import make_reward
 
 NAMES = [f"f{index}.py" for index in range(12)]
@@ -26,13 +26,13 @@ def indicators(items):
 @given(PREDICTED, TRUE)
 def test_precision_recall_f1_agree_with_scikit_learn(predicted, true):
     expected = precision_recall_fscore_support(indicators(true), indicators(predicted), average="binary", zero_division=0)[:3]
-    assert metrics.quality(metrics.count(predicted, true)) == pytest.approx(expected, abs=1e-9)
+    assert quality.quality(quality.count(predicted, true)) == pytest.approx(expected, abs=1e-9)
 
 
 @given(PAIRS)
 def test_both_averages_agree_with_scikit_learn(pairs):
     true, predicted = (np.array([indicators(pair[side]) for pair in pairs]) for side in (1, 0))
-    summary = metrics.summarize_level(pairs)
+    summary = quality.summarize_level(pairs)
     for ours, theirs in (("micro", "micro"), ("macro", "samples")):
         expected = precision_recall_fscore_support(true, predicted, average=theirs, zero_division=0)[:3]
         assert tuple(summary[ours].values()) == pytest.approx(expected, abs=1e-9)
@@ -47,7 +47,7 @@ def test_ndcg_agrees_with_scikit_learn(order, length, true, k):
     ideal = sum(1 / math.log2(rank + 2) for rank in range(min(k, len(true))))
     found = sum(1 / math.log2(rank + 2) for rank in range(min(k, sum(relevance))))
     expected = ndcg_score([relevance], [scores], k=k) * found / ideal if any(relevance) else 0
-    assert metrics.ndcg_at(predicted, true, k) == pytest.approx(expected, abs=1e-9)
+    assert quality.ndcg_at(predicted, true, k) == pytest.approx(expected, abs=1e-9)
 
 
 def naive_ranked(predicted, true):
@@ -67,7 +67,7 @@ def naive_ranked(predicted, true):
 
 @given(PAIRS)
 def test_ranked_metrics_agree_with_a_naive_implementation(pairs):
-    summary = metrics.summarize_level(pairs)
+    summary = quality.summarize_level(pairs)
     each = [naive_ranked(*pair) for pair in pairs]
     for name in each[0]:
         assert summary[name] == pytest.approx(sum(row[name] for row in each) / len(each), abs=1e-9)
@@ -75,7 +75,7 @@ def test_ranked_metrics_agree_with_a_naive_implementation(pairs):
 
 @given(PAIRS)
 def test_every_metric_lies_between_zero_and_one(pairs):
-    summary = metrics.summarize_level(pairs)
+    summary = quality.summarize_level(pairs)
     averages = [*summary.pop("micro").values(), *summary.pop("macro").values()]
     summary.pop("instances")
     assert all(0 <= value <= 1 for value in (*averages, *summary.values()))
@@ -84,18 +84,18 @@ def test_every_metric_lies_between_zero_and_one(pairs):
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_the_order_of_instances_does_not_matter(pairs, random):
     shuffled = random.sample(pairs, len(pairs))
-    assert metrics.summarize(pairs, pairs)["f1"] == pytest.approx(metrics.summarize(shuffled, shuffled)["f1"], abs=1e-12)
+    assert quality.summarize(pairs, pairs)["f1"] == pytest.approx(quality.summarize(shuffled, shuffled)["f1"], abs=1e-12)
 
 
 @given(PREDICTED, TRUE, st.randoms(use_true_random=False))
 def test_f1_depends_on_the_set_alone(predicted, true, random):
-    once = metrics.count(predicted, true)
-    assert metrics.count(random.sample(predicted, len(predicted)) + predicted, true) == once
+    once = quality.count(predicted, true)
+    assert quality.count(random.sample(predicted, len(predicted)) + predicted, true) == once
 
 
 @given(PREDICTED, TRUE)
 def test_one_instance_has_the_same_micro_and_macro(predicted, true):
-    summary = metrics.summarize([(predicted, true)], [(predicted, true)])
+    summary = quality.summarize([(predicted, true)], [(predicted, true)])
     assert summary["file"]["micro"] == pytest.approx(summary["file"]["macro"])
     assert summary["f1"]["micro"] == pytest.approx(summary["f1"]["macro"])
 
@@ -104,46 +104,46 @@ def test_one_instance_has_the_same_micro_and_macro(predicted, true):
 def test_an_oracle_scores_exactly_one_also_where_the_truth_names_no_function(pairs):
     files = [(true, true) for _, true in pairs]
     functions = [([], [])] + [(true, true) for _, true in pairs[1:]]
-    summary = metrics.summarize(files, functions)
+    summary = quality.summarize(files, functions)
     assert summary["f1"] == {"micro": 1, "macro": 1}
 
 
 def test_ranked_metrics_of_a_small_example():
     # right at ranks 2 and 4 of five, one of three never found; the repeated name counts once
     predicted, true = ["x", "a", "x", "y", "b", "z"], ["a", "b", "c"]
-    assert metrics.recall_at(predicted, true, 1) == 0
-    assert metrics.recall_at(predicted, true, 3) == pytest.approx(1 / 3)
-    assert metrics.recall_at(predicted, true, 5) == pytest.approx(2 / 3)
-    assert metrics.average_precision(predicted, true) == pytest.approx((1 / 2 + 2 / 4) / 3)
-    assert metrics.reciprocal_rank(predicted, true) == 1 / 2
+    assert quality.recall_at(predicted, true, 1) == 0
+    assert quality.recall_at(predicted, true, 3) == pytest.approx(1 / 3)
+    assert quality.recall_at(predicted, true, 5) == pytest.approx(2 / 3)
+    assert quality.average_precision(predicted, true) == pytest.approx((1 / 2 + 2 / 4) / 3)
+    assert quality.reciprocal_rank(predicted, true) == 1 / 2
     ideal = 1 + 1 / math.log2(3) + 1 / 2
-    assert metrics.ndcg_at(predicted, true, 5) == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / ideal)
+    assert quality.ndcg_at(predicted, true, 5) == pytest.approx((1 / math.log2(3) + 1 / math.log2(5)) / ideal)
 
 
 def test_pooled_and_mean_figures_of_a_small_example():
-    summary = metrics.summarize_level([(["a"], ["a"]), (["b", "c", "d"], ["b", "e"])])
+    summary = quality.summarize_level([(["a"], ["a"]), (["b", "c", "d"], ["b", "e"])])
     assert summary["micro"] == pytest.approx({"precision": 2 / 4, "recall": 2 / 3, "f1": 4 / 7})
     assert summary["macro"] == pytest.approx({"precision": (1 + 1 / 3) / 2, "recall": (1 + 1 / 2) / 2, "f1": (1 + 0.4) / 2})
 
 
 def test_instances_without_a_true_function_leave_the_means_but_their_guesses_stay_in_the_pool():
-    summary = metrics.summarize_level([(["a"], ["a"]), (["b"], [])])
+    summary = quality.summarize_level([(["a"], ["a"]), (["b"], [])])
     assert summary["instances"] == 1
     assert summary["macro"]["f1"] == 1
     assert summary["micro"]["precision"] == 1 / 2
 
 
 def test_a_level_that_no_truth_names_has_no_figures():
-    summary = metrics.summarize([(["a"], ["a"])], [(["f"], [])])
+    summary = quality.summarize([(["a"], ["a"])], [(["f"], [])])
     assert summary["function"]["micro"]["f1"] is None
     assert summary["function"]["map"] is None
     assert summary["f1"] == {"micro": 1, "macro": 1}
 
 
 def test_combined_f1_weighs_files_seven_to_three():
-    assert metrics.combined_f1(1, 0) == pytest.approx(0.7)
-    assert metrics.combined_f1(0.5, 1) == pytest.approx(0.65)
-    assert metrics.combined_f1(0.5, None) == 0.5
+    assert quality.combined_f1(1, 0) == pytest.approx(0.7)
+    assert quality.combined_f1(0.5, 1) == pytest.approx(0.65)
+    assert quality.combined_f1(0.5, None) == 0.5
 
 
 TRUTH = Truth(files=["a.py", "b.py"], functions=["a.py::f"])
@@ -227,7 +227,7 @@ def test_aggregates_count_errored_scores_and_leave_them_out():
     bad = Score(instance_id="2", error="down", true_files=["b"])
     summary = metrics.aggregate([good, bad])
     assert (summary["instances"], summary["scores"], summary["errored"]) == (1, 1, 1)
-    assert (summary["f1"]["micro"], summary["reward"], summary["turns"], summary["seconds"]) == (1, 0.9, 3, None)
+    assert (summary["f1_micro"], summary["reward"], summary["turns"], summary["seconds"]) == (1, 0.9, 3, None)
 
 
 @given(PAIRS, PAIRS)
@@ -238,6 +238,6 @@ def test_the_aggregate_mean_is_the_mean_of_single_scores(files, functions):
         trajectory = Trajectory(instance_id=str(index), localizer="x", system="", issue="", answer=Answer(modify=answer))
         scores.append(metrics.score_trajectory(trajectory, Truth(files=true, functions=[f"{path}::f" for path in wanted])))
     summary = metrics.aggregate(scores)
-    assert summary["f1"]["macro"] == pytest.approx(sum(score.f1 for score in scores) / len(scores), abs=1e-12)
-    assert summary["file"]["macro"]["recall"] == pytest.approx(metrics.mean_of(scores, "file_recall"), abs=1e-12)
-    assert summary["function"]["macro"]["f1"] == pytest.approx(metrics.mean_of(scores, "function_f1"), abs=1e-12)
+    assert summary["f1_macro"] == pytest.approx(sum(score.f1 for score in scores) / len(scores), abs=1e-12)
+    assert summary["file_macro_recall"] == pytest.approx(metrics.mean_of(scores, "file_recall"), abs=1e-12)
+    assert summary["function_macro_f1"] == pytest.approx(metrics.mean_of(scores, "function_f1"), abs=1e-12)

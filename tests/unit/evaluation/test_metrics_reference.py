@@ -7,8 +7,8 @@ from ir_measures import AP, RR, R, Success, nDCG
 from sklearn.metrics import precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from tasks.core.schema import Score
-from tasks.evaluation import metrics, statistics
+from tasks.core.schema import Score, Truth
+from tasks.evaluation import metrics, quality, statistics
 from tasks.evaluation.protocols import PROTOCOLS
 
 NAMES = [f"pkg/f{index}.py" for index in range(14)]
@@ -51,30 +51,30 @@ def check(cases, reference, measure, of):
 
 
 def test_average_precision_and_reciprocal_rank(cases, reference):
-    check(cases, reference, "AP", metrics.average_precision)
-    check(cases, reference, "RR", metrics.reciprocal_rank)
+    check(cases, reference, "AP", quality.average_precision)
+    check(cases, reference, "RR", quality.reciprocal_rank)
 
 
 @pytest.mark.parametrize("k", CUTS)
 def test_recall_and_ndcg_at(cases, reference, k):
-    check(cases, reference, f"R@{k}", lambda predicted, true: metrics.recall_at(predicted, true, k))
-    check(cases, reference, f"nDCG@{k}", lambda predicted, true: metrics.ndcg_at(predicted, true, k))
+    check(cases, reference, f"R@{k}", lambda predicted, true: quality.recall_at(predicted, true, k))
+    check(cases, reference, f"nDCG@{k}", lambda predicted, true: quality.ndcg_at(predicted, true, k))
 
 
 @pytest.mark.parametrize("k", CUTS)
 def test_accuracy_is_recall_of_everything(cases, reference, k):
     full = [float(reference[number, f"R@{k}"] == 1) for number in range(len(cases))]
-    assert [metrics.accuracy_at(*case, k) for case in cases] == full
+    assert [quality.accuracy_at(*case, k) for case in cases] == full
     single = [(number, case) for number, case in enumerate(cases) if len(case[1]) == 1]
     assert single
-    assert [metrics.accuracy_at(*case, k) for _, case in single] == [reference[n, f"Success@{k}"] for n, _ in single]
+    assert [quality.accuracy_at(*case, k) for _, case in single] == [reference[n, f"Success@{k}"] for n, _ in single]
 
 
 def scores_of(cases):
     return [
         metrics.against(
             Score(instance_id=str(number), predicted_files=predicted, predicted_functions=entities(predicted[:6])),
-            metrics.Truth(files=true[:1], functions=entities([true[0], *predicted[1:2]])),
+            Truth(files=true[:1], functions=entities([true[0], *predicted[1:2]])),
         )
         for number, (predicted, true) in enumerate(cases)
     ]
@@ -89,7 +89,7 @@ def test_a_protocols_row_is_scikit_learns(cases, protocol, average):
     scores = scores_of(cases)
     row = PROTOCOLS[protocol].read(scores)
     for level in ("file", "function"):
-        pairs = [metrics.pair_of(score, level) for score in scores]
+        pairs = [statistics.pair_of(score, level) for score in scores]
         labels = MultiLabelBinarizer(classes=sorted({name for pair in pairs for side in pair for name in side}))
         true, predicted = (labels.fit_transform([pair[side] for pair in pairs]) for side in (1, 0))
         expected = precision_recall_fscore_support(true, predicted, average=average, zero_division=0)[:3]
@@ -100,7 +100,7 @@ def test_tooltrains_row_is_trec_evals_mean(cases, reference):
     scores = [
         metrics.against(
             Score(instance_id=str(number), predicted_files=predicted, predicted_functions=predicted),
-            metrics.Truth(files=true, functions=true),
+            Truth(files=true, functions=true),
         )
         for number, (predicted, true) in enumerate(cases)
     ]
@@ -118,13 +118,13 @@ def test_aggregate_and_protocols_are_one_definition(cases):
         row = PROTOCOLS[protocol].read(scores)
         for level in ("file", "function"):
             for name in ("precision", "recall", "f1"):
-                assert row[f"{level}_{name}"] == pytest.approx(summary[level][average][name], abs=1e-12)
-        assert row["f1"] == pytest.approx(summary["f1"][average], abs=1e-12)
+                assert row[f"{level}_{name}"] == pytest.approx(summary[f"{level}_{average}_{name}"], abs=1e-12)
+        assert row["f1"] == pytest.approx(summary[f"f1_{average}"], abs=1e-12)
 
 
 def test_modules_are_classes_and_functions_outside_of_them():
     functions = ["a.py::C.f", "a.py::C.g", "a.py::h", "b.py::C.D.f"]
-    assert metrics.modules_of(functions) == ["a.py::C", "a.py::h", "b.py::C"]
+    assert quality.modules_of(functions) == ["a.py::C", "a.py::h", "b.py::C"]
     score = Score(instance_id="1", predicted_functions=["a.py::C.other"], true_functions=["a.py::C.f"], true_files=["a.py"])
     row = PROTOCOLS["locagent"].read([score])
     assert (row["module_acc@5"], row["function_acc@5"]) == (1, 0)

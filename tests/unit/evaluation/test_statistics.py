@@ -1,119 +1,248 @@
-"""Intervals, paired tests and correction."""
+"""Intervals over instances and seeds, differences, corrected tests, and how many seeds it takes to see a difference."""
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from tasks.core.schema import Score
-from tasks.evaluation import statistics
-from tasks.evaluation.metrics import aggregate
-
-
-def scores(values, arm="", runs=1):
-    return [Score(instance_id=str(i), arm=arm, run=run, f1=value) for i, value in enumerate(values) for run in range(runs)]
-
-
-def answers(rights, error=None):
-    """One run per instance; an instance is (files right, files guessed)."""
-    return [
-        Score(instance_id=str(i), error=error, true_files=["a"], predicted_files=["a"][:right] + ["x", "y"][:wrong],
-              true_functions=["f"], predicted_functions=["f"] * right, f1=float(right))
-        for i, (right, wrong) in enumerate(rights)
-    ]  # fmt: skip
-
+from tasks.evaluation import power, statistics
+from tasks.evaluation.metrics import METRICS, aggregate
 
 F1 = statistics.mean("f1")
 
 
-def test_the_interval_of_a_mean_is_close_to_the_normal_one():
-    values = np.random.default_rng(0).normal(0.5, 0.1, 400)
-    found = statistics.interval(scores(values), F1)
-    half = 1.96 * values.std() / 20
-    assert found.estimate == pytest.approx(values.mean())
-    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=0.001)
+def arm(values, runs=1):
+    """Scores by seed of a table (seeds, instances) of F1."""
+    return {
+        seed: [Score(instance_id=f"i{place}", run=run, f1=float(value)) for place, value in enumerate(row) for run in range(runs)]
+        for seed, row in enumerate(values)
+    }
 
 
-def test_the_same_seed_gives_the_same_interval_in_any_order_of_scores():
-    rows = scores([0.1, 0.9, 0.4, 0.3])
-    assert statistics.interval(rows, F1, samples=200) == statistics.interval(rows[::-1], F1, samples=200)
-    assert statistics.interval(rows, F1, samples=200) != statistics.interval(rows, F1, samples=200, seed=1)
+def answers(rights, error=None):
+    """One run per instance; an instance is (whether the file is named, how many wrong ones are)."""
+    return [
+        Score(
+            instance_id=str(place), error=error, true_files=["a"], true_functions=["f"], f1=float(right),
+            predicted_files=["a"] * bool(right) + ["x", "y", "z", "u", "v", "w", "s", "t"][:wrong],
+            predicted_functions=["f"] * bool(right),
+        )
+        for place, (right, wrong) in enumerate(rights)
+    ]  # fmt: skip
 
 
-def test_repeated_runs_of_an_instance_do_not_narrow_the_interval():
-    values = np.random.default_rng(1).random(40)
-    once, thrice = (statistics.interval(scores(values, runs=runs), F1) for runs in (1, 3))
-    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
+def drawn(rng, seed_count, instances, by_seed, by_instance, noise):
+    """A table of differences around zero."""
+    of_seeds, of_instances = rng.normal(0, by_seed, (seed_count, 1)), rng.normal(0, by_instance, (1, instances))
+    return of_seeds + of_instances + rng.choice([-1, 0, 1], (seed_count, instances)) * noise
 
 
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=2, max_size=12))
-def test_estimates_are_the_aggregates(rights):
+@pytest.mark.parametrize("by_seed", [0.0, 0.02, 0.1])
+def test_the_interval_holds_the_truth_about_as_often_as_it_says(by_seed):
+    """With three seeds, whether the seeds hardly differ or decide nearly all."""
+    rng, hits = np.random.default_rng(0), 0
+    for _ in range(400):
+        table = drawn(rng, 3, 100, by_seed, 0.1, 0.3)
+        found = statistics.spread_of(table)
+        hits += abs(table.mean()) <= found.error.quantile(0.025) * found.error.size
+    assert hits / 400 >= 0.9
+
+
+@pytest.mark.parametrize("by_seed", [0.0, 0.03, 0.1])
+def test_false_findings_are_no_more_than_allowed_at_the_levels_that_several_claims_leave(by_seed):
+    """With three seeds and six claims: Student's t with estimated degrees of freedom finds two to four times as many."""
+    rng, tables, level = np.random.default_rng(11), 4000, 0.05 / 6
+    found = [
+        (table.mean(), statistics.spread_of(table).error)
+        for table in (drawn(rng, 3, 60, by_seed, 0.05, 0.4) for _ in range(tables))
+    ]
+    assert sum(abs(mean) > error.quantile(level / 2) * error.size for mean, error in found) / tables <= 1.5 * level
+
+
+@given(st.floats(0, 50), st.floats(0, 1), st.integers(1, 6), st.integers(2, 500))
+def test_p_is_the_level_at_which_the_interval_begins_to_leave_zero_out(estimate, of_seeds, count, instances):
+    error = statistics.Error(1.0, of_seeds, count, instances)
+    p = error.p(estimate)
+    assert statistics.LEAST_P <= p <= 1
+    if p > statistics.LEAST_P:
+        assert error.quantile(p / 2) == pytest.approx(estimate, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("instances", [30, 200])
+def test_with_one_seed_the_interval_of_a_pooled_figure_holds_the_truth_about_as_often_as_it_says(instances):
+    rng, hits, pooled = np.random.default_rng(12), 0, statistics.pooled("file", "f1")
+    for _ in range(200):
+        found = statistics.measure({0: answers(zip(rng.random(instances) < 0.6, rng.poisson(1, instances), strict=True))}, pooled)
+        hits += found.low <= 2 * 0.6 / (0.6 + 1 + 1) <= found.high
+    assert hits / 200 >= 0.9
+
+
+def test_one_seed_gives_the_ordinary_interval_over_instances():
+    values = np.random.default_rng(1).random((1, 200))
+    found = statistics.measure(arm(values), F1)
+    half = 1.972 * values.std(ddof=1) / np.sqrt(200)
+    assert (found.low, found.high) == pytest.approx((values.mean() - half, values.mean() + half), abs=1e-5)
+    assert found.spread.by_seed is None
+    assert (found.seeds, found.instances) == (1, 200)
+
+
+def test_seeds_that_differ_widen_the_interval_beyond_that_over_instances():
+    same = np.tile(np.random.default_rng(2).random((1, 100)), (3, 1))
+    apart = same + np.array([[-0.1], [0], [0.1]])
+    narrow, wide = statistics.measure(arm(same), F1), statistics.measure(arm(apart), F1)
+    assert narrow.estimate == pytest.approx(wide.estimate)
+    assert wide.high - wide.low > 2 * (narrow.high - narrow.low)
+    assert wide.by_seed == pytest.approx({0: same[0].mean() - 0.1, 1: same[0].mean(), 2: same[0].mean() + 0.1})
+
+
+def test_a_difference_pairs_seeds_and_instances_and_leaves_out_what_one_arm_lacks():
+    values = np.random.default_rng(3).random((3, 50))
+    left, right = arm(values + 0.1), arm(values)
+    del left[2]
+    right[0] = [Score(instance_id="i0", error="down"), *right[0][1:]]
+    found = statistics.difference(left, right, F1)
+    assert (found.estimate, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1), abs=1e-3)
+    assert (found.seeds, found.instances) == (2, 50)
+    assert found.p < 1e-6
+    assert statistics.difference({0: left[0]}, {1: right[1]}, F1) is None
+
+
+def test_swapping_the_arms_turns_the_sign():
+    rng = np.random.default_rng(4)
+    left, right = arm(rng.random((2, 30))), arm(rng.random((2, 30)))
+    there, back = statistics.difference(left, right, F1), statistics.difference(right, left, F1)
+    assert (there.estimate, there.low, there.p) == pytest.approx((-back.estimate, -back.high, back.p))
+
+
+def test_the_same_scores_in_both_arms_differ_by_nothing():
+    scores = arm(np.random.default_rng(5).random((3, 20)))
+    found = statistics.difference(scores, scores, F1)
+    assert (found.estimate, found.low, found.high, found.p) == (0, 0, 0, 1)
+
+
+answer = st.tuples(st.booleans(), st.integers(0, 3))
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(answer, answer), min_size=2, max_size=8))
+def test_pooled_figures_are_those_of_all_seeds_together(rows):
+    by_seed = {
+        seed: [
+            Score(
+                instance_id=str(place), true_files=["a"], predicted_files=["a"] * row[seed][0] + ["x", "y", "z"][: row[seed][1]]
+            )
+            for place, row in enumerate(rows)
+        ]
+        for seed in (0, 1)
+    }
+    found = statistics.measure(by_seed, statistics.pooled("file", "f1"))
+    assert found.estimate == pytest.approx(aggregate([*by_seed[0], *by_seed[1]])["file_micro_f1"])
+    assert found.low <= found.estimate <= found.high
+
+
+def test_runs_of_a_seed_weigh_like_one_and_absent_figures_give_none():
+    values = np.random.default_rng(6).random((2, 20))
+    once, thrice = statistics.measure(arm(values), F1), statistics.measure(arm(values, runs=3), F1)
+    assert (once.low, once.high) == pytest.approx((thrice.low, thrice.high))
+    assert statistics.measure(arm(values), statistics.mean("reward")) is None
+    single = statistics.measure(arm(values[:, :1]), F1)
+    assert (single.low, single.p, single.spread) == (None, None, None)
+
+
+def test_variances_are_recovered_from_a_large_pilot():
+    table = drawn(np.random.default_rng(7), 40, 400, 0.05, 0.2, 0.3)
+    found = power.variances_of(statistics.spread_of(table))
+    assert found.seeds == pytest.approx(0.05**2, rel=0.6)
+    assert found.instances == pytest.approx(0.2**2, rel=0.3)
+    assert found.residual == pytest.approx(0.3**2 * 2 / 3, rel=0.05)
+
+
+def test_more_seeds_see_smaller_differences_down_to_what_the_instances_allow():
+    found = power.plan(statistics.spread_of(drawn(np.random.default_rng(8), 3, 200, 0.02, 0.1, 0.4)), target=0.05)
+    sizes = list(found.detectable.values())
+    assert sizes == sorted(sizes, reverse=True)
+    assert found.needed <= found.needed_cautious
+    assert power.detectable(found.variances, found.needed, 200) <= 0.05 < power.detectable(found.variances, found.needed - 1, 200)
+    assert power.plan(statistics.spread_of(drawn(np.random.default_rng(8), 3, 20, 0.02, 0.5, 0.4))).needed is None
+
+
+def test_a_planned_difference_is_found_about_as_often_as_planned():
+    variances, rng, hits = power.Variances(0.02**2, 0.1**2, 0.4**2 * 2 / 3), np.random.default_rng(9), 0
+    size = power.detectable(variances, 4, 150)
+    for _ in range(300):
+        table = size + drawn(rng, 4, 150, 0.02, 0.1, 0.4)
+        found = statistics.spread_of(table)
+        hits += table.mean() - found.error.quantile(0.025) * found.error.size > 0
+    assert 0.75 <= hits / 300 <= 0.85
+
+
+def test_a_pilot_of_one_seed_says_the_least():
+    found = power.plan(statistics.spread_of(np.random.default_rng(10).random((1, 100))))
+    assert found.lower_bound
+    assert found.variances.seeds == 0
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=1, max_size=12))
+def test_estimates_are_the_aggregates_and_those_of_one_seed(rights):
     rows = answers(rights)
     summary = aggregate(rows)
-    found = {level: statistics.interval(rows, statistics.pooled(level, "f1"), samples=100) for level in ("file", "function")}
-    for level, interval in found.items():
-        assert interval.estimate == pytest.approx(summary[level]["micro"]["f1"], abs=1e-12)
-        assert 0 <= interval.low <= interval.high <= 1
-    both = statistics.interval(rows, statistics.combined_pooled_f1(), samples=100)
-    assert both.estimate == pytest.approx(summary["f1"]["micro"], abs=1e-12)
+    for key in ("file_micro_f1", "function_micro_f1", "f1_micro", "f1_macro"):
+        assert statistics.measure({0: rows}, METRICS[key].statistic).estimate == pytest.approx(summary[key], abs=1e-12)
+
+
+@pytest.mark.parametrize("key", [key for key in METRICS if key.startswith("function_")])
+def test_a_figure_of_functions_is_absent_where_no_truth_names_one(key):
+    rows = [
+        Score(instance_id=str(place), true_files=["a"], predicted_files=["a"], predicted_functions=["f"]) for place in range(3)
+    ]
+    assert aggregate(rows)[key] is None
+    assert statistics.measure({0: rows}, METRICS[key].statistic) is None
+    assert statistics.compare({"a": {0: rows}, "b": {0: rows}}, [("a", "b")], {key: METRICS[key].statistic}) == []
 
 
 def test_combined_f1_is_file_f1_where_no_truth_names_a_function():
     row = Score(instance_id="1", true_files=["a"], predicted_files=["a"], predicted_functions=["f"])
-    assert statistics.interval([row], statistics.combined_pooled_f1()).estimate == aggregate([row])["f1"]["micro"] == 1
+    assert statistics.measure({0: [row]}, METRICS["f1_micro"].statistic).estimate == aggregate([row])["f1_micro"] == 1
+
+
+def test_one_truth_with_functions_among_others_gives_a_figure_without_an_interval():
+    rows = [Score(instance_id=str(place), true_files=["a"], predicted_files=["a"]) for place in range(3)]
+    rows[0] = rows[0].model_copy(update={"true_functions": ["f"], "predicted_functions": ["f"]})
+    found = statistics.measure({0: rows}, METRICS["function_micro_f1"].statistic)
+    assert (found.estimate, found.low, found.high) == (1, None, None)
 
 
 def test_errored_scores_are_left_out():
-    rows = [*scores([1.0, 1.0]), Score(instance_id="9", error="down")]
-    assert statistics.interval(rows, F1, samples=100).instances == 2
-    assert statistics.interval(answers([(1, 0)], error="down"), statistics.pooled("file", "f1")) is None
-
-
-def test_one_instance_has_an_estimate_without_bounds():
-    found = statistics.interval(scores([0.4]), F1)
-    assert (found.estimate, found.low, found.high, found.excludes_zero) == (0.4, None, None, False)
-
-
-def test_a_paired_difference_is_narrower_than_the_arms_spread():
-    base = np.random.default_rng(2).random(60)
-    found = statistics.difference(scores(base + 0.05), scores(base), F1)
-    assert (found.low, found.estimate, found.high) == pytest.approx((0.05, 0.05, 0.05))
-    assert found.excludes_zero
-
-
-def test_a_difference_uses_the_instances_both_arms_measured():
-    first = [*scores([1.0, 1.0, 1.0]), Score(instance_id="7", f1=0.0)]
-    second = [*scores([0.0, 0.0]), Score(instance_id="2", error="down")]
-    found = statistics.difference(first, second, F1)
-    assert (found.estimate, found.instances) == (1, 2)
-    assert statistics.difference(first, [], F1) is None
+    rows = [*answers([(1, 0)] * 2), Score(instance_id="9", error="down")]
+    assert statistics.measure({0: rows}, F1).instances == 2
+    assert statistics.measure({0: answers([(1, 0)], error="down")}, METRICS["file_micro_f1"].statistic) is None
 
 
 def test_the_number_of_runs_of_an_arm_does_not_change_the_test():
-    better, base = scores([0.2, 0.9, 0.4, 0.7, 0.1]), scores([0.3, 0.5, 0.1, 0.2, 0.0])
-    thrice = scores([0.2, 0.9, 0.4, 0.7, 0.1], runs=3)
-    assert statistics.permutation_p(thrice, base, F1) == statistics.permutation_p(better, base, F1)
-    assert statistics.difference(thrice, base, F1).estimate == pytest.approx(statistics.difference(better, base, F1).estimate)
+    better, base = np.array([[0.2, 0.9, 0.4, 0.7, 0.1]]), np.array([[0.3, 0.5, 0.1, 0.2, 0.0]])
+    once, thrice = (statistics.difference(arm(better, runs=runs), arm(base), F1) for runs in (1, 3))
+    assert (once.estimate, once.p) == pytest.approx((thrice.estimate, thrice.p))
 
 
-def test_the_permutation_test_is_exact_for_few_instances():
-    # all of 6 differences have one sign: 2 of 2^6 sign patterns are as extreme
-    assert statistics.permutation_p(scores([0.9] * 6), scores([0.1, 0.2, 0.3, 0.4, 0.5, 0.6]), F1) == pytest.approx(2 / 64)
-    assert statistics.permutation_p(scores([0.5]), scores([0.1]), F1) is None
-
-
-def test_the_permutation_test_agrees_with_the_paired_t_test():
+def test_with_one_seed_the_test_is_the_paired_t_test():
     rng = np.random.default_rng(3)
-    base = rng.random(80)
-    better = base + rng.normal(0.05, 0.2, 80)
-    ours = statistics.permutation_p(scores(better), scores(base), F1)
-    assert ours == pytest.approx(stats.ttest_rel(better, base).pvalue, abs=0.02)
+    base = rng.random((1, 80))
+    better = base + rng.normal(0.05, 0.2, (1, 80))
+    found = statistics.difference(arm(better), arm(base), F1)
+    assert found.p == pytest.approx(stats.ttest_rel(better[0], base[0]).pvalue, rel=1e-6)
 
 
-def test_pooled_f1_has_a_permutation_test_of_its_own():
-    first, second = answers([(1, 0)] * 8), answers([(0, 1)] * 8)
-    assert statistics.permutation_p(first, second, statistics.pooled("file", "f1")) == pytest.approx(2 / 256)
+def test_differences_are_corrected_within_a_figure():
+    rng = np.random.default_rng(13)
+    arms = {name: arm(rng.random((3, 30)) + shift) for name, shift in (("a", 0), ("b", 0.1), ("c", 0.3))}
+    rows = statistics.compare(arms, [("b", "a"), ("c", "a"), ("c", "b")], {"f1_macro": F1, "again": F1})
+    assert [(row.metric, row.first) for row in rows[::3]] == [("f1_macro", "b"), ("again", "b")]
+    for found in (rows[:3], rows[3:]):
+        assert [row.p_holm for row in found] == pytest.approx(statistics.holm([row.p for row in found]), rel=1e-3)
+        assert [row.excludes_zero for row in found] == [row.p < 0.05 for row in found]
+        assert [row.is_significant for row in found] == [row.p_holm < 0.05 for row in found]
 
 
 def test_holm_of_a_worked_example():

@@ -15,8 +15,8 @@ from tasks.evaluation.protocols import PROTOCOLS
 from tasks.pipeline.stages.benchmarks import read_benchmark
 from tasks.pipeline.stages.grid import cells_of
 from tasks.reporting.comparison import heading, paper_rows, quality_columns
-from tasks.reporting.pages import Section, latex, render
-from tasks.reporting.tables import Row, Table
+from tasks.reporting.page import Page, Section
+from tasks.reporting.table import Row, Table
 
 REFERENCE = Path(__file__).parents[3] / "experiments/reference"
 
@@ -48,10 +48,9 @@ def test_cells_are_text_wherever_they_are_printed():
     section = Section(
         "t", tables=[Table(evil, ["System", "Model", "x"], [Row([evil, "m", "1.0 [0.5, 1.5]"], link="cells/a.html")])]
     )
-    assert "\\input{" not in latex([section])
-    context = {"title": "t", "verdicts": [], "sections": [section], "footer": []}
-    assert "<b>" not in render("report.html", context).split("<caption>")[1]
-    assert "&lt;b>\\|" in render("report.md", context)
+    page = Page("t", [section])
+    assert "<b>" not in page.render("html").split("<caption>")[1]
+    assert "&lt;b>\\|" in page.render("md")
 
 
 def write(path, data):

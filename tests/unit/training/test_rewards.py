@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tasks.core.config import Grpo
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Score
-from tasks.evaluation.metrics import ndcg_at
+from tasks.evaluation.quality import ndcg_at
 from tasks.training.rewards import NAMES, make_reward
 
 SHARE = st.floats(0, 1)

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.code.names import Claim
-from tasks.evaluation.metrics import recall_at
 from tasks.evaluation.published import rules
 from tasks.evaluation.published.claims import Published
+from tasks.evaluation.quality import recall_at
 
 TRUTH = ["a.py::Shop.sell", "a.py::Shop", "b.py::total", "setup.py"]
 

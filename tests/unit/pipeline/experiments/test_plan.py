@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tasks.core.config import Params, load_params
 from tasks.core.overrides import flatten, override
+from tasks.evaluation.metrics import METRICS
 from tasks.pipeline import layout
 from tasks.pipeline.experiments import dvc_file
-from tasks.pipeline.experiments.figures import FIGURES
 from tasks.pipeline.experiments.jobs import Job, jobs_of, seconds_left, with_dependents
 from tasks.pipeline.experiments.paper import REFERENCE
 from tasks.pipeline.experiments.plan import built_on, nodes_of, plan
@@ -20,7 +20,7 @@ from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_e
 from tasks.pipeline.node import parse_node
 from tasks.pipeline.pipeline import stage_names, stage_spec
 from tasks.pipeline.timing import note_seconds, parts_of, usual_seconds
-from tasks.reporting.columns import COLUMNS
+from tasks.reporting.experiment.figures import FIGURES
 
 ROOT = Path(__file__).parents[4]
 NAMES = ["filtering", "guidance", "history_scope", "mode", "parallelism", "reward", "reward_ndcg", "stages"]
@@ -113,7 +113,7 @@ def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_change
 @pytest.mark.parametrize("name", NAMES)
 def test_a_committed_experiment_names_what_exists(name):
     found = load_experiment(name)
-    assert set(found.metrics) <= COLUMNS.keys()
+    assert set(found.metrics) <= METRICS.keys()
     assert set(found.figures) <= FIGURES.keys()
     for arm in found.arms.values():
         assert bool(arm.paper_row) == bool(found.paper) or found.name == "reward_ndcg"

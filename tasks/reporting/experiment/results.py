@@ -1,0 +1,227 @@
+"""What an experiment came to, as one record: ``experiments/<name>/results.json``.
+
+Shares are in [0, 1], tokens and seconds as they are; the papers' figures are as printed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Record
+from tasks.core.storage import read_json
+from tasks.evaluation.metrics import METRICS, Metric
+from tasks.evaluation.statistics import LEAST_SEEDS, Difference
+
+PAGE, RESULTS = "RESULTS.md", "results.json"
+
+Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
+
+ORDERINGS = ("holds", "same direction", "no difference", "other direction", "reversed")
+"""What becomes of an ordering in the paper's table: the first and the last are decided by the test, the others are not."""
+
+POOLED = "f1_micro"
+"""F1 over both levels in the average of the FuseSearch tables. They do not print it: it is made of F1 of files and functions."""
+
+
+class Figure(Record):
+    """A figure of an arm: over all its seeds and instances, by seed, and what the paper prints for it."""
+
+    estimate: float
+    low: float | None = None
+    high: float | None = None
+    seeds: int
+    instances: int
+    by_seed: dict[int, float] = Field(default_factory=dict)
+    paper: float | None = None
+
+
+class TurnCalls(Record):
+    """Mean calls of tool-using turns at a turn index from 1, its range over seeds, and how many episodes had such a turn."""
+
+    turn: int
+    calls: float
+    low: float
+    high: float
+    episodes: int
+
+
+class ArmResult(Record):
+    """One arm: the seeds that are there and those that are missing, its figures by metric; absent ones are not in it."""
+
+    name: str
+    label: str
+    seeds: list[int]
+    missing_seeds: list[int] = Field(default_factory=list)
+    instances: int = 0
+    episodes: int = 0
+    errored: int = 0
+    figures: dict[str, Figure] = Field(default_factory=dict)
+    calls_by_turn: list[TurnCalls] = Field(default_factory=list)
+    nodes: dict[int, dict[str, str]] = Field(default_factory=dict)
+
+
+class ClaimResult(Record):
+    """What became of a claim: ``p_holm`` is corrected over the claims of the experiment; the sentence is made of the numbers."""
+
+    metric: str
+    better: str
+    than: str
+    lower: bool = False
+    margin: float | None = None
+    paper: bool = False
+    note: str = ""
+    verdict: Verdict
+    sentence: str
+    estimate: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    p_holm: float | None = None
+    paper_difference: float | None = None
+
+
+class PowerResult(Record):
+    """What the spread of one difference says of the size of the experiment.
+
+    Standard deviations are of one episode: between seeds, between instances, and the rest. ``detectable`` is, by number of
+    seeds, the difference that 80 of 100 such experiments would show at ``level``, the strictest of Holm's correction over the
+    claims; ``needed`` the seeds for ``target``, ``needed_cautious`` those if seeds differ as much as this pilot cannot rule out.
+    ``None``: more instances are needed.
+    """
+
+    metric: str
+    first: str
+    second: str
+    seeds: int
+    instances: int
+    sd_seeds: float
+    sd_instances: float
+    sd_rest: float
+    detectable: dict[int, float]
+    level: float = 0.05
+    target: float
+    needed: int | None
+    needed_cautious: int | None
+    lower_bound: bool = False
+
+
+class Results(Record):
+    """Everything an experiment came to. ``inputs`` is the digest of all its scores, ``revision`` the git commit.
+
+    ``missing`` names arms and seeds without a finished run, ``other_instances`` those measured on other instances than most.
+    """
+
+    schema_version: Literal[1] = 1
+    experiment: str
+    title: str
+    question: str
+    hypothesis: str
+    profile: str = ""
+    summary: str
+    command: str
+    revision: str
+    dvc_revision: str
+    inputs: str
+    seeds: list[int]
+    metrics: list[str]
+    primary: str
+    confidence: float = 0.95
+    paper_caption: str = ""
+    paper_notes: list[str] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    arms: list[ArmResult]
+    differences: list[Difference]
+    claims: list[ClaimResult]
+    power: list[PowerResult]
+    missing: list[str] = Field(default_factory=list)
+    other_instances: list[str] = Field(default_factory=list)
+
+    def arm(self, name: str) -> ArmResult:
+        """The arm of that name."""
+        return next(arm for arm in self.arms if arm.name == name)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What tables call the arms."""
+        return {arm.name: arm.label for arm in self.arms}
+
+    @property
+    def measured_seeds(self) -> list[int]:
+        """Those of any arm; ``seeds`` are those that were asked for."""
+        return sorted({seed for arm in self.arms for seed in arm.seeds})
+
+
+def read_results(folder: Path) -> Results:
+    """The results in a folder. Raises :class:`ArtifactError` when there are none or they cannot be read."""
+    path = folder / RESULTS
+    if not path.exists():
+        raise ArtifactError(f"{path} is missing: run `fusesearch experiment run {folder.name}`")
+    try:
+        return Results.model_validate(read_json(path))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ArtifactError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}; write the results again") from None
+
+
+def ordering(row: Difference) -> str | None:
+    """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two.
+
+    What prints as zero is no difference, whatever the test says.
+    """
+    if row.agrees is None:
+        return None
+    if float(METRICS[row.metric].show(row.estimate)) == 0:
+        return "no difference"
+    if row.agrees:
+        return "holds" if decided(row) else "same direction"
+    return "reversed" if decided(row) else "other direction"
+
+
+def decided(row: Difference) -> bool:
+    """Whether the corrected test over several seeds decides which arm is ahead."""
+    return row.seeds >= LEAST_SEEDS and row.is_significant
+
+
+def is_beyond(difference: float, of: Metric) -> bool:
+    """Whether no two arms can differ by so much: a share by more than all of it."""
+    return of.percent and difference > 1
+
+
+def difference_text(row: Difference | ClaimResult, of: Metric) -> str:
+    """``+3.1 points [+1.2, +5.0]``."""
+    estimate = of.show(row.estimate or 0.0, signed=True) + of.points
+    if row.low is None or row.high is None:
+        return estimate
+    return f"{estimate} [{of.show(row.low, signed=True)}, {of.show(row.high, signed=True)}]"
+
+
+def table_rows(results: Results) -> list[dict[str, Any]]:
+    """One row per arm and metric; shares are between 0 and 1, the paper's too."""
+    names = ("estimate", "low", "high", "seeds", "instances")
+    return [
+        {
+            "arm": arm.name,
+            "metric": key,
+            **{name: getattr(figure, name) for name in names},
+            "paper": _in_our_unit(key, figure.paper),
+        }
+        for arm in results.arms
+        for key, figure in arm.figures.items()
+    ]
+
+
+def difference_rows(results: Results) -> list[dict[str, Any]]:
+    """One row per pair of arms and metric; ``ordering`` says what became of the paper's."""
+    names = ("metric", "first", "second", "estimate", "low", "high", "p", "p_holm", "seeds", "instances")
+    return [
+        {**{name: getattr(row, name) for name in names}, "paper": _in_our_unit(row.metric, row.paper), "ordering": ordering(row)}
+        for row in results.differences
+    ]
+
+
+def _in_our_unit(key: str, printed: float | None) -> float | None:
+    return None if printed is None else round(printed / METRICS[key].factor, 6)

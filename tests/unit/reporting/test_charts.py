@@ -1,0 +1,64 @@
+"""How marks and lines are told apart, and charts as SVG."""
+
+import xml.etree.ElementTree as ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.reporting import charts
+from tasks.reporting.charts import COLOURS, places
+from tasks.reporting.comparison_pages import front
+from tasks.reporting.table import ARMS
+
+NAMES = st.lists(st.sampled_from([*ARMS, *(f"system {number}" for number in range(40))]), unique=True)
+POINT = st.fixed_dictionaries({"cost": st.integers(1, 9).map(float), "quality": st.integers(0, 9).map(float)})
+
+
+@given(NAMES)
+def test_names_of_one_figure_differ_in_colour_or_in_dash_and_shape(names):
+    assert len(set(places(names).values())) == len(names)
+
+
+@given(NAMES)
+def test_a_known_arm_looks_alike_in_every_figure(names):
+    assert all(places(names)[name] == places([name])[name] for name in names if name in ARMS)
+
+
+@given(NAMES.filter(lambda names: len(names) <= len(COLOURS)))
+def test_colours_repeat_only_where_there_are_more_names_than_colours(names):
+    assert len({colour for colour, _ in places(names).values()}) == len(names)
+
+
+def test_systems_that_are_no_arms_have_lines_of_their_own():
+    names = ["fusesearch (qwen)", "locagent (qwen)", "cosil", "agentless"]
+    svg = charts.svg(charts.profile([{"name": name, "turn": 1, "calls": 2, "episodes": 9} for name in names], names, {}))
+    assert all(COLOURS[colour] in svg for colour, _ in places(names).values())
+
+
+def test_a_chart_of_nothing_is_none():
+    few = [{"name": "a", "turn": 1, "calls": 2, "episodes": charts.LEAST_EPISODES - 1}]
+    assert charts.profile(few, ["a"], {}) is None
+    assert charts.panels([("Reward", [])], "Step", ["a"], {}) is None
+    assert charts.difference_panels([("F1", [])]) is None
+    assert charts.figure("none", "", None) == []
+
+
+def test_names_are_text_in_an_svg_that_loads_nothing():
+    points = [("a <b>", 3.0, 50.0, ""), ("zero", 0.0, 10.0, ""), ("theirs (paper)", 9.0, 80.0, "small")]
+    rows = [dict(zip(("name", "cost", "quality", "model"), point, strict=True)) for point in points]
+    svg = charts.svg(charts.scatter(rows, "Tokens", "F1", ["a <b>"]))
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert all(text in svg for text in ("a &lt;b&gt;", "theirs (paper)", "small"))
+    assert 'href="http' not in svg.replace('href="http://www.w3.org', "")
+
+
+def beats(one, other):
+    return one["cost"] <= other["cost"] and one["quality"] >= other["quality"] and one != other
+
+
+@given(st.lists(POINT, min_size=1, max_size=12, unique_by=lambda point: (point["cost"], point["quality"])))
+def test_the_front_is_what_no_other_beats(points):
+    named = {f"s{number}": point for number, point in enumerate(points)}
+    found = front([{"name": name, **point} for name, point in named.items()])
+    assert set(found) == {name for name, point in named.items() if not any(beats(other, point) for other in points)}
+    assert [named[name]["cost"] for name in found] == sorted(named[name]["cost"] for name in found)

@@ -1,0 +1,243 @@
+"""The report from artifacts on disk."""
+
+import csv
+import json
+import random
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from tasks.core.config import Params
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Observation, Score, ToolCall, Trajectory, Turn
+from tasks.core.storage import read_csv, write_json, write_jsonl, write_text
+from tasks.evaluation.metrics import METRICS
+from tasks.evaluation.statistics import Difference
+from tasks.pipeline import layout
+from tasks.pipeline.stages.report import make_report, sources
+from tasks.reporting import charts, reproduction
+from tasks.reporting.curves import read_curve
+from tasks.reporting.inputs import read_inputs
+from tasks.reporting.table import ARMS
+
+PARAMS = Params(seed=3)
+SKILL = {"base": 0.1, "rl": 0.3, "sft": 0.6, "sft+rl": 0.8, "lexical": 0.7}
+
+MINED = {
+    "repositories": [{"repo": "sympy/ntheory", "kept": 40, "kinds": {}}],
+    "kinds": {"flipped comparison": {"attempts": 9, "kept": 4}},
+    "dropped": {},
+}
+REFERENCE = """model,stage,file_f1,function_f1,efficiency,turns,tools_per_turn,time_s,tokens_k
+Qwen3-4B,sft,78.86,47.94,68.46,4.96,3.59,9.17,54.8
+"""
+
+
+def one_score(arm, index, rng):
+    right = rng.random() < SKILL[arm]
+    return Score(
+        instance_id=f"i{index}", repo=f"o/r{index % 3}", arm=arm, localizer="fusesearch", f1=float(right), reward=0.9 * right,
+        file_f1=float(right), function_f1=float(right), efficiency=0.5, efficiency_call=0.4, turns=3, calls=4, calls_per_turn=2.0,
+        seconds=1.0, tokens_context=400, tokens_billed=900, true_files=["a"], predicted_files=["a" if right else "b"],
+        true_functions=["a::f"], predicted_functions=["a::f"] if right else [],
+    )  # fmt: skip
+
+
+def turn(calls):
+    observations = [Observation(call_id=str(index), output="") for index in range(calls)]
+    return Turn(text="", calls=[ToolCall(id=str(index), name="grep") for index in range(calls)], observations=observations)
+
+
+@pytest.fixture
+def project(tmp_path):
+    rng = random.Random(0)
+    scores = [one_score(arm, index, rng) for arm in SKILL for index in range(30)]
+    scores.append(Score(instance_id="i99", arm="base", error="endpoint down", true_files=["a"]))
+    write_jsonl(tmp_path / layout.SCORES, scores)
+    episodes = [
+        Trajectory(instance_id=str(i), localizer="x", system="", issue="", turns=[turn(4), turn(2), turn(0)]) for i in range(6)
+    ]
+    write_jsonl(tmp_path / layout.TRAJECTORIES / "sft+rl.jsonl", episodes)
+    for stage in ("grpo", "grpo_from_base"):
+        rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
+        write_text(tmp_path / layout.curve_path(stage), "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
+    write_text(tmp_path / layout.curve_path("sft"), "step,loss\n1,4.5\n2,3.5\n")
+    write_json(tmp_path / layout.FILTER_DROPS, {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
+    write_json(tmp_path / layout.metrics_path("split"), {"dropped_same_patch": 5, "sft_instances": 9})
+    write_json(tmp_path / layout.SELECT_DROPS, {"low_f1": 12})
+    write_json(tmp_path / layout.MINE_TABLE, MINED)
+    write_text(tmp_path / layout.SELECT_PLANE, "instance_id,f1,efficiency,outcome\n1,0.7,0.9,kept\n2,0,0.4,low_f1\n3,,,errored\n")
+    write_text(tmp_path / "experiments/reference/fusesearch_table2_stages.csv", REFERENCE)
+    return tmp_path
+
+
+@pytest.fixture
+def pages(project):
+    path = make_report(PARAMS, project)
+    return path.read_text(), (path.parent / "report.html").read_text()
+
+
+def test_the_markdown_page_has_ours_beside_the_papers_figures(pages):
+    markdown, _ = pages
+    stages = re.findall(r"^\| (SFT|base|SFT \+ RL|lexical \(teacher\)) \| ([^|]+) \|", markdown, re.M)
+    assert ("SFT", "ours") in stages
+    assert ("SFT", "Qwen3-4B, paper") in stages
+    assert "not comparable in absolute terms" in markdown
+    assert re.search(r"SFT above base in F1 0.7/0.3, mean \(%\): \+\d+\.\d \[\+\d", markdown)
+
+
+def test_the_errored_episodes_are_shown(pages):
+    assert re.search(r"^\| base \|.*\| 30 \| 30 \| 1 \|$", pages[0], re.M)
+
+
+def test_drop_tables_cannot_break_the_page(pages):
+    markdown, html = pages
+    assert "| a\\|b &lt;i>\\* | 1 |" in markdown
+    assert "| c\\\\\\|d | 1 |" in markdown
+    assert "| ![x]\\(http://e/p.png) | 1 |" in markdown
+    assert "a|b &lt;i&gt;*" in html
+    assert "<i>" not in html
+
+
+def test_every_stage_that_drops_rows_says_how_many(pages):
+    tables_of_drops = re.findall(r"^\*\*(\w+): rows dropped by each rule\*\*", pages[0], re.M)
+    assert tables_of_drops == ["Filter", "Split", "Select"]
+    assert "| same_patch | 5 |" in pages[0]
+    assert "sft_instances" not in pages[0]
+
+
+def test_markdown_tables_have_the_same_number_of_cells_in_every_row(pages):
+    for block in re.findall(r"(?:^\|.*\|\n)+", pages[0], re.M):
+        widths = {len(re.split(r"(?<!\\)\|", row)) for row in block.splitlines()}
+        assert len(widths) == 1, block
+
+
+def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, project):
+    html = pages[1]
+    assert html.count('<img src="data:image/svg+xml;base64,') == 5
+    assert not re.search(r"""(?:src|href)=["'](?!#|data:image/svg)""", html)
+    assert "<script" not in html
+    make_report(PARAMS, project)
+    assert (project / layout.REPORT / "report.html").read_text() == html
+
+
+def test_every_plot_is_well_formed_and_named_on_the_page(pages, project):
+    files = sorted((project / layout.REPORT / "plots").iterdir())
+    assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences", "grpo", "sft_loss"]
+    for path in files:
+        assert ElementTree.parse(path).getroot().tag.endswith("svg")
+        assert f"](plots/{path.name})" in pages[0]
+
+
+def test_what_mining_found_is_on_the_page(pages):
+    assert "| sympy/ntheory | 40 |" in pages[0]
+    assert "| flipped comparison | 9 | 4 |" in pages[0]
+    assert "Mutants tried" not in pages[0]
+
+
+@pytest.mark.parametrize(
+    ("mined", "captions"),
+    [
+        ({"kinds": {}}, ["Mutants tried and not kept", "Packages skipped"]),
+        ({}, ["Looked at and no pair, by reason", "Repositories skipped"]),
+    ],
+)
+def test_what_mining_left_out_is_named_after_its_source(mined, captions):
+    shown = reproduction.mined_tables({**mined, "dropped": {"a": 1}, "skipped": {"o/r": "gone"}})
+    assert [table.caption for table in shown] == captions
+
+
+def test_metrics_are_flat_numbers_under_fixed_names(pages, project):
+    metrics = json.loads((project / layout.REPORT / "metrics.json").read_text())
+    assert all(isinstance(value, int | float) for value in metrics.values())
+    assert metrics["base.errored"] == 1
+    assert metrics["sft_rl-sft.reward"] == pytest.approx(metrics["sft_rl.reward"] - metrics["sft.reward"])
+    assert metrics["sft.file_micro_f1"] == pytest.approx(metrics["sft.f1_macro"])
+
+
+def test_tables_for_dvc_plots_have_a_row_per_point(pages, project):
+    def rows(name):
+        with (project / layout.REPORT / name).open(newline="") as handle:
+            return list(csv.DictReader(handle))
+
+    assert {(row["turn"], row["calls"], row["episodes"]) for row in rows("calls_by_turn.csv")} == {
+        ("1", "4.0", "6"),
+        ("2", "2.0", "6"),
+    }
+    assert len(rows("curves.csv")) == 40
+    assert len(rows("table2.csv")) == len(SKILL) * len(reproduction.REPORTED)
+    assert len(rows("differences.csv")) == len(reproduction.COMPARISONS) * len(reproduction.COMPARED)
+    assert [row["kept"] for row in rows("candidates.csv")] == ["True", "False"]
+
+
+def test_scores_alone_make_a_report(project):
+    for path in (layout.MINE_TABLE, layout.FILTER_DROPS, layout.SELECT_DROPS, layout.SELECT_PLANE):
+        (project / path).unlink()
+    for stage in ("grpo", "grpo_from_base", "sft"):
+        for path in (project / "artifacts" / stage).iterdir():
+            path.unlink()
+    markdown = make_report(PARAMS, project).read_text()
+    assert "## Results" in markdown
+    assert "## Training" not in markdown
+
+
+def test_an_arm_without_any_score_shows_dashes(project):
+    write_jsonl(project / layout.SCORES, [Score(instance_id="i1", arm="base", error="down")])
+    markdown = make_report(PARAMS, project).read_text()
+    assert re.search(r"^\| base \| (– \| )+0 \| 0 \| 1 \|$", markdown, re.M)  # noqa: RUF001
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "message"),
+    [
+        (layout.SCORES, "", "scores.jsonl holds no scores"),
+        (layout.SCORES, "{}\n", "scores.jsonl:1: instance_id: Field required"),
+        (layout.SELECT_PLANE, "f1,e\n1,1\n", "plane.csv lacks f1, efficiency or outcome"),
+        (layout.FILTER_DROPS, "{", "drops.json is not valid JSON"),
+        (layout.curve_path("grpo"), b"step\xff", "curve.csv cannot be read"),
+    ],
+)
+def test_corrupt_artifacts_are_named(project, path, text, message):
+    (project / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ArtifactError, match=message):
+        read_inputs(sources(project))
+
+
+def test_a_curve_has_numbers_only(project):
+    assert read_curve(project / layout.curve_path("grpo"))[2] == {"step": 2, "reward": 0.1, "calls_per_turn": 2.8}
+    assert read_curve(project / layout.curve_path("sft")) == [{"step": 1, "loss": 4.5}, {"step": 2, "loss": 3.5}]
+
+
+def test_errored_episodes_have_no_part_in_the_calls_by_turn(project):
+    episode = Trajectory(instance_id="1", localizer="x", system="", issue="", turns=[turn(3)], error="down")
+    write_jsonl(project / layout.TRAJECTORIES / "sft+rl.jsonl", [episode])
+    assert read_inputs(sources(project)).calls_by_turn["sft+rl"] == []
+
+
+def test_a_difference_that_the_corrected_test_finds_is_starred():
+    clear = {"first": "sft", "second": "base", "estimate": 0.2, "low": 0.1, "high": 0.3, "p": 0.0002, "p_holm": 0.0004}
+    unclear = {"first": "sft+rl", "second": "sft", "estimate": -0.02, "low": -0.1, "high": 0.1, "p": 0.5, "p_holm": 0.5}
+    rows = [Difference(metric=key, **row) for row in (clear, unclear) for key in reproduction.COMPARED]
+    table = reproduction.differences_table(rows)
+    assert table.rows[0].cells[2] == "+0.200 * [+0.100, +0.300] p=<0.001"
+    assert table.rows[1].cells[2] == "-0.020 [-0.100, +0.100] p=0.500"
+    assert reproduction.verdicts([Difference(metric="reward", **unclear)]) == [
+        "SFT + RL below SFT in Reward: -0.020 [-0.100, +0.100]; the interval includes zero."
+    ]
+
+
+def test_every_plot_says_what_its_marks_and_lines_are(project, pages):
+    def words(name):
+        return re.findall(r"<text[^>]*>([^<]*)</text>", (project / layout.REPORT / f"plots/{name}.svg").read_text())
+
+    assert {charts.DECIDED, charts.UNDECIDED} <= set(words("differences"))
+    assert {"kept", "dropped"} <= set(words("candidates"))
+    assert "SFT" in words("sft_loss")
+    assert "the thin line is steps, the bold one a moving mean" in pages[0]
+
+
+def test_the_reference_tables_of_the_repository_name_the_columns_we_print(request):
+    rows = read_csv(request.config.rootpath / "experiments/reference/fusesearch_table2_stages.csv")
+    assert {METRICS[key].paper for key in reproduction.REPORTED if METRICS[key].paper} <= set(rows[0])
+    assert {row["stage"] for row in rows} <= set(ARMS)
