@@ -98,7 +98,7 @@ def test_what_needs_one_says_which(light, repo, arguments, extra):
 
 
 def test_every_page_of_help_opens_without_extras(light):
-    for command in ("localize", "view", "mcp", "tool", "truth", "score", "evaluate", "compare", "experiment", "doctor"):
+    for command in ("localize", "view", "mcp", "tool", "truth", "score", "evaluate", "compare", "experiment", "track", "doctor"):
         assert light(command, "--help").returncode == 0
 
 

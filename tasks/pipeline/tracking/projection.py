@@ -64,7 +64,7 @@ def record(record: RunRecord, traces: int = TRACES) -> str:
     try:
         with opened(uri) as client:
             return Projection(client, traces).record(record)
-    except FusesearchError as error:
+    except (FusesearchError, ModuleNotFoundError) as error:  # the extra that has MLflow is not installed
         logger.warning("%s: %s is not recorded yet; `fusesearch track` does it later", error, record.name)
         return ""
 

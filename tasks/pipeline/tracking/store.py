@@ -105,7 +105,7 @@ def reachable(uri: str) -> Iterator[None]:
     """
     try:
         yield
-    except FusesearchError:
+    except (FusesearchError, ModuleNotFoundError):
         raise
     except Exception as error:
         reason = without_passwords((str(error).splitlines() or [type(error).__name__])[0])[:300]
