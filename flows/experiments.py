@@ -32,7 +32,6 @@ from flows.experiment_progress import Row, watch
 from flows.owner import OWNER
 from flows.server import prefect_server
 from tasks.core.config import load_params
-from tasks.core.cores import SINGLE
 from tasks.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
 from tasks.core.storage import read_text
 from tasks.pipeline.dvc_command import PATIENCE, Busy, is_busy
@@ -153,7 +152,6 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> None:
 
 def _environment() -> dict[str, str]:
     return {
-        **dict.fromkeys(SINGLE, "1"),
         **os.environ,
         "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}",
         OWNER: f"{os.getpid()} {birth(os.getpid())}",

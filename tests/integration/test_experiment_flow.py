@@ -69,8 +69,7 @@ def test_a_node_runs_after_those_it_needs(project):
 MEET = "import os, time\nopen('{0}', 'w')\nwhile not os.path.exists('{1}'): time.sleep(0.02)"
 
 
-def test_two_nodes_run_at_once_with_one_openmp_thread_each(project, monkeypatch):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+def test_two_nodes_run_at_once_with_one_openmp_thread_each(project):
     threads = "open('threads', 'w').write(os.environ['OMP_NUM_THREADS'])"
     assert run(job("a", MEET.format("x", "y")), job("b", f"{MEET.format('y', 'x')}\n{threads}"), workers=2) == ""
     assert (project / "threads").read_text() == "1"
