@@ -135,7 +135,7 @@ def test_a_record_says_the_same_after_it_was_written(tmp_path, monkeypatch):
     ("path", "dirty"),
     [
         ("experiments/filtering/RESULTS.md", False),
-        ("experiments/filtering/figures/arms.svg", False),
+        ("experiments/filtering/results.json", False),
         ("experiments/RESULTS.md", False),
         ("artifacts/sft/loss.csv", False),
         ("experiments/filtering/experiment.yaml", True),
