@@ -100,18 +100,17 @@ def _documented(
 
 
 def _examples(text: str) -> tuple[Example, ...]:
+    def options(given: dict[int, bool]) -> int:
+        value = OPTIONS
+        for flag, on in given.items():
+            value = value | flag if on else value & ~flag
+        return value
+
     try:
         found = doctest.DocTestParser().get_examples(text)
     except ValueError:
         return ()
-    return tuple(Example(e.source, e.want, e.exc_msg, _options(e.options)) for e in found)
-
-
-def _options(options: dict[int, bool]) -> int:
-    value = OPTIONS
-    for flag, on in options.items():
-        value = value | flag if on else value & ~flag
-    return value
+    return tuple(Example(e.source, e.want, e.exc_msg, options(e.options)) for e in found)
 
 
 def imported_modules(docstrings: Iterable[Docstring]) -> list[str]:
@@ -182,12 +181,10 @@ def _rebound(tree: ast.Module) -> set[str]:
 
 def _provides(tree: ast.Module, needed: set[str], prints: bool) -> bool:
     bound = bound_names(tree)
-    return bool(bound & needed) or "*" in bound or _sets_attribute(tree) or (not prints and bool(_touched(tree) & needed))
-
-
-def _sets_attribute(tree: ast.Module) -> bool:
-    """Whether a statement changes a setting, as in ``mp.dps = 15``."""
-    return any(isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in ast.walk(tree))
+    sets_attribute = any(
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) for node in ast.walk(tree)
+    )  # mp.dps = 15
+    return bool(bound & needed) or "*" in bound or sets_attribute or (not prints and bool(_touched(tree) & needed))
 
 
 def bound_names(tree: ast.AST) -> set[str]:

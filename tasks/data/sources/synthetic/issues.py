@@ -140,42 +140,10 @@ _CLOSINGS = {
         "The documentation says {promised_line}",
     ),
 }
-_WRAPPERS = frozenset(
-    [
-        *(
-            "all",
-            "any",
-            "bool",
-            "dict",
-            "enumerate",
-            "float",
-            "frozenset",
-            "int",
-            "isinstance",
-            "iter",
-            "len",
-            "list",
-            "max",
-            "min",
-        ),
-        *(
-            "next",
-            "pprint",
-            "pretty_print",
-            "print",
-            "range",
-            "repr",
-            "round",
-            "set",
-            "sorted",
-            "str",
-            "sum",
-            "tuple",
-            "type",
-            "zip",
-        ),
-    ]
-)
+_WRAPPERS = {
+    *("all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "isinstance", "iter", "len", "list", "max", "min"),
+    *("next", "pprint", "pretty_print", "print", "range", "repr", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip"),
+}
 
 
 @dataclass(frozen=True)
@@ -336,7 +304,7 @@ def _expression(statement: str) -> str:
 
 
 def _called(statements: Sequence[str]) -> str:
-    """The function the last statement is about: its outermost call that is no mere wrapper, or that of an earlier statement
+    """The function that the last statement is about: its outermost call except mere wrappers, or that of an earlier statement
     that made the name it shows."""
     try:
         trees = [ast.parse(statement) for statement in statements]

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from tasks.data.sources.synthetic.tracing import FunctionNode
@@ -149,7 +150,8 @@ def mutants(source: Source, function: FunctionNode, lines: set[int]) -> list[Mut
 
 def _scope(source: Source, function: FunctionNode) -> Scope:
     parents = {child: parent for parent in ast.walk(function) for child in ast.iter_child_nodes(parent)}
-    bound: dict[str, int] = {name: 0 for name in _parameters(function)}
+    named = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+    bound: dict[str, int] = {argument.arg: 0 for argument in named}
     attributes: dict[str, set[str]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -158,11 +160,6 @@ def _scope(source: Source, function: FunctionNode) -> Scope:
             attributes.setdefault(node.value.id, set()).add(node.attr)
     variables = [name for name in bound if name not in ("self", "cls", "_")]
     return Scope(source, function, parents, variables, {name: sorted(values) for name, values in attributes.items()}, bound)
-
-
-def _parameters(function: FunctionNode) -> list[str]:
-    arguments = function.args
-    return [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
 
 
 def _nodes(function: FunctionNode) -> Iterator[ast.AST]:
@@ -190,14 +187,6 @@ def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.stmt:
     return node
 
 
-def _comparison_flipped(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    yield from _comparison(node, scope, _COMPARE_FLIPPED)
-
-
-def _boundary_changed(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    yield from _comparison(node, scope, _COMPARE_BOUNDARY)
-
-
 def _comparison(node: ast.AST, scope: Scope, table: dict[str, str]) -> Iterator[Edit]:
     if isinstance(node, ast.Compare):
         operands = [node.left, *node.comparators]
@@ -208,15 +197,11 @@ def _comparison(node: ast.AST, scope: Scope, table: dict[str, str]) -> Iterator[
 
 
 def _guard_dropped(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    if not isinstance(node, ast.If) or node.orelse or len(node.body) > 3 or _is_elif(node, scope):
+    if not isinstance(node, ast.If) or node.orelse or len(node.body) > 3:
         return
-    if isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue):
+    is_elif = scope.source.text.startswith("elif", scope.source.span(node)[0])
+    if isinstance(node.body[-1], ast.Return | ast.Raise | ast.Continue) and not is_elif:
         yield scope.drop(node)
-
-
-def _is_elif(node: ast.If, scope: Scope) -> bool:
-    start = scope.source.span(node)[0]
-    return scope.source.text.startswith("elif", start)
 
 
 def _default_changed(node: ast.AST, scope: Scope) -> Iterator[Edit]:
@@ -395,8 +380,8 @@ def _wrong_constant(node: ast.AST, scope: Scope) -> Iterator[Edit]:
 
 
 KINDS: dict[str, Generator] = {
-    "comparison_flipped": _comparison_flipped,
-    "boundary_changed": _boundary_changed,
+    "comparison_flipped": partial(_comparison, table=_COMPARE_FLIPPED),
+    "boundary_changed": partial(_comparison, table=_COMPARE_BOUNDARY),
     "guard_dropped": _guard_dropped,
     "default_changed": _default_changed,
     "off_by_one": _off_by_one,

@@ -94,7 +94,7 @@ def _parse(entry: str, listed: Sequence[str]) -> Package:
     repo, separator, names = entry.rpartition("=")
     modules = tuple(name.strip() for name in names.split(",")) if separator else (entry,)
     if not all(part.isidentifier() for module in modules for part in module.split(".")):
-        raise ConfigError(f"mine.packages: {entry!r} is no import name, folder or owner/name=module,module")
+        raise ConfigError(f"mine.packages: {entry!r} is not an import name, a folder or owner/name=module,module")
     if separator:
         if repo.count("/") != 1 or not all(repo.split("/")):
             raise ConfigError(f"mine.packages: {entry!r}: the part before = must be owner/name")
@@ -104,18 +104,18 @@ def _parse(entry: str, listed: Sequence[str]) -> Package:
 
 
 def _folder(entry: str) -> Package:
-    """A package given by its folder: imported from the first folder above it that is no package itself."""
+    """A package given by its folder: imported from the first folder above it that is not a package."""
     folder = Path(entry).expanduser().resolve()
     if not folder.is_dir():
-        raise ConfigError(f"mine.packages: {entry!r} is no folder")
+        raise ConfigError(f"mine.packages: {entry!r} is not a folder")
     if not (folder / "__init__.py").is_file():
         inside = sorted(path.parent.name for path in (*folder.glob("*/__init__.py"), *folder.glob("src/*/__init__.py")))
         hint = f": give one of the packages in it, {', '.join(inside[:5])}" if inside else ""
-        raise ConfigError(f"mine.packages: {entry!r} is no Python package, it has no __init__.py{hint}")
+        raise ConfigError(f"mine.packages: {entry!r} is not a Python package: it has no __init__.py{hint}")
     root = next(parent for parent in folder.parents if not (parent / "__init__.py").is_file())
     parts = folder.relative_to(root).parts
     if not all(part.isidentifier() for part in parts):
-        raise ConfigError(f"mine.packages: {entry!r} cannot be imported: {'.'.join(parts)} is no import name")
+        raise ConfigError(f"mine.packages: {entry!r} cannot be imported: {'.'.join(parts)} is not an import name")
     return Package(f"local/{'.'.join(parts)}", (".".join(parts),), (), root)
 
 

@@ -30,7 +30,7 @@ _FORBIDDEN = (
 
 
 violations: list[str] = []
-"""What this child tried to do to the world and was refused."""
+"""What this child tried to do outside itself and was refused."""
 
 
 class Sandbox:
@@ -86,7 +86,9 @@ class Sandbox:
 def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory: int) -> None:
     try:
         gc.disable()
-        _silence()
+        null = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(null, stream)
         _limit(cpu_seconds, memory)
         fix_random_numbers()
         sys.addaudithook(_refuse)
@@ -96,12 +98,6 @@ def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory:
         pass
     finally:
         os._exit(0)
-
-
-def _silence() -> None:
-    null = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(null, stream)
 
 
 def _limit(cpu_seconds: float, memory: int) -> None:

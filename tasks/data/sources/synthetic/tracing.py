@@ -33,7 +33,16 @@ class Function:
 def outermost_functions(tree: ast.Module, path: str) -> list[tuple[Function, FunctionNode]]:
     """Functions and methods at module or class level (also inside ``if`` and ``try`` there), in source order."""
     return [
-        (Function(path, name, _first_line(node), node.end_lineno or node.lineno), node) for name, node in _functions(tree, "")
+        (
+            Function(
+                path,
+                name,
+                min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]),
+                node.end_lineno or node.lineno,
+            ),
+            node,
+        )
+        for name, node in _functions(tree, "")
     ]
 
 
@@ -45,10 +54,6 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, FunctionNode]]
             yield from _functions(child, f"{prefix}{child.name}.")
         elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler | ast.For | ast.While):
             yield from _functions(child, prefix)
-
-
-def _first_line(node: FunctionNode) -> int:
-    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
 class BudgetSpent(BaseException):

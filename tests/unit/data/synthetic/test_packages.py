@@ -64,5 +64,5 @@ def test_a_folder_that_is_no_package_is_refused_with_what_to_give_instead(tmp_pa
     (tmp_path / "src" / "mine" / "__init__.py").write_text("")
     with pytest.raises(ConfigError, match="give one of the packages in it, mine"):
         parse_packages([str(tmp_path)])
-    with pytest.raises(ConfigError, match="is no folder"):
+    with pytest.raises(ConfigError, match="is not a folder"):
         parse_packages(["./surely/not/here"])
