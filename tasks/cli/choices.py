@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tasks.cli.output import usage_error
 from tasks.localizers.registry import LOCALIZERS
+
+if TYPE_CHECKING:
+    from tasks.localizers.searcher import SearchOptions
 
 
 class ModeName(StrEnum):
@@ -43,40 +44,21 @@ CallsOption = Annotated[int, typer.Option(help="Calls lexical makes in a turn.",
 TurnsOption = Annotated[int | None, typer.Option(help="Turns at most; the last one answers.", min=1)]
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """The options above, checked.
+def options_of(
+    model: str | None,
+    base_url: str | None,
+    settings: Path | None,
+    checkpoint: Path | None,
+    localizer: str | None,
+    mode: ModeName,
+    calls_per_turn: int,
+    max_turns: int | None,
+) -> SearchOptions:
+    """The options above as one, checked. What does not fit is a usage error."""
+    from tasks.core.errors import OptionError
+    from tasks.localizers.searcher import SearchOptions
 
-    Raises a usage error for an unknown localizer, two models, a model where none is asked or none where one is, and a model
-    without the address of its endpoint, which ``OPENAI_BASE_URL`` gives too.
-    """
-
-    model: str | None
-    base_url: str | None
-    settings: Path | None
-    checkpoint: Path | None
-    localizer: str | None
-    mode: ModeName
-    calls_per_turn: int
-    max_turns: int | None
-
-    def __post_init__(self) -> None:
-        if self.localizer and self.localizer not in LOCALIZERS:
-            raise usage_error(f"{self.localizer!r} is unknown: use one of {', '.join(LOCALIZERS)}", "--localizer")
-        if self.model and self.checkpoint:
-            raise usage_error("--model and --checkpoint exclude each other: choose one", "--checkpoint")
-        given = "--model" if self.model else "--checkpoint" if self.checkpoint else None
-        asks_model = LOCALIZERS[self.localizer].asks_model if self.localizer else bool(given)
-        if asks_model and not given:
-            raise usage_error(f"{self.localizer} asks a model: name one with --model or --checkpoint", "--localizer")
-        if given and not asks_model:
-            raise usage_error(f"{given} and --localizer {self.localizer}, which asks no model, exclude each other", "--localizer")
-        if self.base_url and not self.model:
-            raise usage_error("name the model that the endpoint serves", "--model")
-        if self.settings and not self.model:
-            raise usage_error("is for a model behind an endpoint: name it with --model", "--settings")
-        if self.model:
-            address = self.base_url or os.environ.get("OPENAI_BASE_URL", "")
-            if not address.startswith(("http://", "https://")):
-                raise usage_error("a model needs the address of its endpoint, for example http://localhost:8000/v1", "--base-url")
-            object.__setattr__(self, "base_url", address)
+    try:
+        return SearchOptions(model, base_url, settings, checkpoint, localizer, mode.value, calls_per_turn, max_turns)
+    except OptionError as error:
+        raise usage_error(error.message, f"--{error.option}") from None

@@ -16,15 +16,15 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
-    SearchOptions,
     SettingsOption,
     TurnsOption,
+    options_of,
 )
 from tasks.cli.output import Format, print_json, read_input, save_text
 
 if TYPE_CHECKING:
-    from tasks.cli.searchers import Searcher
     from tasks.core.schema import Instance, Trajectory
+    from tasks.localizers.searcher import Searcher
     from tasks.search.repository import Repository
 
 NO_ANSWER = 3
@@ -65,13 +65,14 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    options = SearchOptions(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
-    from tasks.cli import report, searchers
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
+    from tasks.cli import report
+    from tasks.localizers.searcher import choose
     from tasks.search.repository import Repository
 
     repository = Repository(repo)
     instance = _instance(repository.root.name, issue)
-    searcher = searchers.choose(options)
+    searcher = choose(options)
     trajectory = _search(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)
     found = report.Report.of(trajectory, repository, explained=explain)
@@ -84,14 +85,15 @@ def localize(
 
 def _instance(tree: str, issue: str) -> Instance:
     """The task. An issue of GitHub gives it a name as SWE-bench makes them, a text that of the directory."""
-    from tasks.cli import issues, searchers
+    from tasks.cli import issues
+    from tasks.localizers.searcher import instance_of
 
     if issue == "-" or os.path.isfile(issue):
-        return searchers.instance_of(tree, read_input(Path(issue), "issue"))
+        return instance_of(tree, read_input(Path(issue), "issue"))
     if any(character.isspace() for character in issue.strip()):
-        return searchers.instance_of(tree, issue)
+        return instance_of(tree, issue)
     address = issues.address_of(issue)
-    instance = searchers.instance_of(tree, issues.fetch(address) if address else read_input(Path(issue), "issue"))
+    instance = instance_of(tree, issues.fetch(address) if address else read_input(Path(issue), "issue"))
     return instance.model_copy(update={"instance_id": address.instance_id}) if address else instance
 
 

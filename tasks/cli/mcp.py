@@ -18,9 +18,9 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
-    SearchOptions,
     SettingsOption,
     TurnsOption,
+    options_of,
 )
 from tasks.cli.output import usage_error
 
@@ -76,16 +76,16 @@ def mcp(
 
     Ends when its stdin does, or on Ctrl-C. `docs/mcp.md` has the configuration of common coding agents.
     """
-    options = SearchOptions(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
     _check_token(token)
-    from tasks.cli import searchers
     from tasks.cli.serving import stdio
     from tasks.cli.serving.roots import Roots
     from tasks.cli.serving.service import Service
+    from tasks.localizers.searcher import choose
 
     roots = Roots(root)
     with stdio.stdout_to_stderr():
-        searcher = searchers.choose(options)
+        searcher = choose(options)
     service = Service(roots, searcher)
     if transport is Transport.http:
         _serve_http(service, host, port, allow_host or [], token)

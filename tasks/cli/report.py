@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tasks.core.errors import FusesearchError, InfrastructureError
+from tasks.core.errors import InfrastructureError
 from tasks.core.schema import Answer, Location, Trajectory
 from tasks.core.text import printable
+from tasks.localizers.searcher import with_lines
 from tasks.reporting.episodes.explain import Explanation, Target, explain
 from tasks.search.repository import Repository
 
@@ -35,8 +36,8 @@ class Report:
     def of(cls, trajectory: Trajectory, repository: Repository, *, explained: bool = False) -> Report:
         """Report of a finished episode over ``repository``."""
         answer = trajectory.answer or Answer()
-        spans = Spans(repository)
-        modify, related = spans.fill(answer.modify), spans.fill(answer.related)
+        answer = with_lines(answer, repository)
+        modify, related = answer.modify, answer.related
         explanations = explain(trajectory, map(Target.of, [*modify, *related])) if explained else None
         return cls(modify, related, cost(trajectory), explanations)
 
@@ -61,34 +62,6 @@ class Report:
         if self.related:
             parts += ["", "Related context", *_rows(self.related, why[len(self.modify) :], ranked=False)]
         return "\n".join([*parts, "", _summary(self.cost)])
-
-
-class Spans:
-    """Line spans of functions, from the files as they are on disk."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._known: dict[str, dict[str, tuple[int, int]]] = {}
-
-    def fill(self, locations: Sequence[Location]) -> list[Location]:
-        """The same locations; a function that is found gets its lines."""
-        return [location.model_copy(update={"lines": location.lines or self._lines(location)}) for location in locations]
-
-    def _lines(self, location: Location) -> tuple[int, int] | None:
-        if location.function is None:
-            return None
-        if location.path not in self._known:
-            self._known[location.path] = self._read(location.path)
-        return self._known[location.path].get(location.function)
-
-    def _read(self, path: str) -> dict[str, tuple[int, int]]:
-        from tasks.code.functions import function_spans
-
-        try:
-            spans = function_spans(self._repository.read_text(path), path)
-        except FusesearchError:  # the model named a file that is not there
-            return {}
-        return {span.name: (span.start, span.end) for span in spans}
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:

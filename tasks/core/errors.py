@@ -4,6 +4,7 @@
 
     FusesearchError              one clear line; the command line prints it and exits with code 1
     ├── ConfigError              params.yaml or a command-line value is unknown or malformed
+    │   └── OptionError          an option of `localize` is wrong, or does not go with another
     ├── DataError                an artifact, dataset row or patch cannot be used as it is
     │   └── ArtifactError        a file of an earlier stage is missing or corrupt
     ├── RepositoryError          a repository or snapshot cannot be read
@@ -28,6 +29,14 @@ class FusesearchError(Exception):
 
 class ConfigError(FusesearchError):
     """Params or options are unknown or malformed."""
+
+
+class OptionError(ConfigError):
+    """``option`` is wrong, or does not go with another."""
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(f"{option}: {message}")
+        self.option, self.message = option, message
 
 
 class DataError(FusesearchError):

@@ -10,10 +10,10 @@ from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root
 
 from tasks.agents.models.scripted import ScriptedModel
-from tasks.cli.searchers import Searcher, choose
 from tasks.cli.serving.roots import Roots
 from tasks.cli.serving.service import Service
 from tasks.core.config import Agent, Tools
+from tasks.localizers.searcher import Searcher, choose
 from tasks.search import tools
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 

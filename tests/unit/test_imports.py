@@ -23,6 +23,7 @@ RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 HEAVY = {"torch", "trl", "vllm", "prefect", "mlflow", "transformers", "datasets", "dvc"}
 SUBCLASSES = {"key_values.py", "optimizer.py", "trl_trimmed.py"}  # of classes of torch, transformers and TRL
 FILES = sorted(path for folder in ("tasks", "flows", "dashboards") for path in (ROOT / folder).rglob("*.py"))
+FILES.remove(ROOT / "tasks/__init__.py")  # the public names, from every layer
 
 
 def layer(path: Path) -> str:

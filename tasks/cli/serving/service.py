@@ -23,13 +23,13 @@ from mcp_types import (
 )
 
 from tasks.cli.report import Report, raise_on_failure
-from tasks.cli.searchers import Searcher, instance_of
 from tasks.cli.serving import definitions
 from tasks.cli.serving.progress import forward, listening
 from tasks.cli.serving.roots import Roots
 from tasks.core.config import Tools
 from tasks.core.errors import FusesearchError, ToolError
 from tasks.core.schema import Instance, Trajectory
+from tasks.localizers.searcher import Searcher, instance_of
 from tasks.search.repository import Repository, shown
 from tasks.search.tools import Toolbox
 

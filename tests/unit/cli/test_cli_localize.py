@@ -13,10 +13,10 @@ from tasks.agents.parsing import format_answer
 from tasks.agents.prompts import render_system
 from tasks.cli.live import View
 from tasks.cli.report import Report
-from tasks.cli.searchers import SETTINGS, settings_of
 from tasks.core.config import Agent
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
+from tasks.localizers.searcher import SETTINGS, settings_of
 from tasks.search.repository import Repository
 
 CLOSED = "http://127.0.0.1:9/v1"
