@@ -156,13 +156,15 @@ def _calls_by_turn(root: Path) -> list[Block]:
     arms = list(dict.fromkeys(row["arm"] for row in rows))
     labelled = [{**row, "name": label(row["arm"])} for row in rows]
     ends = [f"{label(arm)} {next(row['calls'] for row in rows if row['arm'] == arm):.1f}" for arm in arms]
+    chart = charts.profile(labelled, arms, ARMS)
+    assert chart is not None  # noqa: S101 - rows are those it draws
     return [
         Text(
             "Calls of tool-using turns by turn index (FuseSearch figure 3). e says how much of what a call returned was new, "
             "never how much was found: read it beside the number of calls."
         ),
         Plot(
-            charts.profile(labelled, arms, ARMS),
+            chart,
             f"Mean calls at each turn; points with fewer than {LEAST_EPISODES} episodes are left out",
             f"Mean calls by turn; in the first: {', '.join(ends)}.",
         ),

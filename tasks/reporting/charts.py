@@ -30,7 +30,7 @@ LEAST_EPISODES = 5
 PAGE_WIDTH = 760
 PANEL = {"width": 340, "height": 190}
 
-Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -95,11 +95,11 @@ def estimate_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
     return dressed(alt.concat(*drawn, columns=2)) if drawn else None
 
 
-def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> alt.LayerChart:
+def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
     who = list(dict.fromkeys(str(row["who"]) for row in rows))
     arms = list(dict.fromkeys(str(row["arm"]) for row in rows))
     colour, shape, _ = scales(who, {})
-    place = {"y": alt.Y("arm:N", sort=arms, title=None), "yOffset": alt.YOffset("who:N", sort=who)}
+    place: dict[str, Any] = {"y": alt.Y("arm:N", sort=arms, title=None), "yOffset": alt.YOffset("who:N", sort=who)}
     base = alt.Chart(pd.DataFrame(rows)).encode(**place)
     whiskers = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("low:Q", title=x), x2="high:Q", color=alt.Color("who:N", scale=colour, title=None)
@@ -130,7 +130,7 @@ def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
     return dressed(alt.vconcat(*drawn)) if drawn else None
 
 
-def _differences(rows: Rows, x: str) -> alt.LayerChart:
+def _differences(rows: Rows, x: str) -> Any:
     pairs = list(dict.fromkeys(str(row["pair"]) for row in rows))
     domain = [DECIDED, UNDECIDED]
     colour = alt.Color("verdict:N", scale=alt.Scale(domain=domain, range=[BLUE, RED]), title=None)

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from dashboards.__main__ import main
-from dashboards.content.blocks import Plot
 from dashboards.export import export
 from dashboards.tabs import FILES
-from dashboards.view.static import svg
 from tasks.core.storage import write_jsonl, write_text
 from tasks.pipeline import layout
 from tasks.pipeline.stages.report import PAPER_STAGES
@@ -89,7 +87,7 @@ def strange_colours(picture):
 def test_bars_in_red_and_green_are_strange(colours):
     kinds = dict(zip("ab", colours, strict=True))
     bars = charts.bars([{"name": kind, "count": 2, "kind": kind} for kind in kinds], "rows", kinds)
-    assert strange_colours(svg(Plot(bars, "", ""))) == set(colours)
+    assert strange_colours(charts.svg(bars)) == set(colours)
 
 
 def test_every_chart_has_words_for_those_who_do_not_see_it(out):
