@@ -39,9 +39,10 @@ test: env ## all tests that need no GPU; those of the whole pipeline build on ea
 fast: env ## tests of seconds only: while working
 	$(BIN)/pytest -n auto -m "not slow and not gpu" tests/unit
 
-lint: env ## ruff: rules and format
+lint: env ## ruff: rules and format; dvc.yaml against the stages and their imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m tasks.pipeline.deps --check
 
 format: env ## let ruff mend what it can
 	$(BIN)/ruff check --fix .

@@ -22,7 +22,7 @@ from dashboards.reading.experiments import finished
 from dashboards.tabs import FILES
 from dashboards.view.static import Place, page
 from tasks.core.storage import write_text
-from tasks.pipeline.stages.report import revision
+from tasks.pipeline.work.report import revision
 from tasks.reporting.reproduction import COMPARED
 
 

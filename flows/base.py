@@ -7,12 +7,13 @@ from typing import Any
 import yaml
 from prefect import flow, task
 
+from flows.command import run_command
 from flows.progress import StageProgress
-from flows.stage import ONCE, run_stage
+from flows.retries import ONCE
 from tasks.core.config import Base, Params, load_params, parse_section
 from tasks.core.storage import read_instances
-from tasks.pipeline import layout
-from tasks.pipeline.progress import finished, progress_dir, publish
+from tasks.pipeline.places import MAIN, SNAPSHOTS
+from tasks.pipeline.resume import finished, progress_dir, publish
 
 RECIPE = Path("experiments/nano/base.yaml")
 
@@ -23,9 +24,9 @@ def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, An
     from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.base import train_base
 
-    snapshot = partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), layout.REPOS)
-    instances = [row for split in ("sft", "rl") for row in read_instances(layout.split_path(split))]
-    scratch = progress_dir("base", params, recipe.model_dump(), *(layout.split_path(split) for split in ("sft", "rl")))
+    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), MAIN["mine.repos"])
+    instances = [row for split in ("sft", "rl") for row in read_instances(MAIN[f"split.{split}"])]
+    scratch = progress_dir("base", params, recipe.model_dump(), *(MAIN[f"split.{split}"] for split in ("sft", "rl")))
 
     def log(row: dict[str, float]) -> None:
         progress(int(row["step"]), int(row["steps"]))
@@ -46,4 +47,4 @@ def base_flow() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run_stage(base_flow)
+    run_command(base_flow)

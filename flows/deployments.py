@@ -26,9 +26,10 @@ from pydantic import Field
 from flows import operate, quotas
 from flows.experiments import experiment
 from flows.nightly import nightly_flow
-from flows.pipeline import STAGES, pipeline_flow
+from flows.pipeline import pipeline_flow
+from flows.run import FLOWS
 from flows.server import prefect_server
-from tasks.core.config import Section, overlay, parse_section
+from tasks.core.config import Section, parse_section
 from tasks.core.errors import ConfigError, FusesearchError
 from tasks.evaluation.grid import read_yaml
 from tasks.pipeline.experiments.spec import experiment_names, load_experiment
@@ -103,7 +104,7 @@ def deployments(pool: Pool, api: str) -> Iterator[RunnerDeployment]:
     sunday, night, saturday = (Cron(cron, timezone="UTC", active=False) for cron in ("0 4 * * 0", "0 2 * * *", "0 6 * * 6"))
     yield deployed(pipeline_flow, "pipeline", "All stages that DVC finds changed, in order.", ["pipeline"], schedules=[sunday])
     yield deployed(nightly_flow, "nightly", "Mines what is new since the last night.", ["mining"], schedules=[night])
-    for stage in STAGES:
+    for stage in FLOWS:
         yield deployed(operate.STAGE_FLOWS[stage], stage, f"The stage {stage} alone, as it is or as a try.", ["stage"])
     for name in experiment_names():
         title = load_experiment(name).title
@@ -151,7 +152,15 @@ def _template(client: SyncPrefectClient, pool: Pool) -> dict[str, Any]:
     if pool.type not in kinds:
         raise ConfigError(f"pool {pool.name}: the server knows no type {pool.type!r}: use one of {', '.join(sorted(kinds))}")
     template = kinds[pool.type]["default_base_job_configuration"]
-    return overlay(template, {"job_configuration": pool.job_configuration})
+    return _merged(template, {"job_configuration": pool.job_configuration})
+
+
+def _merged(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in change.items():
+        both = isinstance(merged.get(key), dict) and isinstance(value, dict)
+        merged[key] = _merged(merged[key], value) if both else value
+    return merged
 
 
 def _keep_schedules(client: SyncPrefectClient, row: RunnerDeployment) -> None:

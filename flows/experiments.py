@@ -29,7 +29,6 @@ from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
 from flows.experiment_progress import Row, watch
-from flows.owner import OWNER
 from flows.server import prefect_server
 from tasks.core.config import load_params
 from tasks.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
@@ -44,7 +43,7 @@ from tasks.pipeline.experiments.rebuild import write_overview
 from tasks.pipeline.experiments.results import write_results
 from tasks.pipeline.experiments.spec import load_experiment
 from tasks.pipeline.experiments.todo import left_to_do
-from tasks.pipeline.process import birth
+from tasks.pipeline.process import OWNER, identity
 from tasks.reporting.experiment.results import PAGE
 
 TRIES = 3
@@ -154,7 +153,7 @@ def _environment() -> dict[str, str]:
     return {
         **os.environ,
         "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}",
-        OWNER: f"{os.getpid()} {birth(os.getpid())}",
+        OWNER: identity(os.getpid()),
     }
 
 

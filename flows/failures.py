@@ -14,9 +14,9 @@ from prefect.client.schemas.objects import FlowRun, State
 from tasks.core.config import load_params
 from tasks.core.errors import AlreadyRunning, ConfigError, FusesearchError, InfrastructureError
 from tasks.pipeline.experiments.dvc_file import NODES_FILE, target
-from tasks.pipeline.layout import NODES
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import producer_of, stage_names, stage_spec
+from tasks.pipeline.places import MAIN, NODES, producer_of
+from tasks.pipeline.stages import STAGES, stage_named
 
 
 def watched(stage: str) -> dict[str, Any]:
@@ -51,12 +51,13 @@ def explained(
 
 def from_outside(stages: Iterable[str]) -> list[Path]:
     """Inputs of stages of the main pipeline that no stage makes."""
-    return list(dict.fromkeys(path for stage in stages for path in stage_spec(stage).inputs if producer_of(path) is None))
+    read = (MAIN.input(name) for stage in stages for name in stage_named(stage).inputs)
+    return list(dict.fromkeys(path for path in read if producer_of(path) is None))
 
 
 def staged_until(parameters: Mapping[str, Any], last: str) -> list[Path]:
     """What a flow over the pipeline's stages, up to ``until`` or ``last``, reads and does not make."""
-    names = stage_names()
+    names = list(STAGES)
     until = str(parameters.get("until") or last)
     return from_outside(names[: names.index(until) + 1] if until in names else [])
 
@@ -110,10 +111,10 @@ def _node(stage: str, run: FlowRun) -> Node:
 
 def _missing(node: Node) -> list[Path]:
     try:
-        spec = node.spec(node.params(load_params()))
+        read = node.inputs(node.params(load_params()))
     except ConfigError:  # which is then what the run failed for
         return []
-    return [path for path in spec.inputs if not path.exists()]
+    return [path for path in read if not path.exists()]
 
 
 def _what(error: BaseException | None, message: str) -> str:

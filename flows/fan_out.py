@@ -17,11 +17,12 @@ from prefect import flow, task
 from prefect.logging import get_run_logger
 
 from flows.quotas import has_gpu
-from flows.stage import RETRIED, Stage
+from flows.retries import RETRIED
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError, InfrastructureError
+from tasks.pipeline.node import Job
 from tasks.pipeline.places import Places
-from tasks.pipeline.stages.shares import Row, Share, run_share, shares_of, take_in
+from tasks.pipeline.shares import Row, Share, run_share, shares_of, take_in
 
 SHARES_PER_WORKER = 4
 """Several, so that a worker that is done early takes another, and a lost one costs little."""
@@ -34,7 +35,7 @@ def run_remotely(share: Share, params: Params, places: Places, root: str) -> lis
     return run_share(share, params, places)
 
 
-def fan_out(current: Stage) -> None:
+def fan_out(job: Job) -> None:
     """Let the workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
 
     Raises :class:`ConfigError` when a cluster is named and Ray is not installed, or the number of workers is none,
@@ -45,10 +46,10 @@ def fan_out(current: Stage) -> None:
         return
     workers = workers_named()
     check_reachable(address)
-    shares = shares_of(current.name, current.params, current.places, current.scratch, workers * SHARES_PER_WORKER)
+    shares = shares_of(job.stage.name, job.params, job.places, job.scratch, workers * SHARES_PER_WORKER)
     if shares:
-        spread = flow(name=f"{current.name}-shares", task_runner=_runner(address, workers))(_spread)
-        spread(_Work(current, shares))
+        spread = flow(name=f"{job.stage.name}-shares", task_runner=_runner(address, workers))(_spread)
+        spread(_Work(job, shares))
 
 
 def workers_named() -> int:
@@ -83,31 +84,31 @@ class _Work:
     prefect-ray sends the parameters of the flow along with every task: of this one nothing is sent.
     """
 
-    def __init__(self, stage: Stage, shares: list[Share]) -> None:
-        self.stage, self.shares = stage, shares
+    def __init__(self, job: Job, shares: list[Share]) -> None:
+        self.job, self.shares = job, shares
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
 
 
 def _spread(work: Any) -> None:
-    stage, root = work.stage, str(Path.cwd())
-    with _resources(stage.name):
-        waiting = [(share, run_remotely.submit(share, stage.params, stage.places, root)) for share in work.shares]
+    job, root = work.job, str(Path.cwd())
+    with _resources(job.stage.gpu):
+        waiting = [(share, run_remotely.submit(share, job.params, job.places, root)) for share in work.shares]
     for done, (share, future) in enumerate(waiting, 1):
         rows = future.result(raise_on_failure=False)
         if isinstance(rows, list):
-            take_in(share, rows, stage.scratch)
+            take_in(share, rows, job.scratch)
         else:
             get_run_logger().warning("%s is left to this process: %s", share.name, rows)
-        stage.progress(done, len(waiting))
+        job.progress(done, len(waiting))
 
 
-def _resources(stage: str) -> Any:
+def _resources(gpu: bool) -> Any:
     """What a task of Ray reserves: a processor; and a GPU where models are asked and this machine, like the others, has one."""
     from prefect_ray.context import remote_options
 
-    return remote_options(num_cpus=1, num_gpus=int(stage == "evaluate" and has_gpu()))
+    return remote_options(num_cpus=1, num_gpus=int(gpu and has_gpu()))
 
 
 def _runner(address: str, workers: int) -> Any:

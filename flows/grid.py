@@ -12,15 +12,16 @@ from typing import Any
 from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
+from flows.command import run_command
 from flows.failures import explained
 from flows.progress import StageProgress
-from flows.stage import RETRIED, run_stage
+from flows.retries import RETRIED
 from tasks.core.errors import ConfigError
 from tasks.evaluation.grid import Grid, load_grid
 from tasks.evaluation.results import Cell, cell_folder
-from tasks.pipeline import layout
+from tasks.pipeline.grid import GridRun, opened
+from tasks.pipeline.places import SNAPSHOTS
 from tasks.pipeline.record import RunRecord, cell_record, grid_record, write_record
-from tasks.pipeline.stages.grid import GridRun, opened
 from tasks.pipeline.tracking import record
 
 
@@ -52,7 +53,7 @@ def grid_flow(grid: Grid, out: Path) -> list[dict[str, Any]]:
     values = {"runs": grid.runs, "seed": grid.seed, "localizers": ",".join(grid.localizers)}
     with (
         StageProgress("grid") as progress,
-        opened(grid, out, layout.SNAPSHOTS, progress=progress) as current,
+        opened(grid, out, SNAPSHOTS, progress=progress) as current,
     ):
         parent = grid_record(f"grid {out.name}", values, inputs, out)
         write_record(parent)
@@ -70,4 +71,4 @@ def _arguments(arguments: list[str]) -> tuple[Grid, Path]:
 
 
 if __name__ == "__main__":
-    run_stage(lambda: grid_flow(*_arguments(sys.argv[1:])))
+    run_command(lambda: grid_flow(*_arguments(sys.argv[1:])))

@@ -11,10 +11,10 @@ from typing import Any
 from prefect import flow
 from prefect.logging import get_run_logger
 
+from flows.command import run_command
 from flows.failures import deployed, explained, staged_until
-from flows.mine import mine_flow
-from flows.pipeline import STAGES, StageName, run_and_record
-from flows.stage import run_stage
+from flows.pipeline import StageName, run_and_record
+from flows.run import FLOWS
 from flows.versions import recorded
 
 _explained = explained(
@@ -25,19 +25,19 @@ _explained = explained(
 
 
 @flow(name="nightly", **_explained)
-def nightly_flow(until: StageName = "mine") -> dict[str, Any]:
+def nightly_flow(until: StageName = StageName.mine) -> dict[str, Any]:
     """Mine what is new, and record it. Returns the metrics of the stage; ``new_pairs`` is what this night brought.
 
     Args:
         until: The last stage to run afterwards on what is new; `mine`: none.
     """
-    metrics = recorded("mine", mine_flow)
+    metrics = recorded("mine", FLOWS["mine"])
     get_run_logger().info("%s new pairs, %s in all", metrics.get("new_pairs", "?"), metrics["pairs"])
-    names = list(STAGES)
+    names = list(FLOWS)
     for name in names[1 : names.index(until) + 1]:
         run_and_record(name)
     return metrics
 
 
 if __name__ == "__main__":
-    run_stage(nightly_flow)
+    run_command(nightly_flow)

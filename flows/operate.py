@@ -15,12 +15,13 @@ from prefect.logging import get_run_logger
 
 from flows.failures import watched
 from flows.forms import changes, forms_of, plain_of
-from flows.pipeline import STAGES, run_and_record
+from flows.pipeline import run_and_record
+from flows.run import FLOWS
 from tasks.core.config import load_params
-from tasks.core.digests import digest
 from tasks.core.overrides import override
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import stage_spec
+from tasks.pipeline.resume import input_digest
+from tasks.pipeline.stages import stage_named
 
 NO_TRY = ("report",)
 """Stages without a form: the report is of all artifacts and has no folder of its own."""
@@ -28,7 +29,7 @@ NO_TRY = ("report",)
 
 def staged(stage: str) -> Flow[..., Any]:
     """A flow that runs ``stage``; its parameters are what the stage reads of ``params.yaml``."""
-    read = () if stage in NO_TRY else stage_spec(stage).params
+    read = () if stage in NO_TRY else stage_named(stage).params
     forms, plain = forms_of(read), plain_of(read)
 
     def run(again: bool = False, **filled: Any) -> bool:
@@ -58,10 +59,10 @@ def _run(stage: str, again: bool, changed: dict[str, Any]) -> bool:
     if not changed:
         return run_and_record(stage, again)
     node = a_try(stage, changed)
-    if node.places.metrics(stage).exists() and not again:
+    if node.places[f"{stage}.metrics"].exists() and not again:
         get_run_logger().info("%s: was tried before, %s", stage, node.folder)
         return False
-    STAGES[stage](node)
+    FLOWS[stage](node)
     return True
 
 
@@ -71,8 +72,8 @@ def a_try(stage: str, changed: dict[str, Any]) -> Node:
     Raises :class:`ConfigError` for an unknown param or a value out of range, :class:`ArtifactError` where an input is missing.
     """
     whole = override(load_params(), changed, stage)
-    spec = Node(stage=stage).spec(whole)
-    return Node(stage=stage, id=f"{stage}-{digest(spec.values(whole), *spec.deps)[:8]}", set=changed)
+    read = Node(stage=stage).deps(whole)
+    return Node(stage=stage, id=f"{stage}-{input_digest(stage_named(stage).values(whole), *read)[:8]}", set=changed)
 
 
 mine_stage = staged("mine")

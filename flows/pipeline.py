@@ -4,40 +4,17 @@ DVC says which stages have to run, and remembers each as soon as it has ended: a
 was, and a ``dvc repro`` afterwards finds nothing to do.
 """
 
-from collections.abc import Callable
-from typing import Any, Literal
+from enum import StrEnum
 
 from prefect import flow
 from prefect.logging import get_run_logger
 
-from flows.evaluate import evaluate_flow
+from flows.command import run_command
 from flows.failures import deployed, explained, staged_until
-from flows.filter import filter_flow
-from flows.grpo import grpo_flow, grpo_from_base_flow
-from flows.mine import mine_flow
-from flows.report import report_flow
-from flows.select_ import select_flow
-from flows.sft import sft_flow
-from flows.split import split_flow
-from flows.stage import run_stage
-from flows.synthesize import synthesize_flow
+from flows.run import FLOWS
 from flows.versions import is_changed, recorded
 
-StageName = Literal["mine", "filter", "split", "synthesize", "select", "sft", "grpo", "grpo_from_base", "evaluate", "report"]
-
-STAGES: dict[str, Callable[..., Any]] = {
-    "mine": mine_flow,
-    "filter": filter_flow,
-    "split": split_flow,
-    "synthesize": synthesize_flow,
-    "select": select_flow,
-    "sft": sft_flow,
-    "grpo": grpo_flow,
-    "grpo_from_base": grpo_from_base_flow,
-    "evaluate": evaluate_flow,
-    "report": report_flow,
-}
-"""Flows by the name of their stage in ``dvc.yaml``, in order."""
+StageName = StrEnum("StageName", {name: name for name in FLOWS})
 
 
 def run_and_record(stage: str, again: bool = False) -> bool:
@@ -45,7 +22,7 @@ def run_and_record(stage: str, again: bool = False) -> bool:
     if not (again or is_changed(stage)):
         get_run_logger().info("%s: nothing has changed", stage)
         return False
-    recorded(stage, STAGES[stage])
+    recorded(stage, FLOWS[stage])
     return True
 
 
@@ -57,16 +34,16 @@ _explained = explained(
 
 
 @flow(name="pipeline", **_explained)
-def pipeline_flow(until: StageName = "report", again: bool = False) -> list[str]:
+def pipeline_flow(until: StageName = StageName.report, again: bool = False) -> list[str]:
     """The stages from mining to the report, and RL without SFT. Returns those that ran.
 
     Args:
         until: The last stage to run.
         again: Run every stage, whether or not anything has changed.
     """
-    names = list(STAGES)
+    names = list(FLOWS)
     return [name for name in names[: names.index(until) + 1] if run_and_record(name, again)]
 
 
 if __name__ == "__main__":
-    run_stage(pipeline_flow)
+    run_command(pipeline_flow)

@@ -13,6 +13,7 @@ from prefect.client.orchestration import SyncPrefectClient
 from prefect.concurrency.sync import concurrency
 
 from tasks.core.config import Params
+from tasks.pipeline.stages import Stage
 
 GITHUB = "github-api"
 TEACHER = "teacher-endpoint"
@@ -25,16 +26,14 @@ QUOTAS: dict[str, str] = {
 }
 """Limits and what they are for. All begin with one slot."""
 
-_ON_GPU = ("sft", "grpo", "grpo_from_base", "evaluate")
 
-
-def quotas_of(stage: str, params: Params) -> list[str]:
+def quotas_of(stage: Stage, params: Params) -> list[str]:
     """The limits that a run of ``stage`` with ``params`` on this machine takes a slot of."""
-    if stage == "mine" and params.mine.source == "github":
+    if stage.name == "mine" and params.mine.source == "github":
         return [GITHUB]
-    if stage == "synthesize" and params.teacher.localizer == "model":
+    if stage.name == "synthesize" and params.teacher.localizer == "model":
         return [TEACHER]
-    return [GPU] if stage in _ON_GPU and has_gpu() else []
+    return [GPU] if stage.gpu and has_gpu() else []
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from filelock import FileLock
 
 from tasks.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
 from tasks.core.storage import read_json, write_json
-from tasks.pipeline.layout import STATE
+from tasks.pipeline.places import STATE
 
 COMMAND = (sys.executable, "-m", "prefect", "server", "start")
 PORT = 4200

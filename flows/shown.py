@@ -1,4 +1,4 @@
-"""What a stage shows in Prefect when it is done: its figures with a link to its run in MLflow, and the funnel of the data."""
+"""What a stage shows in Prefect when it has finished: its figures, the outputs that people look at, the funnel of the data."""
 
 from __future__ import annotations
 
@@ -6,34 +6,62 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from prefect.artifacts import create_markdown_artifact, create_table_artifact
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
 from tasks.core.errors import ArtifactError
 from tasks.core.overrides import flatten
-from tasks.core.storage import read_json
+from tasks.core.storage import read_json, read_text
+from tasks.pipeline.node import Job
 from tasks.pipeline.places import Places
+from tasks.pipeline.stages import STAGES
 from tasks.pipeline.tracking import tracking_uri
 from tasks.pipeline.tracking.store import is_server, make_client, reachable, shown
 
-FUNNEL = (
-    ("mine", "pairs", "pairs of issue and patch"),
-    ("filter", "instances", "instances that passed the rules"),
-    ("split", "sft_instances", "instances for the teacher"),
-    ("synthesize", "candidates", "candidate trajectories"),
-    ("select", "selected", "trajectories to learn from"),
-)
-"""Stage, figure and words of each step from what was mined to what is learned from."""
 
+def show(job: Job, run_id: str) -> None:
+    """Artifacts of a finished job, whose run in MLflow is ``run_id`` ("" if it has none).
 
-def show_metrics(stage: str, name: str, metrics: Mapping[str, Any], run_id: str) -> None:
-    """A Markdown artifact: the figures of a stage or of a node of it, and where its run is in MLflow; "" if it is not there."""
-    rows = [f"| {key} | {_figure(value)} |" for key, value in flatten(dict(metrics)).items()]
+    A page that cannot be shown is a warning: the work is not lost for it.
+    """
+    stage, key = job.stage, job.stage.name.replace("_", "-")
     try:
+        rows = [f"| {name} | {_figure(value)} |" for name, value in flatten(job.metrics).items()]
         page = "\n".join([_link(run_id), "", "| figure | value |", "|---|---|", *rows])
-        create_markdown_artifact(page, key=f"{stage.replace('_', '-')}-metrics", description=f"Figures of {name}")
-    except Exception as error:  # a page that cannot be shown is no reason to lose the stage's work
-        get_run_logger().warning("the figures could not be shown in Prefect: %s", error)
+        create_markdown_artifact(page, key=f"{key}-metrics", description=f"Figures of {job.node.name}")
+        for name in stage.shows:
+            _show_output(job.output(name), f"{key}-{name.replace('_', '-')}", f"{name} of {job.node.name}")
+        if stage.counts:
+            rows = funnel(job.places, stage.name, job.metrics)
+            create_table_artifact(table=rows, key="funnel", description="From mined pairs to what is learned from")
+    except Exception as error:
+        get_run_logger().warning("the results could not be shown in Prefect: %s", error)
+
+
+def _show_output(path: Path, key: str, description: str) -> None:
+    page = next(iter(sorted(path.glob("*.md"))), None) if path.is_dir() else path
+    if page is not None and page.suffix == ".md":
+        create_markdown_artifact(read_text(page), key=key, description=description)
+    elif path.suffix == ".json":
+        for name, rows in _tables(read_json(path)).items():
+            create_table_artifact(table=rows, key=f"{key}-{name}".rstrip("-"), description=f"{description} {name}".rstrip())
+    elif path.suffix != ".csv":
+        create_link_artifact(path.resolve().as_uri(), key=key, link_text=description)
+
+
+def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The tables in a JSON file: counts by rule are one, and so is each mapping or list of rows inside it."""
+    if all(isinstance(count, int) for count in value.values()):
+        return {"": [{"rule": rule, "count": count} for rule, count in value.items()]}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for name, rows in value.items():
+        if isinstance(rows, Mapping) and all(isinstance(row, Mapping) for row in rows.values()):
+            found[name] = [{name: key, **row} for key, row in rows.items()]
+        elif isinstance(rows, Mapping):
+            found[name] = [{"rule": rule, "count": count} for rule, count in rows.items()]
+        elif isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
+            found[name] = rows
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def _link(run_id: str) -> str:
@@ -51,15 +79,15 @@ def run_page(run_id: str) -> str:
     return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
 
 
-def show_funnel(places: Places, selected: Mapping[str, Any]) -> None:
-    """A table artifact: what was left after each stage, as far as they have run; ``selected`` are the figures of select."""
-    create_table_artifact(table=funnel(places, selected), key="funnel", description="From mined pairs to what is learned from")
-
-
-def funnel(places: Places, selected: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Rows of stage, count and what is counted."""
-    figures = {stage: selected if stage == "select" else _figures(places.metrics(stage)) for stage, _, _ in FUNNEL}
-    return [{"stage": stage, "left": figures[stage][key], "what": words} for stage, key, words in FUNNEL if key in figures[stage]]
+def funnel(places: Places, stage: str, metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is left after each stage, as far as they have run; ``metrics`` are those of ``stage``."""
+    figures = {name: metrics if name == stage else _figures(places[f"{name}.metrics"]) for name in STAGES}
+    return [
+        {"stage": name, "left": figures[name][count.figure], "what": count.heading}
+        for name, row in STAGES.items()
+        for count in row.counts
+        if count.figure in figures[name]
+    ]
 
 
 def _figures(path: Path) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from tasks.core.storage import read_csv
 from tasks.evaluation.metrics import METRICS, Metric, metric_named
 from tasks.evaluation.statistics import Difference
 from tasks.pipeline.experiments.spec import Experiment, load_experiment
-from tasks.pipeline.layout import EXPERIMENTS, experiment_files
+from tasks.pipeline.places import EXPERIMENTS, experiment_files
 from tasks.reporting import charts
 from tasks.reporting.experiment.figures import draw, marks
 from tasks.reporting.experiment.pages import (

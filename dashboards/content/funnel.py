@@ -12,7 +12,8 @@ from dashboards.reading import artifacts
 from tasks.core.errors import FusesearchError
 from tasks.core.examples import Example
 from tasks.data.filtering import RULES
-from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.stages import STAGES as TABLE
 from tasks.reporting import charts
 from tasks.reporting.inputs import split_drops
 
@@ -33,8 +34,8 @@ CONTAMINATED = {
     "similar_patch": "a benchmark has a patch as similar as split.near_duplicate",
 }
 STAGES = {
-    "filter": (layout.FILTER_DROPS, layout.FILTER_EXAMPLES, RULES),
-    "select": (layout.SELECT_DROPS, layout.SELECT_EXAMPLES, REASONS),
+    "filter": (MAIN["filter.drops"], MAIN["filter.examples"], RULES),
+    "select": (MAIN["select.drops"], MAIN["select.examples"], REASONS),
 }
 
 MOST_ROWS = 2**53
@@ -51,15 +52,7 @@ class Step:
     kind: str
 
 
-STEPS = (
-    Step("mine", "pairs", "mined pairs", "pairs and instances"),
-    Step("filter", "instances", "filter: instances kept", "pairs and instances"),
-    Step("split", "sft_instances", "split: for imitation (sft)", "pairs and instances"),
-    Step("split", "rl_instances", "split: for reinforcement (rl)", "pairs and instances"),
-    Step("split", "validation_instances", "split: held out", "pairs and instances"),
-    Step("synthesize", "candidates", "synthesize: candidates", "trajectories"),
-    Step("select", "selected", "select: trajectories kept", "trajectories"),
-)
+STEPS = [Step(stage.name, *count) for stage in TABLE.values() for count in stage.counts]
 
 
 def funnel_page(root: Path) -> list[Block]:
@@ -81,7 +74,7 @@ def _funnel(root: Path) -> list[Block]:
     rows, missing = [], []
     for step in STEPS:
         try:
-            count = _count(artifacts.counts(root / layout.metrics_path(step.stage), step.stage).get(step.key))
+            count = _count(artifacts.counts(root / MAIN[f"{step.stage}.metrics"], step.stage).get(step.key))
         except FusesearchError as error:
             missing.append(str(error))
             continue
@@ -104,7 +97,7 @@ def _rules(root: Path, stage: str, title: str) -> list[Block]:
 
 def _split(root: Path) -> list[Block]:
     """Split drops what training must not have seen; it keeps no examples."""
-    figures = artifacts.counts(root / layout.metrics_path("split"), "split")
+    figures = artifacts.counts(root / MAIN["split.metrics"], "split")
     return _drops(split_drops(figures), "split", CONTAMINATED)
 
 

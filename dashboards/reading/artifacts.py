@@ -14,8 +14,8 @@ from tasks.core.schema import Score
 from tasks.core.storage import read_csv, read_json, read_jsonl
 from tasks.evaluation.metrics import METRICS
 from tasks.evaluation.statistics import Difference, Measured
-from tasks.pipeline import layout
-from tasks.pipeline.stages.report import PAPER_STAGES
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.work.report import PAPER_STAGES
 from tasks.reporting.curves import read_curve
 from tasks.reporting.reproduction import REPORTED, Summary, mined_tables
 from tasks.reporting.table import Table
@@ -64,22 +64,22 @@ def current_params(root: Path) -> Params:
 
 def summary(root: Path) -> Summary:
     """Figures with intervals of every arm, as the report stage measured them."""
-    return cached(root / layout.REPORT / "table2.csv", "report", _summary)
+    return cached(root / MAIN["report.table"], "report", _summary)
 
 
 def differences(root: Path) -> list[Difference]:
     """Paired differences of arms, as the report stage measured them."""
-    return cached(root / layout.REPORT / "differences.csv", "report", _differences)
+    return cached(root / MAIN["report.differences"], "report", _differences)
 
 
 def calls_by_turn(root: Path) -> list[dict[str, Any]]:
     """Mean calls at each turn index of each arm: ``arm, turn, calls, episodes``."""
-    return cached(root / layout.REPORT / "calls_by_turn.csv", "report", _calls_by_turn)
+    return cached(root / MAIN["report.calls_by_turn"], "report", _calls_by_turn)
 
 
 def scores(root: Path) -> list[Score]:
     """All scores of the evaluate stage."""
-    return cached(root / layout.SCORES, "evaluate", read_scores)
+    return cached(root / MAIN["evaluate.scores"], "evaluate", read_scores)
 
 
 def paper_stages(root: Path) -> list[dict[str, str]]:
@@ -103,7 +103,7 @@ def counts(path: Path, stage: str) -> dict[str, Any]:
 
 def mined(root: Path) -> list[Table]:
     """What mining tried, kept and dropped."""
-    return cached(root / layout.MINE_TABLE, "mine", _mined)
+    return cached(root / MAIN["mine.table"], "mine", _mined)
 
 
 def examples(path: Path, stage: str) -> dict[str, list[Example]]:

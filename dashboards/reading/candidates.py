@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from dashboards.reading.artifacts import cached, rows_of
-from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN
 
 Scope = Literal["turn", "call"]
 UNANSWERED = "no_answer"
@@ -49,7 +49,7 @@ class Left:
 
 def points(root: Path) -> list[Point]:
     """All scored candidates. Raises :class:`ArtifactError` where selection has not run."""
-    return cached(root / layout.SELECT_PLANE, "select", _points)
+    return cached(root / MAIN["select.plane"], "select", _points)
 
 
 def left(found: Sequence[Point], min_f1: float, min_efficiency: float, scope: Scope) -> Left:

@@ -9,10 +9,11 @@ from pathlib import Path
 from dashboards.reading import artifacts
 from dashboards.reading.experiments import node_labels
 from tasks.core.errors import FusesearchError
-from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN, NODES
+from tasks.pipeline.stages import TRAINED, TRAINED_BY
 from tasks.reporting.reproduction import label
 
-ARM_OF = {stage: arm for arm, stage in layout.TRAINED_BY.items()}
+ARM_OF = {stage: arm for arm, stage in TRAINED_BY.items()}
 """The arm whose colour and name a training stage of the main pipeline has."""
 
 
@@ -33,10 +34,10 @@ class Curve:
 def main_curves(root: Path) -> tuple[list[Curve], list[str]]:
     """Curves of the main pipeline's training stages, and a line for each that is missing or damaged."""
     found, faults = [], []
-    for stage in layout.TRAINED:
+    for stage in TRAINED:
         arm = ARM_OF[stage]
         try:
-            found.append(Curve(arm, f"{label(arm)} ({stage})", stage, artifacts.curve(root / layout.curve_path(stage), stage)))
+            found.append(Curve(arm, f"{label(arm)} ({stage})", stage, artifacts.curve(root / MAIN[f"{stage}.curve"], stage)))
         except FusesearchError as error:
             faults.append(str(error))
     return found, faults
@@ -45,7 +46,7 @@ def main_curves(root: Path) -> tuple[list[Curve], list[str]]:
 def node_curves(root: Path) -> list[Curve]:
     """Curves of the runs that experiments made, by the ids of their nodes; one that cannot be read is left out."""
     found, labels = [], node_labels(root)
-    for path in sorted((root / layout.NODES).glob("*/curve.csv")):
+    for path in sorted((root / NODES).glob("*/curve.csv")):
         node = path.parent.name
         try:
             rows = artifacts.curve(path, f"experiments/dvc.yaml:{node.rpartition('-')[0]}@{node}")

@@ -17,7 +17,7 @@ from dashboards.reading.experiments import node_labels
 from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.core.schema import Trajectory, Truth
 from tasks.core.storage import iter_rows
-from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN, NODES
 from tasks.reporting.reproduction import label
 from tasks.reporting.table import ARMS
 
@@ -39,7 +39,7 @@ class Source:
     def scores(self) -> Path | None:
         """The scores of an evaluated arm, among others'; the teacher's candidates have none."""
         folder = self.path.parent
-        return folder.with_name(layout.SCORES.name) if folder.name == layout.TRAJECTORIES.name else None
+        return folder.with_name(MAIN["evaluate.scores"].name) if folder.name == MAIN["evaluate.trajectories"].name else None
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,19 @@ class Index:
 
 def sources(root: Path) -> list[Source]:
     """Evaluated arms in the order of tables, runs of experiments, then the teacher's candidates."""
-    held_out, imitated = root / layout.split_path("validation"), root / layout.split_path("sft")
-    arms = {path.stem: path for path in sorted((root / layout.TRAJECTORIES).glob("*.jsonl"))}
+    held_out, imitated = root / MAIN["split.validation"], root / MAIN["split.sft"]
+    arms = {path.stem: path for path in sorted((root / MAIN["evaluate.trajectories"]).glob("*.jsonl"))}
     order = [arm for arm in ARMS if arm in arms] + [arm for arm in arms if arm not in ARMS]
     found = [Source(arm, label(arm), arms[arm], held_out, "evaluate") for arm in order]
     labels = node_labels(root)
-    for path in sorted((root / layout.NODES).glob("*/trajectories/*.jsonl")):
+    for path in sorted((root / NODES).glob("*/trajectories/*.jsonl")):
         node = path.parent.parent.name
         name = labels.get(node, f"{node}: {label(path.stem)}")
         found.append(
             Source(f"{node}/{path.stem}", name, path, held_out, f"experiments/dvc.yaml:{node.rpartition('-')[0]}@{node}")
         )
-    if (root / layout.CANDIDATES).exists():
-        found.append(Source("candidates", "teacher's candidates", root / layout.CANDIDATES, imitated, "synthesize"))
+    if (root / MAIN["synthesize.candidates"]).exists():
+        found.append(Source("candidates", "teacher's candidates", root / MAIN["synthesize.candidates"], imitated, "synthesize"))
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from dashboards.reading.artifacts import cached
 from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.pipeline.experiments.spec import experiment_names
-from tasks.pipeline.layout import EXPERIMENTS
+from tasks.pipeline.places import EXPERIMENTS
 from tasks.reporting.experiment.results import RESULTS, Results, read_results
 
 

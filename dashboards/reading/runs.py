@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dashboards.reading.curves import Curve
 from dashboards.reading.experiments import node_labels
 from tasks.core.errors import TrackingUnavailable
-from tasks.pipeline import layout
+from tasks.pipeline.stages import TRAINED
 from tasks.pipeline.tracking import EXPERIMENT
 from tasks.pipeline.tracking.store import answers, make_client, reachable, shown
 
@@ -46,7 +46,7 @@ def training_runs(root: Path) -> list[TrainingRun]:
         newest = ["attributes.start_time DESC"]
         found = [
             run
-            for stage in layout.TRAINED
+            for stage in TRAINED
             for run in client.search_runs(ids, f"tags.stage = '{stage}'", max_results=MOST_RUNS, order_by=newest)
         ]
     labels = node_labels(root)

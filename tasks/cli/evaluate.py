@@ -13,7 +13,7 @@ import typer
 
 from tasks.cli.output import usage_error
 from tasks.core.text import flat_name
-from tasks.pipeline import layout
+from tasks.pipeline.places import SNAPSHOTS
 
 if TYPE_CHECKING:
     from tasks.evaluation.grid import Grid
@@ -45,7 +45,7 @@ def evaluate(
     concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
     retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Try errored episodes of finished cells again.")] = False,
     track: Annotated[bool, typer.Option(help="Log a run per cell to MLflow, under one for the grid.")] = True,
-    snapshots: Annotated[Path, typer.Option(help="Where snapshots of repositories are kept.", metavar="DIR")] = layout.SNAPSHOTS,
+    snapshots: Annotated[Path, typer.Option(help="Where snapshots of repositories are kept.", metavar="DIR")] = SNAPSHOTS,
 ) -> None:
     """Evaluate localizers on benchmarks.
 
@@ -61,7 +61,7 @@ def evaluate(
     fusesearch compare results
     ```
     """
-    from tasks.pipeline.stages.grid import opened
+    from tasks.pipeline.grid import opened
 
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(

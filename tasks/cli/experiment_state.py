@@ -15,9 +15,9 @@ from tasks.pipeline.experiments.jobs import Job, counts_in, duration, end_of, se
 from tasks.pipeline.experiments.outcome import is_finished
 from tasks.pipeline.experiments.plan import nodes_of, plan
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
-from tasks.pipeline.layout import STATE
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import stage_names
+from tasks.pipeline.places import STATE
+from tasks.pipeline.stages import STAGES
 from tasks.pipeline.timing import parts_of, usual_seconds
 
 ALL = "all"
@@ -61,7 +61,7 @@ def states(experiment: Experiment, current: Container[str]) -> Table:
     ``current`` holds the names of the runs that are up to date.
     """
     plans = plan(experiment, load_params())
-    stages = [stage for stage in stage_names() if any(stage in row.nodes for row in plans)]
+    stages = [stage for stage in STAGES if any(stage in row.nodes for row in plans)]
     own = [stage for stage in stages if any(row.nodes.get(stage) != plans[0].nodes.get(stage) for row in plans)]
     shared = ", ".join(f"{stage} {_cell(plans[0].nodes[stage], current)}" for stage in stages if stage not in own)
     table = Table(box=SIMPLE_HEAD, title=experiment.name)

@@ -15,6 +15,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from tasks.core.errors import ConfigError
+from tasks.core.presets import FILTER_PRESETS, NO_PRESET
 
 S = TypeVar("S", bound="Section")
 
@@ -155,47 +156,31 @@ class Mine(Section):
     workers: int = Field(2, ge=1, description="processes")
 
 
-FILTER_PRESETS: dict[str, dict[str, Any]] = {
-    "fusesearch": {
-        "min_issue_chars": 40,
-        "skip": ["bot", "several_issues", "several_pulls", "links_fix", "too_many_files", "shows_fix"],
-    },
-    "tooltrain": {
-        "min_issue_chars": 100,
-        "skip": [
-            *("bot", "several_issues", "several_pulls", "links_fix", "too_many_files", "shows_fix"),
-            *("adds_file", "adds_function"),
-        ],
-    },
-    "strict": {"min_issue_chars": 100, "max_files": 5, "near_duplicate": 0.85},
-}
-"""The rules of FuseSearch 3.3, of ToolTrain 3.1, and all rules with near-duplicates. A key that is given itself wins."""
-
-
 class Filter(Section):
     """Rules that drop raw pairs; each is counted under its name (FuseSearch 3.3; rules in ``tasks/data/filtering.py``)."""
 
     preset: Literal["fusesearch", "tooltrain", "strict"] | None = Field(
         None, description="values of a paper for keys not given here; null: all rules but those on near-duplicates"
     )
-    min_issue_chars: int = Field(40, ge=0, description="characters an issue needs, white space at its ends left out")
+    min_issue_chars: int = Field(
+        NO_PRESET["min_issue_chars"], ge=0, description="characters an issue needs, white space at its ends left out"
+    )
     max_issue_chars: int = Field(20_000, ge=1)
     max_patch_chars: int = Field(1_000_000, ge=1)
-    max_files: int = Field(15, ge=1, description="files a patch may touch")
+    max_files: int = Field(NO_PRESET["max_files"], ge=1, description="files a patch may touch")
     single_file: bool = Field(False, description="keep only pairs that modify exactly one file of code")
     near_duplicate: float | None = Field(
-        None,
+        NO_PRESET["near_duplicate"],
         gt=0.1,
         le=1,
         description="Jaccard similarity to a kept issue or patch from which a pair is dropped; null: not looked for",
     )
-    skip: list[str] = Field(default_factory=list, description="rules not to apply, by name")
+    skip: list[str] = Field(NO_PRESET["skip"], description="rules not to apply, by name")
 
     @model_validator(mode="before")
     @classmethod
     def _values_of_the_preset(cls, data: Any) -> Any:
-        preset = FILTER_PRESETS.get(str(data.get("preset")), {}) if isinstance(data, dict) else {}
-        return {**preset, **data} if preset else data
+        return {**FILTER_PRESETS.get(str(data.get("preset")), {}), **data} if isinstance(data, dict) else data
 
 
 class Split(Section):
@@ -383,10 +368,23 @@ def parse_section(section: type[S], data: Any, source: str) -> S:
         raise ConfigError(f"{source}: {problems}") from None
 
 
-def overlay(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
-    """``base`` with the values of ``change``, merged section by section."""
-    merged = dict(base)
+def overlay(base: dict[str, Any], change: dict[str, Any], section: type[Section] = Params) -> dict[str, Any]:
+    """``base`` with the values of ``change``, merged section by section; both are as in ``params.yaml``.
+
+    A param whose value is a mapping is replaced as a whole. A preset in ``change`` also replaces what ``base`` says of the keys
+    that presets decide.
+    """
+    decided = NO_PRESET if section is Filter and "preset" in change else {}
+    merged = {key: value for key, value in base.items() if key not in decided}
     for key, value in change.items():
-        old = merged.get(key)
-        merged[key] = overlay(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+        inner = section_of(section, key)
+        both = inner is not None and isinstance(merged.get(key), dict) and isinstance(value, dict)
+        merged[key] = overlay(merged[key], value, inner) if inner and both else value
     return merged
+
+
+def section_of(section: type[Section], key: str) -> type[Section] | None:
+    """The section that is called ``key`` inside ``section``; None for a param, and for an unknown key."""
+    field = section.model_fields.get(key)
+    kind = field.annotation if field else None
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None

@@ -9,17 +9,29 @@ from typing import Any
 
 import yaml
 
-from tasks.core.config import Params, overlay, parse_params
+from tasks.core.config import Params, Section, overlay, parse_params, section_of
 from tasks.core.errors import ConfigError
+from tasks.core.presets import NO_PRESET
+
+PRESET = "filter.preset"
 
 
 def override(params: Params, changes: Mapping[str, Any], source: str) -> Params:
-    """``params`` with other values for dotted keys. Raises :class:`ConfigError` for an unknown key or a value out of range."""
+    """``params`` with other values for dotted keys. Raises :class:`ConfigError` for an unknown key or a value out of range.
+
+    A preset among the changes decides what they do not name.
+    """
     data = params.model_dump(mode="json")
-    for key, value in changes.items():
-        _check_known(data, key, source)
+    for key, value in sorted(changes.items(), key=lambda change: change[0] != PRESET):  # what is given besides wins over it
+        _check_known(key, source)
         data = overlay(data, nested(key, value))
     return parse_params(data, source)
+
+
+def differences(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes with which :func:`override` makes ``values`` of ``given``; both by dotted key."""
+    decided = {f"filter.{key}" for key in NO_PRESET} if values.get(PRESET) != given.get(PRESET) else set()
+    return {key: value for key, value in values.items() if key in decided or key not in given or given[key] != value}
 
 
 def parse_change(text: str) -> tuple[str, Any]:
@@ -35,12 +47,12 @@ def parse_change(text: str) -> tuple[str, Any]:
         raise ConfigError(f"{text!r}: the value is not valid YAML") from None
 
 
-def _check_known(data: Mapping[str, Any], key: str, source: str) -> None:
-    place: Any = data
+def _check_known(key: str, source: str) -> None:
+    section: type[Section] | None = Params
     for part in key.split("."):
-        if not isinstance(place, dict) or part not in place:
+        if section is None or part not in section.model_fields:
             raise ConfigError(f"{source}: there is no param {key!r}")
-        place = place[part]
+        section = section_of(section, part)
 
 
 def nested(key: str, value: Any) -> dict[str, Any]:
@@ -56,4 +68,17 @@ def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     for key, item in value.items():
         name = f"{prefix}{key}"
         flat.update(flatten(item, f"{name}.") if isinstance(item, dict) else {name: item})
+    return flat
+
+
+def flat_params(params: Params) -> dict[str, Any]:
+    """All params by dotted key; a value that is a mapping stays one."""
+    return _flat(params, params.model_dump(mode="json"), "")
+
+
+def _flat(section: Section, data: dict[str, Any], prefix: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in data.items():
+        inner = getattr(section, key)
+        flat |= _flat(inner, value, f"{prefix}{key}.") if isinstance(inner, Section) else {f"{prefix}{key}": value}
     return flat

@@ -1,4 +1,4 @@
-"""A node: one run of one stage with certain params on certain inputs, beside the main pipeline's.
+"""One run of a stage: the main pipeline's, or that of a node, which has other params or inputs.
 
 Arms, seeds and experiments that need the same run share it: its id is made of the stage, the params it reads, and the runs it
 builds on. It keeps its files in a folder of its own (:mod:`tasks.pipeline.places`).
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,13 +18,14 @@ from pydantic import Field
 from tasks.core.config import Params, Section
 from tasks.core.errors import ConfigError
 from tasks.core.overrides import override, parse_change
-from tasks.pipeline import layout
-from tasks.pipeline.pipeline import StageSpec, stage_names, stage_outs, stage_spec
-from tasks.pipeline.places import Places
+from tasks.core.storage import Progress, silent
+from tasks.pipeline.deps import code_of
+from tasks.pipeline.places import NODES, Places
+from tasks.pipeline.stages import STAGES, Stage, stage_named
 
 
 class Node(Section):
-    """How one run of a stage differs from the main pipeline's; without an id it does not: it is the main pipeline's."""
+    """How one run of a stage differs from the main pipeline's; without an id it is the main pipeline's run itself."""
 
     stage: str
     id: str = Field("", pattern=r"^([a-z_]+-[0-9a-f]{8})?$", description="<stage>-<digest>; empty: the main pipeline's run")
@@ -37,25 +39,30 @@ class Node(Section):
 
     @property
     def folder(self) -> Path | None:
-        """Where its files lie; None for the main pipeline's run, whose files lie where :mod:`tasks.pipeline.layout` says."""
-        return layout.NODES / self.id if self.id else None
+        """Where its files lie; None for the main pipeline's run, whose files lie where the stage's row says."""
+        return NODES / self.id if self.id else None
 
     @property
     def places(self) -> Places:
         """Where it reads and writes."""
         return Places({**self.origins, **({self.stage: self.folder} if self.folder else {})})
 
+    @property
+    def outputs(self) -> list[Path]:
+        """What it makes, its metrics last."""
+        return [self.places[f"{self.stage}.{name}"] for name in (*stage_named(self.stage).outputs, "metrics")]
+
     def params(self, params: Params) -> Params:
         """``params`` with what differs."""
         return override(params, self.set, self.name) if self.set else params
 
-    def spec(self, params: Params, pipeline: Path = Path("dvc.yaml")) -> StageSpec:
-        """What the run depends on: the stage's dependencies, where this node has them. ``params`` are its own."""
-        spec = stage_spec(self.stage, pipeline)
-        made = stage_outs(pipeline)
-        unused = unused_deps(self.stage, params)
-        deps = tuple(self.places.of(made[dep], dep) if dep in made else dep for dep in spec.deps if dep not in unused)
-        return StageSpec(spec.name, deps, spec.params)
+    def inputs(self, params: Params) -> list[Path]:
+        """The data that it reads. ``params`` are its own."""
+        return [self.places.input(name) for name in stage_named(self.stage).reads(params)]
+
+    def deps(self, params: Params) -> list[Path]:
+        """What its outputs depend on besides params: its inputs, and the code of the stage. ``params`` are its own."""
+        return [*self.inputs(params), *code_of(self.stage)]
 
     def arguments(self) -> list[str]:
         """The command line that :func:`parse_node` reads."""
@@ -65,9 +72,48 @@ class Node(Section):
         return [f"--node={self.id}", *changes, *(f"--from={stage}={path}" for stage, path in sorted(self.origins.items()))]
 
 
+@dataclass
+class Job:
+    """What the function of a stage gets.
+
+    Attributes:
+        node: which run of the stage it is.
+        params: its params.
+        places: where it reads and writes.
+        scratch: where its unfinished work lies; a run that was killed finds it again.
+        progress: takes how far it is.
+        curve: takes the rows of a training log as they are made.
+        metrics: what it reports at the end.
+    """
+
+    node: Node
+    params: Params
+    places: Places
+    scratch: Path
+    progress: Progress = silent
+    curve: Callable[[dict[str, Any]], None] = lambda row: None
+    metrics: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def stage(self) -> Stage:
+        """The row of the stage."""
+        return STAGES[self.node.stage]
+
+    def output(self, name: str) -> Path:
+        """Where an output of the stage belongs."""
+        return self.places[f"{self.node.stage}.{name}"]
+
+
 def parse_node(stage: str, arguments: Sequence[str]) -> Node:
     """The node that a stage's command line names. Raises :class:`ConfigError` for one that is wrong; ends after ``--help``."""
-    found = _command_line(stage).parse_args(arguments)
+    line = _CommandLine(f"flows.run {stage}", description=f"Run the stage {stage} as its Prefect flow.", allow_abbrev=False)
+    line.add_argument("--node", default="", metavar="ID", help="a run with files of its own, apart from the main pipeline's")
+    line.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a param in which it differs; repeatable")
+    line.add_argument(
+        "--from", dest="origins", action="append", default=[], metavar="STAGE=FOLDER",
+        help="where it finds what an earlier stage made; repeatable",
+    )  # fmt: skip
+    found = line.parse_args(arguments)
     if not found.node and (found.set or found.origins):
         raise ConfigError("--set and --from need --node: the main pipeline's files are made with the values of params.yaml")
     return _node(stage, found.node, found.set, found.origins)
@@ -75,38 +121,19 @@ def parse_node(stage: str, arguments: Sequence[str]) -> Node:
 
 class _CommandLine(ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise ConfigError(f"{message} (--help says what there is)")
-
-
-def _command_line(stage: str) -> ArgumentParser:
-    line = _CommandLine(f"flows.{stage}", description=f"Run the stage {stage} as its Prefect flow.", allow_abbrev=False)
-    line.add_argument("--node", default="", metavar="ID", help="a run with files of its own, apart from the main pipeline's")
-    line.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a param in which it differs; repeatable")
-    line.add_argument(
-        "--from", dest="origins", action="append", default=[], metavar="STAGE=FOLDER",
-        help="where it finds what an earlier stage made; repeatable",
-    )  # fmt: skip
-    return line
+        raise ConfigError(f"{message} (see --help)")
 
 
 def _node(stage: str, name: str, changes: Sequence[str], origins: Sequence[str]) -> Node:
     pairs = [text.partition("=") for text in origins]
-    if unknown := {key for key, _, _ in pairs} - set(stage_names()):
-        raise ConfigError(f"--from names {', '.join(sorted(unknown))}, which is no stage")
+    if unknown := {key for key, _, _ in pairs} - set(STAGES):
+        raise ConfigError(f"--from names {', '.join(sorted(unknown))}: there is no such stage")
+    wrong = ConfigError(f"--node {name!r} is not the id of a node of {stage}: such ids are {stage}-<8 hexadecimal digits>")
     if name.rpartition("-")[0] != (stage if name else ""):
-        raise ConfigError(f"--node {name!r} is no id of a node of {stage}: such ids are {stage}-<8 hexadecimal digits>")
+        raise wrong
     try:
         return Node(
             stage=stage, id=name, set=dict(map(parse_change, changes)), origins={key: Path(value) for key, _, value in pairs}
         )
     except ValueError:
-        raise ConfigError(f"--node {name!r} is no id of a node of {stage}: such ids are {stage}-<8 hexadecimal digits>") from None
-
-
-def unused_deps(stage: str, params: Params) -> set[Path]:
-    """Dependencies of the stage that its params switch off: the models of arms that are not evaluated."""
-    if stage != "evaluate":
-        return set()
-    arms = params.evaluate.arms
-    models = {arm: layout.checkpoint_path(trained) for arm, trained in layout.TRAINED_BY.items()}
-    return {path for arm, path in {**models, "base": Path(params.model.base)}.items() if arm not in arms}
+        raise wrong from None

@@ -1,114 +1,67 @@
-"""Where one run of a stage reads and writes: the main pipeline's files, or those of the nodes of an experiment.
+"""Where things lie, relative to the project's root.
 
-A node keeps its files in one folder of its own, under the names that they have in the main pipeline: what select writes to
-``data/selected/trajectories.jsonl`` lies in ``artifacts/nodes/select-<digest>/trajectories.jsonl`` if a node made it.
+What a stage makes has the name ``stage.output`` (:mod:`tasks.pipeline.stages`), such as ``split.sft`` or ``mine.metrics``. A
+node of an experiment keeps its files in a folder of its own, under the names that they have in the main pipeline: what select
+writes to ``data/selected/trajectories.jsonl`` lies in ``artifacts/nodes/select-<digest>/trajectories.jsonl`` if a node made it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.pipeline import layout
+from tasks.pipeline.stages import STAGES
+
+STATE = Path(".fusesearch")
+"""What is local to this machine: caches, progress of running stages, server records. Neither DVC nor git tracks it."""
+SNAPSHOTS = STATE / "snapshots"
+GRAPHS = STATE / "graphs"
+ARTIFACTS = Path("artifacts")
+NODES = ARTIFACTS / "nodes"
+EXPERIMENTS = Path("experiments")
+RESULT_FILES = ("RESULTS.md", "results.json")
+"""The results of an experiment, beside its file."""
+
+_MAIN = {
+    f"{stage.name}.{output}": Path(path)
+    for stage in STAGES.values()
+    for output, path in {**stage.outputs, "metrics": stage.metrics}.items()
+}
 
 
 @dataclass(frozen=True)
-class Places:
-    """The files of every stage; ``nodes`` has the folder of each stage whose files are a node's, by stage."""
+class Places(Mapping[str, Path]):
+    """The files of every stage by name; ``nodes`` has the folder of each stage whose files are a node's."""
 
     nodes: Mapping[str, Path] = field(default_factory=dict)
+    root: Path = Path()
 
-    def of(self, stage: str, main: Path) -> Path:
-        """Where ``stage`` has the file or folder that is ``main`` in the main pipeline."""
-        return self.nodes[stage] / main.name if stage in self.nodes else main
+    def __getitem__(self, name: str) -> Path:
+        main = _MAIN[name]
+        folder = self.nodes.get(name.partition(".")[0])
+        return self.root / (folder / main.name if folder else main)
 
-    @property
-    def repos(self) -> Path:
-        """Folder of bare repositories."""
-        return self.of("mine", layout.REPOS)
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MAIN)
 
-    @property
-    def pairs(self) -> Path:
-        """Raw pairs."""
-        return self.of("mine", layout.PAIRS)
+    def __len__(self) -> int:
+        return len(_MAIN)
 
-    @property
-    def mine_table(self) -> Path:
-        """What mining looked at, and what it dropped."""
-        return self.of("mine", layout.MINE_TABLE)
-
-    @property
-    def instances(self) -> Path:
-        """Instances that the filter kept."""
-        return self.of("filter", layout.INSTANCES)
-
-    @property
-    def filter_drops(self) -> Path:
-        """How many pairs each rule dropped."""
-        return self.of("filter", layout.FILTER_DROPS)
-
-    @property
-    def filter_examples(self) -> Path:
-        """A few pairs that each rule dropped."""
-        return self.of("filter", layout.FILTER_EXAMPLES)
-
-    def split(self, name: str) -> Path:
-        """The instances of one split: ``sft``, ``rl`` or ``validation``."""
-        return self.of("split", layout.split_path(name))
-
-    @property
-    def card(self) -> Path:
-        """Folder of the data card."""
-        return self.of("split", layout.DATA_CARD)
-
-    @property
-    def candidates(self) -> Path:
-        """The teacher's trajectories."""
-        return self.of("synthesize", layout.CANDIDATES)
-
-    @property
-    def selected(self) -> Path:
-        """The trajectories worth learning from."""
-        return self.of("select", layout.SELECTED)
-
-    @property
-    def select_drops(self) -> Path:
-        """How many candidates were dropped, by reason."""
-        return self.of("select", layout.SELECT_DROPS)
-
-    @property
-    def select_examples(self) -> Path:
-        """A few candidates that were dropped, by reason."""
-        return self.of("select", layout.SELECT_EXAMPLES)
-
-    @property
-    def select_plane(self) -> Path:
-        """The candidates in the plane of F1 and e."""
-        return self.of("select", layout.SELECT_PLANE)
-
-    def checkpoint(self, stage: str) -> Path:
-        """The checkpoint a training stage makes."""
-        return self.of(stage, layout.checkpoint_path(stage))
-
-    def curve(self, stage: str) -> Path:
-        """The training curve of a stage."""
-        return self.of(stage, layout.curve_path(stage))
-
-    @property
-    def scores(self) -> Path:
-        """Scores of all evaluated episodes."""
-        return self.of("evaluate", layout.SCORES)
-
-    @property
-    def trajectories(self) -> Path:
-        """Folder of the evaluated episodes, a file per arm."""
-        return self.of("evaluate", layout.TRAJECTORIES)
-
-    def metrics(self, stage: str) -> Path:
-        """The summary figures of a stage."""
-        return self.of(stage, layout.metrics_path(stage))
+    def input(self, name: str) -> Path:
+        """An input of a stage: what another stage makes, or a path that no stage makes."""
+        return self[name] if name in _MAIN else self.root / name
 
 
 MAIN = Places()
 """The main pipeline's."""
+
+
+def producer_of(path: Path) -> str | None:
+    """The stage of the main pipeline that makes a path, itself or the folder it is in; None if no stage makes it."""
+    return next((name.partition(".")[0] for name, made in _MAIN.items() if path == made or made in path.parents), None)
+
+
+def experiment_files(name: str) -> Path:
+    """The results of an experiment as CSV and figures, for other programs."""
+    return ARTIFACTS / "experiments" / name

@@ -1,16 +1,20 @@
-"""Which process it is: ids are given anew, so that a process is told by its id and its birth."""
+"""Identify a process by PID and start time, because PIDs are reused; and find the processes that started this one."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import psutil
 
+OWNER = "FUSESEARCH_OWNER"
+"""Environment variable with the process that a stage ends with, as :func:`identity` writes it."""
+
 
 def birth(pid: int) -> float:
-    """When a process began: in ticks since the machine did, where ``/proc`` tells that, else in seconds since 1970.
+    """When a process began: in ticks since boot where ``/proc`` has that, else in seconds since 1970.
 
-    The former does not change when the machine's clock is set, as after a pause of a virtual machine. Raises
+    Ticks do not change when the machine's clock is set, as after a pause of a virtual machine. Raises
     :class:`psutil.NoSuchProcess`.
     """
     try:
@@ -18,3 +22,30 @@ def birth(pid: int) -> float:
         return float(fields[19])
     except (OSError, IndexError, ValueError):
         return psutil.Process(pid).create_time()
+
+
+def identity(pid: int) -> str:
+    """PID and birth of a process. Raises :class:`psutil.NoSuchProcess`."""
+    return f"{pid} {birth(pid)}"
+
+
+def is_alive(process: str) -> bool:
+    """Whether the process with this :func:`identity` still runs."""
+    number, _, born = process.partition(" ")
+    try:
+        return birth(int(number)) == float(born)
+    except (psutil.Error, ValueError):
+        return False
+
+
+def starters() -> list[str]:
+    """Processes that this one must not outlive: the one that :data:`OWNER` names, and the ``dvc`` that runs this stage."""
+    found = [os.environ[OWNER]] if os.environ.get(OWNER) else []
+    if "DVC_STAGE" in os.environ:  # DVC sets it for the commands that it runs
+        for parent in psutil.Process().parents():
+            try:
+                if any(Path(word).name == "dvc" for word in parent.cmdline()):
+                    return [*found, identity(parent.pid)]
+            except psutil.Error:
+                continue
+    return found

@@ -23,7 +23,8 @@ from tasks.core.overrides import flatten
 from tasks.core.schema import Record
 from tasks.core.storage import read_json, write_json
 from tasks.evaluation.results import SCORES
-from tasks.pipeline.layout import ARTIFACTS, RESULT_FILES, STATE
+from tasks.pipeline.places import ARTIFACTS, RESULT_FILES, STATE
+from tasks.pipeline.resume import remembered_digests
 
 RUNS = STATE / "runs"
 DVC_LOCK = Path("dvc.lock")
@@ -177,7 +178,8 @@ def digests(paths: Iterable[Path]) -> dict[str, str]:
 
 def path_digest(path: Path) -> str:
     """As :func:`digests`, of one path."""
-    return file_digest(path) if path.is_file() else digest(path)[:32]
+    with remembered_digests() as of_file:
+        return of_file(path) if path.is_file() else digest(path, of_file=of_file)[:32]
 
 
 def is_unchanged(path: Path, was: str) -> bool:

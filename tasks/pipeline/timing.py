@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 
 from tasks.core.config import Params
-from tasks.pipeline.layout import STATE
+from tasks.pipeline.places import STATE
 
 RECORD = STATE / "seconds.jsonl"
 LAST = 5

@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from tasks.core.storage import read_instances, read_json
-from tasks.pipeline import layout
-from tasks.pipeline.pipeline import stage_names
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.stages import STAGES, TRAINED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -29,7 +29,7 @@ def test_wrong_params_end_with_one_clear_line(project):
     path = project.root / "params.yaml"
     good = path.read_text()
     path.write_text(good.replace("seconds_per_repository:", "seconds_per_repositry:", 1))
-    done = project.run("flows.split")
+    done = project.run("flows.run", "split")
     path.write_text(good)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -39,7 +39,7 @@ def test_wrong_params_end_with_one_clear_line(project):
 
 
 def test_a_missing_artifact_ends_with_one_clear_line(project):
-    done = project.run("flows.filter")
+    done = project.run("flows.run", "filter")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "data/raw/pairs.parquet is missing: run the stage that makes it (`dvc repro`)" in done.stderr
@@ -48,13 +48,13 @@ def test_a_missing_artifact_ends_with_one_clear_line(project):
 def test_a_killed_stage_goes_on_where_it_was(project):
     project.kill_during(("dvc", "repro", "synthesize"), lambda: len(lines(candidates_journal(project))) >= 10)
     kept = [json.loads(line) for line in lines(candidates_journal(project))[:10]]
-    assert not (project.root / layout.CANDIDATES).exists()
+    assert not (project.root / MAIN["synthesize.candidates"]).exists()
 
     done = project.run("dvc", "repro", "synthesize")
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Running stage 'mine'" not in done.stdout
-    made = [json.loads(line) for line in lines(project.root / layout.CANDIDATES)]
-    instances = read_instances(project.root / layout.split_path("sft"))
+    made = [json.loads(line) for line in lines(project.root / MAIN["synthesize.candidates"])]
+    instances = read_instances(project.root / MAIN["split.sft"])
     assert len(made) == 40 * len(instances)
     assert all(row["trajectory"] in made for row in kept)
     assert candidates_journal(project) is None
@@ -68,7 +68,7 @@ def test_killed_training_goes_on_from_its_last_checkpoint(project):
     done = project.run("dvc", "repro")
     assert done.returncode == 0, done.stderr + done.stdout
     assert "Running stage 'sft'" not in done.stdout
-    with (project.root / layout.curve_path("grpo")).open() as handle:
+    with (project.root / MAIN["grpo.curve"]).open() as handle:
         assert [row["step"] for row in csv.DictReader(handle)] == ["1", "2", "3"]
 
 
@@ -79,7 +79,7 @@ def test_every_artifact_is_there_and_nothing_unfinished(project):
             assert (project.root / out).exists()
     assert not list(project.root.rglob(".partial-*"))
     assert not list((project.root / ".fusesearch/progress").iterdir())
-    figures = read_json(project.root / layout.metrics_path("evaluate"))
+    figures = read_json(project.root / MAIN["evaluate.metrics"])
     assert {"base", "rl", "sft", "sft_rl", "lexical"} <= figures.keys()
     assert figures["lexical"]["f1_macro"] > figures["base"]["f1_macro"]
 
@@ -102,7 +102,7 @@ def test_prefect_shows_every_stage_on_one_server(project):
     runs = httpx.post(f"{url}/api/flow_runs/filter", json={}).json()
     flows = {row["id"]: row["name"] for row in httpx.post(f"{url}/api/flows/filter", json={}).json()}
     completed = {flows[run["flow_id"]] for run in runs if run["state_type"] == "COMPLETED"}
-    assert {name.replace("_", "-") for name in stage_names(project.root / "dvc.yaml")} <= completed
+    assert {name.replace("_", "-") for name in STAGES} <= completed
     assert [flows[run["flow_id"]] for run in runs if run["state_type"] == "CRASHED"].count("synthesize") == 1
     assert not [run for run in runs if run["state_type"] == "RUNNING"]
     artifacts = {row["key"]: row for row in httpx.post(f"{url}/api/artifacts/filter", json={}).json()}
@@ -119,14 +119,14 @@ def test_mlflow_holds_one_parent_with_a_child_per_stage_and_arm(project):
     children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
     finished = {run.info.run_name for run in children if run.info.status == "FINISHED"}
     arms = {f"evaluate/{arm}" for arm in ("base", "rl", "sft", "sft+rl", "lexical")}
-    assert finished == {*stage_names(project.root / "dvc.yaml"), *arms}
+    assert finished == {*STAGES, *arms}
     assert len(children) == len(finished)
     assert {run.info.run_name for run in children if run.data.tags.get("resumed")} == {"grpo", "synthesize"}
     grpo = next(run for run in children if run.info.run_name == "grpo")
     assert [point.step for point in client.get_metric_history(grpo.info.run_id, "reward")] == [1, 2, 3]
     (model,) = client.search_registered_models()
     assert model.name == "fusesearch-nano"
-    assert set(model.aliases) == set(layout.TRAINED)
+    assert set(model.aliases) == set(TRAINED)
     best = next(run for run in children if run.info.run_name == "evaluate/sft+rl")
     kept = {row.path for row in client.list_artifacts(best.info.run_id)}
     assert {"instances.json", "scores.jsonl", "episodes"} <= kept

@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from tasks.pipeline import layout
+from tasks.pipeline.places import NODES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -51,7 +51,7 @@ def test_a_dry_run_names_what_differs_and_runs_nothing(project):
     assert all(f"  {name}" in done.stdout for name in ("select-", "sft-", "evaluate-", "results-few"))
     assert "main pipeline" not in done.stdout
     assert "4 of" in done.stdout
-    assert not (project.root / layout.NODES).exists()
+    assert not (project.root / NODES).exists()
 
 
 def test_a_killed_run_goes_on_where_it_was_and_shares_what_is_there(project):
@@ -84,12 +84,12 @@ def test_its_results_stand_beside_its_file(project):
 
 
 def test_a_second_run_does_nothing(project):
-    before = sorted((path, path.stat().st_mtime_ns) for path in (project.root / layout.NODES).rglob("*"))
+    before = sorted((path, path.stat().st_mtime_ns) for path in (project.root / NODES).rglob("*"))
     done = project.run("tasks.cli", "experiment", "run", "few")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("nothing to do")
     assert "up to date" in project.run("dvc", "repro", "experiments/dvc.yaml").stdout
-    assert before == sorted((path, path.stat().st_mtime_ns) for path in (project.root / layout.NODES).rglob("*"))
+    assert before == sorted((path, path.stat().st_mtime_ns) for path in (project.root / NODES).rglob("*"))
 
 
 def test_mlflow_has_each_arm_and_each_node_once(project):

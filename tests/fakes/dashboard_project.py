@@ -12,11 +12,12 @@ from tasks.core.storage import write_csv, write_instances, write_json, write_jso
 from tasks.data.contamination import CONTAMINATION
 from tasks.data.filtering import RULES
 from tasks.evaluation.metrics import score_trajectory
-from tasks.pipeline import layout
+from tasks.pipeline import places
 from tasks.pipeline.experiments.outcome import ArmRun
 from tasks.pipeline.experiments.results import write_results
 from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.stages.report import make_report
+from tasks.pipeline.places import MAIN, Places
+from tasks.pipeline.work.report import make_report
 from tasks.training.selection import drop_table, examples, plane, select
 
 HOSTILE = (
@@ -42,7 +43,7 @@ def write_project(root: Path) -> Path:
     scores = _evaluate(root)
     _data(root)
     _curves(root)
-    make_report(Params(), root)
+    make_report(Params(), Places(root=root))
     for name, skill in (("filtering", 0.4), ("reward", 0.2)):
         _experiment(root, name, skill)
     assert scores
@@ -86,25 +87,25 @@ def _evaluate(root: Path) -> list[Score]:
     scores = []
     for arm, skill in ARMS.items():
         episodes = [episode(number, arm, draw.random() < skill, 1 + number % 3) for number in range(INSTANCES)]
-        write_jsonl(root / layout.TRAJECTORIES / f"{arm}.jsonl", episodes)
+        write_jsonl(root / MAIN["evaluate.trajectories"] / f"{arm}.jsonl", episodes)
         scores += [
             score_trajectory(row, TRUTH, reward=lambda score, _: score.f1 or 0.0).model_copy(update={"arm": arm})
             for row in episodes
         ]
     _node(root)
     scores.append(Score(instance_id=instance_id(99), arm="base", error="endpoint down", true_files=["a"]))
-    write_jsonl(root / layout.SCORES, scores)
+    write_jsonl(root / MAIN["evaluate.scores"], scores)
     return scores
 
 
 def _node(root: Path) -> None:
     """A run of evaluate that an experiment made: two episodes, one of them broken by the infrastructure."""
     episodes = [episode(number, "sft", True) for number in range(2)]
-    folder = root / layout.NODES / NODES["evaluate"]
-    write_jsonl(folder / layout.TRAJECTORIES.name / "sft.jsonl", episodes)
+    folder = root / places.NODES / NODES["evaluate"]
+    write_jsonl(folder / MAIN["evaluate.trajectories"].name / "sft.jsonl", episodes)
     broken = Score(instance_id=instance_id(1), arm="sft", error="endpoint down")
     known = score_trajectory(episodes[0], TRUTH).model_copy(update={"arm": "sft"})
-    write_jsonl(folder / layout.SCORES.name, [known, broken])
+    write_jsonl(folder / MAIN["evaluate.scores"].name, [known, broken])
 
 
 def _data(root: Path) -> None:
@@ -115,19 +116,19 @@ def _data(root: Path) -> None:
         for number in range(INSTANCES)
     ]
     for split in ("sft", "rl", "validation"):
-        write_instances(root / layout.split_path(split), instances)
+        write_instances(root / MAIN[f"split.{split}"], instances)
     candidates = [episode(number, "lexical", number % 3 > 0, 1 + number % 4) for number in range(INSTANCES)]
-    write_jsonl(root / layout.CANDIDATES, candidates)
+    write_jsonl(root / MAIN["synthesize.candidates"], candidates)
     judged = select(candidates, {row.instance_id: TRUTH for row in instances}, Select(min_f1=0.5, min_efficiency=0.5))
-    write_json(root / layout.SELECT_DROPS, drop_table(judged))
-    write_csv(root / layout.SELECT_PLANE, plane(judged))
-    examples(judged).write(root / layout.SELECT_EXAMPLES)
-    write_json(root / layout.FILTER_DROPS, {**dict.fromkeys(RULES, 0), "short_issue": 3})
+    write_json(root / MAIN["select.drops"], drop_table(judged))
+    write_csv(root / MAIN["select.plane"], plane(judged))
+    examples(judged).write(root / MAIN["select.examples"])
+    write_json(root / MAIN["filter.drops"], {**dict.fromkeys(RULES, 0), "short_issue": 3})
     dropped = Examples(RULES)
     dropped.add("short_issue", "own__repo-77", {"repo": "own/repo"}, {"issue": HOSTILE, "patch": "--- a/x.py"})
-    dropped.write(root / layout.FILTER_EXAMPLES)
+    dropped.write(root / MAIN["filter.examples"])
     write_json(
-        root / layout.MINE_TABLE, {"repositories": [{"repo": HOSTILE, "kept": 4}], "dropped": {"no effect": 3}, "skipped": {}}
+        root / MAIN["mine.table"], {"repositories": [{"repo": HOSTILE, "kept": 4}], "dropped": {"no effect": 3}, "skipped": {}}
     )
     _figures(root)
 
@@ -142,15 +143,15 @@ def _figures(root: Path) -> None:
         "select": {"selected": 8},
     }
     for stage, values in figures.items():
-        write_json(root / layout.metrics_path(stage), values)
+        write_json(root / MAIN[f"{stage}.metrics"], values)
 
 
 def _curves(root: Path) -> None:
     for stage in ("grpo", "grpo_from_base"):
         rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
-        write_csv(root / layout.curve_path(stage), rows)
-    write_csv(root / layout.curve_path("sft"), [{"step": step, "loss": 3 - step / 50} for step in range(40)])
-    write_csv(root / layout.NODES / NODES["grpo"] / "curve.csv", [{"step": step, "reward": 0.5} for step in range(5)])
+        write_csv(root / MAIN[f"{stage}.curve"], rows)
+    write_csv(root / MAIN["sft.curve"], [{"step": step, "loss": 3 - step / 50} for step in range(40)])
+    write_csv(root / places.NODES / NODES["grpo"] / "curve.csv", [{"step": step, "reward": 0.5} for step in range(5)])
 
 
 def _experiment(root: Path, name: str, skill: float) -> None:

@@ -11,12 +11,11 @@ import pytest
 from prefect import flow
 
 from flows import experiments
-from flows.owner import OWNER
 from flows.server import RECORD, prefect_server, stop
 from tasks.core.errors import DataError
 from tasks.core.storage import read_json
 from tasks.pipeline.experiments.jobs import Job
-from tasks.pipeline.process import birth
+from tasks.pipeline.process import OWNER, birth
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
@@ -166,7 +165,7 @@ def test_a_server_that_is_killed_is_started_again_and_the_flow_goes_on(server, p
 def test_a_stage_whose_owner_is_gone_ends_by_itself(background):
     owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = f"{owner.pid} {birth(owner.pid)}"
-    code = "import time; from flows.owner import end_with_owner; end_with_owner(); print('up', flush=True); time.sleep(600)"
+    code = "import time; from flows.owner import end_with_starter; end_with_starter(); print('up', flush=True); time.sleep(600)"
     environment = {**os.environ, OWNER: name, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
     if background:

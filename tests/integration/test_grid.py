@@ -20,7 +20,7 @@ from tasks.core.schema import Score
 from tasks.core.storage import read_json, read_jsonl
 from tasks.evaluation.grid import load_grid
 from tasks.evaluation.results import read_results
-from tasks.pipeline.stages.grid import opened
+from tasks.pipeline.grid import opened
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"part{index}" for index in range(8)]

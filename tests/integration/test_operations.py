@@ -19,11 +19,11 @@ import yaml
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.deployments import load_pool, pool_in_use, register
-from flows.pipeline import STAGES
 from flows.quotas import QUOTAS
 from tasks.core.errors import ConfigError
 from tasks.core.storage import read_instances, read_json
-from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN, NODES
+from tasks.pipeline.stages import STAGES
 from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer
 from tests.fakes.github_server.world import Repository, World, add_pull, add_pulls, module
@@ -129,7 +129,9 @@ class Project:
     def night(self):
         """One run of the nightly deployment; all pairs, and the table of the repositories."""
         assert self.deployed("nightly/nightly") == "COMPLETED"
-        return {row.instance_id for row in read_instances(self.root / layout.PAIRS)}, read_json(self.root / layout.MINE_TABLE)
+        return {row.instance_id for row in read_instances(self.root / MAIN["mine.pairs"])}, read_json(
+            self.root / MAIN["mine.table"]
+        )
 
     def register(self, pool="process", root=None, take_over=False):
         """What `python -m flows.deployments --pool ...` does, in another folder if one is given."""
@@ -272,22 +274,22 @@ def test_a_stage_that_nothing_has_changed_for_does_not_run(project):
 def test_two_workers_of_ray_make_the_candidates_of_one_process(project):
     mine_packages(project.root)
     assert project.deployed("pipeline/pipeline", until="synthesize") == "COMPLETED"
-    alone = untimed(project.root / layout.CANDIDATES)
+    alone = untimed(project.root / MAIN["synthesize.candidates"])
     ray = {"FUSESEARCH_RAY": "local", "FUSESEARCH_RAY_WORKERS": "2"}
     assert project.deployed("stage/synthesize", env=ray, again=True) == "COMPLETED"
-    assert untimed(project.root / layout.CANDIDATES) == alone
-    assert len(alone) == 4 * len(read_instances(project.root / layout.split_path("sft")))
+    assert untimed(project.root / MAIN["synthesize.candidates"]) == alone
+    assert len(alone) == 4 * len(read_instances(project.root / MAIN["split.sft"]))
     runs = answered("POST", f"{project.api}/task_runs/filter", json={"task_runs": {"name": {"like_": "instances from"}}})
     assert runs
     assert {run["state_type"] for run in runs} == {"COMPLETED"}
 
 
 def test_a_filled_in_form_is_a_try_beside_the_pipeline(project):
-    before = (project.root / layout.SELECTED).exists()
+    before = (project.root / MAIN["select.trajectories"]).exists()
     assert project.deployed("stage/select", select={"min_f1": 0.0, "min_efficiency": 0.0}) == "COMPLETED"
-    (folder,) = (project.root / layout.NODES).glob("select-*")
-    assert (folder / layout.SELECTED.name).exists()
-    assert (project.root / layout.SELECTED).exists() == before
+    (folder,) = (project.root / NODES).glob("select-*")
+    assert (folder / MAIN["select.trajectories"].name).exists()
+    assert (project.root / MAIN["select.trajectories"]).exists() == before
 
 
 def untimed(path):

@@ -8,11 +8,11 @@ import pytest
 from tasks.core.config import parse_params
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import read_trajectories, silent, write_instances
-from tasks.pipeline import layout
+from tasks.pipeline.node import Job, Node
 from tasks.pipeline.places import MAIN
-from tasks.pipeline.stages.evaluation import evaluate_arms
-from tasks.pipeline.stages.shares import run_share, shares_of, take_in
-from tasks.pipeline.stages.synthesis import synthesize_candidates
+from tasks.pipeline.shares import run_share, shares_of, take_in
+from tasks.pipeline.work.evaluation import evaluate_arms
+from tasks.pipeline.work.synthesis import synthesize_candidates
 
 PARAMS = parse_params(
     {
@@ -34,7 +34,7 @@ def project(tmp_path, monkeypatch):
     for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "c"]):
         subprocess.run(["git", *command], cwd=tree, check=True)
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, check=True, capture_output=True, text=True).stdout.strip()
-    subprocess.run(["git", "clone", "-q", "--bare", str(tree), str(layout.REPOS / "o__r.git")], check=True)
+    subprocess.run(["git", "clone", "-q", "--bare", str(tree), str(MAIN["mine.repos"] / "o__r.git")], check=True)
     rows = [
         Instance(
             instance_id=f"i{number}", repo="o/r", base_commit=head, problem_statement=f"work_{number} adds the wrong number",
@@ -43,7 +43,7 @@ def project(tmp_path, monkeypatch):
         for number in range(5)
     ]  # fmt: skip
     for split in ("sft", "validation"):
-        write_instances(layout.split_path(split), rows)
+        write_instances(MAIN[f"split.{split}"], rows)
     return tmp_path
 
 
@@ -56,6 +56,10 @@ def untimed(value):
 
 def lines(path):
     return [json.dumps(untimed(json.loads(line))) for line in path.read_text().splitlines()]
+
+
+def job(stage, folder, progress=silent):
+    return Job(Node(stage=stage), PARAMS, MAIN, folder, progress)
 
 
 def scratch(project, name):
@@ -74,8 +78,8 @@ def test_shares_cover_every_instance_once_and_are_of_even_size(project):
 
 @pytest.mark.parametrize("lost", [None, 0])
 def test_candidates_made_in_shares_are_those_of_one_process_byte_for_byte(project, lost):
-    synthesize_candidates(PARAMS, MAIN, scratch(project, "alone"), silent)
-    alone = lines(MAIN.candidates)
+    synthesize_candidates(job("synthesize", scratch(project, "alone")))
+    alone = lines(MAIN["synthesize.candidates"])
 
     shared = scratch(project, "shared")
     shares = shares_of("synthesize", PARAMS, MAIN, shared, 2)
@@ -84,10 +88,10 @@ def test_candidates_made_in_shares_are_those_of_one_process_byte_for_byte(projec
             take_in(share, run_share(share, PARAMS, MAIN), shared)
     assert bool(shares_of("synthesize", PARAMS, MAIN, shared, 2)) == (lost is not None)
     made = []
-    synthesize_candidates(PARAMS, MAIN, shared, lambda done, total: made.append(done))
+    synthesize_candidates(job("synthesize", shared, lambda done, total: made.append(done)))
     assert len(made) == (0 if lost is None else 3 * len(shares[lost].instances))
-    assert lines(MAIN.candidates) == alone
-    assert len(read_trajectories(MAIN.candidates)) == 15
+    assert lines(MAIN["synthesize.candidates"]) == alone
+    assert len(read_trajectories(MAIN["synthesize.candidates"])) == 15
 
 
 def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
@@ -96,8 +100,8 @@ def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
         place = scratch(project, name)
         for share in shares_of("evaluate", PARAMS, MAIN, place, count) if count else []:
             take_in(share, run_share(share, PARAMS, MAIN), place)
-        evaluate_arms(PARAMS, MAIN, place, silent)
-        figures.append((lines(MAIN.scores), lines(MAIN.trajectories / "lexical.jsonl")))
+        evaluate_arms(job("evaluate", place))
+        figures.append((lines(MAIN["evaluate.scores"]), lines(MAIN["evaluate.trajectories"] / "lexical.jsonl")))
     assert figures[0] == figures[1]
     assert len(figures[0][0]) == 5
 

@@ -16,11 +16,12 @@ import yaml
 
 from tasks.core.config import Params, load_params
 from tasks.core.storage import write_text
-from tasks.pipeline.experiments.plan import PIPELINE, nodes_of, plan
+from tasks.pipeline.deps import code_of
+from tasks.pipeline.experiments.plan import nodes_of, plan
 from tasks.pipeline.experiments.spec import experiment_names, load_experiment
-from tasks.pipeline.layout import EXPERIMENTS
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import stage_entry, stage_names
+from tasks.pipeline.places import EXPERIMENTS
+from tasks.pipeline.stages import STAGES
 
 TARGET = EXPERIMENTS / "dvc.yaml"
 NODES_FILE = EXPERIMENTS / "nodes.yaml"
@@ -44,7 +45,7 @@ def render() -> dict[Path, str]:
     params = load_params()
     rows = (row for name in experiment_names() for row in plan(load_experiment(name), params))
     nodes = sorted((node for node in nodes_of(rows) if node.id), key=lambda node: node.id)
-    stages = {stage: [node for node in nodes if node.stage == stage] for stage in stage_names(PIPELINE)}
+    stages = {stage: [node for node in nodes if node.stage == stage] for stage in STAGES}
     templates = {stage: _template(stage, group, params) for stage, group in stages.items() if group}
     lines = [HEADER]
     for stage in templates:
@@ -57,18 +58,16 @@ def render() -> dict[Path, str]:
 
 
 def _template(stage: str, nodes: Iterable[Node], params: Params) -> dict[str, Any]:
-    entry = stage_entry(stage, PIPELINE)
     first, *others = ([path.as_posix() for path in _reads(node, params)] for node in nodes)
-    code = [path.as_posix() for path in Node(stage=stage).spec(params).deps if path not in Node(stage=stage).spec(params).inputs]
+    code = [path.as_posix() for path in code_of(stage)]
     if any(len(reads) != len(first) for reads in others):
         raise AssertionError(f"nodes of {stage} read different numbers of files, which one template cannot say")
-    outs = [*map(Path, entry["outs"]), *(Path(next(iter(row))) for row in entry.get("metrics", []))]
     do = {
         "wdir": "..",
-        "cmd": f"{entry['cmd']} --node=${{key}} ${{item.arguments}}",
+        "cmd": f"python -m flows.run {stage} --node=${{key}} ${{item.arguments}}",
         "deps": [*(f"${{item.reads[{number}]}}" for number in range(len(first))), *code],
-        "params": [*entry["params"]],
-        "outs": [f"artifacts/nodes/${{key}}/{path.name}" for path in outs],
+        "params": list(STAGES[stage].params),
+        "outs": [f"artifacts/nodes/${{key}}/{path.name}" for path in Node(stage=stage).outputs],
     }
     return {"foreach": f"${{{stage}}}", "do": do}
 
@@ -85,7 +84,7 @@ def _reads(node: Node, params: Params) -> list[Path]:
     Not the folder of repositories: instances name commits, which are digests of what repositories hold, and looking through
     thousands of files for each of a hundred nodes would be most of what a ``dvc repro`` with nothing to do does.
     """
-    return [path for path in node.spec(node.params(params), PIPELINE).inputs if path != node.places.repos]
+    return [path for path in node.inputs(node.params(params)) if path != node.places["mine.repos"]]
 
 
 def _flow_style(value: dict[str, Any]) -> str:

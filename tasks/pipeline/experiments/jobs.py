@@ -14,11 +14,11 @@ from filelock import FileLock, Timeout
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
 from tasks.pipeline.experiments.dvc_file import target
-from tasks.pipeline.experiments.plan import PIPELINE, ArmPlan, nodes_of, upstream
+from tasks.pipeline.experiments.plan import ArmPlan, nodes_of, upstream
 from tasks.pipeline.experiments.spec import Experiment
-from tasks.pipeline.layout import STATE
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import stage_names
+from tasks.pipeline.places import STATE
+from tasks.pipeline.stages import STAGES
 from tasks.pipeline.timing import parts_of
 
 LOGS = STATE / "experiments"
@@ -64,7 +64,7 @@ def jobs_of(planned: Iterable[tuple[Experiment, Sequence[ArmPlan]]], params: Par
     pipeline: a task runner that starts them in this order seldom meets one that still has to wait.
     """
     found: dict[str, Job] = {}
-    order = stage_names(PIPELINE)
+    order = list(STAGES)
     for experiment, plans in planned:
         own: dict[str, Job] = {}
         for node in nodes_of(plans):
@@ -86,7 +86,7 @@ def _add(node: Node, params: Params, own: dict[str, Job], found: Container[str])
     changed = node.params(params)
     ups = [node.origins[stage].name if stage in node.origins else stage for stage in upstream(node.stage, changed)]
     own[node.name] = Job(node.name, node.stage, tuple(ups), target(node), parts=parts_of(node.stage, changed))
-    for stage in set(ups) & set(stage_names(PIPELINE)):
+    for stage in set(ups) & set(STAGES):
         _add(Node(stage=stage), params, own, found)
 
 

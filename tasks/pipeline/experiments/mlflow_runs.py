@@ -15,8 +15,7 @@ from tasks.evaluation.results import SCORES
 from tasks.pipeline import tracking
 from tasks.pipeline.experiments.outcome import ArmRun
 from tasks.pipeline.experiments.spec import Experiment
-from tasks.pipeline.layout import NODES, RESULT_FILES
-from tasks.pipeline.places import Places
+from tasks.pipeline.places import NODES, RESULT_FILES, Places
 from tasks.pipeline.record import RunRecord, digests, revision, write_record
 
 if TYPE_CHECKING:

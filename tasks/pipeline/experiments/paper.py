@@ -10,7 +10,7 @@ from tasks.core.storage import read_csv
 from tasks.evaluation.metrics import METRICS, metric_named
 from tasks.evaluation.quality import combined_f1
 from tasks.pipeline.experiments.spec import Experiment
-from tasks.pipeline.layout import EXPERIMENTS
+from tasks.pipeline.places import EXPERIMENTS
 from tasks.reporting.experiment.results import POOLED
 
 REFERENCE = EXPERIMENTS / "reference"

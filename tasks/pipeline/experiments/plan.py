@@ -12,14 +12,13 @@ from pathlib import Path
 
 from tasks.core.config import Params
 from tasks.core.digests import digest
-from tasks.core.overrides import override
-from tasks.pipeline import layout
+from tasks.core.overrides import differences, override
 from tasks.pipeline.experiments.spec import Checkpoint, Experiment
-from tasks.pipeline.node import Node, unused_deps
-from tasks.pipeline.pipeline import stage_names, stage_outs, stage_spec
+from tasks.pipeline.node import Node
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.stages import STAGES, TRAINED, TRAINED_BY
 
-PIPELINE = Path("dvc.yaml")
-EVALUATED = {"base": "base", **{stage: arm for arm, stage in layout.TRAINED_BY.items()}}
+EVALUATED = {"base": "base", **{stage: arm for arm, stage in TRAINED_BY.items()}}
 """The evaluate stage's name for the model that a stage makes."""
 
 
@@ -37,30 +36,30 @@ class ArmPlan:
     @property
     def scores(self) -> Path:
         """The file that holds its scores, among others' where the main pipeline made it."""
-        return self.nodes["evaluate"].places.scores
+        return self.nodes["evaluate"].places["evaluate.scores"]
 
     @property
     def trajectories(self) -> Path:
         """The file of its evaluated episodes."""
-        return self.nodes["evaluate"].places.trajectories / f"{self.evaluated}.jsonl"
+        return self.nodes["evaluate"].places["evaluate.trajectories"] / f"{self.evaluated}.jsonl"
 
     @property
     def curves(self) -> dict[str, Path]:
         """The training curve of each training stage it went through."""
-        return {stage: node.places.curve(stage) for stage, node in self.nodes.items() if stage in layout.TRAINED}
+        return {stage: node.places[f"{stage}.curve"] for stage, node in self.nodes.items() if stage in TRAINED}
 
 
-def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = None, pipeline: Path = PIPELINE) -> list[ArmPlan]:
+def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = None) -> list[ArmPlan]:
     """The runs of every arm with every seed, or with some of them (which the experiment must have).
 
     Raises :class:`ConfigError` for an arm with an unknown param.
     """
     shared = {
-        checkpoint: set(ids("evaluate", _only(params, checkpoint), pipeline).values())
+        checkpoint: set(ids("evaluate", _only(params, checkpoint)).values())
         for checkpoint in {spec.checkpoint for spec in experiment.arms.values()}
     }
     return [
-        _arm(arm, seed, spec.checkpoint, experiment.params(params, arm, seed), params, shared[spec.checkpoint], pipeline)
+        _arm(arm, seed, spec.checkpoint, experiment.params(params, arm, seed), params, shared[spec.checkpoint])
         for seed in list(seeds or ()) or experiment.seeds
         for arm, spec in experiment.arms.items()
     ]
@@ -81,23 +80,21 @@ def built_on(node: Node, params: Params) -> list[str]:
     return [node.origins[stage].name if stage in node.origins else stage for stage in ups]
 
 
-def upstream(stage: str, params: Params, pipeline: Path = PIPELINE) -> list[str]:
+def upstream(stage: str, params: Params) -> list[str]:
     """The stages whose outputs a stage reads under these params."""
-    made, unused = stage_outs(pipeline), unused_deps(stage, params)
-    deps = stage_spec(stage, pipeline).deps
-    return list(dict.fromkeys(made[dep] for dep in deps if dep in made and dep not in unused))
+    return list(dict.fromkeys(name.partition(".")[0] for name in STAGES[stage].reads(params) if name in MAIN))
 
 
-def ids(stage: str, params: Params, pipeline: Path = PIPELINE) -> dict[str, str]:
+def ids(stage: str, params: Params) -> dict[str, str]:
     """The ids of the runs that these params make of ``stage`` and of all stages it builds on, in the order of the pipeline."""
-    ups = {stage: upstream(stage, params, pipeline)}
-    for name in reversed(stage_names(pipeline)):
+    ups = {stage: upstream(stage, params)}
+    for name in reversed(STAGES):
         for up in ups.get(name, ()):
-            ups.setdefault(up, upstream(up, params, pipeline))
+            ups.setdefault(up, upstream(up, params))
     found: dict[str, str] = {}
-    for name in stage_names(pipeline):
+    for name in STAGES:
         if name in ups:
-            values = stage_spec(name, pipeline).values(params)
+            values = STAGES[name].values(params)
             found[name] = f"{name}-{digest(name, values, {up: found[up] for up in ups[name]})[:8]}"
     return found
 
@@ -106,17 +103,15 @@ def _only(params: Params, checkpoint: Checkpoint) -> Params:
     return override(params, {"evaluate.arms": [EVALUATED[checkpoint]]}, "evaluate")
 
 
-def _arm(arm: str, seed: int, checkpoint: Checkpoint, params: Params, base: Params, shared: set[str], pipeline: Path) -> ArmPlan:
+def _arm(arm: str, seed: int, checkpoint: Checkpoint, params: Params, base: Params, shared: set[str]) -> ArmPlan:
     """The runs of an arm with these ``params``. Those with an id in ``shared`` are the main pipeline's (``base``)."""
     evaluated, own = EVALUATED[checkpoint], _only(params, checkpoint)
     nodes: dict[str, Node] = {}
-    for stage, name in ids("evaluate", own, pipeline).items():
+    for stage, name in ids("evaluate", own).items():
         if name in shared and (stage != "evaluate" or evaluated in base.evaluate.arms):
             nodes[stage] = Node(stage=stage)
             continue
-        spec = stage_spec(stage, pipeline)
-        given = spec.values(base)
-        changes = {key: value for key, value in spec.values(own).items() if key not in given or given[key] != value}
-        origins = {up: folder for up in upstream(stage, own, pipeline) if (folder := nodes[up].folder)}
+        changes = differences(STAGES[stage].values(own), STAGES[stage].values(base))
+        origins = {up: folder for up in upstream(stage, own) if (folder := nodes[up].folder)}
         nodes[stage] = Node(stage=stage, id=name, set=changes, origins=origins)
     return ArmPlan(arm, seed, evaluated, nodes)

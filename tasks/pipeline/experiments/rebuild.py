@@ -12,7 +12,7 @@ from tasks.pipeline.experiments.jobs import up_to_date
 from tasks.pipeline.experiments.outcome import ArmRun, outcomes
 from tasks.pipeline.experiments.results import write_results
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
-from tasks.pipeline.layout import EXPERIMENTS
+from tasks.pipeline.places import EXPERIMENTS
 from tasks.reporting.experiment.pages import overview
 from tasks.reporting.experiment.results import PAGE, RESULTS, read_results
 

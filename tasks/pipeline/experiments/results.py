@@ -26,7 +26,8 @@ from tasks.core.storage import write_csv, write_json, write_text
 from tasks.pipeline.experiments.measuring import measured
 from tasks.pipeline.experiments.outcome import ArmRun
 from tasks.pipeline.experiments.spec import Experiment
-from tasks.pipeline.layout import TRAINED, experiment_files
+from tasks.pipeline.places import experiment_files
+from tasks.pipeline.stages import TRAINED
 from tasks.reporting.curves import over_seeds, read_curve
 from tasks.reporting.experiment.figures import check_figures, draw
 from tasks.reporting.experiment.pages import page

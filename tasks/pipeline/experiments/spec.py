@@ -11,7 +11,7 @@ from tasks.core.config import Params, Section, parse_section
 from tasks.core.errors import ConfigError
 from tasks.core.overrides import override
 from tasks.evaluation.grid import read_yaml
-from tasks.pipeline.layout import EXPERIMENTS
+from tasks.pipeline.places import EXPERIMENTS
 
 FILE = "experiment.yaml"
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tasks.core.digests import digest
 from tasks.core.errors import TrackingUnavailable
-from tasks.pipeline.layout import TRAINED
 from tasks.pipeline.record import RunRecord
+from tasks.pipeline.stages import TRAINED
 from tasks.pipeline.tracking.projection import KEY, LIVE, Projection, row_points
 from tasks.pipeline.tracking.store import opened, reachable, tracking_uri, without_passwords
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock
 
 from tasks.core.errors import FusesearchError, TrackingUnavailable
-from tasks.pipeline.layout import STATE
+from tasks.pipeline.places import STATE
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -18,10 +18,9 @@ import psutil
 
 from tasks.core.config import load_params
 from tasks.core.storage import read_json, silent
-from tasks.pipeline import layout
 from tasks.pipeline.places import MAIN
-from tasks.pipeline.stages.filtering import filter_pairs
-from tasks.pipeline.stages.splitting import split_instances
+from tasks.pipeline.work.filtering import filter_pairs
+from tasks.pipeline.work.splitting import split_instances
 from tests.trials.data_scale.generate import generate, write_params
 
 STAGES = {"filter": filter_pairs, "split": split_instances}
@@ -96,8 +95,8 @@ def main() -> None:
         generate(root, options.pairs, options.repositories)
         write_params(root, options.preset)
         rows = {stage: measured(root, stage) for stage in STAGES}
-        size = (root / layout.PAIRS).stat().st_size
-        drops = read_json(root / layout.FILTER_DROPS)
+        size = (root / MAIN["mine.pairs"]).stat().st_size
+        drops = read_json(root / MAIN["filter.drops"])
     options.results.write_text(page(options, size, rows, drops), encoding="utf-8")
     print(options.results.read_text(encoding="utf-8"))
 

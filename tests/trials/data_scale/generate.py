@@ -13,7 +13,7 @@ import polars as pl
 from tasks.core.schema import Instance
 from tasks.core.storage import INSTANCE_COLUMNS, write_instances
 from tasks.data.sources.synthetic.git_writer import write_repository
-from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN
 
 FILES = 20
 FUNCTIONS = 6
@@ -33,16 +33,16 @@ def generate(root: Path, pairs: int, repositories: int) -> None:
     first = next(_pairs(commits, 1))
     write_instances(usual, _pairs(commits, pairs))
     pl.DataFrame(list(_hostile(first)), schema=dict.fromkeys(INSTANCE_COLUMNS, pl.String)).write_parquet(hostile)
-    target = root / layout.PAIRS
+    target = root / MAIN["mine.pairs"]
     target.parent.mkdir(parents=True, exist_ok=True)
     pl.scan_parquet([usual, hostile]).sink_parquet(target, row_group_size=10_000)
-    (root / layout.MINE_TABLE).write_text("{}\n", encoding="utf-8")
+    (root / MAIN["mine.table"]).write_text("{}\n", encoding="utf-8")
     usual.unlink()
     hostile.unlink()
 
 
 def _repository(root: Path, repo: str) -> str:
-    git_dir = root / layout.REPOS / f"{repo.replace('/', '__')}.git"
+    git_dir = root / MAIN["mine.repos"] / f"{repo.replace('/', '__')}.git"
     files = {f"src/module{number}.py": _source(number).encode() for number in range(FILES)}
     write_repository(git_dir, files, [], "made up")
     done = subprocess.run(["git", f"--git-dir={git_dir}", "rev-parse", "main"], capture_output=True, text=True, check=True)
@@ -84,11 +84,11 @@ def _issue(rng: random.Random) -> str:
 def _patch(rng: random.Random) -> str:
     """One to three functions changed, a new test of up to 120 lines; one of ten changes documents only."""
     if rng.random() < 0.1:
-        return "--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-old\n+new\n"
+        return "--- a/README.md\n+++ b/README.md\n -1 +1 \n-old\n+new\n"
     files = rng.sample(range(FILES), rng.randint(1, 3))
     lines = rng.randint(20, 120)
     body = "".join(f"+    assert {rng.choice(WORDS)}({rng.random()}) == {rng.random()}\n" for _ in range(lines))
-    test = f"--- /dev/null\n+++ b/tests/test_{rng.getrandbits(32)}.py\n@@ -0,0 +1,{lines + 1} @@\n+def test():\n{body}"
+    test = f"--- /dev/null\n+++ b/tests/test_{rng.getrandbits(32)}.py\n -0,0 +1,{lines + 1} \n+def test():\n{body}"
     return "".join(_change(rng, number) for number in sorted(files)) + test
 
 
@@ -100,7 +100,7 @@ def _change(rng: random.Random, number: int) -> str:
     hunk = [f" {line}" for line in old[:place]] + [f"-{old[place]}", f"+    {rng.choice(WORDS)} = value * {rng.random()}"]
     hunk += [f" {line}" for line in old[place + 1 :]]
     path = f"src/module{number}.py"
-    return f"--- a/{path}\n+++ b/{path}\n@@ -{start + 1},7 +{start + 1},7 @@\n" + "\n".join(hunk) + "\n"
+    return f"--- a/{path}\n+++ b/{path}\n -{start + 1},7 +{start + 1},7 \n" + "\n".join(hunk) + "\n"
 
 
 def _provenance(rng: random.Random, number: int) -> dict[str, object]:

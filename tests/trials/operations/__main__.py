@@ -28,8 +28,8 @@ from filelock import FileLock
 from tasks.core.config import load_params
 from tasks.core.storage import read_json, write_text
 from tasks.pipeline.experiments.plan import ids
-from tasks.pipeline.layout import NODES, STATE
 from tasks.pipeline.node import Node
+from tasks.pipeline.places import NODES, STATE
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PORT = 6399
@@ -77,7 +77,7 @@ def run(stage: str, kill: bool = False, **environment: str) -> Made:
     shutil.rmtree(folder, ignore_errors=True)
     started = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", f"flows.{stage}", *node.arguments()],
+        [sys.executable, "-m", "flows.run", stage, *node.arguments()],
         env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     if kill:
@@ -106,7 +106,7 @@ def candidates() -> int:
     from tasks.core.storage import count_rows
     from tasks.pipeline.places import MAIN
 
-    return 2 * count_rows(MAIN.split("sft"))
+    return 2 * count_rows(MAIN["split.sft"])
 
 
 @contextmanager

@@ -29,9 +29,9 @@ from tasks.core.storage import count_rows, read_csv, read_json, read_jsonl, writ
 from tasks.pipeline.experiments.plan import nodes_of, plan
 from tasks.pipeline.experiments.spec import load_experiment
 from tasks.pipeline.experiments.todo import left_to_do
-from tasks.pipeline.layout import TRAINED
 from tasks.pipeline.node import Node
 from tasks.pipeline.places import MAIN
+from tasks.pipeline.stages import TRAINED
 from tasks.pipeline.tracking import tracking_uri
 from tasks.pipeline.tracking.store import make_client
 from tests.fakes.background import Server, answers, free_port
@@ -140,14 +140,15 @@ def kill_run(process: subprocess.Popen[str]) -> str:
 def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
     """Rows of the table: what there is, what there should be, what is there twice."""
     params = load_params()
-    instances = count_rows(MAIN.split("validation"))
+    instances = count_rows(MAIN["split.validation"])
     wanted = min(instances, params.evaluate.max_instances or instances) * params.evaluate.runs
     evaluated = [node for node in nodes if node.stage == "evaluate"]
-    rows = [[(score.arm, score.instance_id, score.run) for score in read_jsonl(node.places.scores, Score)] for node in evaluated]
+    files = [node.places["evaluate.scores"] for node in evaluated]
+    rows = [[(score.arm, score.instance_id, score.run) for score in read_jsonl(path, Score)] for path in files]
     lost = sum(wanted - len(set(found)) for found in rows)
     twice = sum(len(found) - len(set(found)) for found in rows)
     yield f"| scores of {len(evaluated)} evaluations | {sum(map(len, rows))} | {lost} | {twice} |"
-    curves = [[row["step"] for row in read_csv(node.places.curve(node.stage))] for node in nodes if node.stage in TRAINED]
+    curves = [[row["step"] for row in read_csv(node.places[f"{node.stage}.curve"])] for node in nodes if node.stage in TRAINED]
     gaps = sum(len(set(range(int(steps[0]), int(steps[-1]) + 1, int(steps[0]))) - set(map(int, steps))) for steps in curves)
     twice = sum(len(steps) - len(set(steps)) for steps in curves)
     yield f"| steps in the curves of {len(curves)} trainings | {sum(map(len, curves))} | {gaps} | {twice} |"

@@ -4,8 +4,9 @@ import math
 
 import pytest
 
-from tasks.core.config import load_params, parse_params
+from tasks.core.config import Params, load_params, overlay, parse_params
 from tasks.core.errors import ConfigError
+from tasks.core.overrides import differences, flat_params, override
 
 
 @pytest.mark.parametrize("drawn", [[8, 2], [0, 3], [-3, 2]])
@@ -29,3 +30,37 @@ def test_an_empty_file_is_refused(tmp_path):
     (tmp_path / "params.yaml").write_text("")
     with pytest.raises(ConfigError, match="is empty"):
         load_params(tmp_path / "params.yaml")
+
+
+def test_a_preset_in_an_override_decides_what_is_not_given_besides():
+    strict = override(Params(), {"filter.preset": "strict"}, "arm").filter
+    assert (strict.max_files, strict.near_duplicate, strict.min_issue_chars) == (5, 0.85, 100)
+    given = override(Params(), {"filter.max_files": 9, "filter.preset": "strict"}, "arm").filter
+    assert (given.max_files, given.near_duplicate) == (9, 0.85)
+    assert override(override(Params(), {"filter.preset": "strict"}, "a"), {"seed": 1}, "b").filter == strict
+
+
+def test_a_preset_in_an_overlay_wins_over_the_values_below_it():
+    below = {"filter": {"min_issue_chars": 40, "max_files": 15, "single_file": True}}
+    merged = parse_params(overlay(below, {"filter": {"preset": "tooltrain"}})).filter
+    assert (merged.min_issue_chars, merged.max_files, merged.single_file) == (100, 15, True)
+    assert parse_params(overlay(below, {"filter": {"preset": "strict", "max_files": 7}})).filter.max_files == 7
+
+
+def test_a_param_whose_value_is_a_mapping_is_replaced_as_a_whole():
+    named = override(Params(), {"split.aliases": {"a/b": "c/d"}}, "arm")
+    assert named.split.aliases == {"a/b": "c/d"}
+    assert flat_params(named)["split.aliases"] == {"a/b": "c/d"}
+    assert override(named, {"split.aliases": {}}, "arm").split.aliases == {}
+    assert override(named, {"split.aliases": {"e/f": "g/h"}}, "arm").split.aliases == {"e/f": "g/h"}
+    with pytest.raises(ConfigError, match=r"no param 'split\.aliases\.a/b'"):
+        override(named, {"split.aliases.a/b": "x"}, "arm")
+
+
+@pytest.mark.parametrize(
+    "changes", [{"filter.preset": "strict", "filter.max_files": 15}, {"split.aliases": {"a/b": "c/d"}}, {"filter.max_files": 3}]
+)
+def test_differences_are_what_an_override_needs(changes):
+    base = Params()
+    wanted = override(base, changes, "arm")
+    assert override(base, differences(flat_params(wanted), flat_params(base)), "arm") == wanted

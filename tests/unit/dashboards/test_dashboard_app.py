@@ -8,19 +8,19 @@ from streamlit.testing.v1 import AppTest
 
 from dashboards.tabs import TABS
 from tasks.core.storage import write_text
-from tasks.pipeline import layout
-from tasks.pipeline.stages.report import PAPER_STAGES
+from tasks.pipeline.places import MAIN, experiment_files
+from tasks.pipeline.work.report import PAPER_STAGES
 from tests.fakes.dashboard_project import INSTANCES, PAPER, instance_id
 
 APP = Path(__file__).parents[3] / "dashboards/app.py"
 NAMES = [name for name, _ in TABS]
 ARTIFACTS = [
-    ("results", layout.REPORT / "table2.csv", "report"),
-    ("results", layout.SCORES, "evaluate"),
-    ("funnel", layout.SELECT_EXAMPLES, "select"),
-    ("funnel", layout.metrics_path("split"), "split"),
-    ("training", layout.curve_path("grpo"), "grpo"),
-    ("plane", layout.SELECT_PLANE, "select"),
+    ("results", MAIN["report.table"], "report"),
+    ("results", MAIN["evaluate.scores"], "evaluate"),
+    ("funnel", MAIN["select.examples"], "select"),
+    ("funnel", MAIN["split.metrics"], "split"),
+    ("training", MAIN["grpo.curve"], "grpo"),
+    ("plane", MAIN["select.plane"], "select"),
 ]
 
 
@@ -171,11 +171,11 @@ def test_an_empty_project_says_what_to_run(tmp_path, monkeypatch, name):
         ("results", PAPER_STAGES, PAPER.replace(",54.8", ""), "fusesearch_table2_stages.csv cannot be used"),
         (
             "funnel",
-            layout.SELECT_DROPS,
+            MAIN["select.drops"],
             '{"low_f1": NaN, "no_answer": Infinity}',
             "select reports no count for low_f1, no_answer",
         ),
-        ("funnel", layout.metrics_path("filter"), '{"instances": Infinity}', "filter reports no instances"),
+        ("funnel", MAIN["filter.metrics"], '{"instances": Infinity}', "filter reports no instances"),
     ],
 )
 def test_one_missing_or_damaged_artifact_is_named_and_hides_nothing_else(project, tmp_path, monkeypatch, name, path, text, says):
@@ -193,7 +193,7 @@ def test_one_damaged_curve_leaves_the_others(project, tmp_path, monkeypatch):
     root = tmp_path / "copy"
     shutil.copytree(project, root)
     monkeypatch.chdir(root)
-    write_text(root / layout.curve_path("sft"), "no step")
+    write_text(root / MAIN["sft.curve"], "no step")
     page = opened("training")
     assert "artifacts/sft/curve.csv holds no step" in text_of(page)
     assert [element.value for element in page.header] == ["GRPO"]
@@ -203,7 +203,7 @@ def test_a_damaged_file_of_episodes_leaves_the_other_localizer(project, tmp_path
     root = tmp_path / "copy"
     shutil.copytree(project, root)
     monkeypatch.chdir(root)
-    write_text(root / layout.TRAJECTORIES / "sft.jsonl", "{\n")
+    write_text(root / MAIN["evaluate.trajectories"] / "sft.jsonl", "{\n")
     page = opened("trajectories")
     assert "sft.jsonl" in text_of(page)
     assert len(page.get("iframe")) == 1
@@ -213,7 +213,7 @@ def test_damaged_curves_of_an_experiment_hide_nothing_else(project, tmp_path, mo
     root = tmp_path / "copy"
     shutil.copytree(project, root)
     monkeypatch.chdir(root)
-    (root / layout.experiment_files("filtering") / "curves.csv").write_bytes(b"\xff\xfe")
+    (root / experiment_files("filtering") / "curves.csv").write_bytes(b"\xff\xfe")
     shown = text_of(opened("experiments"))
     assert "curves.csv cannot be read" in shown
     assert "Made by" in shown

@@ -18,9 +18,9 @@ from dashboards.reading import episodes
 from dashboards.reading.curves import Curve
 from tasks.core.storage import read_json, write_json, write_jsonl, write_text
 from tasks.data.contamination import CONTAMINATION
-from tasks.pipeline import layout
 from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.stages.report import PAPER_STAGES
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.work.report import PAPER_STAGES
 from tasks.reporting import charts
 from tasks.reporting.experiment.figures import FIGURES
 from tasks.reporting.experiment.pages import DIFFERENCES_NOTE, POWER_NOTE
@@ -60,7 +60,7 @@ def test_the_funnel_shows_what_split_dropped_and_what_its_rules_mean(project):
 
 
 def test_figures_of_split_without_its_rules_are_named(copy):
-    write_json(copy / layout.metrics_path("split"), {"sft_instances": 1})
+    write_json(copy / MAIN["split.metrics"], {"sft_instances": 1})
     assert "split reports no rule: run `dvc repro split`" in said(funnel_page(copy))
 
 
@@ -115,9 +115,9 @@ def test_the_caption_of_the_plane_says_what_is_dashed(project):
 
 def test_a_count_that_is_none_is_named_beside_those_that_are(copy):
     write_text(
-        copy / layout.FILTER_DROPS, f'{{"short_issue": 3, "no_test": NaN, "odd": -Infinity, "huge": {10**400}, "text": ""}}'
+        copy / MAIN["filter.drops"], f'{{"short_issue": 3, "no_test": NaN, "odd": -Infinity, "huge": {10**400}, "text": ""}}'
     )
-    write_json(copy / layout.metrics_path("mine"), {"pairs": 10**30})
+    write_json(copy / MAIN["mine.metrics"], {"pairs": 10**30})
     blocks = funnel_page(copy)
     assert "Dropped: short_issue 3." in [block.alt for block in every(blocks, Plot)]
     assert "filter reports no count for no_test, odd, huge, text: run `dvc repro filter`" in said(blocks)
@@ -164,10 +164,10 @@ def test_what_is_not_shown_of_a_run_is_said():
 @pytest.mark.parametrize(
     ("path", "left"),
     [
-        (layout.REPORT / "table2.csv", ["Precision, recall and ranked metrics (%)", "Paired differences between arms"]),
-        (layout.SCORES, ["Training stages beside FuseSearch table 2", "Paired differences between arms"]),
+        (MAIN["report.table"], ["Precision, recall and ranked metrics (%)", "Paired differences between arms"]),
+        (MAIN["evaluate.scores"], ["Training stages beside FuseSearch table 2", "Paired differences between arms"]),
         (
-            layout.REPORT / "differences.csv",
+            MAIN["report.differences"],
             ["Training stages beside FuseSearch table 2", "Our arms in full", "Precision, recall and ranked metrics (%)"],
         ),
         (
@@ -209,7 +209,7 @@ def test_a_gain_that_is_no_number_is_absent_and_the_rest_of_the_episode_is_shown
     whole = episode(1, "sft", True)
     odd = whole.turns[0].observations[0].model_copy(update={"gain_turn": gain, "gain_call": gain})
     turns = [whole.turns[0].model_copy(update={"observations": [odd, *whole.turns[0].observations[1:]]}), *whole.turns[1:]]
-    path = tmp_path / layout.TRAJECTORIES / "sft.jsonl"
+    path = tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl"
     write_jsonl(path, [whole.model_copy(update={"turns": turns}).model_dump()])
     shown = open_episode(episodes.sources(tmp_path)[0], instance_id(1))
     first, second = shown.page.turns[0].cards

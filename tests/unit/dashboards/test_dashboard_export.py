@@ -11,8 +11,8 @@ from dashboards.__main__ import main
 from dashboards.export import export
 from dashboards.tabs import FILES
 from tasks.core.storage import write_jsonl, write_text
-from tasks.pipeline import layout
-from tasks.pipeline.stages.report import PAPER_STAGES
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.work.report import PAPER_STAGES
 from tasks.reporting import charts
 from tasks.reporting.charts import COLOURS
 from tests.fakes.dashboard_project import ARMS, PAPER, episode
@@ -108,8 +108,8 @@ def test_an_empty_project_is_exported_with_what_is_missing(tmp_path):
 
 def test_a_damaged_arm_is_named_and_the_others_are_exported_without_what_was_there_before(project, tmp_path):
     root, out = tmp_path / "copy", tmp_path / "out"
-    shutil.copytree(project / layout.TRAJECTORIES, root / layout.TRAJECTORIES)
-    write_text(root / layout.TRAJECTORIES / "lexical.jsonl", "{\n")
+    shutil.copytree(project / MAIN["evaluate.trajectories"], root / MAIN["evaluate.trajectories"])
+    write_text(root / MAIN["evaluate.trajectories"] / "lexical.jsonl", "{\n")
     write_text(out / "episodes/old.1.html", "old")
     export(root, out, 1)
     assert "lexical.jsonl cannot be used" in Seen((out / "trajectories.html").read_text()).text
@@ -118,9 +118,9 @@ def test_a_damaged_arm_is_named_and_the_others_are_exported_without_what_was_the
 
 def test_arms_without_episodes_are_named_and_a_part_of_an_arm_hides_no_instance(project, tmp_path):
     root, out = tmp_path / "copy", tmp_path / "out"
-    shutil.copytree(project / layout.TRAJECTORIES, root / layout.TRAJECTORIES)
-    write_text(root / layout.TRAJECTORIES / "lexical.jsonl", "")
-    write_jsonl(root / layout.TRAJECTORIES / "base.jsonl", [episode(7, "base", True)])
+    shutil.copytree(project / MAIN["evaluate.trajectories"], root / MAIN["evaluate.trajectories"])
+    write_text(root / MAIN["evaluate.trajectories"] / "lexical.jsonl", "")
+    write_jsonl(root / MAIN["evaluate.trajectories"] / "base.jsonl", [episode(7, "base", True)])
     export(root, out, 1)
     said = Seen((out / "trajectories.html").read_text()).text
     assert "lexical (teacher) has no episodes: run dvc repro evaluate" in said
@@ -131,7 +131,7 @@ def test_arms_without_episodes_are_named_and_a_part_of_an_arm_hides_no_instance(
 
 def test_trained_arms_that_share_no_instance_are_said(tmp_path):
     for number, arm in enumerate(("sft", "sft+rl")):
-        write_jsonl(tmp_path / layout.TRAJECTORIES / f"{arm}.jsonl", [episode(number, arm, True)])
+        write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / f"{arm}.jsonl", [episode(number, arm, True)])
     export(tmp_path, tmp_path / "out", 1)
     said = Seen((tmp_path / "out/trajectories.html").read_text()).text
     assert "SFT and SFT + RL have no instance in common" in said
@@ -141,7 +141,7 @@ def test_every_instance_has_a_page_of_its_own_however_alike_the_ids_are(tmp_path
     long = "l" * 120
     ids = ["own/repo-1", "own_repo-1", "OWN_repo-1", f"{long}a", f"{long}b", long, "fine-1.x", "odd-1", "odd-1.5"]
     rows = [episode(1, "sft", True).model_copy(update={"instance_id": name, "issue": f"<<{name}>>"}) for name in ids]
-    write_jsonl(tmp_path / layout.TRAJECTORIES / "sft.jsonl", rows)
+    write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl", rows)
     out = tmp_path / "out"
     export(tmp_path, out)
     links = [value for name, value in Seen((out / "trajectories.html").read_text()).attributes if name == "href"]
@@ -155,9 +155,9 @@ def test_odd_numbers_in_artifacts_take_down_neither_a_page_nor_the_export(projec
     root, out = tmp_path / "copy", tmp_path / "out"
     shutil.copytree(project, root)
     write_text(root / PAPER_STAGES, PAPER.replace("4.96", "n/a"))
-    write_text(root / layout.SELECT_DROPS, '{"low_f1": NaN, "no_answer": 2}')
-    write_text(root / layout.metrics_path("filter"), '{"instances": Infinity}')
-    path = root / layout.TRAJECTORIES / "sft.jsonl"
+    write_text(root / MAIN["select.drops"], '{"low_f1": NaN, "no_answer": 2}')
+    write_text(root / MAIN["filter.metrics"], '{"instances": Infinity}')
+    path = root / MAIN["evaluate.trajectories"] / "sft.jsonl"
     write_text(path, re.sub(r'"gain_turn":[\d.]+', '"gain_turn":NaN', path.read_text()))
     export(root, out, 1)
     said = {file: Seen((out / file).read_text()).text for _, file in FILES}

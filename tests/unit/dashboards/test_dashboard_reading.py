@@ -16,7 +16,7 @@ from dashboards.reading import artifacts, candidates, curves, episodes, runs
 from dashboards.reading.candidates import Point
 from tasks.core.errors import ArtifactError
 from tasks.core.storage import write_json, write_jsonl, write_text
-from tasks.pipeline import layout
+from tasks.pipeline.places import MAIN
 from tests.fakes.dashboard_project import ARMS, INSTANCES, NODES, episode, instance_id
 
 SHARES = st.integers(0, 20).map(lambda value: value / 20)
@@ -74,7 +74,7 @@ def test_a_missing_file_names_the_stage_that_makes_it(tmp_path, read, stage):
     "text", ["arm\nx\n", "arm,metric,estimate,low,high,instances\na,b,c,d,e,f\n", "\0", "\udcff", "arm,metric\n" * 3]
 )
 def test_a_damaged_table_is_one_clear_error(tmp_path, text):
-    path = tmp_path / layout.REPORT / "table2.csv"
+    path = tmp_path / MAIN["report.table"]
     path.parent.mkdir(parents=True)
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(ArtifactError, match=r"table2\.csv (cannot be|lacks)"):
@@ -83,13 +83,13 @@ def test_a_damaged_table_is_one_clear_error(tmp_path, text):
 
 @pytest.mark.parametrize("value", [[3], {"repositories": [3]}, {"repositories": 3}, {"kinds": [1]}, {"dropped": 3}])
 def test_a_table_of_mining_that_is_none_is_one_clear_error(tmp_path, value):
-    write_json(tmp_path / layout.MINE_TABLE, value)
+    write_json(tmp_path / MAIN["mine.table"], value)
     with pytest.raises(ArtifactError, match=r"table\.json (cannot be used|holds no JSON object)"):
         artifacts.mined(tmp_path)
 
 
 def test_a_huge_file_is_refused_unread(tmp_path):
-    path = tmp_path / layout.SELECT_PLANE
+    path = tmp_path / MAIN["select.plane"]
     path.parent.mkdir(parents=True)
     with path.open("wb") as handle:
         handle.truncate(artifacts.MOST_BYTES + 1)
@@ -115,7 +115,7 @@ def test_places_hold_every_point_once(points, f1, e):
 
 
 def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
-    path = tmp_path / layout.TRAJECTORIES / "sft.jsonl"
+    path = tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl"
     write_jsonl(path, [episode(number % 2, "sft", True, 1 + number) for number in range(4)])
     source = episodes.sources(tmp_path)[0]
     found = [[len(episodes.read_episode(source, instance_id(i), run).turns[0].calls) for run in (1, 2)] for i in (0, 1)]
@@ -126,7 +126,7 @@ def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
 
 @pytest.mark.parametrize("line", ["{", "[]", "3", '{"instance_id": 3}', "\0", "[" * 100_000])
 def test_a_line_that_is_no_episode_is_one_clear_error(tmp_path, line):
-    path = tmp_path / layout.TRAJECTORIES / "sft.jsonl"
+    path = tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl"
     write_text(path, line + "\n")
     source = episodes.sources(tmp_path)[0]
     with pytest.raises(ArtifactError, match=r"sft\.jsonl"):
@@ -205,6 +205,6 @@ def test_an_errored_run_has_no_f1(project):
 
 
 def test_examples_of_drops_are_read(project):
-    found = artifacts.examples(project / layout.FILTER_EXAMPLES, "filter")
+    found = artifacts.examples(project / MAIN["filter.examples"], "filter")
     assert [row.id for row in found["short_issue"]] == ["own__repo-77"]
     assert json.dumps(found["short_issue"][0].texts)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.config import FILTER_PRESETS
+from tasks.core.presets import FILTER_PRESETS
 from tasks.data.filtering import RULES
 from tasks.data.provenance import KEYS
 

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.code.kinds import file_kind
-from tasks.core.config import FILTER_PRESETS, Filter, parse_section
+from tasks.core.config import Filter, parse_section
 from tasks.core.errors import ConfigError, RepositoryError
 from tasks.core.examples import MOST, Examples, read_examples
+from tasks.core.presets import FILTER_PRESETS
 from tasks.core.schema import Instance, Truth
 from tasks.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs, leaks
 

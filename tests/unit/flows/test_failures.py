@@ -13,9 +13,11 @@ from flows.failures import advice
 from flows.grid import grid_flow
 from flows.nightly import nightly_flow
 from flows.pipeline import pipeline_flow
+from tasks.core.config import Params
 from tasks.core.errors import AlreadyRunning, ArtifactError, ConfigError, InfrastructureError
 from tasks.pipeline.node import Node
-from tasks.pipeline.pipeline import producer_of, stage_names, stage_spec
+from tasks.pipeline.places import producer_of
+from tasks.pipeline.stages import STAGES
 
 ROOT = Path(__file__).parents[3]
 
@@ -77,10 +79,10 @@ def test_what_no_stage_makes_comes_from_git_or_dvc(project):
     assert "`experiments/nano/base` is missing: `git checkout, or dvc pull`" in advice(Node(stage="sft"), OSError("gone"))
 
 
-@pytest.mark.parametrize("stage", stage_names())
+@pytest.mark.parametrize("stage", STAGES)
 def test_every_input_of_a_stage_has_a_producer_or_is_committed(stage):
-    for path in stage_spec(stage).inputs:
-        assert producer_of(path) in stage_names() or path.parts[0] == "experiments"
+    for path in Node(stage=stage).inputs(Params()):
+        assert producer_of(path) in STAGES or path.parts[0] == "experiments"
 
 
 @pytest.mark.parametrize(

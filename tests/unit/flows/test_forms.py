@@ -9,9 +9,8 @@ from pydantic import ValidationError
 from flows.experiments import experiment
 from flows.forms import changes, form, forms_of, plain_of
 from flows.operate import NO_TRY, STAGE_FLOWS
-from flows.pipeline import STAGES
 from tasks.core.config import Params, Section, parse_params
-from tasks.pipeline.pipeline import stage_names, stage_spec
+from tasks.pipeline.stages import STAGES
 
 SECTIONS = {
     name: field.annotation
@@ -51,9 +50,9 @@ def test_what_params_would_refuse_the_form_refuses(wrong):
 
 @pytest.mark.parametrize("stage", sorted(STAGES.keys() - NO_TRY))
 def test_every_param_that_a_stage_reads_is_in_its_form(stage):
-    names = stage_spec(stage).params
+    names = STAGES[stage].params
     forms, plain = forms_of(names), plain_of(names)
-    read = {".".join(key.split(".")[:2]) for key in stage_spec(stage).values(Params())}
+    read = {".".join(key.split(".")[:2]) for key in STAGES[stage].values(Params())}
     assert {*plain, *(f"{name}.{field}" for name, made in forms.items() for field in made.model_fields)} >= read
     assert STAGE_FLOWS[stage].parameters.properties.keys() == {"again", *forms, *plain}
     assert not STAGE_FLOWS[stage].parameters.required
@@ -77,7 +76,7 @@ def test_an_experiment_is_refused_what_it_cannot_run_with(wrong):
 
 
 def test_every_stage_of_dvc_is_a_deployment_in_its_order():
-    assert list(STAGES) == list(STAGE_FLOWS) == stage_names()
+    assert list(STAGES) == list(STAGE_FLOWS)
 
 
 def test_of_a_section_of_which_a_stage_reads_one_field_the_form_has_only_that():

@@ -7,7 +7,6 @@ import pytest
 from flows import shown
 from flows.shown import funnel
 from tasks.core.storage import write_json
-from tasks.pipeline.layout import metrics_path
 from tasks.pipeline.places import MAIN
 
 
@@ -18,9 +17,9 @@ def project(tmp_path, monkeypatch):
 
 
 def test_it_has_a_row_for_every_stage_that_has_run_in_order_and_zero_is_a_count(project):
-    write_json(metrics_path("mine"), {"pairs": 20, "repositories": 4})
-    write_json(metrics_path("filter"), {"instances": 12})
-    rows = funnel(MAIN, {"selected": 0})
+    write_json(MAIN["mine.metrics"], {"pairs": 20, "repositories": 4})
+    write_json(MAIN["filter.metrics"], {"instances": 12})
+    rows = funnel(MAIN, "select", {"selected": 0})
     assert [(row["stage"], row["left"]) for row in rows] == [("mine", 20), ("filter", 12), ("select", 0)]
 
 

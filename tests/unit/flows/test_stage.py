@@ -9,12 +9,13 @@ from filelock import FileLock
 from flows import stage
 from tasks.core.config import load_params
 from tasks.core.errors import DataError
-from tasks.core.storage import write_json
+from tasks.core.storage import write_json, write_text
 from tasks.pipeline.node import Node
-from tasks.pipeline.progress import progress_dir
+from tasks.pipeline.resume import progress_dir
+from tasks.pipeline.stages import STAGES
 
 ROOT = Path(__file__).parents[3]
-PIPELINE = "stages:\n  select:\n    cmd: x\n    deps: [code.py]\n    params: [seed]\n    outs: [out]\n"
+PIPELINE = "stages:\n  select:\n    deps: [code.py]\n"
 
 
 def left_at(folder, number):
@@ -37,8 +38,9 @@ def test_runs_that_were_left_at_other_inputs_are_closed_but_none_that_is_at_work
     ("path", "old", "new", "same"),
     [
         ("code.py", "1", "2", False),
-        ("params.yaml", "\nseed: 0", "\nseed: 1", False),
-        ("params.yaml", "\ndata_seed: 0", "\ndata_seed: 1", True),
+        ("data/synthesized/trajectories.jsonl", "row", "now", False),
+        ("params.yaml", "min_f1: 0.5", "min_f1: 0.4", False),
+        ("params.yaml", "\nseed: 0", "\nseed: 1", True),
     ],
 )
 def test_what_was_made_of_inputs_that_changed_meanwhile_is_refused(tmp_path, monkeypatch, path, old, new, same):
@@ -46,9 +48,10 @@ def test_what_was_made_of_inputs_that_changed_meanwhile_is_refused(tmp_path, mon
     shutil.copy(ROOT / "params.yaml", tmp_path)
     (tmp_path / "dvc.yaml").write_text(PIPELINE)
     (tmp_path / "code.py").write_text("1")
-    node = Node(stage="select")
-    spec = node.spec(load_params())
-    scratch = progress_dir("select", spec.values(load_params()), *spec.deps)
+    node, params = Node(stage="select"), load_params()
+    for data in node.inputs(params):
+        write_text(data, "row")
+    scratch = progress_dir("select", STAGES["select"].values(params), *node.deps(params))
     stage._check_inputs(node, scratch)
     text = (tmp_path / path).read_text()
     assert old in text

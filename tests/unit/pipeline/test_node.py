@@ -8,15 +8,11 @@ from hypothesis import strategies as st
 
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
-from tasks.pipeline import layout
 from tasks.pipeline.node import Node, parse_node
-from tasks.pipeline.pipeline import stage_names, stage_spec
-from tasks.pipeline.places import MAIN, Places
+from tasks.pipeline.places import MAIN, NODES
+from tasks.pipeline.stages import STAGES, TRAINED
 
-SFT = Node(
-    stage="sft", id="sft-0a1b2c3d", set={"sft.epochs": 2.0, "seed": 1}, origins={"select": layout.NODES / "select-00000000"}
-)
-PATHS = ("repos", "pairs", "mine_table", "instances", "filter_drops", "card", "candidates", "selected", "select_drops")
+SFT = Node(stage="sft", id="sft-0a1b2c3d", set={"sft.epochs": 2.0, "seed": 1}, origins={"select": NODES / "select-00000000"})
 
 
 @given(
@@ -25,7 +21,7 @@ PATHS = ("repos", "pairs", "mine_table", "instances", "filter_drops", "card", "c
         st.from_regex(r"[a-z_]+(\.[a-z_]+){0,2}", fullmatch=True),
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.lists(st.integers()),
     ),
-    origins=st.dictionaries(st.sampled_from(stage_names()), st.from_regex(r"[a-z/=-]+", fullmatch=True).map(Path)),
+    origins=st.dictionaries(st.sampled_from(list(STAGES)), st.from_regex(r"[a-z/=-]+", fullmatch=True).map(Path)),
 )
 def test_a_node_comes_back_from_its_command_line(digest, changes, origins):
     node = Node(stage="select", id=f"select-{digest}", set=changes, origins=origins)
@@ -35,7 +31,7 @@ def test_a_node_comes_back_from_its_command_line(digest, changes, origins):
 def test_without_arguments_it_is_the_main_pipelines_run():
     node = parse_node("sft", [])
     assert (node.name, node.folder, node.places, node.params(Params())) == ("sft", None, MAIN, Params())
-    assert node.spec(Params()).deps == stage_spec("sft").deps
+    assert node.inputs(Params()) == [MAIN["select.trajectories"], Path("experiments/nano/base")]
     assert node.arguments() == []
 
 
@@ -62,32 +58,29 @@ def test_a_wrong_command_line_is_refused_in_one_line(arguments):
 
 
 def test_a_node_writes_into_its_folder_and_reads_where_its_inputs_were_made():
-    assert SFT.places.checkpoint("sft") == layout.NODES / "sft-0a1b2c3d/checkpoint"
-    assert SFT.places.metrics("sft") == layout.NODES / "sft-0a1b2c3d/metrics.json"
-    assert SFT.places.selected == layout.NODES / "select-00000000/trajectories.jsonl"
-    assert SFT.places.candidates == layout.CANDIDATES
+    assert SFT.places["sft.checkpoint"] == NODES / "sft-0a1b2c3d/checkpoint"
+    assert SFT.places["sft.metrics"] == NODES / "sft-0a1b2c3d/metrics.json"
+    assert SFT.places["select.trajectories"] == NODES / "select-00000000/trajectories.jsonl"
+    assert SFT.places["synthesize.candidates"] == MAIN["synthesize.candidates"]
     assert (SFT.params(Params()).sft.epochs, SFT.params(Params()).seed) == (2.0, 1)
 
 
-def test_no_two_files_of_a_stage_share_a_place_in_its_folder():
-    folder = Path("nodes/x")
-    for stage in stage_names():
-        places = Places({stage: folder})
-        own = [path for name in PATHS if (path := getattr(places, name)).parent == folder]
-        assert len(own) == len(set(own))
-        splits = [places.split(name) for name in ("sft", "rl", "validation")]
-        assert len(set(splits)) == 3
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_two_files_of_a_stage_share_a_place_in_its_folder(stage):
+    outputs = Node(stage=stage, id=f"{stage}-00000000").outputs
+    assert len(set(outputs)) == len(outputs)
+    assert {path.parent for path in outputs} == {NODES / f"{stage}-00000000"}
 
 
 def test_a_node_depends_on_the_files_of_the_nodes_it_builds_on():
-    deps = SFT.spec(SFT.params(Params())).deps
-    assert layout.NODES / "select-00000000/trajectories.jsonl" in deps
-    assert layout.SELECTED not in deps
+    deps = SFT.deps(SFT.params(Params()))
+    assert NODES / "select-00000000/trajectories.jsonl" in deps
+    assert MAIN["select.trajectories"] not in deps
     assert Path("tasks/training/sft.py") in deps
 
 
 def test_an_evaluation_depends_on_the_models_of_its_arms_only():
     node = Node(stage="evaluate", id="evaluate-00000000", set={"evaluate.arms": ["sft"]})
-    deps = node.spec(node.params(Params())).deps
-    models = {*map(layout.checkpoint_path, layout.TRAINED), Path(Params().model.base)}
-    assert models & set(deps) == {layout.checkpoint_path("sft")}
+    deps = node.deps(node.params(Params()))
+    models = {*(MAIN[f"{stage}.checkpoint"] for stage in TRAINED), Path(Params().model.base)}
+    assert models & set(deps) == {MAIN["sft.checkpoint"]}

@@ -12,8 +12,8 @@ from tasks.core.storage import write_instances
 from tasks.evaluation.accepted import read_accepted
 from tasks.evaluation.grid import load_grid, load_prices
 from tasks.evaluation.protocols import PROTOCOLS
-from tasks.pipeline.stages.benchmarks import read_benchmark
-from tasks.pipeline.stages.grid import cells_of
+from tasks.pipeline.benchmarks import read_benchmark
+from tasks.pipeline.grid import cells_of
 from tasks.reporting.comparison import heading, paper_rows, quality_columns
 from tasks.reporting.page import Page, Section
 from tasks.reporting.table import Row, Table
@@ -140,7 +140,7 @@ def test_a_line_that_is_no_answer_is_told_by_its_number(tmp_path, line):
 
 def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
     from tasks.evaluation.grid import Benchmark
-    from tasks.pipeline.stages.benchmarks import prepare
+    from tasks.pipeline.benchmarks import prepare
     from tasks.search.snapshots import SnapshotStore
 
     known = {**ROW, "truth": Truth(files=["a.py"]).model_dump()}

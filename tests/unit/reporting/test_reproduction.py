@@ -14,8 +14,8 @@ from tasks.core.schema import Observation, Score, ToolCall, Trajectory, Turn
 from tasks.core.storage import read_csv, write_json, write_jsonl, write_text
 from tasks.evaluation.metrics import METRICS
 from tasks.evaluation.statistics import Difference
-from tasks.pipeline import layout
-from tasks.pipeline.stages.report import make_report, sources
+from tasks.pipeline.places import MAIN, Places
+from tasks.pipeline.work.report import make_report, sources
 from tasks.reporting import charts, reproduction
 from tasks.reporting.curves import read_curve
 from tasks.reporting.inputs import read_inputs
@@ -54,27 +54,28 @@ def project(tmp_path):
     rng = random.Random(0)
     scores = [one_score(arm, index, rng) for arm in SKILL for index in range(30)]
     scores.append(Score(instance_id="i99", arm="base", error="endpoint down", true_files=["a"]))
-    write_jsonl(tmp_path / layout.SCORES, scores)
+    write_jsonl(tmp_path / MAIN["evaluate.scores"], scores)
     episodes = [
         Trajectory(instance_id=str(i), localizer="x", system="", issue="", turns=[turn(4), turn(2), turn(0)]) for i in range(6)
     ]
-    write_jsonl(tmp_path / layout.TRAJECTORIES / "sft+rl.jsonl", episodes)
+    write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / "sft+rl.jsonl", episodes)
     for stage in ("grpo", "grpo_from_base"):
         rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
-        write_text(tmp_path / layout.curve_path(stage), "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
-    write_text(tmp_path / layout.curve_path("sft"), "step,loss\n1,4.5\n2,3.5\n")
-    write_json(tmp_path / layout.FILTER_DROPS, {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
-    write_json(tmp_path / layout.metrics_path("split"), {"dropped_same_patch": 5, "sft_instances": 9})
-    write_json(tmp_path / layout.SELECT_DROPS, {"low_f1": 12})
-    write_json(tmp_path / layout.MINE_TABLE, MINED)
-    write_text(tmp_path / layout.SELECT_PLANE, "instance_id,f1,efficiency,outcome\n1,0.7,0.9,kept\n2,0,0.4,low_f1\n3,,,errored\n")
+        write_text(tmp_path / MAIN[f"{stage}.curve"], "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
+    write_text(tmp_path / MAIN["sft.curve"], "step,loss\n1,4.5\n2,3.5\n")
+    write_json(tmp_path / MAIN["filter.drops"], {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
+    write_json(tmp_path / MAIN["split.metrics"], {"dropped_same_patch": 5, "sft_instances": 9})
+    write_json(tmp_path / MAIN["select.drops"], {"low_f1": 12})
+    write_json(tmp_path / MAIN["mine.table"], MINED)
+    plane = "instance_id,f1,efficiency,outcome\n1,0.7,0.9,kept\n2,0,0.4,low_f1\n3,,,errored\n"
+    write_text(tmp_path / MAIN["select.plane"], plane)
     write_text(tmp_path / "experiments/reference/fusesearch_table2_stages.csv", REFERENCE)
     return tmp_path
 
 
 @pytest.fixture
 def pages(project):
-    path = make_report(PARAMS, project)
+    path = make_report(PARAMS, Places(root=project))
     return path.read_text(), (path.parent / "report.html").read_text()
 
 
@@ -118,12 +119,12 @@ def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, proj
     assert html.count('<img src="data:image/svg+xml;base64,') == 5
     assert not re.search(r"""(?:src|href)=["'](?!#|data:image/svg)""", html)
     assert "<script" not in html
-    make_report(PARAMS, project)
-    assert (project / layout.REPORT / "report.html").read_text() == html
+    make_report(PARAMS, Places(root=project))
+    assert (project / MAIN["report.html"]).read_text() == html
 
 
 def test_every_plot_is_well_formed_and_named_on_the_page(pages, project):
-    files = sorted((project / layout.REPORT / "plots").iterdir())
+    files = sorted((project / MAIN["report.markdown"].parent / "plots").iterdir())
     assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences", "grpo", "sft_loss"]
     for path in files:
         assert ElementTree.parse(path).getroot().tag.endswith("svg")
@@ -149,7 +150,7 @@ def test_what_mining_left_out_is_named_after_its_source(mined, captions):
 
 
 def test_metrics_are_flat_numbers_under_fixed_names(pages, project):
-    metrics = json.loads((project / layout.REPORT / "metrics.json").read_text())
+    metrics = json.loads((project / MAIN["report.metrics"]).read_text())
     assert all(isinstance(value, int | float) for value in metrics.values())
     assert metrics["base.errored"] == 1
     assert metrics["sft_rl-sft.reward"] == pytest.approx(metrics["sft_rl.reward"] - metrics["sft.reward"])
@@ -158,7 +159,7 @@ def test_metrics_are_flat_numbers_under_fixed_names(pages, project):
 
 def test_tables_for_dvc_plots_have_a_row_per_point(pages, project):
     def rows(name):
-        with (project / layout.REPORT / name).open(newline="") as handle:
+        with (project / MAIN["report.markdown"].parent / name).open(newline="") as handle:
             return list(csv.DictReader(handle))
 
     assert {(row["turn"], row["calls"], row["episodes"]) for row in rows("calls_by_turn.csv")} == {
@@ -172,47 +173,47 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, project):
 
 
 def test_scores_alone_make_a_report(project):
-    for path in (layout.MINE_TABLE, layout.FILTER_DROPS, layout.SELECT_DROPS, layout.SELECT_PLANE):
+    for path in (MAIN["mine.table"], MAIN["filter.drops"], MAIN["select.drops"], MAIN["select.plane"]):
         (project / path).unlink()
     for stage in ("grpo", "grpo_from_base", "sft"):
         for path in (project / "artifacts" / stage).iterdir():
             path.unlink()
-    markdown = make_report(PARAMS, project).read_text()
+    markdown = make_report(PARAMS, Places(root=project)).read_text()
     assert "## Results" in markdown
     assert "## Training" not in markdown
 
 
 def test_an_arm_without_any_score_shows_dashes(project):
-    write_jsonl(project / layout.SCORES, [Score(instance_id="i1", arm="base", error="down")])
-    markdown = make_report(PARAMS, project).read_text()
+    write_jsonl(project / MAIN["evaluate.scores"], [Score(instance_id="i1", arm="base", error="down")])
+    markdown = make_report(PARAMS, Places(root=project)).read_text()
     assert re.search(r"^\| base \| (– \| )+0 \| 0 \| 1 \|$", markdown, re.M)  # noqa: RUF001
 
 
 @pytest.mark.parametrize(
     ("path", "text", "message"),
     [
-        (layout.SCORES, "", "scores.jsonl holds no scores"),
-        (layout.SCORES, "{}\n", "scores.jsonl:1: instance_id: Field required"),
-        (layout.SELECT_PLANE, "f1,e\n1,1\n", "plane.csv lacks f1, efficiency or outcome"),
-        (layout.FILTER_DROPS, "{", "drops.json is not valid JSON"),
-        (layout.curve_path("grpo"), b"step\xff", "curve.csv cannot be read"),
+        (MAIN["evaluate.scores"], "", "scores.jsonl holds no scores"),
+        (MAIN["evaluate.scores"], "{}\n", "scores.jsonl:1: instance_id: Field required"),
+        (MAIN["select.plane"], "f1,e\n1,1\n", "plane.csv lacks f1, efficiency or outcome"),
+        (MAIN["filter.drops"], "{", "drops.json is not valid JSON"),
+        (MAIN["grpo.curve"], b"step\xff", "curve.csv cannot be read"),
     ],
 )
 def test_corrupt_artifacts_are_named(project, path, text, message):
     (project / path).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ArtifactError, match=message):
-        read_inputs(sources(project))
+        read_inputs(sources(Places(root=project)))
 
 
 def test_a_curve_has_numbers_only(project):
-    assert read_curve(project / layout.curve_path("grpo"))[2] == {"step": 2, "reward": 0.1, "calls_per_turn": 2.8}
-    assert read_curve(project / layout.curve_path("sft")) == [{"step": 1, "loss": 4.5}, {"step": 2, "loss": 3.5}]
+    assert read_curve(project / MAIN["grpo.curve"])[2] == {"step": 2, "reward": 0.1, "calls_per_turn": 2.8}
+    assert read_curve(project / MAIN["sft.curve"]) == [{"step": 1, "loss": 4.5}, {"step": 2, "loss": 3.5}]
 
 
 def test_errored_episodes_have_no_part_in_the_calls_by_turn(project):
     episode = Trajectory(instance_id="1", localizer="x", system="", issue="", turns=[turn(3)], error="down")
-    write_jsonl(project / layout.TRAJECTORIES / "sft+rl.jsonl", [episode])
-    assert read_inputs(sources(project)).calls_by_turn["sft+rl"] == []
+    write_jsonl(project / MAIN["evaluate.trajectories"] / "sft+rl.jsonl", [episode])
+    assert read_inputs(sources(Places(root=project))).calls_by_turn["sft+rl"] == []
 
 
 def test_a_difference_that_the_corrected_test_finds_is_starred():
@@ -229,7 +230,7 @@ def test_a_difference_that_the_corrected_test_finds_is_starred():
 
 def test_every_plot_says_what_its_marks_and_lines_are(project, pages):
     def words(name):
-        return re.findall(r"<text[^>]*>([^<]*)</text>", (project / layout.REPORT / f"plots/{name}.svg").read_text())
+        return re.findall(r"<text[^>]*>([^<]*)</text>", (project / MAIN["report.plots"] / f"{name}.svg").read_text())
 
     assert {charts.DECIDED, charts.UNDECIDED} <= set(words("differences"))
     assert {"kept", "dropped"} <= set(words("candidates"))

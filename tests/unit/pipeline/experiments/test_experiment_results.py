@@ -14,7 +14,6 @@ from tasks.core.storage import write_json
 from tasks.evaluation.metrics import METRICS
 from tasks.evaluation.quality import combined_f1
 from tasks.evaluation.statistics import estimate
-from tasks.pipeline import layout
 from tasks.pipeline.experiments.measuring import measured
 from tasks.pipeline.experiments.mlflow_runs import held_out, varied
 from tasks.pipeline.experiments.outcome import ArmRun, scores_digest
@@ -22,11 +21,13 @@ from tasks.pipeline.experiments.paper import paper_figures
 from tasks.pipeline.experiments.rebuild import rebuild, write_overview
 from tasks.pipeline.experiments.results import write_results
 from tasks.pipeline.experiments.spec import experiment_names, load_experiment
+from tasks.pipeline.places import EXPERIMENTS, MAIN, NODES, experiment_files
+from tasks.pipeline.stages import TRAINED
 from tasks.reporting.experiment.figures import FIGURES
 from tasks.reporting.experiment.pages import overview, page
 from tasks.reporting.experiment.results import ordering, read_results
 
-FILES = layout.experiment_files("filtering")
+FILES = experiment_files("filtering")
 BETTER = {"none": 0.2, "joint": 0.8}
 
 
@@ -137,7 +138,7 @@ def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
     assert [row.metric for row in found.differences if ordering(row)] == ["file_micro_f1"]
     assert "Of 1 ordering in the paper's table" in found.summary
     assert found.arm("none").figures["seconds"].paper == 9
-    text = page(found, layout.TRAINED)
+    text = page(found, TRAINED)
     assert "Seconds are of runs that had the machine to themselves or shared it" in text
     assert "The paper's F1 0.7/0.3, pooled is computed from its F1 of files and of functions" in text
 
@@ -229,12 +230,12 @@ def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_tol
 def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert held_out(run(tmp_path, "none", 0, 0.5)) == []
-    for folder in (layout.SPLITS, layout.NODES / "split-0123abcd"):
+    for folder in (MAIN["split.validation"].parent, NODES / "split-0123abcd"):
         folder.mkdir(parents=True)
         (folder / "validation.parquet").touch()
-    assert held_out(run(tmp_path, "none", 0, 0.5)) == [layout.split_path("validation")]
+    assert held_out(run(tmp_path, "none", 0, 0.5)) == [MAIN["split.validation"]]
     own = replace(run(tmp_path, "none", 0, 0.5), nodes={"split": "split-0123abcd"})
-    assert held_out(own) == [layout.NODES / "split-0123abcd/validation.parquet"]
+    assert held_out(own) == [NODES / "split-0123abcd/validation.parquet"]
 
 
 def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
@@ -376,13 +377,13 @@ def test_the_page_over_all_experiments_lists_claims_orderings_and_power(root):
 
 @pytest.mark.parametrize("name", experiment_names())
 def test_a_committed_page_is_made_of_the_committed_results(name):
-    folder = layout.EXPERIMENTS / name
-    assert (folder / "RESULTS.md").read_text() == page(read_results(folder), layout.TRAINED)
+    folder = EXPERIMENTS / name
+    assert (folder / "RESULTS.md").read_text() == page(read_results(folder), TRAINED)
 
 
 def test_the_committed_page_over_all_experiments_is_made_of_their_results():
-    every = [read_results(path.parent) for path in sorted(layout.EXPERIMENTS.glob("*/results.json"))]
-    assert (layout.EXPERIMENTS / "RESULTS.md").read_text() == overview(every)
+    every = [read_results(path.parent) for path in sorted(EXPERIMENTS.glob("*/results.json"))]
+    assert (EXPERIMENTS / "RESULTS.md").read_text() == overview(every)
 
 
 @pytest.mark.parametrize("name", experiment_names())

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from tasks.core.config import Params, load_params
 from tasks.core.overrides import flatten, override
 from tasks.evaluation.metrics import METRICS
-from tasks.pipeline import layout
 from tasks.pipeline.experiments import dvc_file
 from tasks.pipeline.experiments.jobs import Job, jobs_of, seconds_left, with_dependents
 from tasks.pipeline.experiments.paper import REFERENCE
 from tasks.pipeline.experiments.plan import built_on, nodes_of, plan
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.pipeline.node import parse_node
-from tasks.pipeline.pipeline import stage_names, stage_spec
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.stages import STAGES
 from tasks.pipeline.timing import note_seconds, parts_of, usual_seconds
 from tasks.reporting.experiment.figures import FIGURES
 
@@ -48,9 +48,9 @@ def test_what_is_as_in_the_params_is_the_main_pipelines():
     (row,) = planned(joint={}).values()
     assert list(row.nodes) == ["mine", "filter", "split", "synthesize", "select", "sft", "evaluate"]
     assert not any(node.id for node in row.nodes.values())
-    assert row.scores == layout.SCORES
-    assert row.trajectories == layout.TRAJECTORIES / "sft.jsonl"
-    assert row.curves == {"sft": layout.curve_path("sft")}
+    assert row.scores == MAIN["evaluate.scores"]
+    assert row.trajectories == MAIN["evaluate.trajectories"] / "sft.jsonl"
+    assert row.curves == {"sft": MAIN["sft.curve"]}
 
 
 def test_no_seeds_are_all_seeds():
@@ -104,7 +104,7 @@ NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items()
 def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_changed(key, checkpoint):
     value = flatten(PARAMS.model_dump(mode="json"))[key]
     row = planned(arm={"checkpoint": checkpoint, "set": {key: value / 2}})["arm"]
-    reads = {stage for stage in row.nodes if key in stage_spec(stage).values(PARAMS)}
+    reads = {stage for stage in row.nodes if key in STAGES[stage].values(PARAMS)}
     for stage, node in row.nodes.items():
         below = {name for name in built_on(node, PARAMS) if "-" in name}
         assert bool(node.id) == (stage in reads or bool(below))
@@ -118,7 +118,7 @@ def test_a_committed_experiment_names_what_exists(name):
     for arm in found.arms.values():
         assert bool(arm.paper_row) == bool(found.paper) or found.name == "reward_ndcg"
     for row in plan(found, PARAMS):
-        assert set(row.nodes) <= set(stage_names())
+        assert set(row.nodes) <= set(STAGES)
     if found.paper:
         assert (REFERENCE / found.paper.table).is_file()
 

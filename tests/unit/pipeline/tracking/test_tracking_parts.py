@@ -139,7 +139,7 @@ def test_a_record_says_the_same_after_it_was_written(tmp_path, monkeypatch):
         ("experiments/RESULTS.md", False),
         ("artifacts/sft/loss.csv", False),
         ("experiments/filtering/experiment.yaml", True),
-        ("tasks/pipeline/layout.py", True),
+        ("tasks/pipeline/places.py", True),
     ],
 )
 def test_what_experiments_write_themselves_is_not_a_change_of_the_project(tmp_path, monkeypatch, path, dirty):

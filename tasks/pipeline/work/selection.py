@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from tasks.core.config import Params
 from tasks.core.errors import DataError
-from tasks.core.storage import Progress, read_instances, read_trajectories, write_csv, write_json, write_jsonl
-from tasks.pipeline.places import Places
+from tasks.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
+from tasks.pipeline.node import Job
 
 
-def select_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/selected/``, or the node's folder: trajectories, drop table, examples of what was dropped, plane."""
+def select_candidates(job: Job) -> dict[str, Any]:
+    """Write the kept trajectories, the drop table, examples of what was dropped, and the plane."""
     from tasks.agents.toolsets import toolset_named
     from tasks.training.selection import drop_table, examples, kept, plane, select
 
-    truths = {row.instance_id: row.truth for row in read_instances(places.split("sft")) if row.truth is not None}
-    candidates = read_trajectories(places.candidates)
+    params, places = job.params, job.places
+    truths = {row.instance_id: row.truth for row in read_instances(places["split.sft"]) if row.truth is not None}
+    candidates = read_trajectories(places["synthesize.candidates"])
     judged = select(candidates, truths, params.select, params.agent.history_scope, toolset_named(params.agent.toolset).score)
     chosen, drops = kept(judged), drop_table(judged)
     if not chosen:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
-    write_jsonl(places.selected, chosen)
-    write_json(places.select_drops, drops)
-    examples(judged).write(places.select_examples)
-    write_csv(places.select_plane, plane(judged))
-    progress(len(candidates), len(candidates))
+    write_jsonl(places["select.trajectories"], chosen)
+    write_json(places["select.drops"], drops)
+    examples(judged).write(places["select.examples"])
+    write_csv(places["select.plane"], plane(judged))
+    job.progress(len(candidates), len(candidates))
     scores = [row.score for row in judged if row.reason is None]
     return {
         "candidates": len(candidates),

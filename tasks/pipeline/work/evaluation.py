@@ -13,19 +13,20 @@ from tasks.core.errors import DataError, InfrastructureError
 from tasks.core.schema import Instance, Score
 from tasks.core.storage import Progress, read_instances, write_jsonl
 from tasks.core.text import safe_name
-from tasks.pipeline import layout
-from tasks.pipeline.places import Places
+from tasks.pipeline.node import Job
+from tasks.pipeline.places import SNAPSHOTS, Places
+from tasks.pipeline.stages import TRAINED_BY
 
 LEXICAL = "lexical"
 
 
 def checkpoint_of(arm: str, params: Params, places: Places) -> Path:
     """Where the model of an arm lies."""
-    return places.checkpoint(layout.TRAINED_BY[arm]) if arm in layout.TRAINED_BY else Path(params.model.base)
+    return places[f"{TRAINED_BY[arm]}.checkpoint"] if arm in TRAINED_BY else Path(params.model.base)
 
 
-def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``artifacts/evaluate``: scores of the arms, trajectories of each; goes on from the journals in ``scratch``.
+def evaluate_arms(job: Job) -> dict[str, Any]:
+    """Write the scores of all arms and the trajectories of each; goes on from the journals in the job's scratch.
 
     Raises:
         DataError: nothing is held out.
@@ -33,25 +34,26 @@ def evaluate_arms(params: Params, places: Places, scratch: Path, progress: Progr
     """
     from tasks.evaluation.metrics import aggregate
 
+    params, places = job.params, job.places
     instances = held_out(params, places)
     arms = params.evaluate.arms
     scores: list[Score] = []
     figures: dict[str, Any] = {}
     for place, arm in enumerate(arms):
-        found = evaluate_arm(arm, params, places, instances, scratch, _share(progress, place, len(arms)))
+        found = evaluate_arm(arm, params, places, instances, job.scratch, _share(job.progress, place, len(arms)))
         aggregated = aggregate(found.scores)
         if not aggregated["scores"]:
             raise InfrastructureError(f"evaluate: every episode of {arm} errored: {found.scores[0].error}")
-        write_jsonl(places.trajectories / f"{arm}.jsonl", found.trajectories)
+        write_jsonl(job.output("trajectories") / f"{arm}.jsonl", found.trajectories)
         scores += found.scores
         figures[safe_name(arm)] = aggregated
-    write_jsonl(places.scores, scores)
+    write_jsonl(job.output("scores"), scores)
     return {"held_out_instances": len(instances), "held_out_repositories": len({row.repo for row in instances}), **figures}
 
 
 def held_out(params: Params, places: Places) -> list[Instance]:
     """The validation split, or as many of it as ``evaluate.max_instances`` says, drawn by ``data_seed``."""
-    instances = read_instances(places.split("validation"))
+    instances = read_instances(places["split.validation"])
     if not instances:
         raise DataError("the validation split is empty: name owners in split.validation_owners that were mined")
     most = params.evaluate.max_instances
@@ -86,7 +88,7 @@ def evaluate_arm(arm: str, params: Params, places: Places, instances: list[Insta
             return await evaluate(
                 subject,
                 instances,
-                partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), places.repos),
+                partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places["mine.repos"]),
                 journal=scratch / journal_of(arm),
                 runs=runs_of(arm, params),
                 concurrency=params.evaluate.concurrency,

@@ -7,25 +7,25 @@ from typing import Any
 
 from tasks.core.config import Params
 from tasks.core.schema import Instance
-from tasks.core.storage import Progress, write_instances, write_json
+from tasks.core.storage import write_instances, write_json
 from tasks.data.sources.base import Source
-from tasks.pipeline import layout
-from tasks.pipeline.places import Places
-from tasks.pipeline.progress import publish
+from tasks.pipeline.node import Job
+from tasks.pipeline.places import STATE
+from tasks.pipeline.resume import publish
 
-STATE = layout.STATE / "mining"
+KEPT = STATE / "mining"
 """What sources keep from run to run, so that the next one only reads what is new."""
 
 
-def mine(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/raw/pairs.parquet``, its table of what was tried, and a bare git repository per repository."""
-    repos = scratch / "repos"
-    mined = source_of(params, scratch).mine(repos, progress)
+def mine(job: Job) -> dict[str, Any]:
+    """Write the pairs, the table of what was tried, and a bare git repository per repository."""
+    repos = job.scratch / "repos"
+    mined = source_of(job.params, job.scratch).mine(repos, job.progress)
     figures = _Figures()
     keep_empty_folders(repos)
-    write_json(places.mine_table, mined.table)
-    write_instances(places.pairs, map(figures.count, mined.instances))
-    publish(repos, places.repos)
+    write_json(job.output("table"), mined.table)
+    write_instances(job.output("pairs"), map(figures.count, mined.instances))
+    publish(repos, job.output("repos"))
     return {**figures.as_dict(), **_table_figures(mined.table)}
 
 
@@ -37,7 +37,7 @@ def source_of(params: Params, scratch: Path) -> Source:
             from tasks.data.sources.github import GitHub
 
             barred = {row.repo for path in params.split.benchmarks for row in read_benchmark(path)}
-            return GitHub(params.mine.github, STATE / "github", params.mine.workers, barred)
+            return GitHub(params.mine.github, KEPT / "github", params.mine.workers, barred)
         case "git":
             from tasks.data.sources.git import LocalGit
 
@@ -45,7 +45,7 @@ def source_of(params: Params, scratch: Path) -> Source:
         case "benchmark":
             from tasks.data.sources.benchmark import Benchmark
 
-            return Benchmark(params.mine.benchmark, STATE / "benchmark", params.mine.workers)
+            return Benchmark(params.mine.benchmark, KEPT / "benchmark", params.mine.workers)
         case _:
             from tasks.data.sources.synthetic import Synthetic
 

@@ -10,17 +10,17 @@ from typing import Any
 from tasks.core.config import Params
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import Journal, Progress, read_instances, write_jsonl
-from tasks.pipeline import layout
-from tasks.pipeline.places import Places
+from tasks.pipeline.node import Job
+from tasks.pipeline.places import SNAPSHOTS, Places
 
 JOURNAL = "candidates.jsonl"
 
 
-def synthesize_candidates(params: Params, places: Places, scratch: Path, progress: Progress) -> dict[str, Any]:
-    """Write ``data/synthesized/trajectories.jsonl``; goes on from the journal in ``scratch``."""
-    instances = read_instances(places.split("sft"))
-    trajectories = make_candidates(instances, params, places, scratch, progress)
-    write_jsonl(places.candidates, trajectories)
+def synthesize_candidates(job: Job) -> dict[str, Any]:
+    """Write the candidates; goes on from the journal in the job's scratch."""
+    instances = read_instances(job.places["split.sft"])
+    trajectories = make_candidates(instances, job.params, job.places, job.scratch, job.progress)
+    write_jsonl(job.output("candidates"), trajectories)
     calls = sum(len(turn.calls) for trajectory in trajectories for turn in trajectory.turns)
     return {
         "instances": len(instances),
@@ -38,6 +38,6 @@ def make_candidates(
     from tasks.training.synthesis import draw, synthesize
 
     candidates = draw(instances, params.synthesize, params.seed)
-    snapshot = partial(instance_snapshot, SnapshotStore(layout.SNAPSHOTS), places.repos)
+    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places["mine.repos"])
     with Journal(scratch / JOURNAL, key="key") as journal:
         return synthesize(candidates, params, snapshot, journal, progress)

@@ -1,13 +1,19 @@
 """Unfinished work is found again for the same inputs only, and results replace what was there."""
 
+import errno
+import os
+import threading
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tasks.core.config import Mine
 from tasks.core.digests import digest, file_digest
-from tasks.core.errors import ArtifactError
-from tasks.pipeline.progress import finished, progress_dir, publish
+from tasks.core.errors import AlreadyRunning, ArtifactError
+from tasks.pipeline import resume
+from tasks.pipeline.process import identity
+from tasks.pipeline.resume import alone, finished, progress_dir, publish
 
 
 def test_same_inputs_find_the_same_folder(tmp_path: Path) -> None:
@@ -77,3 +83,61 @@ def test_publish_replaces_a_file(tmp_path: Path) -> None:
 def test_file_digest_is_what_dvc_records(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"hello\n")
     assert file_digest(tmp_path / "a") == "b1946ac92492d2347c6235b4d2611184"
+
+
+def test_publish_across_file_systems_copies(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    source, target = tmp_path / "scratch/work", tmp_path / "mounted/final"
+    source.mkdir(parents=True)
+    (source / "new").write_text("new")
+    target.mkdir(parents=True)
+    (target / "old").write_text("old")
+    rename = os.rename
+
+    def across(old, new, **_):  # type: ignore[no-untyped-def]
+        if "scratch" in str(old) and "mounted" in str(new):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "replace", across)
+    monkeypatch.setattr(os, "rename", across)
+    publish(source, target)
+    assert [child.name for child in target.parent.iterdir()] == ["final"]
+    assert [child.name for child in target.iterdir()] == ["new"]
+    assert not source.exists()
+
+
+def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    read: list[Path] = []
+    monkeypatch.setattr(resume, "file_digest", lambda path: read.append(path) or file_digest(path))
+    Path("data").mkdir()
+    for name in ("a", "b"):
+        (Path("data") / name).write_text(name)
+        os.utime(Path("data") / name, (1, 1))
+    before = progress_dir("sft", Path("data"))
+    assert progress_dir("sft", Path("data")) == before == progress_dir("sft", Path("data"))
+    assert len(read) == 2
+    (Path("data") / "a").write_text("c")
+    assert progress_dir("sft", Path("data")) != before
+    assert len(read) == 3
+
+
+def test_a_damaged_memory_of_digests_is_no_reason_to_fail(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_text("a")
+    os.utime("a", (1, 1))
+    resume.DIGESTS.parent.mkdir()
+    resume.DIGESTS.write_text("no database" * 100)
+    assert resume.input_digest(Path("a")) == resume.input_digest(Path("a")) == digest(Path("a"))
+
+
+def test_a_process_whose_starter_is_gone_is_waited_for(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    held = FileLock(tmp_path / ".lock", thread_local=False)
+    held.acquire()
+    (tmp_path / "owners").write_text(identity(os.getpid()))
+    with pytest.raises(AlreadyRunning), alone("sft", tmp_path):
+        pass
+    (tmp_path / "owners").write_text("1 0.5")
+    threading.Timer(0.5, held.release).start()
+    with alone("sft", tmp_path):
+        assert (tmp_path / "owners").read_text() == ""

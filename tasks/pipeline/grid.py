@@ -42,8 +42,8 @@ from tasks.evaluation.results import (
 )  # fmt: skip
 from tasks.localizers.base import Setup
 from tasks.localizers.registry import LOCALIZERS, make_localizer
-from tasks.pipeline.layout import GRAPHS
-from tasks.pipeline.stages.benchmarks import Prepared, prepare, snapshot
+from tasks.pipeline.benchmarks import Prepared, prepare, snapshot
+from tasks.pipeline.places import GRAPHS
 from tasks.search.snapshots import SnapshotStore
 from tasks.training.rewards import make_reward
 

@@ -73,13 +73,13 @@ def take_in(share: Share, rows: Iterable[Row], scratch: Path) -> int:
 
 
 def _candidates(share: Share, params: Params, places: Places, folder: Path) -> None:
-    from tasks.pipeline.stages.synthesis import make_candidates
+    from tasks.pipeline.work.synthesis import make_candidates
 
-    make_candidates(_chosen(share, read_instances(places.split("sft"))), params, places, folder, silent)
+    make_candidates(_chosen(share, read_instances(places["split.sft"])), params, places, folder, silent)
 
 
 def _episodes(share: Share, params: Params, places: Places, folder: Path) -> None:
-    from tasks.pipeline.stages.evaluation import evaluate_arm, held_out
+    from tasks.pipeline.work.evaluation import evaluate_arm, held_out
 
     evaluate_arm(share.arm, params, places, _chosen(share, held_out(params, places)), folder, silent)
 
@@ -91,14 +91,14 @@ def _chosen(share: Share, instances: Sequence[Any]) -> list[Any]:
 def _wanted(stage: str, params: Params, places: Places) -> Iterator[tuple[str, str, dict[str, str]]]:
     """Arm, name of the journal, and the instance of each key that belongs there."""
     if stage == "synthesize":
-        from tasks.pipeline.stages.synthesis import JOURNAL
+        from tasks.pipeline.work.synthesis import JOURNAL
         from tasks.training.synthesis import draw
 
-        candidates = draw(read_instances(places.split("sft")), params.synthesize, params.seed)
+        candidates = draw(read_instances(places["split.sft"]), params.synthesize, params.seed)
         yield "", JOURNAL, {row.key: row.instance.instance_id for row in candidates}
         return
     from tasks.evaluation.harness import journal_key
-    from tasks.pipeline.stages.evaluation import held_out, journal_of, runs_of
+    from tasks.pipeline.work.evaluation import held_out, journal_of, runs_of
 
     ids = [row.instance_id for row in held_out(params, places)]
     for arm in params.evaluate.arms:

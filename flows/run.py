@@ -1,0 +1,59 @@
+"""A named Prefect flow for every stage of the table; ``python -m flows.run STAGE`` runs one, as ``dvc repro`` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from prefect import Flow, flow, task
+
+from flows.command import run_prepared
+from flows.failures import watched
+from flows.fan_out import fan_out
+from flows.retries import ONCE, RETRIED
+from flows.stage import is_complete, running
+from tasks.core.errors import ConfigError
+from tasks.pipeline.node import Job, Node, parse_node
+from tasks.pipeline.stages import STAGES, Stage, stage_named
+
+
+def stage_flow(stage: Stage) -> Flow[..., dict[str, Any]]:
+    """The flow of a stage: one task does the work, and what it made is checked, recorded and shown."""
+
+    function = stage.run.partition(":")[2].replace("_", " ")
+
+    @task(name=function, **(RETRIED if stage.retried else ONCE))
+    def work(job: Job) -> dict[str, Any]:
+        return stage.function()(job)
+
+    @flow(name=stage.name.replace("_", "-"), description=stage.description, **watched(stage.name))
+    def run(node: Node | None = None) -> dict[str, Any]:
+        with running(node or Node(stage=stage.name)) as job:
+            if stage.episodes:
+                fan_out(job)
+            job.metrics = work(job)
+        return job.metrics
+
+    return run
+
+
+FLOWS: dict[str, Flow[..., dict[str, Any]]] = {name: stage_flow(stage) for name, stage in STAGES.items()}
+"""Flows by the name of their stage, in order."""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Run the stage that the command line names: its main run, or a node of it."""
+
+    def prepare() -> Callable[[], object]:
+        if not arguments or arguments[0].startswith("-"):
+            raise ConfigError(f"usage: python -m flows.run STAGE [--node ...]; stages are {', '.join(STAGES)}")
+        node = parse_node(stage_named(arguments[0]).name, arguments[1:])
+        return partial(FLOWS[node.stage], node)
+
+    run_prepared(prepare, is_done=lambda: any(map(is_complete, (*STAGES, *arguments[1:2]))))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

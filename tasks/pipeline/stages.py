@@ -1,0 +1,252 @@
+"""The stages of the pipeline, each described once.
+
+``dvc.yaml`` (:mod:`tasks.pipeline.deps`), the flows, their deployments and limits, and the dashboard's funnel follow from
+:data:`STAGES`. A new stage is a row here, a function that takes a :class:`~tasks.pipeline.node.Job`, and the section of params
+that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from tasks.core.config import Params
+from tasks.core.errors import ConfigError
+from tasks.core.overrides import flat_params
+
+TRAINED_BY = {"rl": "grpo_from_base", "sft": "sft", "sft+rl": "grpo"}
+"""The stage that trains the model of an evaluated arm. ``base`` is given, and ``lexical`` has no model."""
+
+
+class Count(NamedTuple):
+    """One bar of the data's funnel: a figure of the stage, its heading, and what is counted."""
+
+    figure: str
+    heading: str
+    unit: str = "pairs and instances"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage.
+
+    Attributes:
+        name: what DVC, Prefect and MLflow call it.
+        description: what it does, in one line.
+        run: its function as ``module:function``, imported when the stage runs.
+        inputs: what it reads: outputs of stages as ``stage.output``, and paths that no stage makes.
+        outputs: what it makes: files or folders of the main pipeline by name. Besides, every stage makes ``metrics``.
+        params: the params it reads: sections, or single keys such as ``agent.history_scope``.
+        code: files that decide its outputs but that imports do not show.
+        retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
+        gpu: whether it uses a GPU if the machine has one.
+        episodes: whether it makes episodes that Ray workers may share.
+        shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
+        counts: its bars of the data's funnel.
+    """
+
+    name: str
+    description: str
+    run: str
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, str]
+    params: tuple[str, ...]
+    code: tuple[str, ...] = ()
+    retried: bool = False
+    gpu: bool = False
+    episodes: bool = False
+    shows: tuple[str, ...] = ()
+    counts: tuple[Count, ...] = ()
+
+    @property
+    def metrics(self) -> str:
+        """Its summary figures: JSON, what ``dvc metrics show`` reads."""
+        return f"artifacts/{self.name}/metrics.json"
+
+    def function(self) -> Callable[..., dict[str, Any]]:
+        """The function that does its work."""
+        module, _, name = self.run.partition(":")
+        return getattr(import_module(module), name)  # type: ignore[no-any-return]
+
+    def values(self, params: Params) -> dict[str, Any]:
+        """The params it reads, by dotted key."""
+        read = flat_params(params).items()
+        return {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
+
+    def reads(self, params: Params) -> tuple[str, ...]:
+        """Its inputs under these params: an evaluation reads no models of arms that it leaves out."""
+        if self.name != "evaluate":
+            return self.inputs
+        models = {arm: f"{trained}.checkpoint" for arm, trained in TRAINED_BY.items()} | {"base": params.model.base}
+        unused = {model for arm, model in models.items() if arm not in params.evaluate.arms}
+        return tuple(name for name in self.inputs if name not in unused)
+
+
+BASE = "experiments/nano/base"
+
+
+def _trained(name: str) -> dict[str, str]:
+    return {"checkpoint": f"artifacts/{name}/checkpoint", "curve": f"artifacts/{name}/curve.csv"}
+
+
+_ROWS = (
+    Stage(
+        name="mine",
+        description="plant faults in installed packages and keep those a doctest observes, or read issues and patches",
+        run="tasks.pipeline.work.mining:mine",
+        inputs=(),
+        outputs={"pairs": "data/raw/pairs.parquet", "table": "data/raw/table.json", "repos": "data/repos"},
+        params=("mine", "data_seed"),
+        code=("requirements.lock",),  # the packages that faults are planted in
+        retried=True,
+        shows=("table",),
+        counts=(Count("pairs", "mined pairs"),),
+    ),
+    Stage(
+        name="filter",
+        description="keep pairs worth a task, compute their truth",
+        run="tasks.pipeline.work.filtering:filter_pairs",
+        inputs=("mine.pairs", "mine.repos"),
+        outputs={
+            "instances": "data/filtered/instances.parquet",
+            "drops": "data/filtered/drops.json",
+            "examples": "data/filtered/examples.json",
+        },
+        params=("filter",),
+        code=("tasks/core/presets.py",),  # the rules that params.yaml leaves to the preset
+        shows=("drops",),
+        counts=(Count("instances", "filter: instances kept"),),
+    ),
+    Stage(
+        name="split",
+        description="divide by repository into sft, rl and validation; write the data card",
+        run="tasks.pipeline.work.splitting:split_instances",
+        inputs=("filter.drops", "filter.instances", "mine.table", "mine.repos"),
+        outputs={
+            "sft": "data/splits/sft.parquet",
+            "rl": "data/splits/rl.parquet",
+            "validation": "data/splits/validation.parquet",
+            "card": "artifacts/split/card",
+        },
+        params=("split", "data_seed"),
+        shows=("card",),
+        counts=(
+            Count("sft_instances", "split: for imitation (sft)"),
+            Count("rl_instances", "split: for reinforcement (rl)"),
+            Count("validation_instances", "split: held out"),
+        ),
+    ),
+    Stage(
+        name="synthesize",
+        description="candidate trajectories of the teacher",
+        run="tasks.pipeline.work.synthesis:synthesize_candidates",
+        inputs=("mine.repos", "split.sft"),
+        outputs={"candidates": "data/synthesized/trajectories.jsonl"},
+        params=("synthesize", "teacher", "agent", "tools", "seed"),
+        retried=True,
+        episodes=True,
+        counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
+    ),
+    Stage(
+        name="select",
+        description="keep candidates with F1 >= rho_F and e >= rho_e",
+        run="tasks.pipeline.work.selection:select_candidates",
+        inputs=("split.sft", "synthesize.candidates"),
+        outputs={
+            "trajectories": "data/selected/trajectories.jsonl",
+            "drops": "data/selected/drops.json",
+            "examples": "data/selected/examples.json",
+            "plane": "data/selected/plane.csv",
+        },
+        params=("select", "agent.history_scope"),
+        shows=("drops", "plane"),
+        counts=(Count("selected", "select: trajectories kept", "trajectories"),),
+    ),
+    Stage(
+        name="sft",
+        description="fine-tune the base model on the selected trajectories",
+        run="tasks.pipeline.work.sft:fine_tune",
+        inputs=("select.trajectories", BASE),
+        outputs=_trained("sft"),
+        params=("sft", "model", "agent", "tools", "seed"),
+        retried=True,
+        gpu=True,
+        shows=("checkpoint",),
+    ),
+    Stage(
+        name="grpo",
+        description="reinforce the sft checkpoint on the rl split",
+        run="tasks.pipeline.work.grpo:reinforce",
+        inputs=("sft.checkpoint", "mine.repos", "split.rl"),
+        outputs=_trained("grpo"),
+        params=("grpo", "model", "agent", "tools", "seed"),
+        retried=True,
+        gpu=True,
+        shows=("checkpoint",),
+    ),
+    Stage(
+        name="grpo_from_base",
+        description="reinforce the base model without SFT",
+        run="tasks.pipeline.work.grpo:reinforce_base",
+        inputs=("mine.repos", "split.rl", BASE),
+        outputs=_trained("grpo_from_base"),
+        params=("grpo_from_base", "model", "agent", "tools", "seed"),
+        retried=True,
+        gpu=True,
+        shows=("checkpoint",),
+    ),
+    Stage(
+        name="evaluate",
+        description="score base, RL without SFT, SFT, SFT+RL and lexical on held-out repositories",
+        run="tasks.pipeline.work.evaluation:evaluate_arms",
+        inputs=(
+            *("grpo.checkpoint", "grpo_from_base.checkpoint", "sft.checkpoint", BASE),
+            *("mine.repos", "split.validation"),
+        ),
+        outputs={"scores": "artifacts/evaluate/scores.jsonl", "trajectories": "artifacts/evaluate/trajectories"},
+        params=(
+            *("evaluate", "model", "agent", "tools", "seed", "data_seed"),
+            *("grpo.reward", "grpo.alpha", "grpo.beta", "grpo.gamma"),
+        ),
+        retried=True,
+        gpu=True,
+        episodes=True,
+    ),
+    Stage(
+        name="report",
+        description="tables beside the paper's with intervals, plots",
+        run="tasks.pipeline.work.report:make_pages",
+        inputs=(
+            *("evaluate.scores", "evaluate.trajectories", "grpo.curve", "grpo_from_base.curve", "sft.curve"),
+            *("split.metrics", "filter.drops", "mine.table", "select.drops", "select.plane"),
+            "experiments/reference/fusesearch_table2_stages.csv",
+        ),
+        outputs={
+            "markdown": "artifacts/report/report.md",
+            "html": "artifacts/report/report.html",
+            "plots": "artifacts/report/plots",
+            "table": "artifacts/report/table2.csv",
+            "differences": "artifacts/report/differences.csv",
+            "curves": "artifacts/report/curves.csv",
+            "calls_by_turn": "artifacts/report/calls_by_turn.csv",
+            "candidates": "artifacts/report/candidates.csv",
+        },
+        params=("report", "select", "profile", "seed"),
+        shows=("markdown", "html"),
+    ),
+)
+
+STAGES: dict[str, Stage] = {row.name: row for row in _ROWS}
+"""All stages by name, in order."""
+
+TRAINED = tuple(name for name, stage in STAGES.items() if "checkpoint" in stage.outputs)
+"""Stages that make a checkpoint."""
+
+
+def stage_named(name: str) -> Stage:
+    """The stage. Raises :class:`ConfigError` if there is none of that name."""
+    if name not in STAGES:
+        raise ConfigError(f"there is no stage {name!r}: the stages are {', '.join(STAGES)}")
+    return STAGES[name]
