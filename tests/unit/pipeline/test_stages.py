@@ -118,7 +118,7 @@ def test_every_committed_profile_loads(path):
 def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
     params = load_profile(name, ROOT)
     assert params.select.max_trajectories is None
-    assert (params.sft.renamed_copies, params.sft.drills, params.synthesize.slips) == (0, 0, 0)
+    assert (params.sft.renamed_copies, params.sft.drills) == (0, 0)
     for section in (params.grpo, params.grpo_from_base):
         assert (section.renamed, section.scale_rewards, section.averaged) == (0, "group", 0)
 
