@@ -31,14 +31,16 @@ class TrimmedGRPOTrainer(GRPOTrainer):
         kept = inputs["advantages"].nonzero().flatten()
         kept = kept if len(kept) else kept.new_zeros(1)
 
-        def loss_and_gradient(rows: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        def loss_of_rows(rows: torch.Tensor) -> torch.Tensor:
             part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}
-            loss = loss_of(model, part) * (len(rows) / size)
-            return loss.detach(), torch.autograd.grad(loss, parameters)
+            return loss_of(model, part) * (len(rows) / size)
+
+        def loss_and_gradient(rows: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+            loss = loss_of_rows(rows)
+            return loss.detach(), torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
 
         if kept.device.type != "cpu":
-            part = {name: value[kept] if _is_column(value, size) else value for name, value in inputs.items()}
-            return loss_of(model, part) * (len(kept) / size)
+            return loss_of_rows(kept)
         parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
         with ThreadPoolExecutor(max(1, cores() // torch.get_num_threads())) as pool:

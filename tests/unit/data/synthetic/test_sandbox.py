@@ -38,6 +38,17 @@ def test_a_sleeper_is_ended():
     assert Sandbox(1e9, 0.3, 300).run(lambda: time.sleep(30), 1) is None
 
 
+def test_what_the_clock_ended_is_counted_and_a_crash_is_not():
+    box = Sandbox(1e9, 0.5, 300)
+    box.run(lambda: time.sleep(30), 1)
+    box.run(lambda: any(number < 0 for number in iter(int, 1)), 0.1)
+    assert box.late == 2
+    assert box.run(lambda: os._exit(3), 1) is None
+    assert box.run(lambda: 1 / 0, 1) is None
+    assert box.run(lambda: 5, 1) == 5
+    assert box.late == 2
+
+
 def test_memory_is_limited(sandbox):
     assert sandbox.run(lambda: len(bytearray(2_000_000_000)), 2) is None
 
