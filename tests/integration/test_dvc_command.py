@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 
@@ -16,12 +17,21 @@ from tasks.pipeline.experiments.jobs import up_to_date
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reproduced")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        dvc("init", "--no-scm", "--quiet")
+        (folder / "dvc.yaml").write_text("stages:\n  a:\n    cmd: echo x > out\n    outs:\n      - out\n")
+        dvc("repro", "--quiet")
+    return folder
+
+
 @pytest.fixture
-def repository(tmp_path, monkeypatch):
+def repository(tmp_path, monkeypatch, reproduced):
+    shutil.copytree(reproduced, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    dvc("init", "--no-scm", "--quiet")
-    (tmp_path / "dvc.yaml").write_text("stages:\n  a:\n    cmd: echo x > out\n    outs:\n      - out\n")
-    dvc("repro", "--quiet")
     return tmp_path
 
 

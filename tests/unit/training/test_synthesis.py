@@ -90,6 +90,12 @@ def test_what_is_in_the_journal_is_not_made_again(tmp_path, repository):
     assert every[:3] == first
 
 
+@pytest.fixture
+def no_retries(monkeypatch):
+    monkeypatch.setattr(synthesis, "endpoint", lambda teacher: OpenAICompatibleModel("m", teacher.base_url, retries=0))
+
+
+@pytest.mark.usefixtures("no_retries")
 def test_an_endpoint_that_is_down_is_an_infrastructure_error_and_leaves_no_rows(tmp_path, repository):
     teacher = Teacher(localizer="model", model="m", base_url="http://127.0.0.1:9/v1")
     down = params(per_instance=1).model_copy(update={"teacher": teacher})
@@ -99,8 +105,8 @@ def test_an_endpoint_that_is_down_is_an_infrastructure_error_and_leaves_no_rows(
         assert len(journal) == 0
 
 
-def test_a_teacher_whose_endpoint_is_down_is_given_up_before_every_candidate_is_tried(tmp_path, repository, monkeypatch):
-    monkeypatch.setattr(synthesis, "endpoint", lambda teacher: OpenAICompatibleModel("m", teacher.base_url, retries=0))
+@pytest.mark.usefixtures("no_retries")
+def test_a_teacher_whose_endpoint_is_down_is_given_up_before_every_candidate_is_tried(tmp_path, repository):
     teacher = Teacher(localizer="model", model="m", base_url="http://127.0.0.1:9/v1")
     down = params(per_instance=50, concurrency=4).model_copy(update={"teacher": teacher})
     candidates, told = draw([instance()], down.synthesize, seed=0), []
