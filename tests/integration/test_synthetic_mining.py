@@ -1,6 +1,7 @@
 """Mining a small made-up package: real instances, the same ones each time, also after being killed."""
 
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -211,6 +212,14 @@ def test_generators_that_a_package_seeds_from_the_system_give_the_same_numbers_i
     assert any("drawn" in instance.problem_statement for instance in runs[0])
     assert any("fresh" in instance.problem_statement for instance in runs[0])
     assert runs[0] == runs[1]
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc fills memory")
+def test_memory_that_nobody_wrote_is_the_same_in_every_run(tmp_path):
+    program = "import numpy; ['x' * 2000 for _ in range(9)]; print(len(set(numpy.empty(300).tobytes())))"
+    environment = mining._environment(str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
 
 
 def test_a_package_that_cannot_be_used_is_skipped_with_its_reason(site, tmp_path):

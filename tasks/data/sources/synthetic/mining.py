@@ -33,7 +33,7 @@ from tasks.core.storage import Journal, Progress
 from tasks.data.sources.base import Mined
 from tasks.data.sources.synthetic.packages import Package, parse_packages, size_of
 
-VERSION = 7
+VERSION = 8
 SPARE_SECONDS = 600.0
 """Wall time a worker has beside a minute for each second of ``seconds_per_repository``."""
 
@@ -217,6 +217,8 @@ def _environment(folder: str) -> dict[str, str]:
     single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
     terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
     fixed = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
+    # memory that nobody wrote, which numpy.empty returns, holds the same bytes in every run: no cache that skips the filling
+    fixed["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0"
     home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
     return {**single, **terminal, **fixed, **home}
 
