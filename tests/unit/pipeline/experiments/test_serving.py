@@ -84,11 +84,3 @@ def episode(*texts):
 @pytest.mark.parametrize(("other", "same"), [(["a", "b"], 2), (["a"], 1), (["a", "x", "c"], 1), (["x", "b"], 0), ([], 0)])
 def test_episodes_are_compared_up_to_the_first_difference(other, same):
     assert trial.equal_turns(episode("a", "b"), episode(*other)) == same
-
-
-def test_progress_is_told_once_per_interval():
-    told = []
-    waiting = trial.every(10, told.append)
-    for seconds in (0, 5, 11, 12, 25, 30):
-        waiting(seconds)
-    assert told == [11, 25]
