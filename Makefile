@@ -118,11 +118,14 @@ dashboard-export: env ## the dashboard's pages as static HTML in artifacts/dashb
 test-browser: env ## click through every page of the dashboard in headless Chromium (CHROMIUM=/usr/bin/chromium; minutes)
 	CHROMIUM="$(CHROMIUM)" $(BIN)/pytest -n 0 tests/browser
 
-serve: env ## Prefect with its deployments in the background; a worker and MLflow's pages at :5000 until Ctrl-C
+serve: env ## Prefect and its deployments in the background; a worker and MLflow's pages at :5000 until Ctrl-C
 	$(BIN)/python -m flows.server start
-	$(BIN)/python -m flows.deployments
-	@export PREFECT_API_URL=$$($(BIN)/python -m flows.server)/api; trap 'kill 0' EXIT; \
-	$(BIN)/mlflow server --workers 1 & $(BIN)/prefect worker start --pool fusesearch --type process & wait
+	@export PREFECT_API_URL="$$($(BIN)/python -m flows.server)"; \
+	if ! $(BIN)/prefect deployment inspect pipeline/pipeline >/dev/null 2>&1; then \
+		$(BIN)/prefect --no-prompt work-pool create fusesearch --type process; \
+		for name in github-api teacher-endpoint gpu; do $(BIN)/prefect gcl create $$name --limit 1; done; \
+		$(BIN)/prefect --no-prompt deploy --all --prefect-file flows/prefect.yaml; fi; \
+	trap 'kill 0' EXIT; $(BIN)/mlflow server --workers 1 & $(BIN)/prefect worker start --pool fusesearch
 
 stop: env ## stop the Prefect server that stages and `make serve` start in the background
 	$(BIN)/python -m flows.server stop

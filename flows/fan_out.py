@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from prefect import flow, task
 from prefect.logging import get_run_logger
 
-from flows.quotas import has_gpu
+from flows.limits import has_gpu
 from flows.retries import RETRIED
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError, InfrastructureError

@@ -5,7 +5,6 @@ The same work as ``fusesearch evaluate``, seen in Prefect: a task per cell, whic
 
 import sys
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from prefect import flow, task
 from prefect.artifacts import create_table_artifact
 
 from flows.command import run_command
-from flows.failures import explained
 from flows.progress import StageProgress
 from flows.retries import RETRIED
 from tasks.core.errors import ConfigError
@@ -36,17 +34,7 @@ def run_cell(current: GridRun, cell: Cell, parent: RunRecord, progress: StagePro
     return {"cell": cell.name, **{name: figures[name] for name in ("instances", "scores", "errored")}, **figures["protocols"]}
 
 
-def _again(parameters: Mapping[str, Any]) -> str:
-    return f"`python -m flows.grid GRID.yaml {parameters.get('out', 'OUT')}` with the same grid"
-
-
-def _inputs(parameters: Mapping[str, Any]) -> list[Path]:
-    grid = parameters.get("grid")
-    rows = [row for part in ("benchmarks", "models") for row in grid.get(part) or []] if isinstance(grid, Mapping) else []
-    return [Path(row[name]) for row in rows for name in ("instances", "repos", "alternatives", "checkpoint") if row.get(name)]
-
-
-@flow(name="grid", **explained("grid", _again, _inputs))
+@flow(name="grid")
 def grid_flow(grid: Grid, out: Path) -> list[dict[str, Any]]:
     """All cells of a grid into the folder ``out``."""
     inputs = [benchmark.instances for benchmark in grid.benchmarks]

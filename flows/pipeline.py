@@ -1,49 +1,88 @@
-"""All stages in order as one flow, to be scheduled or started from Prefect; by hand, ``dvc repro`` is the way.
+"""What deployments run (``flows/prefect.yaml``): the whole pipeline, a night of mining, one stage. By hand, use ``dvc repro``.
 
-DVC says which stages have to run, and remembers each as soon as it has ended: a pipeline that was cut off goes on where it
-was, and a ``dvc repro`` afterwards finds nothing to do.
+Every stage runs as ``dvc repro --single-item STAGE``: DVC decides whether it runs, keeps other runs from its files and remembers
+what it made, so a pipeline that was cut off continues where it was. The stage's own flow is a run of its own in Prefect.
 """
 
-from enum import StrEnum
+from __future__ import annotations
 
-from prefect import flow
+import subprocess
+import sys
+from enum import StrEnum
+from typing import Any
+
+from prefect import flow, task
+from prefect.cache_policies import NO_CACHE
+from prefect.client.schemas.objects import State, TaskRun
 from prefect.logging import get_run_logger
 
-from flows.command import run_command
-from flows.failures import deployed, explained, staged_until
-from flows.run import FLOWS
-from flows.versions import is_changed, recorded
+from tasks.core.errors import DataError
+from tasks.core.storage import read_json
+from tasks.pipeline.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.stages import STAGES
 
-StageName = StrEnum("StageName", {name: name for name in FLOWS})
-
-
-def run_and_record(stage: str, again: bool = False) -> bool:
-    """Run a stage if DVC finds it changed, or ``again`` in any case, and let DVC remember it. Whether it ran."""
-    if not (again or is_changed(stage)):
-        get_run_logger().info("%s: nothing has changed", stage)
-        return False
-    recorded(stage, FLOWS[stage])
-    return True
+StageName = StrEnum("StageName", {name: name for name in STAGES})
+NAMES = tuple(STAGES)
 
 
-_explained = explained(
-    "pipeline",
-    again=lambda parameters: deployed("pipeline/pipeline", "python -m flows.pipeline"),
-    inputs=lambda parameters: staged_until(parameters, "report"),
-)
+def _held(task: object, run: TaskRun, state: State[Any]) -> bool:
+    return isinstance(state.result(raise_on_failure=False), Busy)
 
 
-@flow(name="pipeline", **_explained)
-def pipeline_flow(until: StageName = StageName.report, again: bool = False) -> list[str]:
-    """The stages from mining to the report, and RL without SFT. Returns those that ran.
+@task(
+    task_run_name="{stage}", cache_policy=NO_CACHE,
+    retries=PATIENCE, retry_delay_seconds=RETRY_SECONDS, retry_condition_fn=_held,
+)  # fmt: skip
+def reproduce(stage: str, again: bool = False) -> None:
+    """Run a stage if DVC finds it changed, or ``again`` in any case.
+
+    Raises :class:`Busy`, which is tried again for an hour, if another process runs it or reads what it made; :class:`DataError`
+    if it fails, with its own line.
+    """
+    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", *(["--force"] if again else []), stage]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    get_run_logger().info(done.stdout.strip())
+    if done.returncode and is_busy(done.stdout):
+        raise Busy(f"{stage}: another process runs it, or reads what it made")
+    if done.returncode:
+        errors = [line for line in done.stdout.splitlines() if line.startswith("error:")]
+        raise DataError(errors[-1].removeprefix("error: ") if errors else f"{stage}: exit code {done.returncode}, see the log")
+
+
+@flow(name="pipeline")
+def pipeline(until: StageName = StageName.report, again: bool = False) -> None:
+    """The stages from mining to the report, each if something it depends on changed.
 
     Args:
         until: The last stage to run.
-        again: Run every stage, whether or not anything has changed.
+        again: Run every stage, whether or not anything changed.
     """
-    names = list(FLOWS)
-    return [name for name in names[: names.index(until) + 1] if run_and_record(name, again)]
+    for name in NAMES[: NAMES.index(until) + 1]:
+        reproduce(name, again)
 
 
-if __name__ == "__main__":
-    run_command(pipeline_flow)
+@flow(name="nightly")
+def nightly(until: StageName = StageName.mine) -> dict[str, Any]:
+    """Mine what is new since the last night. Returns the figures of ``mine``; ``new_pairs`` is what this night brought.
+
+    Args:
+        until: The last stage to run afterwards on what is new; `mine`: none.
+    """
+    reproduce("mine", again=True)
+    metrics: dict[str, Any] = read_json(MAIN["mine.metrics"])
+    get_run_logger().info("%s new pairs, %s in all", metrics.get("new_pairs", "?"), metrics["pairs"])
+    for name in NAMES[1 : NAMES.index(until) + 1]:
+        reproduce(name)
+    return metrics
+
+
+@flow(name="stage", flow_run_name="{stage}")
+def one_stage(stage: StageName, again: bool = False) -> None:
+    """One stage with the values of params.yaml.
+
+    Args:
+        stage: Its name.
+        again: Run it even if nothing changed.
+    """
+    reproduce(stage, again)

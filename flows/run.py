@@ -10,7 +10,6 @@ from typing import Any
 from prefect import Flow, flow, task
 
 from flows.command import run_prepared
-from flows.failures import watched
 from flows.fan_out import fan_out
 from flows.retries import ONCE, RETRIED
 from flows.stage import is_complete, running
@@ -28,7 +27,7 @@ def stage_flow(stage: Stage) -> Flow[..., dict[str, Any]]:
     def work(job: Job) -> dict[str, Any]:
         return stage.function()(job)
 
-    @flow(name=stage.name.replace("_", "-"), description=stage.description, **watched(stage.name))
+    @flow(name=stage.name.replace("_", "-"), description=stage.description)
     def run(node: Node | None = None) -> dict[str, Any]:
         with running(node or Node(stage=stage.name)) as job:
             if stage.episodes:

@@ -187,13 +187,14 @@ def _free_port(preferred: int) -> int:
 
 
 def main(action: str = "status") -> None:
-    """``start``, ``stop`` or ``status``."""
+    """``start``, ``stop`` or ``status``; the first and the last print the address of the API."""
     if action == "start":
-        print(named_server() or ensure())
+        print(named_server() or f"{ensure()}/api")
     elif action == "stop":
         print("stopped" if stop() else "was not running")
     elif action == "status":
-        print(named_server() or running() or "not running")
+        url = running()
+        print(named_server() or (f"{url}/api" if url else "not running"))
     else:
         raise SystemExit("usage: python -m flows.server start|stop|status")
 

@@ -13,8 +13,8 @@ from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed
 
+from flows.limits import limits_of, occupied
 from flows.progress import StageProgress
-from flows.quotas import occupied, quotas_of
 from flows.shown import show
 from tasks.core.config import load_params
 from tasks.core.errors import AGAIN, AlreadyRunning, DataError
@@ -37,7 +37,7 @@ def running(node: Node) -> Iterator[Job]:
     stage, params = stage_named(node.stage), node.params(load_params())
     values = stage.values(params)
     scratch = progress_dir(node.name, values, *node.deps(params))
-    with alone(node.name, scratch), occupied(quotas_of(stage, params)):
+    with alone(node.name, scratch), occupied(limits_of(stage, params)):
         left = _left(scratch)
         write_json(scratch / "runs.json", {"prefect": _flow_run_id()})  # before anything else can fail
         _close_others(node.name, scratch)

@@ -16,10 +16,10 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
-from prefect.settings import PREFECT_API_URL, temporary_settings
-
 from flows.deployments import load_pool, pool_in_use, register
 from flows.quotas import QUOTAS
+from prefect.settings import PREFECT_API_URL, temporary_settings
+
 from tasks.core.errors import ConfigError
 from tasks.core.storage import read_instances, read_json
 from tasks.pipeline.places import MAIN, NODES

@@ -1,8 +1,11 @@
 """Which runs wait for each other."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from flows.quotas import GITHUB, GPU, QUOTAS, TEACHER, has_gpu, quotas_of
+from flows.limits import GITHUB, GPU, TEACHER, has_gpu, limits_of
 from tasks.core.config import parse_params
 from tasks.pipeline.stages import STAGES
 
@@ -19,9 +22,9 @@ from tasks.pipeline.stages import STAGES
     ],
 )
 def test_a_run_takes_a_slot_of_what_it_shares_with_others(stage, section, expected):
-    assert quotas_of(STAGES[stage], parse_params(section)) == expected
+    assert limits_of(STAGES[stage], parse_params(section)) == expected
 
 
-def test_every_slot_is_of_a_limit_that_is_registered():
-    params = parse_params({"mine": {"source": "github"}, "teacher": {"localizer": "model"}})
-    assert {name for stage in STAGES.values() for name in quotas_of(stage, params)} <= QUOTAS.keys()
+def test_make_serve_makes_every_limit():
+    made = re.findall(r"gcl create|github-api|teacher-endpoint|gpu", (Path(__file__).parents[3] / "Makefile").read_text())
+    assert {GITHUB, TEACHER, GPU} <= set(made)

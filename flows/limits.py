@@ -1,7 +1,7 @@
 """Global concurrency limits: what all runs of one Prefect server share, on whatever machine they are.
 
-``python -m flows.deployments`` makes them; their number is changed in Prefect's pages or with ``prefect gcl update``. A server
-that has none of them, such as the one that ``dvc repro`` starts, limits nothing.
+``make serve`` makes them with one slot each; change that in Prefect's pages or with ``prefect gcl update``. A server without
+them, such as the one that ``dvc repro`` starts, limits nothing.
 """
 
 from __future__ import annotations
@@ -9,25 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from prefect.client.orchestration import SyncPrefectClient
 from prefect.concurrency.sync import concurrency
 
 from tasks.core.config import Params
 from tasks.pipeline.stages import Stage
 
-GITHUB = "github-api"
+GITHUB = "github-api"  # GitHub's quota is per user, not per process
 TEACHER = "teacher-endpoint"
 GPU = "gpu"
 
-QUOTAS: dict[str, str] = {
-    GITHUB: "miners that ask GitHub at once: its quota is per user, not per process",
-    TEACHER: "stages that ask the teacher's endpoint at once; each asks `synthesize.concurrency` things at a time",
-    GPU: "stages that use the GPU at once",
-}
-"""Limits and what they are for. All begin with one slot."""
 
-
-def quotas_of(stage: Stage, params: Params) -> list[str]:
+def limits_of(stage: Stage, params: Params) -> list[str]:
     """The limits that a run of ``stage`` with ``params`` on this machine takes a slot of."""
     if stage.name == "mine" and params.mine.source == "github":
         return [GITHUB]
@@ -45,13 +37,6 @@ def occupied(names: list[str]) -> Iterator[None]:
     """
     with concurrency(names, occupy=1, strict=False, raise_on_lease_renewal_failure=False):
         yield
-
-
-def register(client: SyncPrefectClient) -> None:
-    """Make the limits that the server lacks; those it has keep the number that an operator gave them."""
-    known = {limit.name for limit in client.read_global_concurrency_limits(limit=200)}
-    for name in QUOTAS.keys() - known:
-        client.upsert_global_concurrency_limit_by_name(name, 1)
 
 
 def has_gpu() -> bool:
