@@ -1,6 +1,6 @@
 """Two people, four servers, one crash: ``python -m tests.trials.team``, or ``make try-team``.
 
-Starts PostgreSQL, a server that speaks S3, and Prefect and MLflow on top of them. Then, as docs/team.md says: Ann reproduces and
+Starts PostgreSQL, a server that speaks S3, and Prefect and MLflow on top of them. Then, as docs/operations.md says: Ann reproduces and
 pushes, PostgreSQL is killed while she works and comes back, Ben clones, pulls and finds nothing to do. What is true afterwards is
 checked and written to ``tests/trials/team/RESULTS.md``.
 """
@@ -108,7 +108,7 @@ def project(root: Path) -> Path:
 
 
 def share(person: Person, team: Team) -> None:
-    """Git repository, and the team's remote for DVC, as docs/team.md says."""
+    """Git repository, and the team's remote for DVC, as docs/operations.md says."""
     person.git("init", "-q")
     person.dvc("remote", "add", "--force", "--default", "team", f"s3://{BUCKET}/dvc")
     person.dvc("remote", "modify", "team", "endpointurl", team.url("s3"))
