@@ -71,7 +71,7 @@ def varied(experiment: Experiment, run: ArmRun, params: Params) -> dict[str, Any
 def held_out(run: ArmRun) -> list[Path]:
     """The instances that a run was measured on: the main pipeline's, or those of a split of its own; none if they are gone."""
     made = run.nodes.get("split", "split")
-    path = Places({} if made == "split" else {"split": NODES / made}).split("validation")
+    path = Places({} if made == "split" else {"split": NODES / made})["split.validation"]
     return [path] if path.exists() else []
 
 

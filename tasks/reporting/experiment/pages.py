@@ -74,7 +74,7 @@ BY_CHANCE = (
 _WORDS = (
     "F1 0.7/0.3 is 0.7 of the F1 of files and 0.3 of that of functions. Its mean is over episodes; pooled, as the FuseSearch "
     "tables are, counts are summed first. e is the mean share of new information in a call. Every metric: "
-    "[docs/metrics.md](../docs/metrics.md); intervals, verdicts and power: "
+    "[docs/evaluation.md#metrics](../docs/evaluation.md#metrics); intervals, verdicts and power: "
     "[docs/experiments.md](../docs/experiments.md#what-comes-out)."
 )
 _CLAIMS = (

@@ -1,8 +1,8 @@
 """Two people, four servers, one crash: ``python -m tests.trials.team``, or ``make try-team``.
 
-Starts PostgreSQL, a server that speaks S3, and Prefect and MLflow on top of them. Then, as docs/operations.md says: Ann reproduces and
-pushes, PostgreSQL is killed while she works and comes back, Ben clones, pulls and finds nothing to do. What is true afterwards is
-checked and written to ``tests/trials/team/RESULTS.md``.
+Starts PostgreSQL, a server that speaks S3, and Prefect and MLflow on top of them. Then, as docs/operations.md says: Ann
+reproduces and pushes, PostgreSQL is killed while she works and comes back, Ben clones, pulls and finds nothing to do. What is
+true afterwards is checked and written to ``tests/trials/team/RESULTS.md``.
 """
 
 from __future__ import annotations

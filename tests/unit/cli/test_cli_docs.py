@@ -14,7 +14,7 @@ from tasks.evaluation.metrics import METRICS
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize(("page", "text"), [(docs.CLI_PAGE, docs.cli_page), (docs.METRICS_PAGE, docs.metrics_page)])
+@pytest.mark.parametrize(("page", "text"), [(docs.CLI_PAGE, docs.cli_page), (docs.EVALUATION_PAGE, docs.evaluation_page)])
 def test_generated_pages_are_fresh(page, text):
     assert (ROOT / page).read_text() == text(), "run: python -m tasks.cli.docs"
 
