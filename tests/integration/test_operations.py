@@ -23,7 +23,7 @@ from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer
 from tests.fakes.github_server.world import Repository, World, add_pull, add_pulls, module
 
-pytestmark = [pytest.mark.slow, pytest.mark.rare, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.rare, pytest.mark.timeout(900)]
 ROOT = Path(__file__).parents[2]
 COPIED = (
     "experiments/reference",

@@ -20,8 +20,6 @@ from tasks.pipeline.record import RunRecord, digests, reproduction_record, stage
 from tasks.pipeline.tracking import EXPERIMENT, Live, record, tracking_uri
 from tasks.pipeline.tracking.store import make_client
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def project(tracked):

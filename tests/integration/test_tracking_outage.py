@@ -18,7 +18,7 @@ from tasks.pipeline.record import digests, reproduction_record, stage_record, wr
 from tasks.pipeline.tracking import EXPERIMENT, Live, record
 from tasks.pipeline.tracking.store import make_client
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.rare
 
 
 class Server:

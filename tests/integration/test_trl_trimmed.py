@@ -44,8 +44,9 @@ def weights_after_a_step(trainer_class: type, out: Path, rewards: list[float], k
     return torch.cat([parameter.detach().flatten() for parameter in model.parameters()])
 
 
-@pytest.mark.parametrize("kl", [0.0, 0.1])
-@pytest.mark.parametrize("rewards", [[1.0, 0.0, 0.5, 0.5], [1.0, 0.0, 0.2, 0.8], [0.3, 0.3, 0.5, 0.5]])
+@pytest.mark.parametrize(
+    ("rewards", "kl"), [([1.0, 0.0, 0.5, 0.5], 0.0), ([1.0, 0.0, 0.5, 0.5], 0.1), ([0.3, 0.3, 0.5, 0.5], 0.0)]
+)
 def test_leaving_out_what_has_no_influence_changes_no_weight(tmp_path: Path, rewards: list[float], kl: float) -> None:
     ours = weights_after_a_step(TrimmedGRPOTrainer, tmp_path / "ours", rewards, kl)
     theirs = weights_after_a_step(GRPOTrainer, tmp_path / "theirs", rewards, kl)
