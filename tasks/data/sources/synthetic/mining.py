@@ -33,7 +33,7 @@ from tasks.core.storage import Journal, Progress
 from tasks.data.sources.base import Mined
 from tasks.data.sources.synthetic.packages import Package, parse_packages, size_of
 
-VERSION = 8
+VERSION = 9
 SPARE_SECONDS = 600.0
 """Wall time a worker has beside a minute for each second of ``seconds_per_repository``."""
 

@@ -91,6 +91,7 @@ def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory:
             os.dup2(null, stream)
         _limit(cpu_seconds, memory)
         fix_random_numbers()
+        _fix_empty_arrays()
         sys.addaudithook(_refuse)
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(pickle.dumps(function()))
@@ -199,3 +200,20 @@ _SEED = random.Random.seed
 
 def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
     _SEED(self, 0 if a is None else a, version)
+
+
+def _fix_empty_arrays() -> None:
+    """Let ``numpy.empty`` and ``empty_like`` give zeros: numpy reuses memory of small arrays with whatever they held."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return
+
+    def zeroed(empty: Callable[..., Any], zeros: Callable[..., Any]) -> Callable[..., Any]:
+        def make(*args: Any, **options: Any) -> Any:
+            array = empty(*args, **options)
+            return array if array.dtype.hasobject else zeros(*args, **options)
+
+        return make
+
+    numpy.empty = zeroed(numpy.empty, numpy.zeros)  # type: ignore[attr-defined]
+    numpy.empty_like = zeroed(numpy.empty_like, numpy.zeros_like)  # type: ignore[attr-defined]

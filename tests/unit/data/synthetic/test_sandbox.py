@@ -10,6 +10,7 @@ import sys
 import time
 import uuid
 
+import numpy
 import pytest
 
 from tasks.data.sources.synthetic.sandbox import Sandbox, violations
@@ -105,3 +106,11 @@ def test_random_numbers_are_the_same_in_every_child(sandbox):
         return random.random(), secrets.token_hex(4), str(uuid.uuid4()), os.urandom(3)
 
     assert sandbox.run(draw, 1) == sandbox.run(draw, 1)
+
+
+def test_empty_arrays_hold_nothing_of_earlier_ones(sandbox):
+    def left_over():
+        numpy.full(5, 7.0)
+        return numpy.empty(5).tolist(), numpy.empty_like(numpy.arange(3)).tolist(), numpy.empty(1, dtype=object).tolist()
+
+    assert sandbox.run(left_over, 1) == ([0.0] * 5, [0] * 3, [None])
