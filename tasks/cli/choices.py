@@ -31,7 +31,7 @@ SettingsOption = Annotated[
     typer.Option(help="Directory of a checkpoint: its prompt and limits, for the endpoint that serves it.", metavar="DIR"),
 ]
 CheckpointOption = Annotated[Path | None, typer.Option(help="Directory of a trained checkpoint.", metavar="DIR")]
-_SYSTEMS = "".join(f"\n\n    * `{name}`: {entry.says}" for name, entry in LOCALIZERS.items())
+_SYSTEMS = "".join(f"\n\n    * `{name}`: {entry.summary}" for name, entry in LOCALIZERS.items())
 LocalizerOption = Annotated[
     str | None,
     typer.Option(

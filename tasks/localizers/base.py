@@ -1,4 +1,4 @@
-"""The seam every localizer meets: an instance and its snapshot in, a trajectory with a ranked answer out."""
+"""The protocol of every localizer: an instance and its snapshot in, a trajectory with a ranked answer out."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tasks.search.repository import Repository
 
 
 class Localizer(Protocol):
-    """Anything that answers where the code of an instance's issue is."""
+    """Anything that finds the code an issue is about."""
 
     name: str
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode. Infrastructure failures are in ``Trajectory.error``, never raised and never an empty answer.
+        """One episode. An infrastructure failure goes into ``Trajectory.error``: never raised, never an empty answer.
 
-        The harness gives :meth:`Instance.task`, without truth; only a bound whose ``sees_truth`` is set gets everything.
-        ``seed`` is all in which two runs on one instance differ.
+        The harness passes :meth:`Instance.task`, which lacks the truth; only a bound that sets ``sees_truth`` gets everything.
+        Two runs on one instance differ only by ``seed``.
         """
         ...
 
@@ -31,8 +31,8 @@ class Localizer(Protocol):
 class Setup:
     """What a localizer works with.
 
-    ``model`` is None for those that ask none. ``sampling`` is greedy if not given. ``graphs`` is the folder that keeps what code
-    graphs are made of; without one, every process builds them again.
+    ``model`` is None for localizers that ask no model. ``sampling`` defaults to greedy. ``graphs`` is the folder that caches the
+    facts behind code graphs; without one, every process collects them again.
     """
 
     model: Model | None = None
@@ -44,13 +44,13 @@ class Setup:
 
 
 class BaseLocalizer:
-    """The constructor of all localizers. A subclass has a ``name``, and ``mode`` if it works in one mode whatever the agent's."""
+    """The constructor of all localizers. A subclass sets ``name``, and ``mode`` if it overrides the agent's."""
 
     name: str
     mode: Mode | None = None
 
     def __init__(self, setup: Setup) -> None:
-        self.model = cast(Model, setup.model)  # make_localizer refuses to make one that asks a model without it
+        self.model = cast(Model, setup.model)  # make_localizer() checks that it is there when needed
         self.agent = setup.agent.model_copy(update={"mode": self.mode}) if self.mode else setup.agent
         self.tools = setup.tools
         self.sampling = setup.sampling or Sampling(max_new_tokens=setup.agent.max_new_tokens)

@@ -1,4 +1,4 @@
-"""``bm25``: words of the issue against the words of every file and function of a snapshot (bm25s), without a model."""
+"""``bm25``: ranks files and functions of a snapshot by the words they share with the issue (bm25s), without a model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ from tasks.localizers.lexical.stopwords import STOPWORDS, word_set
 from tasks.search.repository import Repository
 
 MAX_WORD_CHARS = 80
+MAX_FILE_BYTES = 1_000_000
+MAX_BYTES = 400 * 2**20
+"""Larger files are not indexed, nor is anything after this much text."""
+
 TITLE = 2
+"""Extra weight of a word in the issue's first line."""
+FUNCTION_SHARE = 0.5
+"""Share of its best function's score that a file gets."""
 
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"[^\W\d_]+|\d+")
@@ -35,24 +42,24 @@ _SHORT = word_set(
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Words in the order of the text: every identifier in lower case, then its parts where it has several.
+    """Words in text order: each identifier in lower case, followed by its parts if it has several.
 
-    ``HttpResponse_base`` gives ``httpresponse_base``, ``http``, ``response``, ``base``. Numbers that stand alone give none.
+    ``HttpResponse_base`` gives ``httpresponse_base``, ``http``, ``response``, ``base``. A bare number gives no word.
     """
     for identifier in IDENTIFIER.findall(text):
         yield from split(identifier)
 
 
 def query_of(issue: str) -> list[str]:
-    """The words of an issue that say something about a place in code, each as often as it weighs.
+    """The words of an issue that help to find code, each repeated by its weight.
 
-    A word that comes n times weighs 1 + log2(n), rounded down, and ``TITLE`` more where the first line has it.
+    A word that occurs n times weighs 1 + log2(n), rounded down, plus ``TITLE`` if it is in the first line.
     """
-    title = Counter(dict.fromkeys(_telling(issue.strip().partition("\n")[0]), TITLE))
-    return [word for word, times in Counter(_telling(issue)).items() for _ in range(times.bit_length() + title[word])]
+    title = Counter(dict.fromkeys(_content_words(issue.strip().partition("\n")[0]), TITLE))
+    return [word for word, times in Counter(_content_words(issue)).items() for _ in range(times.bit_length() + title[word])]
 
 
-def _telling(text: str) -> Iterator[str]:
+def _content_words(text: str) -> Iterator[str]:
     return (word for word in words_of(text) if len(word) > 1 and word not in STOPWORDS and word not in _SHORT)
 
 
@@ -65,15 +72,8 @@ def split(identifier: str) -> tuple[str, ...]:
     return (whole,) if len(parts) < 2 else (whole, *parts)
 
 
-MAX_FILE_BYTES = 1_000_000
-MAX_BYTES = 400 * 2**20
-"""Larger files, and what comes after so much text, are not indexed."""
-
-FUNCTION_SHARE = 0.5
-
-
 class Index:
-    """Files of code without tests, and the functions in them."""
+    """Code files, tests excluded, and their functions."""
 
     def __init__(self, repository: Repository) -> None:
         self.files: list[str] = []
@@ -99,10 +99,10 @@ class Index:
         self._by_file, self._by_function = _bm25(by_file, self._numbers), _bm25(by_function, self._numbers)
 
     def best(self, issue: str, files: int, functions: int) -> tuple[list[str], list[str]]:
-        """The best files for an issue, and the best functions among those in them, both in rank order.
+        """The best files for an issue and the best functions in those files, both in rank order.
 
-        A file scores for itself and, by ``FUNCTION_SHARE``, for its best function. Equal scores stand in the order of the
-        paths. What shares no word with the issue is not named.
+        A file scores for its own words and, by ``FUNCTION_SHARE``, for its best function. Ties are in path order. Files and
+        functions that share no word with the issue are left out.
         """
         query = [self._numbers[word] for word in query_of(issue) if word in self._numbers]
         by_function = _scores(self._by_function, query, len(self.functions))
@@ -117,12 +117,12 @@ class Index:
 
     @property
     def bytes(self) -> int:
-        """Memory it takes, roughly."""
+        """Approximate size in memory."""
         arrays = [array for found in (self._by_file, self._by_function) if found for array in found.scores.values()]
         return sum(getattr(array, "nbytes", 0) for array in arrays) + 120 * (len(self._numbers) + len(self.functions))
 
     def _ids(self, text: str) -> list[int]:
-        """Numbers of the words of ``text``, in no order."""
+        """Ids of the words of ``text``, in no particular order."""
         known = self._known
         ids: list[int] = []
         for identifier, times in Counter(IDENTIFIER.findall(text)).items():
@@ -135,17 +135,17 @@ class Index:
 
 
 def _sources(repository: Repository) -> Iterator[tuple[str, str]]:
-    """Path and text of each file of code, in path order, up to the limits."""
-    left = MAX_BYTES
+    """Path and text of each code file, in path order, up to the limits."""
+    remaining = MAX_BYTES
     for path in filter(is_code, repository.files()):
-        source = readable_source(repository, path, min(left, MAX_FILE_BYTES))
+        source = readable_source(repository, path, min(remaining, MAX_FILE_BYTES))
         if source is not None:
-            left -= len(source)
+            remaining -= len(source)
             yield path, source
 
 
 def _bm25(documents: list[list[int]], numbers: dict[str, int]) -> Any:
-    """The scores of every word in every document (Lucene's BM25, k1 1.5, b 0.75); None without documents."""
+    """The score of every word in every document (Lucene's BM25, k1 1.5, b 0.75); None without documents."""
     if not documents or not numbers:
         return None
     import bm25s
@@ -177,7 +177,7 @@ class Bm25Localizer(BaseLocalizer):
     functions = FUNCTIONS
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One answer; ``seed`` changes nothing."""
+        """One answer; ``seed`` has no effect."""
 
         def find() -> Answer:
             return as_answer(*_INDEXES.get(repository).best(instance.problem_statement, self.files, self.functions))

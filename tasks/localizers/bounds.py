@@ -22,10 +22,10 @@ class OracleLocalizer(BaseLocalizer):
     sees_truth = True
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """The truth. Raises :class:`DataError` where the instance has none, such as an issue of yours."""
+        """The truth. Raises :class:`DataError` if the instance has no truth, as with a user's own issue."""
         truth = instance.truth
         if truth is None:
-            raise DataError(f"{instance.instance_id} has no truth, which oracle answers with: use another localizer")
+            raise DataError(f"{instance.instance_id} has no truth for oracle to answer with: use another localizer")
         return await answered(
             instance, self.name, lambda: as_answer(truth.files, truth.functions),
             agent=self.agent, seed=seed, on_event=self.on_event,
@@ -33,25 +33,22 @@ class OracleLocalizer(BaseLocalizer):
 
 
 class RandomLocalizer(BaseLocalizer):
-    """Files of code drawn by chance, and functions drawn from those in them."""
+    """Random code files, and random functions from those files."""
 
     name = "random"
     files = FILES
     functions = FUNCTIONS
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """Chance: the same for the same instance and ``seed``."""
+        """A random answer, the same for the same instance and ``seed``."""
 
         def find() -> Answer:
             draw = random.Random(f"{seed}/{instance.instance_id}")
             code = [path for path in repository.files() if is_code(path)]
             files = draw.sample(code, min(self.files, len(code)))
-            inside = list(dict.fromkeys(entity for path in files for entity in _functions(repository, path)))
+            sources = {path: readable_source(repository, path, MAX_FILE_BYTES) or "" for path in files}
+            spans = {path: spans_of(source, path) for path, source in sources.items()}
+            inside = list(dict.fromkeys(f"{path}::{span.name}" for path in files for span in spans[path]))
             return as_answer(files, draw.sample(inside, min(self.functions, len(inside))))
 
         return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
-
-
-def _functions(repository: Repository, path: str) -> list[str]:
-    source = readable_source(repository, path, MAX_FILE_BYTES)
-    return [f"{path}::{span.name}" for span in spans_of(source, path)] if source is not None else []

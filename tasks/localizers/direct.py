@@ -1,4 +1,4 @@
-"""Episodes of localizers that ask no model: one turn, the answer, made in a thread."""
+"""Episodes of localizers that ask no model: one turn with the answer, computed in a thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.core.schema import Answer, Instance, Location, Trajectory, Turn
 from tasks.search.repository import Repository
 
 FILES, FUNCTIONS = 5, 10
-"""What a ranking without a model answers: as far as the protocols look (Recall@5 and nDCG@5; Acc@10 of functions)."""
+"""Length of a ranking made without a model: as deep as the protocols look (Recall@5 and nDCG@5; Acc@10 of functions)."""
 
 
 async def answered(
@@ -26,7 +26,7 @@ async def answered(
     seed: int | None = None,
     on_event: OnEvent | None = None,
 ) -> Trajectory:
-    """The trajectory of localizer ``name`` whose whole work is ``find``; failures of the world become its error."""
+    """The trajectory of localizer ``name``, whose only work is ``find``. Infrastructure failures become its error."""
     instructions = Instructions("", render_issue(agent, instance.problem_statement), [])
     trajectory = new_trajectory(instance, agent, instructions, localizer=name, seed=seed)
 
@@ -42,9 +42,10 @@ async def answered(
 
 
 def as_answer(files: list[str], functions: list[str]) -> Answer:
-    """Files and function entities, both in rank order, as one ranking that gives both back.
+    """One ranking that preserves the order of both ``files`` and ``functions`` (entities).
 
-    A function stands where its file does, or behind the entry of its file alone where a function of another file ranks higher.
+    A function takes the place of its file's entry. If a function of another file ranks higher, the file keeps an entry of its
+    own and the function comes later.
     """
     remaining = list(files)
     modify: list[Location] = []
@@ -59,7 +60,7 @@ def as_answer(files: list[str], functions: list[str]) -> Answer:
 
 
 def readable_source(repository: Repository, path: str, limit: int) -> str | None:
-    """Text of a file of at most ``limit`` bytes; None for one that is larger, missing or outside."""
+    """Text of a file, or None if it is larger than ``limit`` bytes, missing or outside the repository."""
     try:
         data = repository.read_bytes(repository.resolve(path), limit + 1)
     except (ToolError, OutsideRootError):

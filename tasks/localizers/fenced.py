@@ -1,8 +1,8 @@
 """Files and locations in the fenced lines that Agentless and CoSIL ask models for.
 
-A line has a path, then lines ``class: Name``, ``function: Name.name``, ``variable: name`` or ``line: 12`` are about that file;
-``path::Name`` on one line is read too. Text is hostile: it is read in one pass, at most so many lines and characters of each,
-and nothing in it is trusted to exist. :mod:`tasks.code.names` finds what it means.
+After a line with a path, lines ``class: Name``, ``function: Name.name``, ``variable: name`` and ``line: 12`` refer to that file;
+``path::Name`` on one line works too. The text is untrusted: it is read in one pass with limits on lines and characters, and
+nothing it names is assumed to exist. :mod:`tasks.code.names` resolves the names.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ _NAME = re.compile(r"\w[\w.]{0,200}")
 
 
 def fenced_lines(text: str) -> list[str]:
-    """Lines inside all fences; without a fence, all lines. Bullets, backticks and bold marks around them are taken off."""
+    """Lines inside all fences, or all lines if there is no fence, without bullets, backticks and bold marks."""
     parts = visible(text)[:MAX_TEXT_CHARS].split(_FENCE)
     inside = parts[1::2]
     lines = (line for block in (inside or parts[:1]) for line in block.split("\n"))
-    return list(islice(filter(None, map(_plain, lines)), MAX_LINES))
+    return list(islice(filter(None, map(_without_marks, lines)), MAX_LINES))
 
 
 def read_paths(text: str, most: int) -> list[str]:
-    """Distinct lines that look like a path, in order; folders end in ``/``."""
+    """Distinct lines that look like paths, in order. Folders end in ``/``."""
     paths = (line.split()[0].rstrip(",;:") for line in fenced_lines(text))
     return list(islice(dict.fromkeys(path for path in paths if _is_path(path)), most))
 
 
 def read_named(text: str, most: int) -> list[Named]:
-    """Distinct locations in the order they are named; lines without a file before them are none."""
+    """Distinct locations in order. A line counts only after a line that names its file."""
     return list(islice(dict.fromkeys(_named(fenced_lines(text))), most))
 
 
-def _plain(line: str) -> str:
+def _without_marks(line: str) -> str:
     line = line[:MAX_LINE_CHARS].strip()
     bullet = _BULLET.match(line)
     line = line[bullet.end() :] if bullet else line

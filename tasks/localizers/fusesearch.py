@@ -1,4 +1,4 @@
-"""FuseSearch: a model, its tools, several calls per turn (FuseSearch section 3.1)."""
+"""FuseSearch: a model with tools, several calls per turn (FuseSearch section 3.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FuseSearchLocalizer(BaseLocalizer):
             self.name = SequentialLocalizer.name
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode; :func:`tasks.agents.loop.run_episode` says what becomes of failures."""
+        """One episode; see :func:`tasks.agents.loop.run_episode` for failures."""
         episode = make_episode(
             instance, repository, self.model, self.agent, self.tools, self.sampling.seeded(seed),
             localizer=self.name, on_event=self.on_event,
@@ -29,7 +29,7 @@ class FuseSearchLocalizer(BaseLocalizer):
 
 
 class SequentialLocalizer(FuseSearchLocalizer):
-    """The same with one call per turn."""
+    """FuseSearch with one call per turn."""
 
     name = "fusesearch-sequential"
     mode = "sequential"

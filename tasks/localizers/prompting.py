@@ -1,4 +1,4 @@
-"""Prompts of the systems that ask step by step: the ``.md`` files beside each, and how much room a request has."""
+"""Prompts of the systems that ask step by step: the ``.md`` files beside each system, and the room in a request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 MIN_ROOM = 1000
 _FRAME_TOKENS = 600
-"""Tokens left for the words of the prompts themselves."""
+"""Tokens reserved for the prompts' own text."""
 
 
 def render(package: str, name: str, **values: object) -> str:
@@ -26,15 +26,16 @@ def render(package: str, name: str, **values: object) -> str:
 
 
 def room(agent: Agent) -> int:
-    """Characters of material one request may hold, by four characters a token, the reply's length left out."""
+    """Characters of material that fit into one request, at four characters per token, with room for the reply."""
     return max(CHARS_PER_TOKEN * (agent.max_context_tokens - agent.max_new_tokens - _FRAME_TOKENS), MIN_ROOM)
 
 
 async def ask_until(interview: Interview, prompt: Callable[[int], str], read: Callable[[str], T], attempts: int) -> T:
-    """Ask until ``read`` makes something of the reply: after the first time at temperature 1, at most ``attempts`` times.
+    """Ask up to ``attempts`` times, until ``read`` finds something in the reply. Retries use temperature 1.
 
-    ``prompt`` gets the characters it may take; they are halved when a request did not fit the model's context. Prompts are
-    conversations of their own without a system prompt; both functions run in threads. Returns what the last reply was read as.
+    ``prompt`` gets the number of characters it may use, which is halved when a request did not fit the model's context. Each
+    prompt is a conversation of its own, without a system prompt. Both functions run in threads. Returns what ``read`` made of
+    the last reply.
     """
     sampling, chars = interview.sampling, room(interview.agent)
     try:

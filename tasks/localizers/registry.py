@@ -1,4 +1,4 @@
-"""Every localizer by its name; a localizer is imported when it is made."""
+"""All localizers by name. A localizer is imported only when it is made."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a localizer's class is, its special feature in one line, and whether it asks a model."""
+    """Import path of a localizer's class, one line about it, and whether it needs a model."""
 
-    where: str
-    says: str
+    path: str
+    summary: str
     asks_model: bool = True
 
 
@@ -72,9 +72,9 @@ LOCALIZERS = {
 
 
 def make_localizer(name: str, setup: Setup) -> Localizer:
-    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, or if it asks a model and has none."""
+    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name or a missing model."""
     if name not in LOCALIZERS:
         raise ConfigError(f"localizer {name!r} is unknown: use one of {', '.join(LOCALIZERS)}")
     if LOCALIZERS[name].asks_model and setup.model is None:
         raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
-    return resolve_name(LOCALIZERS[name].where)(setup)
+    return resolve_name(LOCALIZERS[name].path)(setup)

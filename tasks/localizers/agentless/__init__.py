@@ -27,24 +27,24 @@ _EMPTY_TREE = "(no source files)"
 
 
 class Settings(Section):
-    """What a run of Agentless can differ in; the values are those of its published runs unless it says otherwise."""
+    """Settings of Agentless. Defaults are those of its published runs."""
 
-    most_files: int = Field(5, ge=1, description="files the first question asks for at most")
-    top_files: int = Field(3, ge=1, description="of these, files whose skeletons and code are shown")
-    irrelevant_folders: bool = Field(False, description="first ask which folders do not matter, and leave them out of the tree")
+    most_files: int = Field(5, ge=1, description="most files the first question asks for")
+    top_files: int = Field(3, ge=1, description="how many of these are shown as skeletons and code")
+    irrelevant_folders: bool = Field(False, description="first ask which folders do not matter and leave them out of the tree")
     window: int = Field(10, ge=0, description="lines shown around each element")
-    attempts: int = Field(5, ge=1, description="times a question is asked until its answer names something that exists")
+    attempts: int = Field(5, ge=1, description="how often to ask until the answer names something that exists")
 
 
 class AgentlessLocalizer(BaseLocalizer):
-    """Agentless around any model. ``agent`` gives the length of issue, context and replies and the time of an episode."""
+    """Agentless around any model. ``agent`` limits the issue, the context, the replies and the time of an episode."""
 
     name = "agentless"
     mode = "sequential"
     settings = Settings()
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
-        """One episode: a turn per question. Ends in at most ``2 + 2 * attempts`` requests."""
+        """One episode, a turn per question, at most ``2 + 2 * attempts`` requests."""
         instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
         return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
 
@@ -52,8 +52,9 @@ class AgentlessLocalizer(BaseLocalizer):
         files = await asyncio.to_thread(lambda: source_files(repository.files()))
         outlines = outlines_of(repository)
         stages = _Stages(interview, outlines, self.settings)
-        shown = await stages.without_irrelevant(files) if self.settings.irrelevant_folders else files
-        suspicious = await stages.files(shown)
+        if self.settings.irrelevant_folders:
+            files = await stages.without_irrelevant(files)
+        suspicious = await stages.files(files)
         if not suspicious:
             interview.answer(Answer())
             return
@@ -65,14 +66,14 @@ class AgentlessLocalizer(BaseLocalizer):
 
 
 class AgentlessFoldersLocalizer(AgentlessLocalizer):
-    """The same, after asking which folders do not matter."""
+    """Agentless that first asks which folders do not matter."""
 
     name = "agentless-folders"
     settings = Settings(irrelevant_folders=True)
 
 
 class _Stages:
-    """The questions over one snapshot; what they name is checked against it."""
+    """The questions about one snapshot. Replies are checked against it."""
 
     def __init__(self, interview: Interview, outlines: Outlines, settings: Settings) -> None:
         self.interview = interview
@@ -81,7 +82,7 @@ class _Stages:
         self.issue = interview.trajectory.issue
 
     async def without_irrelevant(self, files: Sequence[str]) -> list[str]:
-        """Files outside of the folders that the model says do not matter; all files where that would leave none."""
+        """Files outside the folders that the model calls irrelevant; all files if none would remain."""
         turn = await self.interview.ask(self._with_tree("folders", files, room(self.interview.agent)), system="")
         folders = tuple(
             f"{path.removeprefix('/repo/').strip('/')}/" for path in read_paths(turn.text, MAX_FOLDERS) if path.endswith("/")
@@ -100,11 +101,12 @@ class _Stages:
         return await ask_until(self.interview, lambda chars: self._with_tree("files", files, chars), read, 1)
 
     async def elements(self, top: Sequence[str]) -> list[Named]:
-        """Classes, functions and variables of the files that have to do with the issue."""
+        """Classes, functions and variables of the files that relate to the issue."""
 
         def prompt(chars: int) -> str:
-            left = chars - len(self.issue)
-            return render(__package__, "elements", issue=self.issue, skeletons=_fitting(self._skeletons(top), left))
+            outlines = [outline for path in top if (outline := self.outlines.get(path))]
+            blocks = [_block(outline.path, skeleton(outline.path, "\n".join(outline.lines))) for outline in outlines]
+            return render(__package__, "elements", issue=self.issue, skeletons=_fitting(blocks, chars - len(self.issue)))
 
         return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
 
@@ -118,7 +120,7 @@ class _Stages:
         return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
 
     def locations(self, named: Sequence[Named]) -> list[Location]:
-        """What the names mean; functions keep the order in which they were named first."""
+        """The locations of the names, in the same order."""
         found = []
         for item in named:
             outline = self.outlines.get(item.path)
@@ -131,7 +133,7 @@ class _Stages:
         return render(__package__, name, issue=self.issue, tree=tree, most=self.settings.most_files)
 
     def _existing(self, text: str, top: Sequence[str]) -> list[Named]:
-        """Locations of the reply that exist in the files it was shown, under the files' own paths."""
+        """Locations in the reply that exist in the files shown to the model, with the files' full paths."""
         known = frozenset(top)
         found = []
         for item in read_named(text, 2 * MAX_NAMED):
@@ -141,12 +143,8 @@ class _Stages:
                 found.append(Named(path, item.kind, item.name))
         return found[:MAX_NAMED]
 
-    def _skeletons(self, top: Sequence[str]) -> list[str]:
-        outlines = [outline for path in top if (outline := self.outlines.get(path))]
-        return [_block(outline.path, skeleton(outline.path, "\n".join(outline.lines))) for outline in outlines]
-
     def _code(self, top: Sequence[str], elements: Sequence[Named]) -> list[str]:
-        """Per file the lines of what was named in it, with some lines around."""
+        """For each file, the lines of the elements named in it, with some lines around them."""
         blocks = []
         for path in top:
             outline = self.outlines.get(path)
@@ -161,11 +159,11 @@ def _block(path: str, text: str) -> str:
 
 
 def _fitting(blocks: list[str], chars: int) -> str:
-    """Whole blocks from the first on, as many as fit; the first one is cut where even that does not."""
+    """As many whole leading blocks as fit; the first one is cut if even that is too long."""
     chars = max(chars, 500)
     kept = list(blocks)
     while len(kept) > 1 and sum(map(len, kept)) + len(kept) > chars:
         kept.pop()
-    left_out = len(blocks) - len(kept)
-    notice = [f"({left_out} more files are not shown)"] if left_out else []
+    omitted = len(blocks) - len(kept)
+    notice = [f"({omitted} more files are not shown)"] if omitted else []
     return "\n".join([cut("\n".join(kept), chars, "of this file"), *notice])

@@ -1,11 +1,11 @@
-"""The functions CoSIL's search calls, over one snapshot, and how a call is read from a reply."""
+"""The tools of CoSIL's search over one snapshot, how a call is read from a reply, and the lists that its prompts show."""
 
 from __future__ import annotations
 
 import re
 import time
 from asyncio import to_thread
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tasks.agents.parsing import MAX_CALL_CHARS, OPEN, parse_turn, visible
@@ -28,6 +28,8 @@ PARAMETERS = {
 MAX_NAMES = 40
 MAX_ARGUMENT_CHARS = 400
 LINE_CHARS = 400
+MAX_OUTSIDE = 20
+NONE = "none"
 
 _CALL = re.compile(rf"\b({'|'.join(PARAMETERS)})\s*\(([^()]{{0,2000}})\)")
 _KEYWORD = re.compile(r"(file_name|class_name|func_name)\s*[=:]\s*")
@@ -35,9 +37,9 @@ _EXAMPLE = "get_code_of_file_function('first/path.py', 'name')"
 
 
 def read_call(text: str, call_id: str) -> ToolCall | None:
-    """The first call in a reply, written like Python or as a Hermes block; None where there is none.
+    """The first call in a reply, call_text like Python or as a Hermes block, or None.
 
-    Text is read, never evaluated. A known function with the wrong number of arguments is a call with ``error``.
+    The text is parsed, never evaluated. A known function with the wrong number of arguments is a call with ``error``.
     """
     text = visible(text)[:MAX_CALL_CHARS]
     if OPEN in text and (calls := parse_turn(text)[1]):
@@ -55,16 +57,16 @@ def read_call(text: str, call_id: str) -> ToolCall | None:
     return ToolCall(id=call_id, name=name, arguments=arguments, error=_fault(name, arguments))
 
 
-def written(call: ToolCall) -> str:
-    """A call as it is shown to a model."""
+def call_text(call: ToolCall) -> str:
+    """A call as the prompts show it."""
     values = ", ".join(repr(str(value)) for value in call.arguments.values())
     return shown(f"{call.name}({values})", 2 * MAX_ARGUMENT_CHARS)
 
 
 class SearchTools:
-    """Code by file, class and function, of the candidates and of any other file. One object serves one search.
+    """Code by file, class and function, from any file. One object serves one search.
 
-    ``chars`` bounds one result. Modules that are asked for join the call graph; a call made again is refused.
+    ``chars`` limits one result. Files that are asked for join the call graph. A repeated call is refused.
     """
 
     def __init__(self, outlines: Outlines, graph: CallGraph, files: Sequence[str], chars: int) -> None:
@@ -77,7 +79,7 @@ class SearchTools:
         self.found: list[str] = []
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one call; what is wrong with it becomes the result. ``found`` holds the functions it showed."""
+        """Run one call. A fault in it becomes the result. ``found`` gets the functions that the result shows."""
         started = time.perf_counter()
         self.found = []
         fault = _fault(name, arguments) or self._repeated(name, arguments)
@@ -85,7 +87,7 @@ class SearchTools:
         return ToolResult(result.output, result.entities, result.error, time.perf_counter() - started)
 
     def neighbours(self) -> tuple[list[str], list[str]]:
-        """What the functions of the last result call, and what calls them in the modules opened so far."""
+        """What the functions of the last result call, and what calls them in the files opened so far."""
         inside = set(self.found)
         callees = dict.fromkeys(entity for function in self.found for entity in self.graph.callees(function))
         callers = dict.fromkeys(entity for function in self.found for entity in self.graph.callers(function))
@@ -114,9 +116,9 @@ class SearchTools:
         return self._class(outline, class_name, names_only=name == "get_functions_of_class")
 
     def _function(self, outline: Outline, name: str) -> ToolResult:
-        held = {member.name for span in outline.classes for member in outline.members(span.name)}
-        free = [span.name for span in outline.functions if span.name not in held]
-        # a method or class that was asked for as a function, such as a node of the call graph, is shown too
+        methods = {member.name for span in outline.classes for member in outline.members(span.name)}
+        free = [span.name for span in outline.functions if span.name not in methods]
+        # also show a method or class asked for as a function, such as a node of the call graph
         found = qualified(name, free) or qualified(name, [span.name for span in outline.functions])
         if found:
             return self._code(outline, found)
@@ -149,16 +151,16 @@ class SearchTools:
         )
 
     def _lines(self, outline: Outline, start: int, end: int) -> ToolResult:
-        """Lines of a file below its path, as many as fit; only those are entities."""
+        """Lines of a file below its path, as many as fit. Only these lines are entities."""
         rows = [f"{outline.path}, lines {start}-{end}"]
-        left = self.chars - len(rows[0]) - 80
+        remaining = self.chars - len(rows[0]) - 80
         for line in outline.lines[start - 1 : end]:
-            left -= min(len(line), LINE_CHARS) + 1
-            if left < 0 and len(rows) > 1:
+            remaining -= min(len(line), LINE_CHARS) + 1
+            if remaining < 0 and len(rows) > 1:
                 rows.append(f"({end - start + 2 - len(rows)} more lines are not shown)")
                 break
             rows.append(line[:LINE_CHARS])
-        count = len(rows) - 1 - (left < 0 and len(rows) > 2 and rows[-1].startswith("("))
+        count = len(rows) - 1 - (remaining < 0 and len(rows) > 2 and rows[-1].startswith("("))
         return ToolResult("\n".join(rows), [f"{outline.path}:{number}" for number in range(start, start + count)])
 
 
@@ -180,3 +182,53 @@ def _missing(what: str, name: str, outline: Outline, names: Sequence[str]) -> st
 
 def _failed(reason: str) -> ToolResult:
     return ToolResult(f"Error: {reason}", [], reason)
+
+
+def structure_list(outlines: Outlines, paths: Sequence[str], chars: int) -> str:
+    """Classes, functions outside classes and methods of each class, per file. Files share ``chars`` evenly."""
+    share = max(chars // max(len(paths), 1), 300)
+    blocks = (_structure(path, outlines.get(path)) for path in paths)
+    return "\n".join(cut(block, share, "of this file") for block in blocks)
+
+
+def import_list(outlines: Outlines, paths: Sequence[str], chars: int) -> str:
+    """Imports of each file from the project and from outside, and which of the other files import it."""
+    inside = {path: imported_files(outlines, path) for path in paths}
+    share = max(chars // max(len(paths), 1), 300)
+    return "\n".join(cut(_imports(outlines, path, inside), share, "of this file") for path in paths)
+
+
+def imported_files(outlines: Outlines, path: str) -> list[str]:
+    """Files of the repository that a file imports, or imports from, in the order of its imports."""
+    outline = outlines.get(path)
+    found = (outlines.module_of(path, item) for item in (outline.imports if outline else ()))
+    return list(dict.fromkeys(target for target in found if target and target != path))
+
+
+def _structure(path: str, outline: Outline | None) -> str:
+    if outline is None:
+        return f"file: {path}\n  (cannot be read)"
+    classes = [span.name for span in outline.classes]
+    methods = {span.name: outline.members(span.name) for span in outline.classes}
+    in_class = {member.name for members in methods.values() for member in members}
+    functions = [span.name for span in outline.functions if span.name not in in_class]
+    rows = [f"file: {path}", f"  classes: {_names(classes)}", f"  functions outside of classes: {_names(functions)}"]
+    for name, members in methods.items():
+        rows.append(f"  methods of {name}: {_names(member.name.rpartition('.')[2] for member in members)}")
+    return "\n".join(rows)
+
+
+def _imports(outlines: Outlines, path: str, inside: dict[str, list[str]]) -> str:
+    outline = outlines.get(path)
+    items = outline.imports if outline else ()
+    others = (item.module for item in items if not item.level and item.module and not outlines.module_of(path, item))
+    outside = list(dict.fromkeys(name.partition(".")[0] for name in others))[:MAX_OUTSIDE]
+    users = [other for other, targets in inside.items() if path in targets]
+    return (
+        f"file: {path}\n  imports of the project: {_names(inside[path])}\n  imports from outside: {_names(outside)}"
+        f"\n  imported by, of these files: {_names(users)}"
+    )
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(names)) or NONE

@@ -1,4 +1,4 @@
-"""Which functions a body that was read calls."""
+"""Which functions the body of a function calls, as far as it was read."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ _COMMON = word_set(
 
 
 def callees(evidence: Evidence, caller: Definition) -> list[str]:
-    """Names called in the seen lines of ``caller``, in order, without builtins and methods that any object has."""
+    """Names called in the seen lines of ``caller``, in order, without builtins and methods of common types."""
     found: list[str] = []
     for text in code_of(evidence.text_of(caller)):
         for match in _CALL.finditer(text):
             owner, name = match["owner"].rstrip("."), match["name"]
-            if owner.partition(".")[0] in _EXTERNAL or name == caller.name or _ordinary(name, owner):
+            if owner.partition(".")[0] in _EXTERNAL or name == caller.name or keyword.iskeyword(name):
+                continue
+            if hasattr(builtins, name) or name.startswith("__") or (owner and name in _COMMON):
+                continue
+            if name.endswith(("Error", "Exception", "Warning")):
                 continue
             found.append(name)
     return list(dict.fromkeys(found))
@@ -36,16 +40,16 @@ def callees(evidence: Evidence, caller: Definition) -> list[str]:
 def code_of(seen: list[tuple[int, str]]) -> list[str]:
     """Lines of a definition's body without docstring, comments and blank lines.
 
-    ``seen`` are numbered lines from the ``def`` line on. What follows a gap in the numbers begins inside the docstring,
-    when its quotes say so.
+    ``seen`` are numbered lines from the ``def`` line on. After a gap in the numbers, the quotes show whether the lines begin
+    inside the docstring.
     """
     starts = [i for i in range(1, len(seen)) if seen[i][0] > seen[i - 1][0] + 1]
     body = [text for _, text in seen[starts[-1] if starts else 1 :]]
     quotes = [i for i, text in enumerate(body) if _QUOTES.search(text)]
     if starts and sum(len(_QUOTES.findall(body[i])) for i in quotes) % 2 == 1:
         body = body[quotes[0] + 1 :]
-    elif starts and not quotes and _looks_like_prose(body):
-        return []
+    elif starts and not quotes and not any(_STATEMENT.match(text) for text in body):
+        return []  # no line looks like a statement: the middle of a docstring
     return [text for text in _without_docstring(body) if text.strip() and not text.lstrip().startswith("#")]
 
 
@@ -62,14 +66,3 @@ def _without_docstring(body: list[str]) -> list[str]:
             continue
         kept.append(text.partition("  #")[0])
     return kept
-
-
-def _looks_like_prose(body: list[str]) -> bool:
-    """Whether no line looks like a statement, as in the middle of a docstring."""
-    return not any(_STATEMENT.match(text) for text in body)
-
-
-def _ordinary(name: str, owner: str) -> bool:
-    if keyword.iskeyword(name) or (owner and name in _COMMON):
-        return True
-    return hasattr(builtins, name) or name.endswith(("Error", "Exception", "Warning")) or name.startswith("__")

@@ -1,6 +1,6 @@
 """What an issue says about where to look: traceback frames, paths, identifiers, error messages and words.
 
-Everything here is a function of the issue's text alone. Names come in the order in which they are worth searching for.
+Everything here is a function of the issue's text alone. Names are sorted by how much they are worth a search.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _HYPHENATED = re.compile(r"(?<![\w-])[a-z]+(?:-[a-z]+)+(?![\w-])")
 
 @dataclass(frozen=True)
 class Frame:
-    """One traceback frame, path as the issue wrote it."""
+    """One traceback frame, with the path as the issue gives it."""
 
     path: str
     line: int
@@ -54,7 +54,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Name:
-    """An identifier worth looking up; ``owner`` is the class or module it was used through, if any."""
+    """An identifier worth looking up; ``owner`` is the class or module it is used through, if any."""
 
     text: str
     weight: float
@@ -93,7 +93,7 @@ def subwords(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """A word without its most frequent English endings, as a prefix to search for."""
+    """A word without the most frequent English endings, as a prefix to search for."""
     if "-" in word or len(word) < 5:
         return word
     for ending in (
@@ -122,7 +122,7 @@ def stem(word: str) -> str:
 
 
 def frames_of(text: str) -> list[Frame]:
-    """Traceback frames in order, outermost first; those of the standard library and of plugin machinery are left out."""
+    """Traceback frames, outermost first, without those of the standard library and pluggy."""
     found = [*_FRAME.finditer(text), *_PYTEST_FRAME.finditer(text)]
     found.sort(key=lambda match: match.start())
     frames = [Frame(m["path"].replace("\\", "/"), int(m["line"]), m["name"]) for m in found]
@@ -130,7 +130,7 @@ def frames_of(text: str) -> list[Frame]:
 
 
 def _paths(text: str, frames: list[Frame]) -> list[tuple[str, int | None]]:
-    """Paths the issue names besides traceback frames, with a line where a link to the source gives one."""
+    """Paths the issue names outside tracebacks, with a line if a link to the source gives one."""
     found: list[tuple[str, int | None]] = [(m["path"], int(m["line"]) if m["line"] else None) for m in _BLOB.finditer(text)]
     in_frames = {frame.path for frame in frames}
     plain = (m.group().replace("\\", "/").lstrip("./") for m in _PATH.finditer(_URL.sub(" ", text)))
@@ -149,7 +149,7 @@ def modules_of(text: str) -> list[str]:
 
 
 def _names(text: str, frames: list[Frame]) -> list[Name]:
-    own = _issue_local(text)
+    own = _defined_in_issue(text)
     classes = {variable: cls for variable, cls in _ASSIGNED.findall(text) if cls[0].isupper()}
     weights: defaultdict[str, float] = defaultdict(float)
     owners: dict[str, str] = {}
@@ -170,7 +170,7 @@ def _names(text: str, frames: list[Frame]) -> list[Name]:
 
 
 def _mentions(text: str, frames: list[Frame]) -> list[tuple[str, float]]:
-    """(dotted name, weight) of every mention that looks like code, the most telling kind first."""
+    """(dotted name, weight) of every mention that looks like code, the most informative kind first."""
     found: list[tuple[str, float]] = []
     named = [frame.name.rpartition(".")[2] for frame in frames if frame.name and frame.name[0] != "<"]
     found += [(name, 3.0 + (5.0 if i == 0 else 0.0)) for i, name in enumerate(reversed(named[-4:]))]
@@ -192,7 +192,7 @@ def _calls(code: str) -> list[str]:
 
 
 def _code_names(span: str) -> list[str]:
-    """Names inside backticks: calls and dotted names whole, a lone word as it is."""
+    """Names inside backticks. A single name or call is taken whole, even if it looks like an ordinary word."""
     if re.fullmatch(rf"@?(?:{IDENTIFIER}\.)*{IDENTIFIER}(?:\(.*\))?", span.strip()):
         return [re.sub(r"\(.*", "", span.strip()).lstrip("@")]
     return _identifiers(span) + _calls(span)
@@ -213,8 +213,8 @@ def _looks_like_code(name: str) -> bool:
     return snake or camel
 
 
-def _issue_local(text: str) -> set[str]:
-    """Names that the issue's own example defines or binds; they are not the repository's."""
+def _defined_in_issue(text: str) -> set[str]:
+    """Names that the issue's own example defines or binds, so that they are not the repository's."""
     defined = {name for name in _DEFINED.findall(text) if not _CODE_LINE.search(text) or name.startswith("test")}
     bound = {name for groups in _BOUND.findall(text) for name in groups if name}
     return defined | bound | {name for name in _WORDLIKE.findall(text) if name.startswith(("test_", "Test"))}
@@ -225,14 +225,14 @@ def _is_noise(name: str) -> bool:
 
 
 def _phrases(text: str) -> list[str]:
-    """Error messages and quoted strings, longest literal part first cut to a searchable length."""
+    """Error messages, then quoted strings, of at least 8 characters."""
     found = [m["message"].strip() for m in _MESSAGE.finditer(text)]
     found += [m.group(1).strip() for m in _QUOTED.finditer(_FENCE.sub("\n", text))]
     return list(dict.fromkeys(phrase for phrase in found if len(phrase) >= 8))
 
 
 def _words(text: str) -> list[tuple[str, float]]:
-    """Prose words and options with weights: the title counts double, code counts little."""
+    """Words and options of the prose with their weights; the title weighs three times as much."""
     title, _, body = _URL.sub(" ", text).strip().partition("\n")
     prose = _CODE_LINE.sub("", _FENCE.sub("\n", body))
     weights: defaultdict[str, float] = defaultdict(float)

@@ -1,8 +1,8 @@
 """The policy for tight limits: few, short, regular episodes that a small student can learn from.
 
 Turn 1 looks up the innermost traceback frame, or the functions the failing statement calls; turn 2 finds the class of a
-method and reads the code; turn 3 looks up what that code calls; then it answers. A turn that found nothing, or went
-wrong, costs one more.
+method and reads the code; turn 3 looks up what that code calls; then it answers. A turn that fails or finds nothing costs
+one more.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLASSES = "^class "
 
 @dataclass
 class Compact:
-    """What the issue says and what was seen, and from that what to ask next and what to answer."""
+    """Decides from the issue and the evidence what to ask next and what to answer."""
 
     issue: str
     evidence: Evidence
@@ -39,16 +39,17 @@ class Compact:
         self.mentions = [mention for mention in mentions_of(statements) if mention.name not in in_frames]
 
     def next_steps(self, turn: int, calls: int) -> list[Step]:
-        """Up to ``calls`` calls worth making in this turn (from 0), best first; none when it is time to answer."""
+        """Up to ``calls`` calls for this turn (counted from 0), best first; empty when it is time to answer."""
         missed = self._unasked(self._locate()[:1]) if turn else []
         if turn and self.target is None:
             steps = self._unasked(self._locate()) or self._unasked(self._widen())
         else:
-            steps = missed + [step for step in self._phase(turn - self._lost, calls) if step not in missed]
+            lost = min((candidate.turn for candidate in self._candidates), default=0)  # turns before the first candidate
+            steps = missed + [step for step in self._phase(turn - lost, calls) if step not in missed]
         return steps[:calls]
 
     def _phase(self, turn: int, calls: int) -> list[Step]:
-        """What this turn is for, counted from the first that found anything; the next thing where that is done."""
+        """The steps of a turn, counted from the first that found anything; those of the next phase if all were asked."""
         phases = [self._locate, self._inspect, self._follow]
         order = [0, 0, 1, 1] if calls == 1 else [0, 1, 2]
         if turn >= len(order):
@@ -59,13 +60,13 @@ class Compact:
         return steps
 
     def answer(self) -> Answer:
-        """The best definition; with it the one function it merely wraps, or as many others as the plan answers with."""
+        """The best definition and the one function it only wraps, or as many others as the plan allows."""
         if self.target is None:
             return Answer()
         chosen = [self.target, *self._wrapped(self.target)]
         further = [d for d in [*self._called(self.target), *self._candidates] if d not in chosen]
         chosen += list(dict.fromkeys(further))[: max(0, self.plan.functions - len(chosen))]
-        return Answer(modify=[Location(path=d.path, function=self._name(d)) for d in chosen])
+        return Answer(modify=[Location(path=d.path, function=self._qualified_name(d)) for d in chosen])
 
     def _unasked(self, steps: list[Step]) -> list[Step]:
         asked = self.evidence.asked
@@ -79,7 +80,7 @@ class Compact:
         return [*frames[:2], *names]
 
     def _widen(self) -> list[Step]:
-        """Where nothing of that is found: frames further out, and names the example uses besides."""
+        """If that finds nothing: frames further out and the other names in the example."""
         frames = [grep(rf"def {frame.name}\b", frame.path) for frame in self.frames[2:]]
         names = find_definitions([mention.name for mention in self.mentions[self.plan.names :]], 1)
         return [*frames[:2], *names[: self.plan.names]]
@@ -95,7 +96,7 @@ class Compact:
         return steps
 
     def _read(self, definition: Definition) -> Step:
-        """The lines around a frame, from the five before it; else the definition from its first line."""
+        """Read the lines around a frame, or else the definition from its first line."""
         for frame in self.frames:
             if frame.path == definition.path and frame.name == definition.name and frame.line >= definition.line:
                 return read(definition.path, max(1, frame.line // 5 * 5))
@@ -120,35 +121,30 @@ class Compact:
         """The definition that fits best."""
         return self._candidates[0] if self._candidates else None
 
-    @property
-    def _lost(self) -> int:
-        """Turns before the first that found a candidate."""
-        return min((candidate.turn for candidate in self._candidates), default=0)
-
     @cached_property
     def _candidates(self) -> list[Definition]:
         """Definitions of the frames, innermost first, then of the names the example calls."""
-        found = [place for frame in self.frames if (place := self._at(frame)) is not None]
+        found = [place for frame in self.frames if (place := self._definition_at(frame)) is not None]
         named = [best for mention in self.mentions if (best := self._best(mention)) is not None]
         return list(dict.fromkeys(found + named))
 
-    def _at(self, frame: Frame) -> Definition | None:
+    def _definition_at(self, frame: Frame) -> Definition | None:
         above = [d for d in self.evidence.defined(frame.name or "") if d.path == frame.path and d.line <= frame.line]
         return max(above, key=lambda d: d.line, default=None)
 
     def _best(self, mention: Mention) -> Definition | None:
-        """Of several definitions of a name the one in its owner, else in an imported module."""
-        found = [d for d in self.evidence.defined(mention.name) if not d.is_class]
-        return max(found, key=lambda d: self._fit(d, mention), default=None)
-
-    def _fit(self, definition: Definition, mention: Mention) -> tuple[bool, bool, int]:
-        stem = definition.path.removesuffix(".py").rpartition("/")[2]
+        """Of several definitions of a name, the one in its owner, else one in an imported module."""
         used = {part for module in modules_of(self.issue) for part in module.split(".")} | {mention.owner}
-        owned = bool(mention.owner) and self._class_of(definition) == mention.owner
-        return owned, stem in used, -definition.line
+
+        def fit(definition: Definition) -> tuple[bool, bool, int]:
+            stem = definition.path.removesuffix(".py").rpartition("/")[2]
+            owned = bool(mention.owner) and self._class_of(definition) == mention.owner
+            return owned, stem in used, -definition.line
+
+        return max((d for d in self.evidence.defined(mention.name) if not d.is_class), key=fit, default=None)
 
     def _class_of(self, definition: Definition) -> str | None:
-        """The class around a method: the nearest one seen above, or the owner the issue names."""
+        """The class of a method: the nearest one seen above it, or the owner the issue names."""
         qualified = self.evidence.qualified(definition)
         if "." in qualified:
             return qualified.rpartition(".")[0]
@@ -156,8 +152,8 @@ class Compact:
         classes = [d for d in self.evidence.defined(owner or "") if d.is_class and d.path == definition.path]
         return owner if classes else None
 
-    def _name(self, definition: Definition) -> str:
-        """Qualified name; a function inside another one counts as that one, where it was seen."""
+    def _qualified_name(self, definition: Definition) -> str:
+        """Qualified name. A function inside another one counts as the outer one if that was seen."""
         if definition.indent == 0:
             return definition.name
         holder = self._class_of(definition)
@@ -170,5 +166,5 @@ class Compact:
         return called if self.frames == [] and len(called) == 1 and 0 < len(body) <= WRAPPER_LINES else []
 
     def _called(self, definition: Definition) -> list[Definition]:
-        """What the code of ``definition`` calls, where its definition was seen."""
+        """Seen definitions of what the code of ``definition`` calls."""
         return [d for name in callees(self.evidence, definition) for d in self.evidence.defined(name) if not d.is_class]

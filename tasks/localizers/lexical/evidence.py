@@ -1,6 +1,6 @@
-"""What the observations of an episode have shown so far: lines of files, definitions, hit counts.
+"""What an episode has seen so far: lines of files, definitions, hit counts.
 
-Reads only what the model itself can see (tool calls and their outputs), in the formats of the three tools.
+It comes only from what a model would see (tool calls and their outputs), in the formats of the three tools.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _DEFINITION = re.compile(r"^(?P<indent>[ \t]*)(?P<kind>(?:async\s+)?def|class)\s
 
 @dataclass(frozen=True)
 class Definition:
-    """A ``def`` or ``class`` line that was seen."""
+    """A ``def`` or ``class`` line."""
 
     path: str
     line: int
     name: str
     indent: int
     is_class: bool
-    turn: int = field(default=0, compare=False)  # in which it was first seen
+    turn: int = field(default=0, compare=False)  # that first showed it
 
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call of the conversation with what came back."""
+    """One tool call and its output."""
 
     name: str
     arguments: dict[str, Any]
@@ -55,7 +55,7 @@ class Evidence:
 
     @classmethod
     def of(cls, calls: Iterable[Call]) -> Evidence:
-        """Fold calls in, in order."""
+        """The evidence of ``calls``, which are in order."""
         evidence = cls()
         for call in calls:
             evidence._add(call)
@@ -71,7 +71,7 @@ class Evidence:
         return [definition for definition in self.definitions if definition.name == name]
 
     def text_of(self, definition: Definition) -> list[tuple[int, str]]:
-        """Seen lines of a definition's body: consecutive numbers from its line while indented deeper."""
+        """Seen lines of a definition, numbered, from its first line to the end of its block."""
         seen = self.lines.get(definition.path, {})
         body = [(definition.line, seen[definition.line])]
         for number in range(definition.line + 1, max(seen) + 1):
@@ -84,7 +84,7 @@ class Evidence:
         return body
 
     def qualified(self, definition: Definition, owner: str | None = None) -> str:
-        """Name with the classes around it, as far as class lines above it were seen (or ``owner`` is known there)."""
+        """Name with the classes around it, from the class lines seen above it; without any, with ``owner`` if that is a class."""
         if definition.indent == 0:
             return definition.name
         above = [d for d in self.definitions if d.path == definition.path and d.line < definition.line]

@@ -1,4 +1,4 @@
-"""The code an issue runs: which statement went wrong, and which names it calls."""
+"""The example code of an issue: which statement fails, and which names it calls."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _STRING = re.compile(r"\"[^\"]*\"|'[^']*'")
 
 @dataclass(frozen=True)
 class Mention:
-    """A name the example uses, with the class or module it was used through, if any."""
+    """A name the example uses, with the class or module it is used through, if any."""
 
     name: str
     owner: str | None = None
 
 
 def statements_of(text: str) -> list[str]:
-    """First lines of the statements of an issue's example, in order; empty when it shows none."""
+    """First lines of the statements in an issue's example, in order; empty without an example."""
     prompts = PROMPT_LINE.findall(text)
     if prompts:
         return prompts
@@ -40,7 +40,7 @@ def statements_of(text: str) -> list[str]:
 
 
 def mentions_of(statements: list[str]) -> list[Mention]:
-    """Names the example calls, most telling first: those of the last statement, then classes of its variables, then the rest."""
+    """Names the example calls: those of the last statement, then classes of its variables, then the rest."""
     if not statements:
         return []
     classes = {variable: name for line in statements for variable, name in _ASSIGNED.findall(line)}
@@ -59,12 +59,12 @@ def mentions_of(statements: list[str]) -> list[Mention]:
 
 
 def is_common(name: str) -> bool:
-    """Whether a name belongs to the language or to everybody."""
+    """Whether a name is part of the language or in general use."""
     return len(name) < 2 or keyword.iskeyword(name) or hasattr(builtins, name) or name in COMMON_NAMES
 
 
 def _used(statement: str, classes: dict[str, str]) -> list[Mention]:
-    """Methods called on results, other calls in order, then attributes that are looked up."""
+    """Methods called on results, then other calls, then attributes."""
     if statement.startswith(("from ", "import ")):
         return []
     code = _STRING.sub("''", statement)

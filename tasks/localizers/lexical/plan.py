@@ -1,4 +1,4 @@
-"""How much the lexical localizer may ask and answer; two sizes, for tight and for generous tool limits."""
+"""How much the lexical localizer may ask and answer: one plan for tight and one for generous tool limits."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ TIGHT_OUTPUT_CHARS = 4000
 
 @dataclass(frozen=True)
 class Plan:
-    """Budgets of one episode. Counts are calls or entries at most."""
+    """Limits of one episode."""
 
     compact: bool  # the policy for tight limits
     turns: int  # assistant messages, the answer included
-    calls: int  # calls altogether, about: no turn is begun beyond them
-    first_look: int  # calls of the first look, before anything is narrowed down
-    names: int  # identifiers whose definition is looked up
-    group: int  # identifiers looked up by one call
-    paths: int  # files of tracebacks and of the text that are looked up
-    words: int  # words counted over the repository
-    outlines: int  # files whose definitions and matching lines are listed
-    reads: int  # definitions that are read
-    read_lines: int  # lines of one reading
-    follows: int  # callees whose definition is looked up
-    functions: int  # functions answered, and one more where the best merely wraps it
+    calls: int  # calls altogether, roughly: no turn starts once they are used
+    first_look: int  # calls before the search narrows down
+    names: int  # identifiers to look up
+    group: int  # identifiers in one call
+    paths: int  # files of tracebacks and of the text to look up
+    words: int  # words to count over the repository
+    outlines: int  # files whose definitions and matching lines to list
+    reads: int  # definitions to read
+    read_lines: int  # lines of one read_file call
+    follows: int  # callees to look up
+    functions: int  # functions in the answer, plus one if the best only wraps it
 
 
 COMPACT = Plan(
@@ -61,9 +61,9 @@ FULL = Plan(
 
 
 def plan_for(tools: Tools, agent: Agent) -> Plan:
-    """The plan that fits the limits: compact where observations are short, and never more turns than allowed.
+    """The plan that fits the limits: compact if observations are short, and never more turns than allowed.
 
-    With one call a turn, the calls of a few turns take many: then it takes as many as are allowed.
+    With one call per turn a plan's calls need more turns, so it uses as many as are allowed.
     """
     plan = COMPACT if tools.output_chars < TIGHT_OUTPUT_CHARS else FULL
     turns = agent.max_turns if agent.mode == "sequential" else min(plan.turns, agent.max_turns)

@@ -1,7 +1,7 @@
-"""Files and functions, ranked by how well what was seen fits the clues.
+"""Files and functions ranked by how well the evidence fits the clues.
 
-A function's score is what its name, the tracebacks, its callers and the issue's words inside it say; a file's is the
-best of its functions, plus what its path and its matching lines say.
+A function scores for its name, for tracebacks, for its callers and for words of the issue inside it. A file gets the score of
+its best function, plus points for its path and its matching lines.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Ranking:
         return {d: s * _source_factor(d.path) for d, s in scores.items() if not d.is_class}
 
     def _named(self) -> list[tuple[float, Definition]]:
-        """Definitions whose name the issue mentions; one of several of the same name counts less."""
+        """Definitions whose name the issue mentions. The more definitions share a name, the less each counts."""
         found = []
         for name in self.clues.names:
             definitions = [d for d in self.evidence.defined(name.text) if not NOT_SOURCE.search(d.path)]
@@ -77,7 +77,7 @@ class Ranking:
         return found
 
     def _fits(self, name: Name, definition: Definition) -> bool:
-        """Whether the owner (class or module) named in the issue is where the definition is."""
+        """Whether the definition is in the class or module that the issue names."""
         if name.owner and name.owner in self.evidence.qualified(definition).split(".")[:-1]:
             return True
         parts = set(definition.path.removesuffix(".py").split("/"))
@@ -85,7 +85,7 @@ class Ranking:
         return definition.indent == 0 and definition.path.removesuffix(".py").rpartition("/")[2] in used & parts
 
     def _at(self, frame: Frame) -> Definition | None:
-        """The seen definition a traceback frame lies in."""
+        """The seen definition that a traceback frame is in."""
         if not frame.name or frame.name.startswith("<"):
             return self._around(frame.path, frame.line)
         name = frame.name.rpartition(".")[2]
@@ -101,7 +101,7 @@ class Ranking:
         return None
 
     def _called(self, scores: dict[Definition, float]) -> list[tuple[float, Definition]]:
-        """Definitions called in the bodies that were read, by the score of the caller."""
+        """Definitions called in the bodies that were read, with a share of the caller's score."""
         found = []
         for caller, score in scores.items():
             names = callees(self.evidence, caller)
@@ -112,7 +112,7 @@ class Ranking:
         return found
 
     def _worded(self) -> dict[Definition, float]:
-        """Rare words of the issue in the lines seen inside each function, and in its name."""
+        """Scores for words of the issue in a function's seen lines and in its name; rare words count more."""
         inside = words_of_functions(self.evidence)
         spread: dict[str, int] = defaultdict(int)
         for words in inside.values():
@@ -148,14 +148,14 @@ class Ranking:
         return scores
 
     def _word_weights(self) -> dict[str, float]:
-        """Weights of the issue's words; those that were counted by how few files have them."""
+        """Weights of the issue's words. The fewer files have a counted word, the more it weighs."""
         weights = dict(self.clues.words)
         total = max([1, len(self.sizes), *map(len, self.counts.values())])
         rarity = {word: math.log(1 + total / max(len(hits), 1)) / math.log(1 + total) for word, hits in self.counts.items()}
         return {word: weight * rarity.get(word, 1.0) for word, weight in weights.items()}
 
     def _path_score(self, path: str) -> float:
-        """What frames, mentioned paths and words say about a path itself."""
+        """Score of a path from traceback frames, mentioned paths and words."""
         score = 0.0
         for i, frame in enumerate(reversed(self.clues.frames)):
             if same_file(frame.path, path):
@@ -195,12 +195,12 @@ def outermost(evidence: Evidence, path: str) -> list[Definition]:
 
 
 def same_file(mentioned: str, path: str) -> bool:
-    """Whether a path from the issue, maybe of another machine, can be this file of the repository."""
-    theirs, ours = mentioned.strip("/").split("/"), path.split("/")
+    """Whether a path from the issue, which may be of another machine, can be this file of the repository."""
+    parts, own_parts = mentioned.strip("/").split("/"), path.split("/")
     shared = 0
-    while shared < min(len(theirs), len(ours)) and theirs[-1 - shared] == ours[-1 - shared]:
+    while shared < min(len(parts), len(own_parts)) and parts[-1 - shared] == own_parts[-1 - shared]:
         shared += 1
-    return shared >= min(2, len(theirs), len(ours))
+    return shared >= min(2, len(parts), len(own_parts))
 
 
 def is_count(call: Call) -> bool:
@@ -209,7 +209,7 @@ def is_count(call: Call) -> bool:
 
 
 def word_of(call: Call) -> str:
-    """The word a count asked for."""
+    """The word that a call counted."""
     return str(call.arguments.get("pattern", "")).removeprefix("(?i)").replace("\\", "")
 
 

@@ -1,4 +1,4 @@
-"""Words that say nothing about where in a repository to look."""
+"""Words that do not help to find code."""
 
 from __future__ import annotations
 

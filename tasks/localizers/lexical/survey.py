@@ -6,7 +6,7 @@ import re
 
 from tasks.core.schema import Answer, Location
 from tasks.localizers.lexical.callees import callees, code_of
-from tasks.localizers.lexical.clues import Clues, draw_clues
+from tasks.localizers.lexical.clues import draw_clues
 from tasks.localizers.lexical.evidence import Definition, Evidence, call_key
 from tasks.localizers.lexical.plan import Plan
 from tasks.localizers.lexical.ranking import OUTLINE, SIZE, Ranking
@@ -16,7 +16,7 @@ RUNNER_UP = 0.6
 
 
 class Survey:
-    """What the issue says and what was seen, and from that what to ask next and what to answer."""
+    """Decides from the issue and the evidence what to ask next and what to answer."""
 
     def __init__(self, issue: str, evidence: Evidence, plan: Plan) -> None:
         self.plan = plan
@@ -25,16 +25,17 @@ class Survey:
         self.ranking = Ranking(self.clues, evidence)
 
     def next_steps(self, turn: int, calls: int) -> list[Step]:
-        """Up to ``calls`` calls worth making in this turn (from 0), best first; none when it is time to answer."""
+        """Up to ``calls`` calls for this turn (counted from 0), best first; empty when it is time to answer."""
         asked = self.evidence.asked
         steps = self._locate() if turn * calls < self.plan.first_look else []
         unasked = [step for step in steps if call_key(*step) not in asked]
         if not unasked or turn > 0:
-            unasked += [step for step in self._narrow() if call_key(*step) not in asked]
+            narrower = self._outline() + self._inspect() + self._follow()
+            unasked += [step for step in narrower if call_key(*step) not in asked]
         return list({call_key(*step): step for step in unasked}.values())[:calls]
 
     def answer(self) -> Answer:
-        """The best file with its best functions; a further function only where it scores nearly as high."""
+        """The best file with its best function; another function only if it scores nearly as high."""
         files = self.ranking.best_files(1)
         if not files:
             return Answer()
@@ -46,19 +47,17 @@ class Survey:
         return Answer(modify=modify or [Location(path=files[0])])
 
     def _locate(self) -> list[Step]:
-        """First look: files of frames and paths, definitions of names, counts of words; all from the issue alone."""
+        """Find files of frames and paths and definitions of names, and count words; all from the issue alone."""
         paths = [frame.path for frame in reversed(self.clues.frames)] + [path for path, _ in self.clues.paths]
         steps = [find_file(path) for path in list(dict.fromkeys(paths))[: self.plan.paths]]
         steps += find_definitions([name.text for name in self.clues.names[: self.plan.names]], self.plan.group)
         steps.append(count(SIZE))
         return steps + [count(f"(?i){re.escape(word)}") for word, _ in self.clues.words[: self.plan.words]]
 
-    def _narrow(self) -> list[Step]:
-        """Then: what the best files hold, how the best functions read, what they call."""
-        return self._outline() + self._inspect() + self._follow()
-
     def _outline(self) -> list[Step]:
-        pattern = "|".join(_alternatives(self.clues))
+        """List the definitions of the best files, and their lines that match the clues."""
+        words = [name.text for name in self.clues.names[:8]] + [word for word, _ in self.clues.words[:12]]
+        pattern = "|".join(re.escape(word) for word in dict.fromkeys(words))
         matching = [f"(?i){pattern}"] if pattern else []
         return [grep(wanted, path) for path in self.ranking.best_files(self.plan.outlines) for wanted in (OUTLINE, *matching)]
 
@@ -67,7 +66,7 @@ class Survey:
         return [step for definition in best for step in self._read(definition)]
 
     def _read(self, definition: Definition) -> list[Step]:
-        """Read a definition, or its next part while its docstring goes on."""
+        """Read a definition, or its next part if only its docstring was seen."""
         seen, lines = self.evidence.text_of(definition), self.plan.read_lines
         if len(seen) <= 2:
             return [read(definition.path, definition.line, definition.line + lines - 1)]
@@ -76,13 +75,8 @@ class Survey:
         return []
 
     def _follow(self) -> list[Step]:
-        """Where the functions called in the best definitions are defined, and who calls these."""
+        """Find the functions that the best definitions call, and the callers of the best definitions."""
         best = self.ranking.best_functions()[: self.plan.reads]
         names = [name for definition in best for name in callees(self.evidence, definition)]
         unknown = [name for name in dict.fromkeys(names) if not self.evidence.defined(name)]
         return find_definitions(unknown[: self.plan.follows], self.plan.group) + [find_callers(d, everywhere=True) for d in best]
-
-
-def _alternatives(clues: Clues) -> list[str]:
-    words = [name.text for name in clues.names[:8]] + [word for word, _ in clues.words[:12]]
-    return [re.escape(word) for word in dict.fromkeys(words)]

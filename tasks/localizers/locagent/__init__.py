@@ -1,5 +1,39 @@
 """LocAgent: an agent that walks a graph of the code (Chen et al., 2025; FuseSearch appendix C, ToolTrain appendix D)."""
 
-from tasks.localizers.locagent.localizer import LocAgentLocalizer
+from __future__ import annotations
 
-__all__ = ["LocAgentLocalizer"]
+from functools import partial
+
+from tasks.agents.loop import Episode, Instructions, run_episode
+from tasks.agents.prompts import render_issue
+from tasks.code.names import Namer
+from tasks.core.schema import Instance, Trajectory
+from tasks.localizers.base import BaseLocalizer
+from tasks.localizers.locagent.answers import read_answer
+from tasks.localizers.locagent.arguments import schemas
+from tasks.localizers.locagent.tools import GraphTools
+from tasks.localizers.prompting import render
+from tasks.search.repository import Repository
+
+
+class LocAgentLocalizer(BaseLocalizer):
+    """An agent with three tools over a graph of the code."""
+
+    name = "locagent"
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One episode; see :func:`tasks.agents.loop.run_episode` for failures."""
+        issue = render_issue(self.agent, instance.problem_statement)
+        system = render(__package__, "system", turns=self.agent.max_turns)
+        read = partial(read_answer, namer=Namer(repository))
+        episode = Episode(
+            instance=instance,
+            runner=GraphTools(repository, self.tools, self.graphs),
+            model=self.model,
+            agent=self.agent,
+            sampling=self.sampling.seeded(seed),
+            instructions=Instructions(system, issue, schemas(), read),
+            localizer=self.name,
+            on_event=self.on_event,
+        )
+        return await run_episode(episode)

@@ -1,7 +1,7 @@
-"""LocAgent's final answer, ranked: blocks of a path and, below it, classes, functions and lines of that file.
+"""Reads LocAgent's ranked answer: blocks with a path and, below it, classes, functions and lines of that file.
 
-Read as the published code reads it: what is not in the snapshot counts for nothing, a method may stand below its class, a
-line means the function that holds it. ``path::Qualified.name`` is understood too.
+As in the published code, names that the snapshot lacks are ignored, a method may follow its class, and a line stands for the
+function around it. ``path::Qualified.name`` works too.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PATH = re.compile(r"[\w./+-]*\w\.\w{1,8}(?=$|::?|\s|`|,)")
 
 
 def read_answer(text: str, namer: Namer) -> Answer:
-    """The locations of the last fenced block that holds any; without one, of the whole text.
+    """The locations in the last fenced block that has any, or else in the whole text.
 
-    Functions come in the order they are named in; a file is named by itself only where none of its functions is.
+    Functions keep their order. A file has an entry of its own only if none of its functions is named.
     """
     text = visible(text)[-MAX_CHARS:]
     blocks = _FENCE.split(text)
@@ -55,7 +55,7 @@ def _locations(block: str, namer: Namer) -> list[Location]:
 
 
 def _entry(key: str, value: str, path: str, holder: str, namer: Namer) -> tuple[str, list[Location]]:
-    """The class that following lines are about, and what this line names."""
+    """The class that the following lines refer to, and the locations on this line."""
     value = value.strip().strip("`")
     name = (value.split() or [""])[0].rstrip(",;")
     if key.startswith("line"):
@@ -69,7 +69,7 @@ def _entry(key: str, value: str, path: str, holder: str, namer: Namer) -> tuple[
 
 
 def _named(path: str, rest: str, namer: Namer) -> list[Location]:
-    """A file, and the function behind ``::`` or a colon."""
+    """The function after ``::`` or a colon, or else the file."""
     name = (rest.lstrip(":").split() or [""])[0].strip("`,") if rest.startswith(":") else ""
     found = namer.at(path, int(name)) if _NUMBER.fullmatch(name) else namer.function(path, name)
     return [found or Location(path=path)]

@@ -1,4 +1,4 @@
-"""What a model may ask of LocAgent's three tools: their schemas, and the check of arguments against them."""
+"""Schemas of LocAgent's three tools, and the check of arguments against them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from tasks.core.errors import ToolError
 from tasks.search.repository import shown
 
 DIRECTIONS = ("downstream", "upstream", "both")
-MAX_ITEMS = 10
-MAX_TEXT = 400
-ALL_HOPS = 20
-"""Things asked for in one call, characters of each, and the hops that -1 stands for."""
+MAX_ITEMS = 10  # of one list argument
+MAX_TEXT = 400  # characters of one item
+ALL_HOPS = 20  # what hops=-1 stands for
 
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 _ID = "an id such as /repo/pkg/mod.py::Class.method, /repo/pkg/mod.py or /repo/pkg"
@@ -61,13 +60,28 @@ TOOLS = tuple(_TOOLS)
 
 def schemas() -> list[dict[str, Any]]:
     """The three tools in OpenAI's form."""
-    return [_schema(name, *parts) for name, parts in _TOOLS.items()]
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": description,
+                "parameters": {
+                    "type": "object",
+                    "properties": properties,
+                    "required": required,
+                    "additionalProperties": False,
+                },
+            },
+        }
+        for name, (description, properties, required) in _TOOLS.items()
+    ]
 
 
 def checked(name: str, arguments: object) -> dict[str, Any]:
-    """Arguments with every key the tool has: lists of text or numbers, text, a number; ``None`` or empty where not given.
+    """Arguments with every key of the tool; missing ones are None or an empty list. A lone text becomes a list of one.
 
-    One text stands for a list of one. Raises :class:`ToolError` that says what would be right.
+    Raises :class:`ToolError` with a message that says what would be right.
     """
     if name not in _TOOLS:
         raise ToolError(f"there is no tool {shown(str(name), 40)}; the tools are {', '.join(_TOOLS)}")
@@ -80,11 +94,6 @@ def checked(name: str, arguments: object) -> dict[str, Any]:
     if missing := [key for key in required if not given.get(key)]:
         raise ToolError(f"{name}: {missing[0]} is missing; {_usage(name)}")
     return {key: _value(name, key, rule, given.get(key)) for key, rule in properties.items()}
-
-
-def _schema(name: str, description: str, properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
 
 
 def _usage(name: str) -> str:

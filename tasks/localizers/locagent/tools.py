@@ -1,7 +1,7 @@
 """LocAgent's tools over one snapshot: SearchEntity, TraverseGraph and RetrieveEntity.
 
-SearchEntity looks a term up as an id, then as a name, then by words: in ids, then in code. The fewer it finds the more it
-shows, as in LocAgent: one exact match whole, up to three whole or outlined, more as ids.
+SearchEntity looks a term up as an id, then as a name, then by its words in ids and in code. As in LocAgent, the fewer matches,
+the more it shows: one exact match whole, up to three whole or outlined, more as ids.
 """
 
 from __future__ import annotations
@@ -25,18 +25,17 @@ from tasks.search.repository import Repository, shown
 from tasks.search.results import shorten
 from tasks.search.tools import ToolResult
 
-FEW = 3
-MANY = 20
-OUTLINE_LINES = 100
-AROUND = 20
-"""Matches that are shown with code, ids that are listed, lines from which a file or class is outlined, lines shown around one."""
+FEW = 3  # most matches to show with code
+MANY = 20  # most ids to list
+OUTLINE_LINES = 100  # longer files and classes are shown as outlines
+AROUND = 20  # lines to show around a line
 
 _KINDS = ("class ", "function ", "method ", "def ")
 _NO_TESTS = "tests are left out: look for what they test"
 
 
 class GraphTools:
-    """The three tools, for any number of episodes at once. The first call waits until the graph is made."""
+    """The three tools, for any number of concurrent episodes. The first call waits for the graph."""
 
     def __init__(self, repository: Repository, limits: Tools, cache: Path | None = None) -> None:
         self.repository = repository
@@ -44,7 +43,7 @@ class GraphTools:
         self.cache = cache
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one call. A model's fault is a result with ``error``; raises :class:`RepositoryError` when there is no graph."""
+        """Run one call. A model's fault is a result with ``error``. Raises :class:`RepositoryError` without a graph."""
         started = time.perf_counter()
         try:
             request = checked(name, arguments)
@@ -56,21 +55,21 @@ class GraphTools:
             return ToolResult(f"Error: {reason}", [], reason, time.perf_counter() - started)
 
     def _answer(self, name: str, request: dict[str, Any], index: EntityIndex) -> Page:
-        desk = _Desk(Listing(self.repository, index.graph), index, Page(self.limits))
+        writer = _PageWriter(Listing(self.repository, index.graph), index, Page(self.limits))
         match name:
             case "search_entity":
-                desk.search(request["terms"], request["file_pattern"], request["lines"])
+                writer.search(request["terms"], request["file_pattern"], request["lines"])
             case "traverse_graph":
                 hops = 2 if request["hops"] is None else request["hops"]
                 walk = Walk(request["direction"] or "downstream", hops, request["node_types"], request["edge_types"])
-                desk.traverse(request["start"], walk)
+                writer.traverse(request["start"], walk)
             case _:
-                desk.retrieve(request["entities"])
-        return desk.page
+                writer.retrieve(request["entities"])
+        return writer.page
 
 
-class _Desk:
-    """One call at work on its page."""
+class _PageWriter:
+    """Writes the page of one call."""
 
     def __init__(self, listing: Listing, index: EntityIndex, page: Page) -> None:
         self.listing = listing
@@ -80,7 +79,7 @@ class _Desk:
         self._shown: set[str] = set()
 
     def search(self, terms: list[str], pattern: str | None, lines: list[int]) -> None:
-        """SearchEntity; with several terms, what fits all of their words together comes last."""
+        """SearchEntity. With several terms, matches of all their words together come last."""
         if lines:
             self._around(pattern, lines)
             return
@@ -101,14 +100,14 @@ class _Desk:
                 add_tree(self.page, self.graph, node, walk)
 
     def retrieve(self, entities: list[str]) -> None:
-        """RetrieveEntity: type, lines and whole code of each."""
+        """RetrieveEntity: type, lines and code of each entity."""
         for entity in entities:
             node = self._node(entity)
             if node is not None:
                 self._whole(node)
 
     def _node(self, text: str) -> str | None:
-        """The node of an id; for none, a line with the ids it may have meant."""
+        """The node of an id. If there is no such node, add a line with similar ids."""
         node = node_named(text, self.graph)
         if node is not None and not is_test(path_of(node)):
             return node
@@ -120,7 +119,7 @@ class _Desk:
         return None
 
     def _looked_up(self, term: str, pattern: str | None) -> bool:
-        """Show what a term means; False where it is neither an id nor a name, and was looked for by its words."""
+        """Show what a term means. False if it is neither an id nor a name, so that its words were searched."""
         self.page.add(f"# {shown(term)}")
         node = node_named(term, self.graph)
         if node is not None and is_test(path_of(node)):
@@ -135,7 +134,7 @@ class _Desk:
         return True
 
     def _named(self, term: str) -> list[str]:
-        """Nodes of a name; of ``Class.method``, and ``module.function``, those whose id holds the first part too."""
+        """Nodes of a name. For ``Class.method`` and ``module.function``, prefer ids that contain the first part too."""
         for kind in _KINDS:
             term = term.removeprefix(kind).strip()
         term = term.removesuffix("()")
@@ -154,7 +153,7 @@ class _Desk:
             self._preview(node)
 
     def _by_words(self, text: str, pattern: str | None) -> None:
-        """The best by ids and by code, which BM25 finds: classes and functions with code, files as ids."""
+        """The best matches by id and by code (BM25): classes and functions with code, files as ids."""
         found = self._within(self.index.with_words_in_id(text, MANY), pattern)[:5]
         found += self._within(self.index.with_words_in_code(text, MANY, self.listing.repository), pattern)[:5]
         found = [node for node in dict.fromkeys(found) if node not in self._shown]
@@ -166,35 +165,35 @@ class _Desk:
         self._ids([node for node in found if node not in inner[:FEW]])
 
     def _within(self, nodes: list[str], pattern: str | None) -> list[str]:
-        """Those in files that match; all of them where none does."""
+        """Nodes in files that match the pattern, or all nodes if none match."""
         if not pattern:
             return nodes
         wanted = _relative(pattern)
         return [node for node in nodes if _matches(path_of(node), wanted)] or nodes
 
     def _around(self, pattern: str | None, lines: list[int]) -> None:
-        """What holds the lines of a file, or the lines around them where no class or function does."""
+        """The class or function around each line of a file, or the surrounding lines if there is none."""
         file = _relative(pattern or "")
         if file not in self.graph or self.graph.type_of(file) != FILE:
             raise ToolError("search_entity: with lines, file_pattern must be one file, such as /repo/pkg/mod.py")
         for line in lines:
-            node = self._holding(file, line)
+            node = self._containing(file, line)
             if node != file:
                 self._preview(node)
             else:
                 self.page.add(f"# around line {line} of {shown_node(file)}")
                 self.listing.add_lines(self.page, file, max(1, line - AROUND), line + AROUND)
 
-    def _holding(self, node: str, line: int) -> str:
-        """The method, function or class that holds a line; functions in functions are not looked at."""
+    def _containing(self, node: str, line: int) -> str:
+        """The method, function or class that contains a line; nested functions are ignored."""
         for member in self.graph.members(node):
             start, end = self.graph.lines(member)
             if start <= line <= end:
-                return self._holding(member, line) if self.graph.type_of(member) == CLASS else member
+                return self._containing(member, line) if self.graph.type_of(member) == CLASS else member
         return node
 
     def _whole(self, node: str) -> None:
-        if self._announced(node):
+        if self._add_heading(node):
             if self.graph.type_of(node) == DIRECTORY:
                 self.listing.add_outline(self.page, node)
             else:
@@ -203,12 +202,12 @@ class _Desk:
     def _preview(self, node: str) -> None:
         if self.graph.type_of(node) not in (FILE, CLASS) or self.listing.size(node) <= OUTLINE_LINES:
             self._whole(node)
-        elif self._announced(node):
+        elif self._add_heading(node):
             self.page.add("(long: only its outline is shown; retrieve_entity shows all)")
             self.listing.add_outline(self.page, node)
 
-    def _announced(self, node: str) -> bool:
-        """Whether the node is new on this page; then its id, type and lines are added."""
+    def _add_heading(self, node: str) -> bool:
+        """Add the id, type and lines of a node that is new on this page. Returns whether it is new."""
         if node in self._shown:
             return False
         self._shown.add(node)
@@ -224,7 +223,7 @@ class _Desk:
 
 
 def _holds(node: str, holders: list[str]) -> bool:
-    """Whether a node's id, without its last name, has all these words among its parts."""
+    """Whether a node's id, without its last name, has all these words as parts."""
     parts = node.lower().replace(".py", "").replace("::", "/").replace(".", "/").split("/")[:-1]
     return all(holder.lower() in parts for holder in holders)
 
@@ -234,5 +233,5 @@ def _relative(pattern: str) -> str:
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """A glob on the whole path, where ``**/`` also stands for nothing; or a folder."""
+    """Match the whole path against a glob, where ``**/`` may be empty, or against a folder."""
     return fnmatchcase(path, pattern) or fnmatchcase(path, pattern.replace("**/", "")) or path.startswith(f"{pattern}/")

@@ -1,4 +1,4 @@
-"""TraverseGraph: what is met on a walk from a node, breadth first, shown as a tree."""
+"""TraverseGraph: walks from a node, breadth first, and shows the nodes as a tree."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CUT = "(the walk ends after {} edges: use fewer hops, or types, to see the othe
 
 @dataclass(frozen=True)
 class Walk:
-    """How far to go, which way, and what to look at; empty types are all types."""
+    """How far to go, in which direction, and over which types; empty means all types."""
 
     direction: str = "downstream"
     hops: int = 2
@@ -26,18 +26,18 @@ class Walk:
 
 
 @dataclass
-class _Met:
-    """A node on the walk, the edge it was met by, and what was met from it."""
+class _Visit:
+    """A node on the walk, the edge that led to it, and the nodes after it."""
 
     node: str
     edge: str = ""
     way: str = ""
     depth: int = 0
-    met: list[_Met] = field(default_factory=list)
+    children: list[_Visit] = field(default_factory=list)
 
 
 def add_tree(page: Page, graph: CodeGraph, start: str, walk: Walk) -> None:
-    """Add the tree to the page. Each edge is followed once; a node met again is shown without what lies behind it."""
+    """Add the tree to the page. Each edge is followed once; a repeated node is shown without its children."""
     root, complete = _walked(graph, start, walk)
     page.add(shown_node(start), "" if graph.type_of(start) == DIRECTORY else start.partition("::")[0])
     for line, node in _drawn(root):
@@ -46,8 +46,8 @@ def add_tree(page: Page, graph: CodeGraph, start: str, walk: Walk) -> None:
         page.add(_CUT.format(MAX_EDGES))
 
 
-def _walked(graph: CodeGraph, start: str, walk: Walk) -> tuple[_Met, bool]:
-    root = _Met(start)
+def _walked(graph: CodeGraph, start: str, walk: Walk) -> tuple[_Visit, bool]:
+    root = _Visit(start)
     expanded: set[str] = set()
     edges: set[tuple[str, str, str]] = set()
     pending = deque([root])
@@ -64,13 +64,13 @@ def _walked(graph: CodeGraph, start: str, walk: Walk) -> tuple[_Met, bool]:
             if len(edges) >= MAX_EDGES:
                 return root, False
             edges.add(edge)
-            here.met.append(_Met(other, kind if way == "downstream" else f"{kind}-by", way, here.depth + 1))
-            pending.append(here.met[-1])
+            here.children.append(_Visit(other, kind if way == "downstream" else f"{kind}-by", way, here.depth + 1))
+            pending.append(here.children[-1])
     return root, True
 
 
-def _steps(graph: CodeGraph, here: _Met, walk: Walk) -> Iterator[tuple[str, str, str]]:
-    """Edges from a node, with the way they lead; a walk in both directions turns nowhere but at its start."""
+def _steps(graph: CodeGraph, here: _Visit, walk: Walk) -> Iterator[tuple[str, str, str]]:
+    """Edges from a node with their direction. A walk in both directions splits only at its start."""
     ways = [here.way] if here.way else ["downstream", "upstream"] if walk.direction == "both" else [walk.direction]
     for way in ways:
         for kind, other in graph.outward(here.node) if way == "downstream" else graph.inward(here.node):
@@ -82,11 +82,11 @@ def _steps(graph: CodeGraph, here: _Met, walk: Walk) -> Iterator[tuple[str, str,
                 yield way, kind, other
 
 
-def _drawn(root: _Met) -> Iterator[tuple[str, str]]:
+def _drawn(root: _Visit) -> Iterator[tuple[str, str]]:
     """Lines of the tree below its root, each with its node."""
-    pending = [(met, "", index == 0) for index, met in enumerate(reversed(root.met))]
+    pending = [(visit, "", index == 0) for index, visit in enumerate(reversed(root.children))]
     while pending:
-        met, margin, last = pending.pop()
-        yield f"{margin}{'└── ' if last else '├── '}{met.edge} ── {shown_node(met.node)}", met.node
+        visit, margin, last = pending.pop()
+        yield f"{margin}{'└── ' if last else '├── '}{visit.edge} ── {shown_node(visit.node)}", visit.node
         inner = margin + ("    " if last else "│   ")
-        pending += [(child, inner, index == 0) for index, child in enumerate(reversed(met.met))]
+        pending += [(child, inner, index == 0) for index, child in enumerate(reversed(visit.children))]

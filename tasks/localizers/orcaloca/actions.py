@@ -6,10 +6,9 @@ import heapq
 from collections import Counter
 from dataclasses import dataclass
 
-BASIC = 1
-DECOMPOSED = 2
-RELATED_FILE = 2
-"""Priority of what the model asks for, of what a result was broken into, and of the file a result lies in."""
+BASIC = 1  # priority of what the model asks for
+DECOMPOSED = 2  # of what a result is broken into
+RELATED_FILE = 2  # of the file a result is in
 
 MAX_WAITING = 200
 
@@ -21,7 +20,7 @@ ARGUMENTS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "search_callable": (("query_name",), ("file_path",)),
     "search_file_tree": ((), ("name", "max_depth")),
 }
-"""Required and optional arguments of each action; all are text."""
+"""Required and optional arguments of each action, all text."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,12 @@ class Action:
         return cls(name, tuple((key, arguments[key]) for key in order if arguments.get(key)))
 
     def get(self, key: str) -> str:
-        """An argument, empty where it is not given."""
+        """An argument, or an empty string."""
         return dict(self.arguments).get(key, "")
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Equal for actions that look for the same: a class is also found as something that can be called."""
+        """Equal for actions that search for the same thing: ``search_callable`` finds classes too."""
         if self.name in ("search_class", "search_callable"):
             return ("definition", self.get("class_name") or self.get("query_name"), self.get("file_path"))
         return (self.name, *(f"{key}={value}" for key, value in self.arguments))
@@ -53,9 +52,9 @@ class Action:
 
 
 class Queue:
-    """Actions by priority, older ones first among equals. An action enters once; asked for again, it counts more.
+    """Actions by priority, oldest first among equals. An action enters only once.
 
-    What was asked for more often than its priority says goes up to that count (the published code's ``resort``).
+    Its priority rises to the number of times it was asked for, if that is higher (the published code's ``resort``).
     """
 
     def __init__(self) -> None:
@@ -67,7 +66,7 @@ class Queue:
         return len(self._waiting)
 
     def ask(self, action: Action, priority: int = BASIC) -> bool:
-        """Add an action unless it has been in the queue before; count it. Whether it was added."""
+        """Count a request for an action and add it if it is new. Returns whether it was added."""
         self._asked[action.key] += 1
         if self._asked[action.key] > 1 or len(self._waiting) >= MAX_WAITING:
             return False
@@ -76,7 +75,7 @@ class Queue:
         return True
 
     def pop(self) -> Action | None:
-        """Take the most urgent action; ``None`` when none waits."""
+        """Remove and return the most urgent action; None if the queue is empty."""
         ranked = self.ranked(1)
         if not ranked:
             return None
@@ -84,9 +83,6 @@ class Queue:
         return ranked[0]
 
     def ranked(self, most: int) -> list[Action]:
-        """The most urgent actions, in the order they will come."""
-        waiting = ((-self._urgency(key), order, action) for key, (_, order, action) in self._waiting.items())
+        """The most urgent actions, in order."""
+        waiting = ((-max(priority, self._asked[key]), order, action) for key, (priority, order, action) in self._waiting.items())
         return [action for _, _, action in heapq.nsmallest(most, waiting, key=lambda item: item[:2])]
-
-    def _urgency(self, key: tuple[str, ...]) -> int:
-        return max(self._waiting[key][0], self._asked[key])

@@ -1,7 +1,7 @@
 """Breaking a search result into further actions (OrcaLoca: action decomposition with relevance scores).
 
-A class gives its methods, a file its functions, an ambiguous name what it may mean: the model scores the code of each from 0
-to 100, and the best above a threshold are searched for next. A result also asks for the file it lies in.
+A class breaks into its methods, a file into its functions, an ambiguous name into its meanings. The model scores the code of
+each from 0 to 100, and the best above a threshold are searched next. Every result also leads to its file.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ TOP_METHODS, TOP_FUNCTIONS, TOP_MEANINGS = 3, 2, 3
 """As in the published configuration."""
 
 MAX_PIECES = 40
+"""Most pieces of one result to score."""
 PIECES_PER_REQUEST = 8
-"""Pieces of code that are scored of one result, and in one request; the published code asks for each by itself."""
+"""The published code asks for each piece by itself."""
 
 Ask = Callable[[str], Awaitable[str]]
 
 
 class Decomposer:
-    """Finds what to search for next; ``ask`` puts a prompt to the model, ``requests`` bounds how often, ``chars`` its length."""
+    """Finds what to search next. ``ask`` sends a prompt of about ``chars`` characters, at most ``requests`` times."""
 
     def __init__(self, searches: Searches, issue: str, ask: Ask, requests: int, chars: int) -> None:
         self.searches = searches
@@ -38,25 +39,25 @@ class Decomposer:
         self.chars = chars
 
     async def further(self, action: Action, meaning: Meaning) -> list[tuple[Action, int]]:
-        """Actions a result leads to, each with its priority."""
+        """Actions that a result leads to, with priorities."""
         if action.name == "search_file_tree" or not meaning.nodes:
             return []
         if len(meaning.nodes) > 1:
-            return [(found, DECOMPOSED) for found in await self._told_apart(meaning.nodes)]
+            return [(found, DECOMPOSED) for found in await self._meanings(meaning.nodes)]
         node = meaning.nodes[0]
-        inner = [(found, DECOMPOSED) for found in await self._inside(node)]
+        inner = [(found, DECOMPOSED) for found in await self._members(node)]
         file = Action.of("search_file_contents", file_name=path_of(node).rpartition("/")[2], directory_path=_folder(node))
         return [*inner, *([] if self.graph.type_of(node) == FILE else [(file, RELATED_FILE)])]
 
-    async def _inside(self, node: str) -> list[Action]:
+    async def _members(self, node: str) -> list[Action]:
         kind = self.graph.type_of(node)
         if kind not in (CLASS, FILE):
             return []
         pieces = [member for member in self.graph.members(node) if self.graph.type_of(member) == FUNCTION]
         return [_search(found) for found in (await self._scored(pieces))[: TOP_METHODS if kind == CLASS else TOP_FUNCTIONS]]
 
-    async def _told_apart(self, nodes: tuple[str, ...]) -> list[Action]:
-        """All files or classes of a name; of functions the best, or several where more than a few are good."""
+    async def _meanings(self, nodes: tuple[str, ...]) -> list[Action]:
+        """All files or classes of a name. Of functions, the best, or the top few if more than that are good."""
         functions = [node for node in nodes if self.graph.type_of(node) == FUNCTION]
         if not functions:
             return [_search(node) for node in nodes[:MAX_PIECES]]
@@ -64,7 +65,7 @@ class Decomposer:
         return [_search(node) for node in ranked[: TOP_MEANINGS if len(ranked) > TOP_MEANINGS else 1]]
 
     async def _scored(self, nodes: list[str]) -> list[str]:
-        """The nodes above the threshold, the best first. One node by itself is scored too."""
+        """The nodes above the threshold, best first. A single node is scored too."""
         scores: list[tuple[int, str]] = []
         nodes = nodes[:MAX_PIECES]
         for start in range(0, len(nodes), PIECES_PER_REQUEST):

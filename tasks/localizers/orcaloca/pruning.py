@@ -1,4 +1,4 @@
-"""Which search results stay in the context: those nearest to what is suspected (OrcaLoca: distance-aware context pruning)."""
+"""Keeps the search results nearest to the suspects in the context (OrcaLoca: distance-aware context pruning)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from tasks.code.graph.listing import node_named
 from tasks.localizers.orcaloca.replies import Suspect
 
 KEPT = 12
+"""Most results to keep."""
 FAR = 999_999
-"""Results kept at most, and the distance of nodes without a path between them."""
+"""Distance between nodes that no path connects."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """A search that showed one node whole."""
+    """A search that showed one whole node."""
 
     node: str
     action: str
@@ -23,7 +24,7 @@ class Result:
 
 
 class Context:
-    """The results of an episode. A node is in it once."""
+    """The results of an episode, one per node."""
 
     def __init__(self, graph: CodeGraph) -> None:
         self._graph = graph
@@ -34,20 +35,20 @@ class Context:
         return node in self._results
 
     def add(self, result: Result) -> None:
-        """Keep a result, for now."""
+        """Add a result unless its node has one."""
         self._results.setdefault(result.node, result)
 
     def kept(self, suspects: list[Suspect], most: int = KEPT) -> list[Result]:
-        """The results of least mean distance to the suspected locations that are in the graph, nearest first.
+        """The results with the least mean distance to those suspects that are in the graph, nearest first.
 
-        Equally near ones are in the order they came in, as all are where nothing in the graph is suspected.
+        Ties keep the order in which results were added, so without any suspect in the graph that is the order of all.
         """
         nodes = [node for node in (node_of(suspect, self._graph) for suspect in suspects) if node is not None]
-        ranked = sorted(self._results.values(), key=lambda result: self._far(result.node, nodes))
-        return ranked[:most]
 
-    def _far(self, node: str, suspected: list[str]) -> float:
-        return sum(self._distance(node, other) for other in suspected) / len(suspected) if suspected else 0.0
+        def mean_distance(result: Result) -> float:
+            return sum(self._distance(result.node, other) for other in nodes) / len(nodes) if nodes else 0.0
+
+        return sorted(self._results.values(), key=mean_distance)[:most]
 
     def _distance(self, one: str, other: str) -> int:
         key = (min(one, other), max(one, other))
@@ -58,7 +59,7 @@ class Context:
 
 
 def node_of(suspect: Suspect, graph: CodeGraph) -> str | None:
-    """The node a suspected location names: with class and method, with what of them is there, or the file."""
+    """The node of a suspect: its class and method, else either of them, else its file."""
     if not suspect.file_path:
         return None
     names = [".".join(filter(None, (suspect.class_name, suspect.method_name))), suspect.class_name, suspect.method_name]

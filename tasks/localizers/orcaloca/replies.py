@@ -1,4 +1,4 @@
-"""What a model writes in OrcaLoca's steps, read: JSON where it is asked for, bounded, and never trusted to be there."""
+"""Reads what a model writes in OrcaLoca's steps: JSON, of limited size, that may be missing or malformed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from tasks.localizers.orcaloca.actions import ARGUMENTS, Action
 T = TypeVar("T")
 
 MAX_REPLY_CHARS = 100_000
-MAX_ITEMS = 20
-MAX_TEXT = 400
-MAX_OBSERVATION = 2_000
-MAX_OBJECTS = 50
-"""Characters of a reply that are read, items of each list, characters of a value and of an observation, braces tried."""
+MAX_ITEMS = 20  # of each list
+MAX_TEXT = 400  # characters of a value
+MAX_OBSERVATION = 2_000  # characters
+MAX_OBJECTS = 50  # opening braces to try
 
 _DECODER = json.JSONDecoder(strict=False)
 _NUMBER = re.compile(r"(?<![\w.-])\d{1,3}(?![\w.])")
@@ -26,7 +25,7 @@ _NUMBER = re.compile(r"(?<![\w.-])\d{1,3}(?![\w.])")
 
 @dataclass(frozen=True)
 class Suspect:
-    """Where the model thinks the fault lies; parts it does not know are empty."""
+    """Where the model thinks the fault is. Unknown parts are empty."""
 
     file_path: str = ""
     class_name: str = ""
@@ -35,7 +34,7 @@ class Suspect:
 
 @dataclass(frozen=True)
 class Step:
-    """A reply to a search result. ``fault`` says what of it could not be used, for the model to read."""
+    """A reply to a search result. ``fault`` tells the model what could not be used."""
 
     observation: str = ""
     suspects: list[Suspect] = field(default_factory=list)
@@ -44,11 +43,11 @@ class Step:
 
 
 def read_step(text: str) -> Step:
-    """The object with an observation, suspected locations and new searches."""
+    """The reply to a search: an observation, suspects and new searches."""
     data = _object(text, "observation_feedback", "potential_bug_locations", "new_search_actions")
     if data is None:
         return Step(fault="the last reply was no JSON object of the form asked for")
-    suspects = _each(data.get("potential_bug_locations"), _suspect)
+    suspects = _each(data.get("potential_bug_locations"), _read_suspect)
     asked = _list(data.get("new_search_actions"))
     actions = _each(asked, read_action)
     fault = "" if len(actions) == len(asked) else "some of the new_search_actions were none that exist, or lacked arguments"
@@ -57,28 +56,28 @@ def read_step(text: str) -> Step:
 
 
 def read_conclusion(text: str) -> list[Suspect]:
-    """The locations of the last reply, in rank order."""
+    """The locations in the last reply, in rank order."""
     data = _object(text, "bug_locations", "potential_bug_locations")
-    return _each((data or {}).get("bug_locations") or (data or {}).get("potential_bug_locations"), _suspect)
+    return _each((data or {}).get("bug_locations") or (data or {}).get("potential_bug_locations"), _read_suspect)
 
 
 def read_names(text: str) -> list[Suspect]:
-    """Names that occur in the issue with the file they may be in: ``method_name`` is the name."""
+    """Names in the issue (as ``method_name``), each with the file it may be in."""
     data = _object(text, "code_info_list")
-    return _each((data or {}).get("code_info_list"), _name)
+    return _each((data or {}).get("code_info_list"), _read_name)
 
 
 def read_scores(text: str, count: int) -> list[int]:
-    """``count`` scores of 0 to 100, one for each piece in its order; 0 for those that are missing."""
+    """``count`` scores from 0 to 100, in the order of the pieces; 0 for missing ones."""
     reply = visible(text)[:MAX_REPLY_CHARS]
     data = _object(text, "scores")
     numbers = data.get("scores") if data is not None else _NUMBER.findall(reply)[:count]
-    scores = [_score(number) for number in numbers] if isinstance(numbers, list) else []
+    scores = [_read_score(number) for number in numbers] if isinstance(numbers, list) else []
     return [*scores[:count], *([0] * (count - len(scores)))]
 
 
 def read_action(data: Any) -> Action | None:
-    """A search, if it is one of the six and has what it needs."""
+    """A search, or None if it is not one of the six or lacks arguments."""
     if not isinstance(data, dict) or not isinstance(data.get("action"), str):
         return None
     name, given = data["action"].strip(), data.get("action_input")
@@ -92,20 +91,20 @@ def read_action(data: Any) -> Action | None:
     )
 
 
-def _suspect(data: Any) -> Suspect | None:
+def _read_suspect(data: Any) -> Suspect | None:
     if not isinstance(data, dict):
         return None
     found = Suspect(*(_text(data.get(key), MAX_TEXT) for key in ("file_path", "class_name", "method_name")))
     return found if found != Suspect() else None
 
 
-def _name(data: Any) -> Suspect | None:
+def _read_name(data: Any) -> Suspect | None:
     keyword = _text(data.get("keyword"), MAX_TEXT) if isinstance(data, dict) else ""
     last = keyword.replace("()", "").rpartition(".")[2]
     return Suspect(_text(data.get("file_path"), MAX_TEXT), "", last) if last.isidentifier() else None
 
 
-def _score(value: Any) -> int:
+def _read_score(value: Any) -> int:
     if isinstance(value, str) and value.strip().isdecimal() and len(value) < 5:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
@@ -114,7 +113,7 @@ def _score(value: Any) -> int:
 
 
 def _object(text: str, *keys: str) -> dict[str, Any] | None:
-    """The last JSON object in a reply, outermost ones only, that has one of these keys."""
+    """The last outermost JSON object in a reply that has one of these keys."""
     reply = visible(text)[:MAX_REPLY_CHARS]
     found = None
     for value in _objects(reply):
@@ -143,16 +142,16 @@ def _list(value: Any) -> list[Any]:
 
 
 def _each(values: Any, read: Callable[[Any], T | None]) -> list[T]:
-    """What can be read of a list, without repeats."""
+    """The readable items of a list, without duplicates."""
     return list(dict.fromkeys(item for value in _list(values) if (item := read(value)) is not None))
 
 
 def _text(value: Any, chars: int) -> str:
-    """Text, or a number as text, that can be stored; anything else is empty."""
+    """Text, or an integer as text, in valid Unicode; empty for anything else."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     try:
         text = str(value)
-    except ValueError:  # an integer of more digits than Python writes out
+    except ValueError:  # an integer with more digits than Python converts
         return ""
     return text[:chars].encode("utf-8", "replace").decode("utf-8").strip()

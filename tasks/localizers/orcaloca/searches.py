@@ -1,7 +1,7 @@
 """OrcaLoca's six searches over the graph of a snapshot.
 
-A name that means one thing shows its code (files over 200 and classes over 100 lines: an outline); a name that means several
-shows where they are, to be told apart. Tests are left out.
+A name with one meaning shows its code, or an outline for files over 200 lines and classes over 100. An ambiguous name shows
+where its meanings are. Tests are left out.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MAX_TREE_DEPTH = 10
 
 @dataclass(frozen=True)
 class Meaning:
-    """What an action's names mean: ``nodes``, of which one is shown and several are told apart; or why there are none."""
+    """What an action's names mean: one node, several if they are ambiguous, or none and the reason."""
 
     nodes: tuple[str, ...] = ()
     missing: str = ""
 
 
 class Searches:
-    """The searches over one snapshot whose graph is there; it holds nothing of an episode."""
+    """The searches over one snapshot with its graph. Keeps no state of an episode."""
 
     def __init__(self, repository: Repository, graph: CodeGraph, limits: Tools) -> None:
         self.graph = graph
@@ -54,7 +54,7 @@ class Searches:
         self.listing = Listing(repository, graph)
         self._meanings: dict[str, Callable[[Action], list[str]]] = {
             "search_file_contents": self._files,
-            "search_source_code": self._holding_source,
+            "search_source_code": self._containing_source,
             "search_class": self._classes,
             "search_method_in_class": self._methods,
             "search_callable": self._callables,
@@ -62,7 +62,7 @@ class Searches:
         }
 
     def meaning(self, action: Action) -> Meaning:
-        """The nodes an action is about."""
+        """The nodes that an action refers to."""
         nodes = tuple(node for node in self._meanings[action.name](action) if not is_test(path_of(node)))
         return Meaning(nodes, "" if nodes else f"nothing found by {shown(str(action), 200)}")
 
@@ -80,16 +80,16 @@ class Searches:
         return page
 
     def outlined(self, node: str) -> bool:
-        """Whether a node is too long to be shown whole."""
+        """Whether a node is too long to show whole."""
         most = {FILE: FILE_LINES, CLASS: CLASS_LINES}.get(self.graph.type_of(node))
         return most is not None and self.listing.size(node) > most
 
     def is_answer(self, node: str) -> bool:
-        """Whether a node is something to answer with: a class or function that is shown whole."""
+        """Whether a node can be an answer: a class or function that is shown whole."""
         return self.graph.type_of(node) in (CLASS, FUNCTION) and not self.outlined(node)
 
     def code(self, node: str, chars: int) -> str:
-        """The code of a node, cut."""
+        """The code of a node, cut to ``chars`` characters."""
         return "\n".join(self.listing.code(node))[:chars]
 
     def _files(self, action: Action) -> list[str]:
@@ -113,7 +113,7 @@ class Searches:
         return [name for name in names if name in self.graph and self.graph.type_of(name) == FUNCTION]
 
     def _defined(self, name: str, path: str, *types: str) -> list[str]:
-        """Definitions of a last name, or a qualified one, in a file or anywhere."""
+        """Definitions of a name, qualified or not, in a file or anywhere."""
         name = name.removesuffix("()").replace("::", ".")
         last = name.rpartition(".")[2]
         file = node_named(path, self.graph) if path else None
@@ -124,8 +124,8 @@ class Searches:
             and (name == last or f".{name_of(node)}".endswith(f".{name}"))
         ]  # fmt: skip
 
-    def _holding_source(self, action: Action) -> list[str]:
-        """The first function of a file that holds a piece of code, blanks aside."""
+    def _containing_source(self, action: Action) -> list[str]:
+        """The first function of a file that contains a piece of code, ignoring whitespace."""
         wanted = " ".join(action.get("source_code").split())
         file = node_named(action.get("file_path"), self.graph)
         if file is None or self.graph.type_of(file) != FILE:
@@ -167,7 +167,7 @@ class Searches:
 
 
 class SearchTools:
-    """The searches as tools of the loop, so that what they return is counted as for every localizer."""
+    """The searches as tools of the loop, so that their results are counted as for every localizer."""
 
     def __init__(self, repository: Repository, limits: Tools, cache: Path | None = None) -> None:
         self.repository = repository
@@ -175,11 +175,11 @@ class SearchTools:
         self.cache = cache
 
     async def searches(self) -> Searches:
-        """The searches; waits until the graph is made. Raises :class:`RepositoryError` when there is none."""
+        """The searches, once the graph is built. Raises :class:`RepositoryError` if that fails."""
         return Searches(self.repository, await graph_of(self.repository, self.cache), self.limits)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one search; one that finds nothing is a result with ``error``."""
+        """Run one search. If it finds nothing, the result has ``error``."""
         started = time.perf_counter()
         if name not in ARGUMENTS:
             reason = f"there is no search {shown(name, 40)}; there are {', '.join(ARGUMENTS)}"

@@ -47,7 +47,7 @@ def schemas() -> list[dict[str, Any]]:
             "type": "function",
             "function": {
                 "name": name,
-                "description": says,
+                "description": description,
                 "parameters": {
                     "type": "object",
                     "properties": {key: {"type": "string", "description": what} for key, what in arguments},
@@ -55,12 +55,12 @@ def schemas() -> list[dict[str, Any]]:
                 },
             },
         }
-        for name, (says, arguments) in _TOOLS.items()
+        for name, (description, arguments) in _TOOLS.items()
     ]
 
 
 class SearchTools:
-    """The tools of one episode. ``chars`` is the most one result may take; ``over`` says that the search has ended."""
+    """The tools of one episode. ``chars`` limits one result; ``over`` is set when the search has ended."""
 
     def __init__(self, repository: Repository, chars: int) -> None:
         self.chars = chars
@@ -69,7 +69,7 @@ class SearchTools:
         self._outlines = outlines_of(repository)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one call; a model's fault is a result with ``error``."""
+        """Run one call. A model's fault is a result with ``error``."""
         started = time.perf_counter()
         try:
             outcome = await asyncio.to_thread(self._run, name, arguments)
@@ -126,33 +126,33 @@ class SearchTools:
             members = [one.name for one in found.members(class_name)]
             names = members or [one.name for one in found.functions]
             raise _missing(found, "method", f"{class_name}.{name}", names, members)
-        # a property has a method of one name for getting and one for setting
+        # the getter and setter of a property have one name
         return self._shown(found, [line for one in spans for line in range(one.start, one.end + 1)])
 
     def _outline(self, file: str) -> Outline:
         found = self._outlines.get(self._repository.relative(file))
         if found is None:
-            self._repository.resolve(file)  # tells what is wrong with the path, and which are like it
+            self._repository.resolve(file)  # raises an error that explains the path and lists similar ones
             raise ToolError(f"{shown(file)} is not a file of source code that can be searched")
         return found
 
     def _shown(self, found: Outline, numbers: Sequence[int]) -> Outcome:
         """Lines of a file below a heading, as many as fit."""
         heading = f"{virtual_path(found.path)}, lines {numbers[0]} to {numbers[-1]}:"
-        rows, left = [heading], self.chars - len(heading) - 80
+        rows, remaining = [heading], self.chars - len(heading) - 80
         for number in numbers:
             line = cut(found.lines[number - 1], LINE_CHARS)
-            left -= len(line) + 1
-            if left < 0 and len(rows) > 1:
+            remaining -= len(line) + 1
+            if remaining < 0 and len(rows) > 1:
                 rows.append(f"(... {len(numbers) - len(rows) + 1} more lines are not shown)")
                 break
             rows.append(line)
-        count = len(rows) - 1 if left >= 0 else max(1, len(rows) - 2)
+        count = len(rows) - 1 if remaining >= 0 else max(1, len(rows) - 2)
         return Outcome("\n".join(rows), tuple(f"{found.path}:{number}" for number in numbers[:count]))
 
 
 def _checked(name: str, arguments: dict[str, Any]) -> list[str]:
-    """The arguments in the order of the tool's; raises :class:`ToolError` for one that is missing, unknown or no name."""
+    """The arguments in order. Raises :class:`ToolError` if one is missing, unknown or not a name."""
     wanted = [key for key, _ in _TOOLS[name][1]]
     right = f"right would be {name}({', '.join(wanted)})"
     if unknown := [key for key in arguments if key not in wanted]:
@@ -165,7 +165,7 @@ def _checked(name: str, arguments: dict[str, Any]) -> list[str]:
 
 
 def _missing(found: Outline, kind: str, name: str, names: Iterable[str], first: Sequence[str] = ()) -> ToolError:
-    """What the file has instead: what is called the same elsewhere in it, what is spelt like it, else the first names."""
+    """An error that lists names of the file: the same name elsewhere, or similar names, or the first names."""
     known = list(dict.fromkeys(names))
     last = name.rpartition(".")[2]
     same = [one for one in known if one.rpartition(".")[2] == last]
@@ -175,7 +175,7 @@ def _missing(found: Outline, kind: str, name: str, names: Iterable[str], first: 
 
 
 def _files_of(tree: str) -> Iterator[str]:
-    """Paths of the files that the text of a tree shows."""
+    """Paths of the files shown in the text of a tree."""
     folders: list[str] = []
     for line in tree.split("\n"):
         name = line.lstrip(" ")
@@ -187,7 +187,7 @@ def _files_of(tree: str) -> Iterator[str]:
 
 
 def _import_lines(found: Outline) -> Iterator[int]:
-    """Numbers of the lines of all import statements: by the syntax tree of Python, by how lines begin in other languages."""
+    """Line numbers of import statements: from the syntax tree in Python, from how lines begin in other languages."""
     tree = parse("\n".join(found.lines)) if is_python(found.path) else None
     if tree is None:
         yield from (number for number, line in enumerate(found.lines, 1) if _IMPORT.match(line[:LINE_CHARS]))

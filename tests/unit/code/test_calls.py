@@ -4,7 +4,7 @@ import pytest
 
 from tasks.code.calls import CallGraph
 from tasks.code.modules import Outlines, outlines_of
-from tasks.localizers.cosil.structure import import_list, imported_files, structure_list
+from tasks.localizers.cosil.tools import import_list, imported_files, structure_list
 from tasks.search.repository import Repository
 
 FILES = {
