@@ -1,1 +1,1 @@
-"""The dashboard: pages over artifacts and MLflow, as an app (``app.py``) and as static HTML (``export.py``)."""
+"""Pages over a project's artifacts: an app (``app.py``) and static HTML (``export.py``) that draw the same parts."""

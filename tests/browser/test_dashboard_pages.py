@@ -4,19 +4,12 @@ import os
 from pathlib import Path
 from urllib.parse import urlencode
 
-from dashboards.tabs import TABS
+from dashboards.pages import PAGES
 
-TITLES = {
-    "results": "Results",
-    "experiments": "Experiments",
-    "training": "Training curves",
-    "funnel": "Funnel",
-    "plane": "F1 and e of candidate trajectories",
-    "trajectories": "Trajectories",
-}
+TITLES = {name: page.TITLE for name, page in PAGES.items()}
 CHARTS = {"results": 3, "experiments": 4, "training": 2, "funnel": 2, "plane": 1, "trajectories": 1}
 SAID = "chart => (chart.getAttribute('aria-label') || chart.querySelector('[aria-label]')?.getAttribute('aria-label') || '')"
-LOCAL = ("data:", "blob:", "about:")
+STAYING = "[aria-label='With these thresholds'] tbody th"
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 
 
@@ -54,8 +47,8 @@ def test_clicking_through_all_pages(page, dashboard):
     page.on("pageerror", lambda error: broken.append(str(error)))
     page.goto(dashboard, wait_until="domcontentloaded")
     settled(page, TITLES["results"])
-    for name, label in TABS:
-        page.get_by_role("link", name=label, exact=True).click()
+    for name in PAGES:
+        page.get_by_role("link", name=PAGES[name].TAB, exact=True).click()
         settled(page, TITLES[name])
         page.locator(".vega-embed").nth(CHARTS[name] - 1).wait_for()
         assert page.locator("[data-testid=stException]").count() == 0
@@ -80,16 +73,17 @@ def test_the_lines_of_the_plane_move_by_keyboard_and_the_count_follows(page, das
     opened(page, dashboard, "plane")
     slider = page.get_by_role("slider", name="F1 at least (rho_F)")
     slider.focus()
-    before = page.locator(".fs-tiles dd").first.inner_text()
+    before = page.locator(STAYING).inner_text()
     page.keyboard.press("Home")
-    page.wait_for_function("before => document.querySelector('.fs-tiles dd').innerText !== before", arg=before)
+    page.wait_for_function("([at, text]) => document.querySelector(at).innerText !== text", arg=[STAYING, before])
     settled(page, TITLES["plane"])
-    assert number(page.locator(".fs-tiles dd").first.inner_text()) > number(before)
+    assert count(page.locator(STAYING).inner_text()) > count(before)
     assert "f1=0" in page.url
 
 
-def number(text):
-    return int(text.replace(",", ""))
+def count(text):
+    """12 of "12 of 1,234"."""
+    return int(text.partition(" of ")[0].replace(",", ""))
 
 
 def test_pages_are_reached_by_the_tabulator_key_alone(page, dashboard):

@@ -1,0 +1,15 @@
+"""One file per page: ``page`` yields its parts, ``screen`` asks in the app what to show on it."""
+
+from types import ModuleType
+
+from dashboards.pages import experiments, funnel, plane, results, training, trajectories
+
+PAGES: dict[str, ModuleType] = {
+    "results": results,
+    "experiments": experiments,
+    "training": training,
+    "funnel": funnel,
+    "plane": plane,
+    "trajectories": trajectories,
+}
+"""Pages by their address. ``TAB`` is what the navigation calls a page, ``TITLE`` its heading."""

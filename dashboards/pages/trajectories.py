@@ -1,0 +1,203 @@
+"""One instance as one localizer or two searched it: figures, calls with their gain, truth that was found, every turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from dashboards import charts, episodes
+from dashboards.episodes import Source
+from dashboards.parts import Columns, Frame, Heading, Notice, Part, Plot, Quote
+from tasks.core.errors import FusesearchError
+from tasks.core.schema import Trajectory
+from tasks.evaluation.metrics import score_trajectory, tool_statistics
+from tasks.reporting.episodes.page import Page, Wanted, page_of
+from tasks.reporting.episodes.rendering import render
+from tasks.reporting.table import ABSENT, Row, Table
+
+TAB = TITLE = "Trajectories"
+ORDERS = {"difference": "largest difference in F1 first", "worst": "first localizer's worst first", "name": "by name"}
+MISSING = "artifacts/evaluate/trajectories and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`"
+NOBODY = "(nobody)"
+FIGURES = {
+    "f1": "F1 (0.7 file + 0.3 function)",
+    "file_f1": "File F1",
+    "function_f1": "Function F1",
+    "efficiency": "e, history by turn",
+    "efficiency_call": "e, history by call",
+    "turns": "Turns",
+    "calls": "Calls",
+    "calls_per_turn": "Calls per searching turn",
+    "failed_calls": "Failed calls",
+    "tokens_billed": "Tokens billed",
+    "seconds": "Seconds",
+}
+
+
+def screen(root: Path) -> Iterator[Part]:
+    """The page of the instance and the localizers that the side bar asks for."""
+    known = {source.name: source for source in episodes.sources(root)}
+    if not known:
+        yield Notice(MISSING)
+        return
+    sources, faults = episodes.readable(_chosen(known))
+    yield from map(Notice, faults)
+    if not sources:
+        return
+    found = _instances(sources)
+    if not found:
+        yield Notice("No instance of that name was searched by all that are chosen: choose others, or shorten the name.")
+        return
+    instance = st.selectbox(f"Instance (of {len(found):,})", found, key="instance", bind="query-params")
+    together = st.sidebar.toggle("Side by side", value=True, key="together", bind="query-params")
+    runs = [(source, _run(source, instance, place)) for place, source in enumerate(sources)]
+    yield from page(list(dict.fromkeys(runs)), instance, together)
+
+
+def _chosen(known: Mapping[str, Source]) -> list[Source]:
+    """The first localizer, and the one beside it."""
+    names = list(known)
+
+    def label(name: str) -> str:
+        return known[name].label if name in known else "nobody"
+
+    usual = names.index("sft") if "sft" in names else 0
+    first = st.sidebar.selectbox("Localizer", names, usual, format_func=label, key="first", bind="query-params")
+    others = [*names, NOBODY]
+    beside = names.index("sft+rl") if "sft+rl" in names else len(others) - 1
+    second = st.sidebar.selectbox("Beside it", others, beside, format_func=label, key="second", bind="query-params")
+    return [known[name] for name in (first, second) if name in known]
+
+
+def _instances(sources: Sequence[Source]) -> list[str]:
+    """Instances that all chosen ones searched, in the order asked for."""
+    wanted = st.sidebar.text_input("Only instances whose name holds", key="holds", bind="query-params").strip().casefold()
+    shared = set.intersection(*(set(source.offsets()) for source in sources))
+    by = st.sidebar.selectbox("Order", list(ORDERS), format_func=ORDERS.__getitem__, key="order", bind="query-params")
+    return ordered([name for name in shared if wanted in name.casefold()], sources[0].f1(), sources[-1].f1(), by)
+
+
+def _run(source: Source, instance: str, place: int) -> int:
+    """Which of several episodes of an instance."""
+    runs = len(source.offsets()[instance])
+    label = f"Episode of localizer {place + 1}"
+    return 1 if runs == 1 else int(st.sidebar.number_input(label, 1, runs, 1, key=f"run{place}", bind="query-params"))
+
+
+def ordered(instances: Sequence[str], first: Mapping[str, float], second: Mapping[str, float], by: str) -> list[str]:
+    """Instances by id, by how far one F1 is from the other (``difference``), or the first's worst first (``worst``).
+
+    Those without the F1 that counts come last.
+    """
+    if by == "difference":
+        return sorted(instances, key=lambda i: (-abs(first[i] - second[i]) if i in first and i in second else 1.0, i))
+    if by == "worst":
+        return sorted(instances, key=lambda i: (first.get(i, 2.0), i))
+    return sorted(instances)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """An episode with the name of its source, its page and its figures; those of quality need the truth.
+
+    ``lacks`` says why the truth is not known, "" if it is.
+    """
+
+    name: str
+    trajectory: Trajectory
+    page: Page
+    figures: Mapping[str, Any]
+    lacks: str
+
+
+def open_episode(source: Source, instance_id: str, run: int = 1) -> Shown:
+    """Read one episode and work out its page. Raises :class:`ArtifactError` if it is missing or damaged."""
+    trajectory = source.episode(instance_id, run)
+    truth, lacks = None, ""
+    try:
+        truth = source.truth(instance_id)
+    except FusesearchError as error:
+        lacks = str(error)
+    figures = score_trajectory(trajectory, truth).model_dump() if truth else tool_statistics(trajectory)
+    name = f"{source.label}, episode {run}" if len(source.offsets()[instance_id]) > 1 else source.label
+    return Shown(name, trajectory, page_of(trajectory, truth), figures, lacks)
+
+
+def page(chosen: Sequence[tuple[Source, int]], instance_id: str, side_by_side: bool = True) -> Iterator[Part]:
+    """The page of an instance: sources, each with the number of its run; one that cannot be read hides no other."""
+    shown: list[Shown] = []
+    for source, run in chosen:
+        try:
+            shown.append(open_episode(source, instance_id, run))
+        except FusesearchError as error:
+            yield Notice(str(error))
+    if not shown:
+        return
+    yield Quote("Issue", shown[0].trajectory.issue)
+    for part in shown:
+        if part.trajectory.error is not None:
+            yield Notice(f"{part.name}: the infrastructure failed, so there is no score ({part.trajectory.error})", "note")
+    yield _figures(shown)
+    yield Notice(shown[0].lacks, "note") if shown[0].page.truth is None else _found(shown)
+    yield _calls(shown)
+    yield Heading("Every turn")
+    frames: list[Part] = [Frame(render(part.page), f"Episode: {part.name}") for part in shown]
+    yield from [Columns([[frame] for frame in frames])] if side_by_side and len(frames) > 1 else frames
+
+
+def _figures(shown: Sequence[Shown]) -> Table:
+    rows = [Row([name, *(_figure(part.figures.get(key)) for part in shown)]) for key, name in FIGURES.items()]
+    rows.append(Row(["Ended because", *(part.page.stop for part in shown)]))
+    return Table("Figures of the episode", ["Figure", *(part.name for part in shown)], rows)
+
+
+def _figure(value: int | float | None) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return ABSENT if value is None or not isfinite(value) else f"{value:.2f}"
+
+
+def _found(shown: Sequence[Shown]) -> Table:
+    """The truth, and for each episode which call first showed it and its place in the answer."""
+    columns = [{wanted.entity: wanted for wanted in part.page.truth or ()} for part in shown]
+    rows = [Row([entity, *(_hit(column.get(entity)) for column in columns)]) for entity in columns[0]]
+    return Table("What the patch modifies, and who found it", ["Truth", *(part.name for part in shown)], rows)
+
+
+def _hit(wanted: Wanted | None) -> str:
+    if wanted is None:
+        return ABSENT
+    seen = f"first shown by call {wanted.first.call}" if wanted.first else "never shown"
+    return f"✓ answered, place {wanted.rank}; {seen}" if wanted.rank else f"✗ not answered; {seen}"
+
+
+def _calls(shown: Sequence[Shown]) -> Part:
+    rows = [row for part in shown for row in _cells(part)]
+    if not rows:
+        return "No call was made."
+    names = [part.name for part in shown]
+    said = "; ".join(f"{name}: {sum(row['episode'] == name for row in rows)} calls" for name in names)
+    caption = (
+        "Calls of a turn run at once and stand above one another. Number and colour are the gain: the share of what the call "
+        "returned that no earlier turn had shown. A diamond: the first call to show some of the truth."
+    )
+    return Plot(charts.calls(rows, names), caption, f"Calls by turn with their gain; {said}.")
+
+
+def _cells(part: Shown) -> Iterator[dict[str, Any]]:
+    for turn in part.page.turns:
+        for place, card in enumerate(turn.cards, 1):
+            yield {
+                "episode": part.name,
+                "turn": turn.number,
+                "call": place,
+                "gain": float(card.gain.rstrip("%")) / 100 if card.gain.endswith("%") else 0.0,
+                "text": card.gain,
+                "tool": f"{card.tool} {' '.join(f'{name}={value}' for name, value in card.arguments)}"[:200],
+                "truth": ", ".join(card.new),
+            }

@@ -1,1 +1,0 @@
-"""Blocks on a screen: in Streamlit (``shown.py``) and as HTML (``static.py``)."""

@@ -1,0 +1,324 @@
+"""What the pages say: parts of page functions, without Streamlit's server."""
+
+import math
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dashboards import charts, episodes, read
+from dashboards.pages import experiments, funnel, plane, results, training, trajectories
+from dashboards.parts import Columns, Fold, Heading, Notice, Plot, whole
+from dashboards.read import Curve
+from tasks.core.storage import read_json, write_json, write_jsonl, write_text
+from tasks.data.contamination import CONTAMINATION
+from tasks.pipeline.experiments.spec import load_experiment
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.work.report import PAPER_STAGES
+from tasks.reporting.experiment.figures import FIGURES
+from tasks.reporting.experiment.pages import DIFFERENCES_NOTE, POWER_NOTE
+from tasks.reporting.reproduction import STAR_NOTE
+from tasks.reporting.table import Table
+from tests.fakes.dashboard_project import PAPER, episode, instance_id
+
+STAGES = "Training stages beside FuseSearch table 2"
+FULL, RANKED, PAIRS = "Our arms in full", "Precision, recall and ranked metrics (%)", "Paired differences between arms"
+SHARES = st.integers(0, 20).map(lambda value: value / 20)
+
+
+def opened(root, name):
+    """A page as the app opens it."""
+    if name == "training":
+        curves, faults = read.main_curves(root)
+        return list(whole(training.page(curves, training.figures_of(curves), faults)))
+    if name == "trajectories":
+        known = episodes.sources(root)
+        return list(whole(trajectories.page([(source, 1) for source in known[:2]], instance_id(1))))
+    page = {
+        "results": lambda: results.page(root, ["f1_macro"]),
+        "experiments": lambda: experiments.page(root, read.experiments(root)),
+        "funnel": lambda: funnel.page(root),
+        "plane": lambda: plane.page(root, 0.5, 0.5),
+    }[name]
+    return list(whole(page()))
+
+
+def every(parts, kind):
+    """All parts of a kind, those inside of others too."""
+    found = []
+    for part in parts:
+        inner = part.parts if isinstance(part, Fold) else []
+        inner = [inside for column in part.parts for inside in column] if isinstance(part, Columns) else inner
+        found += [part] * isinstance(part, kind) + every(inner, kind)
+    return found
+
+
+def said(parts):
+    return "\n".join(part if isinstance(part, str) else part.text for part in every(parts, str | Notice))
+
+
+def captions(parts):
+    return [table.caption for table in every(parts, Table)]
+
+
+@pytest.mark.parametrize(
+    ("name", "shows"),
+    [
+        ("results", [STAGES, FULL, RANKED, PAIRS]),
+        ("experiments", ["All experiments", "Claims", "Orderings", "Power"]),
+        ("training", ["Last tenth of each run, mean"]),
+        ("funnel", ["Mined pairs by repository"]),
+        ("plane", ["With these thresholds", "Candidates that stay, by both thresholds (e, history by turn)"]),
+        ("trajectories", ["Figures of the episode", "What the patch modifies, and who found it"]),
+    ],
+)
+def test_a_page_shows_what_it_is_for_and_misses_nothing(project, name, shows):
+    parts = opened(project, name)
+    assert set(shows) <= set(captions(parts))
+    assert [part for part in every(parts, Notice) if part.kind == "missing"] == []
+    assert all(plot.alt for plot in every(parts, Plot))
+
+
+@pytest.mark.parametrize("name", ["results", "experiments", "training", "funnel", "plane"])
+def test_an_empty_project_says_what_is_missing(tmp_path, name):
+    notices = every(opened(tmp_path, name), Notice)
+    assert any("missing" in notice.text for notice in notices)
+    assert len(notices) == len(set(notices))
+
+
+ARTIFACTS = [
+    ("results", MAIN["report.table"], "report"),
+    ("results", MAIN["evaluate.scores"], "evaluate"),
+    ("results", MAIN["report.calls_by_turn"], "report"),
+    ("funnel", MAIN["select.examples"], "select"),
+    ("funnel", MAIN["split.metrics"], "split"),
+    ("funnel", MAIN["mine.table"], "mine"),
+    ("training", MAIN["grpo.curve"], "grpo"),
+    ("plane", MAIN["select.plane"], "select"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "text", "says"),
+    [
+        *((name, path, None, f"dvc repro {stage}") for name, path, stage in ARTIFACTS),
+        *((name, path, '{"a": [\n', path.name) for name, path, _ in ARTIFACTS),
+        (
+            "results",
+            PAPER_STAGES,
+            "model,stage\nQwen3-4B,sft\n",
+            "table2_stages.csv cannot be used (it lacks efficiency, file_f1",
+        ),
+        ("results", PAPER_STAGES, PAPER.replace("4.96", "n/a"), "fusesearch_table2_stages.csv cannot be used"),
+        ("results", PAPER_STAGES, PAPER.replace(",54.8", ""), "fusesearch_table2_stages.csv cannot be used"),
+        (
+            "results",
+            MAIN["report.table"],
+            "arm,metric,estimate,low,high,instances\na,b,c,,,1\n",
+            "estimate: Input should be a valid number",
+        ),
+        (
+            "funnel",
+            MAIN["select.drops"],
+            '{"low_f1": NaN, "no_answer": Infinity}',
+            "select reports no count for low_f1, no_answer",
+        ),
+        ("funnel", MAIN["filter.metrics"], '{"instances": Infinity}', "filter reports no instances"),
+        ("funnel", MAIN["split.metrics"], '{"sft_instances": 1}', "split reports no rule: run `dvc repro split`"),
+        ("funnel", MAIN["mine.table"], '{"repositories": [3]}', "table.json cannot be used"),
+        ("funnel", MAIN["mine.table"], "[3]", "holds no JSON object"),
+        ("experiments", "experiments/reward/results.json", "{}", "results.json"),
+        ("experiments", "experiments/reward/experiment.yaml", "title: [", "experiment.yaml"),
+    ],
+)
+def test_one_missing_or_damaged_artifact_is_named_and_hides_nothing_else(project, copy, name, path, text, says):
+    whole_page = opened(project, name)
+    if text is None:
+        (copy / path).unlink()
+    else:
+        write_text(copy / path, text)
+    parts = opened(copy, name)
+    assert says in said(parts)
+    headings = [part.text for part in every(whole_page, Heading)]
+    kept = [part.text for part in every(parts, Heading)]
+    assert [text for text in headings if text not in kept and "reward" not in text and text != "Examples"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        (MAIN["report.table"], [RANKED, PAIRS]),
+        (MAIN["evaluate.scores"], [STAGES, PAIRS]),
+        (MAIN["report.differences"], [STAGES, FULL, RANKED]),
+        (PAPER_STAGES, [STAGES, FULL, RANKED, PAIRS]),
+    ],
+)
+def test_a_damaged_file_takes_only_its_own_tables_from_the_results(copy, path, left):
+    write_text(copy / path, '{"a": [\n')
+    assert captions(opened(copy, "results")) == left
+
+
+def test_results_stand_beside_the_papers_rows_with_intervals(project):
+    (table,) = [table for table in every(opened(project, "results"), Table) if table.caption == STAGES]
+    (paper,) = [row for row in table.rows if row.kind == "paper"]
+    assert paper.cells[1:3] == ["Qwen3-4B, paper", "78.86"]
+    assert any("[" in text for row in table.rows for text in row.cells)
+
+
+def test_the_funnel_shows_what_was_dropped_and_what_the_rules_mean(project):
+    parts = opened(project, "funnel")
+    assert "Funnel: mined pairs 40, filter: instances kept 37, " in every(parts, Plot)[0].alt
+    (shown,) = [plot for plot in every(parts, Plot) if plot.caption == "Rows that split dropped, by rule"]
+    assert shown.alt == "Dropped: same_issue 2."
+    assert f"same_issue: {funnel.CONTAMINATED['same_issue']}." in said(parts)
+    assert set(funnel.CONTAMINATED) == set(CONTAMINATION)
+    assert "Mining keeps counts alone" in said(parts)
+
+
+def test_a_count_that_is_no_number_is_named_beside_those_that_are(copy):
+    counts = f'{{"short_issue": 3, "no_test": NaN, "odd": -Infinity, "huge": {10**400}, "text": ""}}'
+    write_text(copy / MAIN["filter.drops"], counts)
+    write_json(copy / MAIN["mine.metrics"], {"pairs": 10**30})
+    parts = opened(copy, "funnel")
+    assert "Dropped: short_issue 3." in [plot.alt for plot in every(parts, Plot)]
+    assert "filter reports no count for no_test, odd, huge, text: run `dvc repro filter`" in said(parts)
+    assert "mine reports no pairs" in said(parts)
+
+
+def test_what_a_star_means_stands_with_every_table_that_has_one(project):
+    notes = {part.title: said(part.parts) for part in every(experiments.experiment(project, "filtering"), Fold)}
+    assert notes["All differences"] == DIFFERENCES_NOTE
+    assert POWER_NOTE in notes["Power: what a true difference would have to be"]
+    assert STAR_NOTE in said(opened(project, "results"))
+
+
+def test_an_experiment_draws_the_figures_it_asks_for(project):
+    (fold,) = [part for part in every(experiments.experiment(project, "filtering"), Fold) if part.title == "Figures"]
+    assert [plot.caption for plot in fold.parts] == [FIGURES[name][0] for name in ("arms", "differences", "calls_by_turn")]
+
+
+def test_runs_on_other_instances_are_said_with_the_results(copy):
+    path = copy / "experiments/filtering/results.json"
+    assert "Measured on other instances" not in said(experiments.experiment(copy, "filtering"))
+    write_json(path, read_json(path) | {"other_instances": ["joint seed 1"]})
+    assert "Measured on other instances than the rest: joint seed 1." in said(experiments.experiment(copy, "filtering"))
+
+
+def seeds_and_outcome(root, name):
+    (table,) = every(experiments.page(root, []), Table)
+    (row,) = [row.cells for row in table.rows if row.cells[0] == name]
+    return row[3:]
+
+
+def test_the_table_of_experiments_has_the_seeds_that_were_measured_or_are_planned(copy):
+    assert seeds_and_outcome(copy, "filtering")[0] == "0, 1"
+    (copy / "experiments/filtering/results.json").unlink()
+    seeds, outcome = seeds_and_outcome(copy, "filtering")
+    assert seeds == ", ".join(map(str, load_experiment("filtering", copy / "experiments").seeds))
+    assert "experiment run filtering" in outcome
+
+
+OUTCOMES = st.sampled_from(["kept", "no_answer", "low_f1"])
+CANDIDATES = st.lists(st.tuples(st.sampled_from("abc"), SHARES, SHARES, SHARES, OUTCOMES), min_size=1, max_size=30)
+
+
+@settings(max_examples=40)
+@given(CANDIDATES, SHARES, SHARES, st.sampled_from(["turn", "call"]))
+def test_the_plane_holds_every_candidate_once_and_counts_those_that_stay(rows, f1, e, scope):
+    frame = pd.DataFrame(rows, columns=["instance_id", "f1", "efficiency", "efficiency_call", "outcome"])
+    places = plane.places(frame, f1, e, scope)
+    stay = [row for row in rows if row[4] != "no_answer" and row[1] >= f1 and row[2 if scope == "turn" else 3] >= e]
+    assert sum(place["count"] for place in places) == len(rows)
+    assert sum(place["count"] for place in places if place["outcome"] == "stays") == len(stay)
+
+
+def test_the_plane_says_what_is_dashed_and_by_what_a_candidate_stays(project):
+    (shown,) = every(opened(project, "plane"), Plot)
+    assert shown.caption.startswith("Dashed: the two thresholds.")
+    drawn = shown.chart.to_dict()["layer"][0]["encoding"]
+    assert drawn["color"]["title"] == drawn["shape"]["title"] == "with these thresholds"
+
+
+def curve(stage, **logged):
+    return Curve(stage, stage, stage, [{"step": float(step), **logged} for step in range(20)])
+
+
+def test_the_surrogate_loss_of_grpo_is_not_shown():
+    curves = [curve("grpo", reward=0.5, loss=0.01, kl=0.1), curve("grpo_from_base", loss=0.01), curve("sft", loss=2.0)]
+    parts = list(training.page(curves, training.figures_of(curves)))
+    losses = [plot.alt for plot in every(parts, Plot) if plot.caption == "Loss on assistant tokens"]
+    assert losses == ["Loss on assistant tokens: sft from 2 to 2."]
+    assert training.figures_of(curves[:2]) == ["reward", "kl"]
+
+
+@pytest.mark.parametrize(("logged", "noted"), [({"reward": 1.0}, True), ({"kl": 0.1}, False)])
+def test_curves_of_grpo_without_kl_say_when_it_is_logged(logged, noted):
+    curves = [curve("grpo", **logged), curve("sft", loss=2.0)]
+    assert ("KL is logged where `grpo.kl` is above 0" in said(training.page(curves, training.figures_of(curves)))) is noted
+
+
+def last_tenth(curve, figure):
+    (table,) = every(training.page([curve], [figure]), Table)
+    return table.rows[0].cells[2]
+
+
+def test_only_finite_numbers_of_a_curve_count():
+    rows = [{"step": float(step), "loss": loss} for step, loss in enumerate([2.0, math.inf, -math.inf, math.nan, 4.0])]
+    assert last_tenth(replace(curve("sft"), rows=rows), "loss") == "4"
+
+
+def test_small_and_large_figures_of_a_run_are_not_rounded_away():
+    run = curve("sft", learning_rate=5e-5, tokens_context=23456.7)
+    assert [last_tenth(run, figure) for figure in ("learning_rate", "tokens_context")] == ["5e-05", "23,457"]
+
+
+def test_a_damaged_table_of_truth_takes_only_the_truth_from_an_episode(copy):
+    source = episodes.sources(copy)[0]
+    source.truths.write_bytes(b"PAR1")
+    parts = list(trajectories.page([(source, 1)], instance_id(1)))
+    assert captions(parts) == ["Figures of the episode"]
+    assert "validation.parquet" in said(parts)
+
+
+def test_an_episode_that_cannot_be_read_leaves_the_other(copy):
+    first, second = episodes.sources(copy)[:2]
+    write_text(first.path, '{"instance_id": "own__repo-1"}\n')
+    parts = list(trajectories.page([(first, 1), (second, 1)], instance_id(1)))
+    assert every(parts, Table)[0].header == ["Figure", second.label]
+    assert first.path.name in said(parts)
+
+
+@pytest.mark.parametrize("gain", [float("nan"), float("inf"), float("-inf")])
+def test_a_gain_that_is_no_number_is_absent_and_the_rest_of_the_episode_is_shown(tmp_path, gain):
+    odd = episode(1, "sft", True).model_dump()
+    odd["turns"][0]["observations"][0] |= {"gain_turn": gain, "gain_call": gain}
+    write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl", [odd])
+    source = episodes.sources(tmp_path)[0]
+    first, second = trajectories.open_episode(source, instance_id(1)).page.turns[0].cards
+    assert (first.gain, first.level, second.gain) == ("absent", "bad", "75%")
+    (table,) = every(trajectories.page([(source, 1)], instance_id(1)), Table)
+    assert ["e, history by turn", "–"] in [row.cells for row in table.rows]  # noqa: RUF001
+
+
+def cells(turns):
+    rows = [{"turn": turn, "call": 1, "gain": 0.5, "text": "50%", "tool": "grep", "truth": ""} for turn in range(1, turns + 1)]
+    return [{"episode": str(number), **row} for number in range(5) for row in rows]
+
+
+@pytest.mark.parametrize(("turns", "shown", "columns"), [(5, 2, 2), (5, 5, 2), (2, 5, 5), (8, 2, 1), (30, 1, 1)])
+def test_episodes_with_many_turns_stand_above_one_another(turns, shown, columns):
+    names = [str(number) for number in range(shown)]
+    rows = [row for row in cells(turns) if row["episode"] in names]
+    assert charts.calls(rows, names).to_dict()["columns"] == columns
+
+
+def test_instances_are_ordered_by_what_is_asked_for_and_those_without_a_score_come_last():
+    first, second = {"a": 0.5, "b": 0.0, "c": 1.0}, {"a": 0.6, "b": 1.0, "c": 1.0}
+    assert trajectories.ordered("cab", first, second, "difference") == ["b", "a", "c"]
+    assert trajectories.ordered("cab", first, second, "worst") == ["b", "a", "c"]
+    assert trajectories.ordered("cab", first, second, "name") == ["a", "b", "c"]
+    first, second = {"a": 1.0, "b": 0.5}, {"b": 0.5, "c": 0.0}
+    assert trajectories.ordered("cab", first, second, "difference") == ["b", "a", "c"]
+    assert trajectories.ordered("cab", first, second, "worst") == ["b", "a", "c"]
