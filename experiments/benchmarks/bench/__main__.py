@@ -41,7 +41,7 @@ def bench(
     else:
         Console().print(table.on_terminal(results))
     if not only and not quick:
-        out.write_text(table.as_markdown(results, where, date, "make bench"), encoding="utf-8")
+        out.write_text(table.as_markdown(results, where, date, "python -m experiments.benchmarks.bench"), encoding="utf-8")
     if any(row.met is False for rows in results.values() for row in rows):
         sys.exit(1)
 

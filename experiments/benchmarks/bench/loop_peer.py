@@ -1,4 +1,6 @@
-"""The same episodes through mini-swe-agent, which lives in an environment of its own: ``make bench-peer``.
+"""The same episodes through mini-swe-agent, which lives in an environment of its own.
+
+``uv venv .fusesearch/bench-peer && uv pip install --python .fusesearch/bench-peer mini-swe-agent==2.4.6`` makes it.
 
 Its own parts are used: ``DefaultAgent``, ``DeterministicModel`` and ``LocalEnvironment``, one thread per worker as in its
 batch runs. A search is ``rg`` in its shell, a reading is ``sed``; its answer is a command, as it has to be. What it is
@@ -21,7 +23,7 @@ from experiments.benchmarks.bench.episodes import Call, Episode
 from tasks.search import ripgrep
 
 NAME = "mini-swe-agent"
-INSTALL = "make bench-peer"
+INSTALL = "uv venv .fusesearch/bench-peer && uv pip install --python .fusesearch/bench-peer mini-swe-agent==2.4.6"
 PYTHON = Path(".fusesearch/bench-peer/bin/python")
 WORKERS = (8, 256)
 _SCRIPT = Path(__file__).with_name("peer_mini_swe_agent.py")

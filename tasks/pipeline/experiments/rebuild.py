@@ -1,4 +1,4 @@
-"""Write the results of all experiments again from the artifacts that exist: ``make experiment-tables``."""
+"""Write the results of all experiments again from the artifacts that exist: ``python -m tasks.pipeline.experiments.rebuild``."""
 
 from __future__ import annotations
 

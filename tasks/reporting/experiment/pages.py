@@ -61,7 +61,7 @@ def overview(every: Sequence[Results]) -> str:
     return Page("Results of the experiments", shown, footer=[("Written by", OVERVIEW_BY)]).render("md")
 
 
-OVERVIEW_BY = "make experiment-tables"
+OVERVIEW_BY = "python -m tasks.pipeline.experiments.rebuild"
 DIFFERENCES_NOTE = (
     "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
     "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "

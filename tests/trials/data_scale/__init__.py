@@ -1,1 +1,1 @@
-"""Memory and time of filter and split at 100,000 generated pairs: ``make bench-data`` writes ``RESULTS.md`` beside this file."""
+"""``python -m tests.trials.data_scale``: memory and time of filter and split at 100,000 generated pairs; writes RESULTS.md."""

@@ -115,7 +115,7 @@ def page(options: argparse.Namespace, size: int, rows: dict[str, dict[str, objec
             f"(`data/raw/pairs.parquet`: {size / 1e6:,.0f} MB), preset `{options.preset}`, 500 benchmark instances, "
             f"{date.today()}, {os.cpu_count()} cores, Python {platform.python_version()}. "
             "Peak: resident memory of the process and its git children, sampled. Processor time: of the process alone.", "",
-            "Made by `make bench-data`.", "",
+            "Made by `python -m tests.trials.data_scale`.", "",
             "| stage | peak memory | wall | processor |", "|---|---|---|---|", *table, "",
             "| rule | dropped |", "|---|---|", *dropped, "",
             *(f"{stage}: {json.dumps(row['figures'])}\n" for stage, row in rows.items()),

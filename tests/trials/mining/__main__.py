@@ -62,7 +62,8 @@ def _page(size: str, clean: Run, spoiled: Run, calls: collector.Calls, expected:
     return f"""\
 # Mining at scale
 
-`make mining`, {date}, against the tests' GitHub: {size}. Points and requests are the server's own counts; a point is GitHub's
+`python -m tests.trials.mining`, {date}, against the tests' GitHub: {size}.
+Points and requests are the server's own counts; a point is GitHub's
 for GraphQL, and a request for REST. SWE-bench's collector is counted, not run (`collector.py`): what it would ask REST for on the
 same world. Its pairs are more: it keeps texts edited after the fix, issues opened after the merge and changes of 101 files; and
 fewer: it finds no issue that only GitHub's own links name.

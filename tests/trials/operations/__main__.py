@@ -166,7 +166,8 @@ def page(rows: list[str]) -> str:
         [
             "# Operations, tried",
             "",
-            f"`make try-operations`, profile {params.profile}, seed {params.seed}, Python {platform.python_version()}, "
+            f"`python -m tests.trials.operations`, profile {params.profile}, seed {params.seed}, "
+            f"Python {platform.python_version()}, "
             f"{os.cpu_count()} cores. Lines are compared without their wall times, byte for byte and in order.",
             "",
             head,

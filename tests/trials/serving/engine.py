@@ -1,7 +1,7 @@
 """A checkpoint behind the real vLLM on the CPU of this machine: ``make serve-model CHECKPOINT=DIR``.
 
 ``python -m tests.trials.serving.engine CHECKPOINT [--name NAME] [--port PORT] [options of vllm serve]``. vLLM lives in
-an environment of its own, made by ``make vllm-cpu``. It answers on this machine alone.
+an environment of its own, made by ``make serve-model``. It answers on this machine alone.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def environment() -> dict[str, str]:
 def check_installed() -> None:
     """Raise :class:`ConfigError` when there is no environment with vLLM."""
     if not PYTHON.is_file():
-        raise ConfigError(f"there is no vLLM in {PYTHON.parents[1]}: run `make vllm-cpu` first")
+        raise ConfigError(f"there is no vLLM in {PYTHON.parents[1]}: run `make serve-model` first")
 
 
 def main(arguments: Sequence[str]) -> None:

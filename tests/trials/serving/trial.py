@@ -1,4 +1,4 @@
-"""`localize` and `mcp` against the real vLLM, tried as a new user would: ``make try-vllm``.
+"""`localize` and `mcp` against the real vLLM, tried as a new user would: ``python -m tests.trials.serving.trial``.
 
 ``python -m tests.trials.serving.trial CHECKPOINT``. Starts vLLM on this machine's CPU, asks both commands for an issue of a
 small repository, compares the episode with that of the same checkpoint without vLLM, and stops vLLM. Exit code 1 where

@@ -1,8 +1,12 @@
-"""Two people, four servers, one crash: ``python -m tests.trials.team``, or ``make try-team``.
+"""Two people, four servers, one crash: ``python -m tests.trials.team``.
 
 Starts PostgreSQL, a server that speaks S3, and Prefect and MLflow on top of them. Then, as docs/operations.md says: Ann
 reproduces and pushes, PostgreSQL is killed while she works and comes back, Ben clones, pulls and finds nothing to do. What is
-true afterwards is checked and written to ``tests/trials/team/RESULTS.md``.
+true afterwards is checked and written to ``tests/trials/team/RESULTS.md``. It needs PostgreSQL with its contrib modules
+(``PG_BIN``: its programs) and::
+
+    uv pip install -e '.[dev,team]' -c requirements.lock
+    uv venv .venv-team && uv pip install --python .venv-team -r tests/trials/team/requirements.txt
 """
 
 from __future__ import annotations
@@ -221,7 +225,7 @@ def page(facts: dict[str, Any]) -> str:
     flows = sorted(set(facts["ann"]["flows"]))
     return f"""# A team's servers, tried
 
-`make try-team`: {facts["postgres"]}; moto as the S3 store; Prefect and MLflow on top. Started in: {started}.
+`python -m tests.trials.team`: {facts["postgres"]}; moto as the S3 store; Prefect and MLflow on top. Started in: {started}.
 
 | what | found |
 |---|---|

@@ -69,7 +69,7 @@ def test_the_loop_is_measured_on_any_tree(tree):
 def test_an_absent_peer_is_said_to_be_absent():
     (row,) = loop._peer_row(None, {})
     assert math.isnan(row.value)
-    assert "make bench-peer" in row.detail
+    assert "uv venv .fusesearch/bench-peer" in row.detail
     assert row.met is None
 
 
@@ -108,9 +108,9 @@ def test_a_copy_of_a_package_is_a_repository():
 
 
 def test_the_page_holds_machine_date_and_every_row():
-    page = table.as_markdown(ROWS, {"machine": "a processor"}, "2026-01-02", "make bench")
+    page = table.as_markdown(ROWS, {"machine": "a processor"}, "2026-01-02", "python -m experiments.benchmarks.bench")
     assert "- machine: a processor" in page
-    assert "`make bench`, 2026-01-02" in page
+    assert "`python -m experiments.benchmarks.bench`, 2026-01-02" in page
     assert "| a ratio | 1.23 | 1.10 to 12.3 | <= 1.15 | no | why |" in page
     assert "| a count | 1,200 |  | = 1200 | yes |  |" in page
     assert "| a ratio without range | 0.25 |" in page

@@ -59,7 +59,7 @@ def test_what_is_missing_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ArtifactError, match="holds no checkpoint"):
         engine.command(tmp_path)
-    with pytest.raises(ConfigError, match="make vllm-cpu"):
+    with pytest.raises(ConfigError, match="make serve-model"):
         engine.main([str(tmp_path)])
 
 
