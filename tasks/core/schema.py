@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -117,12 +117,6 @@ class Turn(Record):
     usage: Usage = Field(default_factory=Usage)
     tokens: Tokens | None = None
     seconds_tools: float = 0.0
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_slip(cls, data: Any) -> Any:
-        """Trajectories written before November 2026 say of each turn whether it was misspelt on purpose; none was."""
-        return {key: value for key, value in data.items() if key != "slip"} if isinstance(data, dict) else data
 
 
 class Location(Record):

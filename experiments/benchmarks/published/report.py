@@ -33,12 +33,6 @@ def tables(figures: dict[str, Any]) -> str:
     return "\n".join(f"## {title}\n\n{text}\n" for title, text in parts)
 
 
-def largest_difference(figures: dict[str, Any]) -> float:
-    """Largest difference to Table 2, in points, over all runs and figures."""
-    pairs = (_pair(run, level, name) for run in figures["verified"].values() for level in LEVELS for name in RANKED)
-    return max(abs(theirs - ours) for theirs, ours in pairs if theirs is not None)
-
-
 def _reproduced(runs: list[dict[str, Any]]) -> str:
     rows = []
     for run in runs:
