@@ -7,6 +7,8 @@ writes to ``data/selected/trajectories.jsonl`` lies in ``artifacts/nodes/select-
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tasks.pipeline.stages import STAGES
@@ -26,6 +28,33 @@ _MAIN = {
     for stage in STAGES.values()
     for output, path in {**stage.outputs, "metrics": stage.metrics}.items()
 }
+
+
+@dataclass(frozen=True)
+class Places(Mapping[str, Path]):
+    """The files of every stage by name; ``nodes`` has the folder of each stage whose files are a node's."""
+
+    nodes: Mapping[str, Path] = field(default_factory=dict)
+    root: Path = Path()
+
+    def __getitem__(self, name: str) -> Path:
+        main = _MAIN[name]
+        folder = self.nodes.get(name.partition(".")[0])
+        return self.root / (folder / main.name if folder else main)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MAIN)
+
+    def __len__(self) -> int:
+        return len(_MAIN)
+
+    def input(self, name: str) -> Path:
+        """An input of a stage: what another stage makes, or a path that no stage makes."""
+        return self[name] if name in _MAIN else self.root / name
+
+
+MAIN = Places()
+"""The main pipeline's."""
 
 
 def experiment_files(name: str) -> Path:
