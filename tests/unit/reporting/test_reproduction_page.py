@@ -49,34 +49,45 @@ def turn(calls):
     return Turn(text="", calls=[ToolCall(id=str(index), name="grep") for index in range(calls)], observations=observations)
 
 
-@pytest.fixture
-def project(tmp_path):
+def write_project(root):
     rng = random.Random(0)
     scores = [one_score(arm, index, rng) for arm in SKILL for index in range(30)]
     scores.append(Score(instance_id="i99", arm="base", error="endpoint down", true_files=["a"]))
-    write_jsonl(tmp_path / MAIN["evaluate.scores"], scores)
+    write_jsonl(root / MAIN["evaluate.scores"], scores)
     episodes = [
         Trajectory(instance_id=str(i), localizer="x", system="", issue="", turns=[turn(4), turn(2), turn(0)]) for i in range(6)
     ]
-    write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / "sft+rl.jsonl", episodes)
+    write_jsonl(root / MAIN["evaluate.trajectories"] / "sft+rl.jsonl", episodes)
     for stage in ("grpo", "grpo_from_base"):
         rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
-        write_text(tmp_path / MAIN[f"{stage}.curve"], "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
-    write_text(tmp_path / MAIN["sft.curve"], "step,loss\n1,4.5\n2,3.5\n")
-    write_json(tmp_path / MAIN["filter.drops"], {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
-    write_json(tmp_path / MAIN["split.metrics"], {"dropped_same_patch": 5, "sft_instances": 9})
-    write_json(tmp_path / MAIN["select.drops"], {"low_f1": 12})
-    write_json(tmp_path / MAIN["mine.table"], MINED)
+        write_text(root / MAIN[f"{stage}.curve"], "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
+    write_text(root / MAIN["sft.curve"], "step,loss\n1,4.5\n2,3.5\n")
+    write_json(root / MAIN["filter.drops"], {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
+    write_json(root / MAIN["split.metrics"], {"dropped_same_patch": 5, "sft_instances": 9})
+    write_json(root / MAIN["select.drops"], {"low_f1": 12})
+    write_json(root / MAIN["mine.table"], MINED)
     plane = "instance_id,f1,efficiency,outcome\n1,0.7,0.9,kept\n2,0,0.4,low_f1\n3,,,errored\n"
-    write_text(tmp_path / MAIN["select.plane"], plane)
-    write_text(tmp_path / "experiments/reference/fusesearch_table2_stages.csv", REFERENCE)
-    return tmp_path
+    write_text(root / MAIN["select.plane"], plane)
+    write_text(root / "experiments/reference/fusesearch_table2_stages.csv", REFERENCE)
+    return root
 
 
 @pytest.fixture
-def pages(project):
-    path = make_report(PARAMS, Places(root=project))
-    return path.read_text(), (path.parent / "report.html").read_text()
+def project(tmp_path):
+    return write_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
+    """A project with its report, for tests that only read it."""
+    root = write_project(tmp_path_factory.mktemp("reported"))
+    make_report(PARAMS, Places(root=root))
+    return root
+
+
+@pytest.fixture(scope="module")
+def pages(reported):
+    return [(reported / MAIN[name]).read_text() for name in ("report.markdown", "report.html")]
 
 
 def test_the_markdown_page_has_ours_beside_the_papers_figures(pages):
@@ -114,17 +125,17 @@ def test_markdown_tables_have_the_same_number_of_cells_in_every_row(pages):
         assert len(widths) == 1, block
 
 
-def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, project):
+def test_the_html_page_needs_no_other_file_and_is_the_same_each_time(pages, reported):
     html = pages[1]
     assert html.count('<img src="data:image/svg+xml;base64,') == 5
     assert not re.search(r"""(?:src|href)=["'](?!#|data:image/svg)""", html)
     assert "<script" not in html
-    make_report(PARAMS, Places(root=project))
-    assert (project / MAIN["report.html"]).read_text() == html
+    make_report(PARAMS, Places(root=reported))
+    assert (reported / MAIN["report.html"]).read_text() == html
 
 
-def test_every_plot_is_well_formed_and_named_on_the_page(pages, project):
-    files = sorted((project / MAIN["report.markdown"].parent / "plots").iterdir())
+def test_every_plot_is_well_formed_and_named_on_the_page(pages, reported):
+    files = sorted((reported / MAIN["report.markdown"].parent / "plots").iterdir())
     assert [path.stem for path in files] == ["calls_by_turn", "candidates", "differences", "grpo", "sft_loss"]
     for path in files:
         assert ElementTree.parse(path).getroot().tag.endswith("svg")
@@ -149,17 +160,17 @@ def test_what_mining_left_out_is_named_after_its_source(mined, captions):
     assert [table.caption for table in shown] == captions
 
 
-def test_metrics_are_flat_numbers_under_fixed_names(pages, project):
-    metrics = json.loads((project / MAIN["report.metrics"]).read_text())
+def test_metrics_are_flat_numbers_under_fixed_names(pages, reported):
+    metrics = json.loads((reported / MAIN["report.metrics"]).read_text())
     assert all(isinstance(value, int | float) for value in metrics.values())
     assert metrics["base.errored"] == 1
     assert metrics["sft_rl-sft.reward"] == pytest.approx(metrics["sft_rl.reward"] - metrics["sft.reward"])
     assert metrics["sft.file_micro_f1"] == pytest.approx(metrics["sft.f1_macro"])
 
 
-def test_tables_for_dvc_plots_have_a_row_per_point(pages, project):
+def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
     def rows(name):
-        with (project / MAIN["report.markdown"].parent / name).open(newline="") as handle:
+        with (reported / MAIN["report.markdown"].parent / name).open(newline="") as handle:
             return list(csv.DictReader(handle))
 
     assert {(row["turn"], row["calls"], row["episodes"]) for row in rows("calls_by_turn.csv")} == {
@@ -228,9 +239,9 @@ def test_a_difference_that_the_corrected_test_finds_is_starred():
     ]
 
 
-def test_every_plot_says_what_its_marks_and_lines_are(project, pages):
+def test_every_plot_says_what_its_marks_and_lines_are(reported, pages):
     def words(name):
-        return re.findall(r"<text[^>]*>([^<]*)</text>", (project / MAIN["report.plots"] / f"{name}.svg").read_text())
+        return re.findall(r"<text[^>]*>([^<]*)</text>", (reported / MAIN["report.plots"] / f"{name}.svg").read_text())
 
     assert {charts.DECIDED, charts.UNDECIDED} <= set(words("differences"))
     assert {"kept", "dropped"} <= set(words("candidates"))
