@@ -1,4 +1,4 @@
-"""The Typer application: commands, exit codes and the one place where errors become a line on stderr."""
+"""The Typer application: its commands, and the one place that turns errors into a line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tasks.cli.extras import how_to_install
 from tasks.core.errors import FusesearchError
 
 EPILOG = """
-**Exit codes:** 0 done · 1 something failed, one line on stderr says what · 2 the command was typed wrongly ·
-3 `localize` ended without an answer · 130 interrupted.
+**Exit codes:** 0 done · 1 failure, explained in one line on stderr · 2 wrong usage ·
+3 `localize` found no answer · 130 interrupted.
 """
 
 
@@ -21,9 +21,7 @@ class ErrorsOnOneLine(TyperGroup):
     """A command group whose commands may raise :class:`FusesearchError`: one line on stderr, exit code 1."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. An error meant for people, or an output that cannot be written, ends it with code 1, an interruption
-        with 130.
-        """
+        """Run the command. Errors meant for people and failed writes exit with code 1, Ctrl-C with 130."""
         try:
             return super().invoke(ctx)
         except FusesearchError as error:

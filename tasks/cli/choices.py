@@ -1,4 +1,4 @@
-"""The options that say who searches: the same for ``fusesearch localize`` and ``fusesearch mcp``."""
+"""The options that choose a localizer and a model, shared by ``fusesearch localize`` and ``fusesearch mcp``."""
 
 from __future__ import annotations
 
@@ -16,32 +16,36 @@ if TYPE_CHECKING:
 
 
 class ModeName(StrEnum):
-    """Whether the calls of a turn run at once (FuseSearch, table 3)."""
+    """How the calls of a turn run (FuseSearch, table 3)."""
 
     parallel = "parallel"
     sequential = "sequential"
 
 
-ModelOption = Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint. OPENAI_API_KEY is its key.")]
+ModelOption = Annotated[
+    str | None, typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.")
+]
 BaseUrlOption = Annotated[
-    str | None, typer.Option(help="Address of that endpoint, as http://localhost:8000/v1. OPENAI_BASE_URL counts too.")
+    str | None, typer.Option(help="Address of the endpoint, such as http://localhost:8000/v1; defaults to OPENAI_BASE_URL.")
 ]
 SettingsOption = Annotated[
     Path | None,
-    typer.Option(help="Directory of a checkpoint: its prompt and limits, for the endpoint that serves it.", metavar="DIR"),
+    typer.Option(help="Directory of the checkpoint that the endpoint serves: use its prompt and limits.", metavar="DIR"),
 ]
-CheckpointOption = Annotated[Path | None, typer.Option(help="Directory of a trained checkpoint.", metavar="DIR")]
+CheckpointOption = Annotated[
+    Path | None, typer.Option(help="Directory of a trained checkpoint to run on this machine.", metavar="DIR")
+]
 _SYSTEMS = "".join(f"\n\n    * `{name}`: {entry.summary}" for name, entry in LOCALIZERS.items())
 LocalizerOption = Annotated[
     str | None,
     typer.Option(
-        help=f"How to search; fusesearch is the default with a model, lexical without one.{_SYSTEMS}",
+        help=f"How to search. Default: fusesearch with a model, lexical without one.{_SYSTEMS}",
         metavar="NAME",
     ),
 ]
-ModeOption = Annotated[ModeName, typer.Option(help="Run the calls of a turn at once, or one call per turn.")]
-CallsOption = Annotated[int, typer.Option(help="Calls lexical makes in a turn.", min=1, max=8)]
-TurnsOption = Annotated[int | None, typer.Option(help="Turns at most; the last one answers.", min=1)]
+ModeOption = Annotated[ModeName, typer.Option(help="Several calls per turn, run at once, or one call per turn.")]
+CallsOption = Annotated[int, typer.Option(help="Calls per turn of the lexical localizer.", min=1, max=8)]
+TurnsOption = Annotated[int | None, typer.Option(help="Most turns; the last one must answer.", min=1)]
 
 
 def options_of(
@@ -54,7 +58,7 @@ def options_of(
     calls_per_turn: int,
     max_turns: int | None,
 ) -> SearchOptions:
-    """The options above as one, checked. What does not fit is a usage error."""
+    """The options above, checked together. Raises a usage error for values or combinations that make no sense."""
     from tasks.core.errors import OptionError
     from tasks.localizers.searcher import SearchOptions
 

@@ -1,4 +1,4 @@
-"""``fusesearch compare``: the tables of what ``evaluate`` ran, beside the papers'."""
+"""``fusesearch compare``: tables of what ``evaluate`` ran, beside the papers'."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """How the tables are written."""
+    """Format of the tables."""
 
     terminal = "terminal"
     markdown = "markdown"
@@ -30,28 +30,29 @@ class Format(StrEnum):
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `evaluate` wrote.", metavar="DIR...")],
     protocol: Annotated[
-        str, typer.Option(help="fusesearch, single_file, codescout, tooltrain or locagent.", metavar="NAME")
+        str, typer.Option(help="How to score: fusesearch, single_file, codescout, tooltrain or locagent.", metavar="NAME")
     ] = "fusesearch",
-    format_: Annotated[Format, typer.Option("--format", help="How the tables are written.")] = Format.terminal,
+    format_: Annotated[Format, typer.Option("--format", help="Format of the tables.")] = Format.terminal,
     out: Annotated[
         Path | None,
-        typer.Option(help="File of the tables; with html a folder, DIR/compare-PROTOCOL if none is named.", metavar="PATH"),
+        typer.Option(help="File to write to; with html a folder, by default DIR/compare-PROTOCOL.", metavar="PATH"),
     ] = None,
     against: Annotated[
-        str | None, typer.Option(help="Test all others against this system only, such as `lexical`.", metavar="SYSTEM")
+        str | None, typer.Option(help="Test every system against this one only, such as `lexical`.", metavar="SYSTEM")
     ] = None,
     prices: Annotated[
-        Path | None, typer.Option(help="YAML: model name to `prompt` and `completion` prices per million tokens.", metavar="FILE")
+        Path | None,
+        typer.Option(help="YAML that maps model names to `prompt` and `completion` prices per million tokens.", metavar="FILE"),
     ] = None,
-    episodes: Annotated[bool, typer.Option(help="With html, a page for every episode.")] = True,
+    episodes: Annotated[bool, typer.Option(help="With html, write a page for every episode.")] = True,
     reference: Annotated[Path, typer.Option(help="Folder of the papers' tables.", metavar="DIR")] = Path("experiments/reference"),
 ) -> None:
-    """Compare what was evaluated, under one protocol.
+    """Compare evaluated systems under one protocol.
 
-    Prints per benchmark: Table 1 with intervals and errored episodes beside the paper's rows (where it has some for this
-    protocol and the benchmark's name says `verified` or `locbench`), how systems search and what that costs, and paired
-    tests with Holm's correction. With html there are scatters of quality against tokens and time, and
-    every row leads to its episodes.
+    Prints for each benchmark: the systems with intervals and errored episodes, how they search and what that costs, and
+    paired tests with Holm's correction. Adds the paper's rows if the paper has some for this protocol and the benchmark's
+    name contains `verified` or `locbench`. With html, also plots quality against tokens and time, and links every row
+    to its episodes.
 
     ```
     fusesearch compare results --protocol tooltrain
@@ -66,28 +67,24 @@ def compare(
 
     chosen, known = protocol_named(protocol), load_prices(prices) if prices else {}
     results, params = read_results(folders), Report()
-    found = [
+    benchmarks: dict[str, list[CellResult]] = {}
+    for row in results.cells:
+        benchmarks.setdefault(row.cell.benchmark, []).append(row)
+    comparisons = [
         compare_cells(rows, chosen, params, prices=known, reference=reference, against=against)
-        for rows in _by_benchmark(results)
+        for rows in benchmarks.values()
     ]  # fmt: skip
     if format_ is Format.html:
-        typer.echo(_write_html(found, results, params, out or folders[0] / f"compare-{protocol}", episodes))
+        typer.echo(_write_html(comparisons, results, params, out or folders[0] / f"compare-{protocol}", episodes))
         return
-    _write_text(found, results, params, format_, out)
+    _write_text(comparisons, results, params, format_, out)
 
 
-def _by_benchmark(results: Results) -> list[list[CellResult]]:
-    groups: dict[str, list[CellResult]] = {}
-    for row in results.cells:
-        groups.setdefault(row.cell.benchmark, []).append(row)
-    return list(groups.values())
-
-
-def _write_text(found: Sequence[Comparison], results: Results, params: Any, format_: Format, out: Path | None) -> None:
+def _write_text(comparisons: Sequence[Comparison], results: Results, params: Any, format_: Format, out: Path | None) -> None:
     from tasks.reporting.comparison_pages import sections_of
     from tasks.reporting.page import show
 
-    sections = [section for comparison in found for section in sections_of(comparison, params, figures=False)]
+    sections = [section for comparison in comparisons for section in sections_of(comparison, params, figures=False)]
     if format_ is Format.terminal and out is None:
         show(sections)
         for line in _unfinished(results):
@@ -101,14 +98,14 @@ def _write_text(found: Sequence[Comparison], results: Results, params: Any, form
         typer.echo(out)
 
 
-def _write_html(found: Sequence[Comparison], results: Results, params: Any, out: Path, episodes: bool) -> Path:
-    """The page of tables, one of each cell's episodes, and one of every episode; returns the first."""
+def _write_html(comparisons: Sequence[Comparison], results: Results, params: Any, out: Path, episodes: bool) -> Path:
+    """Write the page of tables, a page per cell and a page per episode; returns the first."""
     from tasks.reporting.comparison_pages import sections_of
 
-    for comparison in found:
+    for comparison in comparisons:
         for system in comparison.systems:
             _write_cell(system.result, system.scores, out, episodes)
-    pages = [sections_of(comparison, params, lambda row: f"cells/{row.cell.name}.html") for comparison in found]
+    pages = [sections_of(comparison, params, lambda row: f"cells/{row.cell.name}.html") for comparison in comparisons]
     sections = [section for page in pages for section in page]
     page = _page(sections, results)
     page.write_figures(out)
@@ -130,7 +127,7 @@ def _write_cell(result: CellResult, scores: Sequence[Score], out: Path, episodes
 
 
 def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -> dict[tuple[str, int], Path]:
-    """A page per episode the protocol looks at, as ``fusesearch view`` makes it."""
+    """Write the page of ``fusesearch view`` for every episode that the protocol counts."""
     from tasks.core.schema import Trajectory, Truth
     from tasks.core.storage import read_jsonl
     from tasks.core.text import flat_name
@@ -156,7 +153,9 @@ def _page(sections: Sequence[Section], results: Results) -> Page:
 
 
 def _unfinished(results: Results) -> list[str]:
-    return [f"Not finished, so not here: {name}. Run `fusesearch evaluate` again to go on." for name in results.unfinished]
+    return [
+        f"Left out, because it is not finished: {name}. Run `fusesearch evaluate` again to resume." for name in results.unfinished
+    ]
 
 
 def _footer(cells: Sequence[CellResult]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""``fusesearch doctor``: what is installed, what is missing, what to do."""
+"""``fusesearch doctor``: what is installed, what is missing, and how to fix it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ if TYPE_CHECKING:
 
 
 def doctor(
-    profile: Annotated[
-        str | None, typer.Option(help="Say what this profile needs, and what is missing here.", metavar="NAME")
-    ] = None,
+    profile: Annotated[str | None, typer.Option(help="Check what this profile needs instead.", metavar="NAME")] = None,
     format: Annotated[Format, typer.Option(help="How to print the checks.")] = Format.text,
 ) -> None:
-    """Say what is installed and what is missing.
+    """Check the installation, and say how to fix what is missing.
 
-    What is missing comes with what to do about it.
-    Exit code 0 when the core works (search, truth, scores, endpoints); with `--profile`, when that profile can run here.
+    Exit code 0: the core works (search, truth, scores, endpoints), or with `--profile`, that profile can run here.
 
     ```
     fusesearch doctor
@@ -31,22 +28,17 @@ def doctor(
     """
     from dataclasses import asdict
 
-    checks = list(_checks(profile))
+    from tasks.cli.checks import all_checks, profile_checks
+    from tasks.cli.profile import load_profile
+
+    root = Path.cwd()
+    checks = list(profile_checks(load_profile(profile, root), root) if profile else all_checks(root))
     missing = [check for check in checks if not check.ok and (check.core or profile)]
     if format is Format.json:
         print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
     else:
         _print(checks, missing)
     raise typer.Exit(1 if missing else 0)
-
-
-def _checks(profile: str | None) -> list[Check]:
-    from tasks.cli.checks import all_checks
-    from tasks.cli.needs import profile_checks
-    from tasks.cli.profiles import load_profile
-
-    root = Path.cwd()
-    return list(profile_checks(load_profile(profile, root), root)) if profile else list(all_checks(root))
 
 
 def _print(checks: list[Check], missing: list[Check]) -> None:
@@ -57,4 +49,4 @@ def _print(checks: list[Check], missing: list[Check]) -> None:
         if not check.ok and check.hint:
             typer.echo(f"{'':9}{'':<{width}}  -> {check.hint}")
     names = ", ".join(check.name for check in missing)
-    typer.echo(f"\nMissing: {names}." if missing else "\nNothing that is needed is missing.")
+    typer.echo(f"\nMissing: {names}." if missing else "\nEverything needed is installed.")

@@ -1,4 +1,4 @@
-"""Episodes and truths from the files people have: one JSON document, JSON lines, or a table of instances."""
+"""Read an episode or a truth from a JSON document, JSON lines, or a Parquet table of instances."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NAMED = 5
 def read_episode(path: Path, instance: str | None = None, run: int = 1) -> Trajectory:
     """The trajectory in ``path``: what ``localize --save`` wrote, or a line of a file of trajectories.
 
-    ``instance`` chooses by instance, ``run`` (from 1) among several episodes of it. Raises :class:`DataError` where that
-    is not one episode.
+    ``instance`` chooses an instance, ``run`` (from 1) one of its episodes. Raises :class:`DataError` unless exactly one
+    episode fits.
     """
     text = read_text(path)
     if not _is_lines(text):
-        episodes = [_parsed(Trajectory, text, f"{path} is no trajectory")]
+        episodes = [_parsed(Trajectory, text, f"{path} is not a trajectory")]
     else:
         episodes = list(read_jsonl(path, Trajectory))
     wanted = [episode for episode in episodes if instance is None or episode.instance_id == instance]
@@ -42,9 +42,9 @@ def read_episode(path: Path, instance: str | None = None, run: int = 1) -> Traje
 
 
 def read_truth(path: Path, instance: str) -> Truth:
-    """The truth of an instance, from what ``fusesearch truth`` prints, JSON lines as ``score`` takes, or instances (Parquet).
+    """The truth of an instance: from the output of ``fusesearch truth``, JSON lines as for ``score``, or Parquet instances.
 
-    A document without ``instance_id`` is the truth of whatever is looked at. Raises :class:`DataError` where there is none.
+    A document without ``instance_id`` counts for any instance. Raises :class:`DataError` if the file lacks the instance.
     """
     if path.suffix == ".parquet":
         found = {row.instance_id: row.truth for row in read_instances(path)}
@@ -67,8 +67,8 @@ def _truths(path: Path, instance: str) -> Iterator[tuple[str, Truth]]:
         flat = value["truth"] if isinstance(value.get("truth"), dict) else value
         named = {name: flat[name] for name in Truth.model_fields if name in flat}
         if "files" not in named:
-            raise DataError(f"{where}: no truth: `files` is missing")
-        yield str(value.get("instance_id", instance)), _parsed(Truth, json.dumps(named), f"{where}: no truth")
+            raise DataError(f"{where}: not a truth: `files` is missing")
+        yield str(value.get("instance_id", instance)), _parsed(Truth, json.dumps(named), f"{where}: not a truth")
 
 
 def _object(text: str, where: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def _object(text: str, where: str) -> dict[str, Any]:
 
 
 def _is_lines(text: str) -> bool:
-    """Whether the first line is a document of its own."""
+    """Whether the file is JSON lines: its first line is a whole document."""
     try:
         json.loads(text.lstrip().split("\n", 1)[0])
     except (ValueError, RecursionError):
@@ -100,7 +100,7 @@ def _parsed(model: type[M], text: str, what: str) -> M:
 
 
 def _some(ids: Sequence[str]) -> str:
-    """A few names, so that the right one can be copied."""
+    """Up to five names, so that the user can copy the right one."""
     if not ids:
         return "it is empty"
     more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""

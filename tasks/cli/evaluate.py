@@ -1,4 +1,4 @@
-"""``fusesearch evaluate``: a grid of localizers, models and benchmarks into one folder."""
+"""``fusesearch evaluate``: run a grid of localizers, models and benchmarks."""
 
 from __future__ import annotations
 
@@ -24,36 +24,40 @@ MODEL = "model"
 
 def evaluate(
     grid: Annotated[
-        Path | None, typer.Argument(help="A grid as YAML (docs/evaluation.md); or say it by options.", metavar="GRID.yaml")
+        Path | None, typer.Argument(help="Grid as YAML (docs/evaluation.md), instead of the options below.", metavar="GRID.yaml")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results; the same one again goes on.", metavar="DIR")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder of the results; use the same one to resume.", metavar="DIR")] = Path(
         "results"
     ),
-    localizer: Annotated[list[str] | None, typer.Option(help="Localizer by name; may be repeated.", metavar="NAME")] = None,
+    localizer: Annotated[
+        list[str] | None, typer.Option(help="Localizer to run; repeat the option for more.", metavar="NAME")
+    ] = None,
     instances: Annotated[
         Path | None, typer.Option(help="Instances in the SWE-bench schema: .json, .jsonl or .parquet.", metavar="FILE")
     ] = None,
     repos: Annotated[Path | None, typer.Option(help="Folder of clones named OWNER__NAME.git.", metavar="DIR")] = None,
     clone_url: Annotated[
-        str | None, typer.Option(help="Remote instead of clones: https://github.com/{repo}.git", metavar="URL")
+        str | None, typer.Option(help="Remote to clone from instead, such as https://github.com/{repo}.git", metavar="URL")
     ] = None,
-    alternatives: Annotated[Path | None, typer.Option(help="JSONL of other accepted answers.", metavar="FILE")] = None,
-    max_instances: Annotated[int | None, typer.Option(help="As many instances, drawn by the seed.", min=1)] = None,
+    alternatives: Annotated[
+        Path | None, typer.Option(help="JSONL of other answers that count as correct.", metavar="FILE")
+    ] = None,
+    max_instances: Annotated[int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1)] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
-    base_url: Annotated[str | None, typer.Option(help="That endpoint, with its /v1.", metavar="URL")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs per instance; 3 unless the grid says otherwise.", min=1)] = None,
     concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
-    retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Try errored episodes of finished cells again.")] = False,
-    track: Annotated[bool, typer.Option(help="Log a run per cell to MLflow, under one for the grid.")] = True,
-    snapshots: Annotated[Path, typer.Option(help="Where snapshots of repositories are kept.", metavar="DIR")] = SNAPSHOTS,
+    retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Run errored episodes of finished cells again.")] = False,
+    track: Annotated[bool, typer.Option(help="Record a run per cell in MLflow, under one run for the grid.")] = True,
+    snapshots: Annotated[Path, typer.Option(help="Folder for snapshots of repositories.", metavar="DIR")] = SNAPSHOTS,
 ) -> None:
     """Evaluate localizers on benchmarks.
 
     Runs every localizer with every model on every benchmark, and writes scores (JSONL, Parquet), trajectories and a
-    manifest. Killed, it goes on where it was when it is called again with the same folder. Episodes that the infrastructure
-    broke are tried once more and then counted as errored, never as zero. `fusesearch compare` makes the tables.
+    manifest. To resume after a kill, run it again with the same folder. An episode that fails because of the infrastructure
+    runs once more and then counts as errored, never as zero. `fusesearch compare` makes the tables.
 
-    `OPENAI_API_KEY` is the key of `--model`; in a grid file each model names its variable under `api_key_env`.
+    The key of `--model` is `OPENAI_API_KEY`; in a grid file, each model names its own variable under `api_key_env`.
 
     ```
     fusesearch evaluate --localizer bm25 --localizer lexical --instances verified.jsonl --repos clones --out results
@@ -74,14 +78,14 @@ def evaluate(
 
 
 def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
-    """Run all cells, each with a run of its own in MLflow unless ``track`` is off."""
+    """Run all cells and record each as a run in MLflow unless ``track`` is off."""
     done = 0
     parent = _parent(current, out) if track else None
     for cell in current.cells:
-        begun = time.time()
+        started = time.time()
         figures = current.run(cell, bar.of(cell.name, done, current.episodes))
         if parent:
-            _record(parent, current, cell, figures, begun)
+            _record(parent, current, cell, figures, started)
         done += current.episodes_of(cell)
     current.finish()
     if parent:
@@ -94,7 +98,7 @@ def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency:
     from tasks.evaluation.grid import load_grid
 
     if also := next((name for name, value in given.items() if value), None):
-        raise usage_error("the grid file says it already: leave the option out", f"--{also.replace('_', '-')}")
+        raise usage_error("the grid file sets this: leave the option out", f"--{also.replace('_', '-')}")
     changes = {name: value for name, value in (("runs", runs), ("concurrency", concurrency)) if value is not None}
     return load_grid(path).model_copy(update=changes)
 
@@ -124,13 +128,13 @@ def _from_options(
 
 
 def _name(model: str) -> str:
-    """The last part of a model's name, as part of the name of a folder."""
+    """The last part of a model's name, made safe for a folder name."""
     last = "".join(char if char.isascii() and (char.isalnum() or char in "._+-") else "_" for char in model.rpartition("/")[2])
     return last[:100] if last[:1].isalnum() else f"{MODEL}{last[:90]}"
 
 
 def _parent(current: Any, out: Path) -> RunRecord:
-    """The record that the cells are part of."""
+    """Write the record of the whole grid, the parent of the cells' records."""
     from tasks.pipeline.record import grid_record, write_record
 
     grid = current.grid
@@ -141,19 +145,19 @@ def _parent(current: Any, out: Path) -> RunRecord:
     return parent
 
 
-def _record(parent: RunRecord, current: Any, cell: Any, figures: Mapping[str, Any], begun: float) -> None:
+def _record(parent: RunRecord, current: Any, cell: Any, figures: Mapping[str, Any], started: float) -> None:
     from tasks.evaluation.results import cell_folder
     from tasks.pipeline.record import cell_record, write_record
     from tasks.pipeline.tracking import record
 
     folder = cell_folder(current.out, cell)
-    done = cell_record(parent, cell.name, current.params_of(cell), folder, figures["protocols"], begun)
+    done = cell_record(parent, cell.name, current.params_of(cell), folder, figures["protocols"], started)
     write_record(done)
     record(done)
 
 
 class Bar:
-    """Progress over the whole grid on a terminal: the cell at work, episodes done, and time left."""
+    """Progress of the whole grid on a terminal: current cell, episodes done, and time left."""
 
     def __init__(self, bar: Any) -> None:
         self._bar = bar
@@ -161,11 +165,11 @@ class Bar:
         self._reading = True
 
     def reading(self, done: int, total: int) -> None:
-        """Instances read and given a truth."""
+        """Show progress of reading instances and working out their truth."""
         self._bar.update(self._task, description="truth", completed=done, total=total)
 
     def of(self, cell: str, before: int, episodes: int) -> Any:
-        """The progress of one cell, of which ``before`` episodes come before."""
+        """A progress callback for one cell; ``before`` is the number of episodes in earlier cells."""
         if self._reading:
             self._bar.reset(self._task)
             self._reading = False
@@ -179,6 +183,6 @@ def _bar() -> Iterator[Bar]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    shown = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
-    with shown if sys.stderr.isatty() else nullcontext():
-        yield Bar(shown)
+    progress = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    with progress if sys.stderr.isatty() else nullcontext():
+        yield Bar(progress)

@@ -1,4 +1,4 @@
-"""``fusesearch experiment``: list experiments, run them, see how far they are, print their tables."""
+"""``fusesearch experiment``: list and run experiments, show their progress, print their tables."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ app = typer.Typer(
 )
 
 Names = Annotated[list[str], typer.Argument(help="One experiment or several; `all` for every one.", metavar="NAME...")]
-Seeds = Annotated[str | None, typer.Option(help="Some of its seeds, such as 0,2; all unless given.", metavar="N,N")]
+Seeds = Annotated[str | None, typer.Option(help="Run only these seeds, such as 0,2.", metavar="N,N")]
 
 
 @app.command("list")
 def list_experiments() -> None:
-    """List the experiments: arms, seeds, what is finished, how many nodes are left and how long they take.
+    """List the experiments with their arms, seeds, finished runs, nodes left to run and the time these take.
 
     ```
     fusesearch experiment list
@@ -30,7 +30,7 @@ def list_experiments() -> None:
     """
     from rich.console import Console
 
-    from tasks.cli.experiment_state import overview
+    from tasks.cli.experiment_tables import overview
 
     Console().print(overview())
 
@@ -39,16 +39,18 @@ def list_experiments() -> None:
 def run(
     names: Names,
     seeds: Seeds = None,
-    jobs: Annotated[int | None, typer.Option(help="Nodes at once; default: two if cores and memory allow it.", min=1)] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and how long it takes, then stop.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option(help="Nodes to run at once; by default two if cores and memory allow it.", min=1)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and how long it would take.")] = False,
     profile: Annotated[
         str | None, typer.Option(help="Make this profile `params.yaml` first, as `profile use` does.", metavar="NAME")
     ] = None,
 ) -> None:
     """Run the nodes of an experiment that are missing or out of date, then write its results.
 
-    What arms, seeds and experiments share runs once, and what the main pipeline made is used. After Ctrl-C, a kill or a lost
-    server, the same command goes on from there; if nothing is left to do, it does nothing. The output of each node is in
+    Nodes that arms, seeds and experiments share run once; outputs of the main pipeline are reused. After Ctrl-C, a kill or a
+    lost server, run the same command again to resume. If everything is up to date, it does nothing. Each node's log is in
     `.fusesearch/experiments/`.
 
     ```
@@ -57,8 +59,8 @@ def run(
     fusesearch experiment run all --jobs 2
     ```
     """
-    from tasks.cli import profiles
-    from tasks.cli.experiment_state import chosen
+    from tasks.cli.experiment_tables import chosen
+    from tasks.cli.profile import switch
     from tasks.core.config import load_params
     from tasks.pipeline.experiments.jobs import alone, duration, seconds_left, workers_for
     from tasks.pipeline.experiments.rebuild import write_overview
@@ -75,7 +77,7 @@ def run(
 
     with nullcontext() if dry_run else alone():
         if profile:
-            profiles.use(profile, Path.cwd())
+            switch(profile, Path.cwd())
             typer.echo(f"params.yaml is now {profile}")
         workers = jobs or workers_for(load_params())
         left, total = left_to_do(experiments, numbers)
@@ -101,7 +103,7 @@ def run(
 
 @app.command()
 def status(names: Names) -> None:
-    """Show for every arm and seed which nodes are made, started or missing.
+    """Show which nodes of each arm and seed are finished, started or missing.
 
     ```
     fusesearch experiment status filtering
@@ -110,7 +112,7 @@ def status(names: Names) -> None:
     """
     from rich.console import Console
 
-    from tasks.cli.experiment_state import chosen, states
+    from tasks.cli.experiment_tables import chosen, states
     from tasks.pipeline.experiments.jobs import up_to_date
 
     experiments, current = chosen(names), up_to_date()
@@ -120,7 +122,7 @@ def status(names: Names) -> None:
 
 @app.command()
 def table(names: Names) -> None:
-    """Print the results: verdicts and the arms beside the paper's on a terminal, the whole page in a file or a pipe.
+    """Print the results: on a terminal the verdicts and the arms beside the paper's, in a pipe the whole page.
 
     ```
     fusesearch experiment table filtering
@@ -129,8 +131,7 @@ def table(names: Names) -> None:
     """
     from rich.console import Console
 
-    from tasks.cli.experiment_state import ALL, chosen
-    from tasks.cli.experiment_table import pages, shown, with_results
+    from tasks.cli.experiment_tables import ALL, chosen, pages, summary, with_results
 
     experiments = chosen(names)
     if ALL in names:
@@ -141,7 +142,7 @@ def table(names: Names) -> None:
         typer.echo(pages(experiments))
         return
     for experiment in experiments:
-        Console().print(*shown(experiment), sep="\n")
+        Console().print(*summary(experiment), sep="\n")
 
 
 def _numbers(text: str | None) -> list[int] | None:

@@ -1,4 +1,4 @@
-"""The extras of ``pyproject.toml``: which one brings a package that a command needs and that is not installed."""
+"""The extras of ``pyproject.toml``: which one to install when a command misses a package."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import re
 from importlib.metadata import PackageNotFoundError, requires, version
 
 NEEDED_BY = {"evaluate": "evaluate", "compare": "evaluate", "import-predictions": "evaluate", "experiment": "pipeline"}
-"""Extras by the command that needs them, where the first missing package would name a smaller one."""
+"""Extra that a command needs, where the first missing package belongs to a smaller one."""
 
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python", "psycopg2": "psycopg2-binary"}
-"""Distributions by module, where the names differ."""
+"""Distribution of a module, where the names differ."""
 
 PARTS = ("models", "train", "evaluate", "pipeline", "mining", "dashboard")
-"""The extras that people choose from; the others are for GPUs, teams and developers."""
+"""The extras that users choose from; the others are for GPUs, teams and developers."""
 
 
 def how_to_install(error: ModuleNotFoundError, command: str = "") -> str | None:
-    """One line for the module that ``error`` misses; None where no extra brings it: then something else is broken."""
+    """One line saying how to install the missing module; None if it belongs to no extra, so that something else is wrong."""
     module = (error.name or "").partition(".")[0]
     name = DISTRIBUTIONS.get(module, module).lower()
     extra = next((extra for extra in PARTS if name in listed(extra)), None)
@@ -26,7 +26,7 @@ def how_to_install(error: ModuleNotFoundError, command: str = "") -> str | None:
 
 
 def listed(extra: str) -> list[str]:
-    """Distributions that the extra itself lists, in lower case; those of extras that it includes are not repeated."""
+    """Distributions that the extra lists itself, in lower case, without those of extras it includes."""
     try:
         requirements = requires("fusesearch") or []
     except PackageNotFoundError:  # a checkout that was never installed

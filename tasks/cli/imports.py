@@ -1,4 +1,4 @@
-"""``fusesearch import-predictions``: what other systems published, as predictions that ``score`` reads."""
+"""``fusesearch import-predictions``: convert predictions that other systems released into the format of ``score``."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def import_predictions(
         Path, typer.Option(help="Instances in the SWE-bench schema: .jsonl, .json or .parquet.", metavar="FILE")
     ],
     repos: Annotated[Path, typer.Option(help="Folder of bare repositories `owner__name.git`.", metavar="DIR")],
-    out: Annotated[Path, typer.Option(help="Where the predictions go, one JSON object per line.", metavar="P.jsonl")],
+    out: Annotated[Path, typer.Option(help="File to write the predictions to, one JSON object per line.", metavar="P.jsonl")],
     truth: Annotated[
-        Path | None, typer.Option(help="Write what the instances' patches modify here, too.", metavar="T.jsonl")
+        Path | None, typer.Option(help="Also write what the patches of the instances modify to this file.", metavar="T.jsonl")
     ] = None,
     class_as_init: Annotated[
-        bool, typer.Option("--class-as-init", help="A class that defines `__init__` means it, as LocAgent has it.")
+        bool, typer.Option("--class-as-init", help="Count a class that defines `__init__` as that method, as LocAgent does.")
     ] = False,
 ) -> None:
-    """Make what other systems released scorable.
+    """Convert predictions that other systems released, so that `score` can read them.
 
-    Every name is looked up in the snapshot of its instance: module paths, incomplete or qualified names, lines and
-    nested functions become `path::Qualified.name`. A name that is not there stays as it is, a wrong answer;
-    a class or variable is no function and is left out. Prints how many names were found, and those that were not, by reason.
+    Looks every name up in the snapshot of its instance: module paths, incomplete or qualified names, lines and
+    nested functions become `path::Qualified.name`. Keeps names that do not exist, as wrong answers, and leaves out
+    classes and variables, which are not functions. Prints how many names were found, and the others by reason.
 
     ```
     fusesearch import-predictions --format cosil loc.jsonl --instances verified.jsonl --repos repos \\
@@ -59,8 +59,8 @@ def import_predictions(
     read, tally = format_named(format_).read, Tally()
     rows = instances_of(instances.name, read_rows(instances))
     bases = {row.instance_id: Base(row.repo, row.base_commit) for row in rows}
-    with Snapshots(lambda repo: git_dir_of(repo, repos)) as opened:
-        lines = imported(answers_in(read, files), bases, opened, tally, class_as_init=class_as_init)
+    with Snapshots(lambda repo: git_dir_of(repo, repos)) as snapshots:
+        lines = imported(answers_in(read, files), bases, snapshots, tally, class_as_init=class_as_init)
         written = write_jsonl(out, lines)
     if truth:
         rows = instances_of(instances.name, read_rows(instances))
@@ -86,7 +86,7 @@ def _print(tally: Tally, written: int, instances: int, out: Path) -> None:
     typer.echo(f"{out}: {'; '.join(parts)}")
     rows = [(_LEVELS[level], str(reason), count) for (level, reason), count in tally.unmatched.most_common()]
     rows += [(_LEVELS[level], "repeated", count) for level, count in tally.repeated.items() if count]
-    examples = {(_LEVELS[level], str(reason)): shown[0] for (level, reason), shown in tally.examples.items()}
+    examples = {(_LEVELS[level], str(reason)): texts[0] for (level, reason), texts in tally.examples.items()}
     for level, reason, count in sorted(rows, key=lambda row: (list(_LEVELS.values()).index(row[0]), -row[2])):
         instance_id, text = examples.get((level, reason), ("", ""))
         typer.echo(f"  {level:<6}{count:>7}  {reason:<40}{printable(f'{instance_id[:60]} {text}')[:_TEXT_WIDTH]}".rstrip())

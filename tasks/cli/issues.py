@@ -1,4 +1,4 @@
-"""Issues by their address on GitHub: ``https://github.com/OWNER/REPO/issues/N`` or ``OWNER/REPO#N``."""
+"""Fetch an issue from GitHub by its address: ``https://github.com/OWNER/REPO/issues/N`` or ``OWNER/REPO#N``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PATH = re.compile(rf"/{_NAME}/(?P<kind>issues|pull)/(?P<number>[1-9]\d{{0,9}})(
 
 @dataclass(frozen=True)
 class Address:
-    """An issue of a repository. ``host`` is None where only ``OWNER/REPO#N`` was given."""
+    """The address of an issue. ``host`` is None for the short form ``OWNER/REPO#N``."""
 
     owner: str
     repo: str
@@ -38,14 +38,14 @@ class Address:
 
     @property
     def instance_id(self) -> str:
-        """A name as SWE-bench makes them: ``owner__repo-N``."""
+        """SWE-bench's form, ``owner__repo-N``."""
         return f"{self.owner}__{self.repo}-{self.number}"
 
 
 def address_of(text: str) -> Address | None:
-    """The issue that ``text`` is the address of; None for anything that does not look like an address.
+    """Parse an address; None if ``text`` does not look like one.
 
-    Raises :class:`DataError` for the address of a pull request, or of anything else on the web.
+    Raises :class:`DataError` for the address of a pull request or of anything else on the web.
     """
     text = text.strip()
     if short := _SHORT.fullmatch(text):
@@ -66,10 +66,10 @@ def address_of(text: str) -> Address | None:
 
 
 def fetch(address: Address) -> str:
-    """Title and body of an issue, through the API at ``GITHUB_API_URL`` and with the token ``GITHUB_TOKEN``, if set.
+    """Fetch the title and body of an issue, with ``GITHUB_API_URL`` and ``GITHUB_TOKEN`` if set.
 
-    Raises :class:`ConfigError` for a token or an API address that is not accepted, :class:`DataError` where there is no
-    such issue, :class:`InfrastructureError` when GitHub cannot be reached or asks to wait.
+    Raises :class:`ConfigError` for a bad token or API address, :class:`DataError` if the issue does not exist,
+    :class:`InfrastructureError` when GitHub cannot be reached or its rate limit is used up.
     """
     from github import BadAttributeException, GithubException
     from requests import RequestException
@@ -90,7 +90,7 @@ def fetch(address: Address) -> str:
 
 
 def _client(api: str, token: str) -> Github:
-    """A client that asks once: PyGithub's own retries wait silently until a rate limit ends, up to an hour."""
+    """A client without retries: PyGithub's would wait silently for a rate limit to end, up to an hour."""
     from github import Auth, Github
 
     auth = Auth.Token(token) if token else None
@@ -98,7 +98,7 @@ def _client(api: str, token: str) -> Github:
 
 
 def _ask(client: Github, address: Address) -> tuple[str, str, bool]:
-    """Title, body and whether it is a pull request, in one request."""
+    """Title, body, and whether it is a pull request."""
     try:
         issue = client.get_repo(f"{address.owner}/{address.repo}").get_issue(address.number)
         data = issue.raw_data
@@ -110,7 +110,7 @@ def _ask(client: Github, address: Address) -> tuple[str, str, bool]:
 
 
 def _api_of(address: Address) -> str:
-    """The API that serves the address; a token must not go to any other host that somebody wrote into a link."""
+    """The API for the address. Refuses foreign hosts, so that a link cannot send the token there."""
     api = os.environ.get("GITHUB_API_URL", "").strip().rstrip("/") or API
     if not api.startswith(("http://", "https://")) or not (host := urlsplit(api).hostname):
         raise ConfigError(f"GITHUB_API_URL must be an address such as {API}, not {api}")
@@ -120,30 +120,27 @@ def _api_of(address: Address) -> str:
 
 
 def _refusal(error: GithubException, address: Address, has_token: bool) -> FusesearchError:
-    """What a status of GitHub's API means to who asked for an issue."""
+    """The error for a status of GitHub's API."""
     from github import RateLimitExceededException
 
     headers = error.headers or {}
-    if isinstance(error, RateLimitExceededException) or error.status == 429 or _is_used_up(error.status, headers):
+    used_up = error.status == 403 and headers.get("x-ratelimit-remaining") == "0"
+    if isinstance(error, RateLimitExceededException) or error.status == 429 or used_up:
         advice = "wait" if has_token else "wait, or set GITHUB_TOKEN for a higher limit"
         return InfrastructureError(f"GitHub's rate limit is used up{_until(headers)}: {advice}")
     match error.status:
         case 401:
-            advice = "does not accept GITHUB_TOKEN: correct or unset it" if has_token else "wants a token: set GITHUB_TOKEN"
+            advice = "does not accept GITHUB_TOKEN: correct or unset it" if has_token else "needs a token: set GITHUB_TOKEN"
             return ConfigError(f"GitHub {advice}")
         case 404:
             advice = "GITHUB_TOKEN may not read it" if has_token else "GITHUB_TOKEN is not set"
-            return DataError(f"there is no issue {address}, or it is private and {advice}")
+            return DataError(f"issue {address} does not exist, or it is private and {advice}")
         case 410:
             return DataError(f"issue {address} was deleted, or its repository has no issues")
         case 403:
             return DataError(f"GitHub does not show {address} ({error.message or 'forbidden'})")
         case status:
             return InfrastructureError(f"GitHub answered {status} for {address}: try again, or save the issue in a file")
-
-
-def _is_used_up(status: int, headers: Mapping[str, str]) -> bool:
-    return status == 403 and headers.get("x-ratelimit-remaining") == "0"
 
 
 def _until(headers: Mapping[str, str]) -> str:
@@ -154,7 +151,7 @@ def _until(headers: Mapping[str, str]) -> str:
 
 
 def _cause(error: BaseException) -> str:
-    """The innermost reason, in a few words: what wraps it repeats the whole address."""
+    """The innermost error in a few words; the outer ones repeat the whole address."""
     while inner := getattr(error, "reason", None) or (error.args[0] if error.args else None):
         if not isinstance(inner, BaseException):
             break

@@ -1,4 +1,4 @@
-"""``fusesearch localize``: the files and functions an issue is about."""
+"""``fusesearch localize``: find the files and functions an issue is about."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ NO_ANSWER = 3
 
 
 def localize(
-    repo: Annotated[Path, typer.Option(help="Directory to search, under git or not, as it is on disk.", metavar="DIR")],
+    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")],
     issue: Annotated[
         str,
-        typer.Option(help="A file with the issue, its address on GitHub, or its text; `-`: stdin.", metavar="FILE|ADDRESS|TEXT"),
+        typer.Option(help="The issue: a file, its address on GitHub, its text, or `-` for stdin.", metavar="FILE|ADDRESS|TEXT"),
     ],
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
@@ -50,11 +50,11 @@ def localize(
 ) -> None:
     """Find the files and functions of an issue.
 
-    Nothing in DIR is changed or run, and nothing outside it is read. Without a model the lexical localizer searches,
-    unless --localizer names another.
-    An --issue with a blank or a newline in it that is no file is the text itself.
-    An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`: its title and text are fetched.
-    GITHUB_TOKEN is used if set; GITHUB_API_URL leads to a server of your own.
+    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, the lexical localizer
+    searches unless --localizer names another.
+    An --issue that contains a blank or a newline and is not a file is taken as the text itself.
+    An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`; the issue's title and text are fetched,
+    with GITHUB_TOKEN if it is set, from GITHUB_API_URL if you use your own server.
 
     ```
     fusesearch localize --repo . --issue issue.md
@@ -84,7 +84,7 @@ def localize(
 
 
 def _instance(tree: str, issue: str) -> Instance:
-    """The task. An issue of GitHub gives it a name as SWE-bench makes them, a text that of the directory."""
+    """The task. A GitHub issue names it as in SWE-bench (``owner__repo-N``), any other text gets the name of the directory."""
     from tasks.cli import issues
     from tasks.localizers.searcher import instance_of
 
@@ -98,10 +98,10 @@ def _instance(tree: str, issue: str) -> Instance:
 
 
 def _search(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:
-    """One episode; its trajectory is saved however it ends."""
+    """Run one episode. The trajectory is saved even if the episode fails."""
     import asyncio
 
-    from tasks.cli.live import progress
+    from tasks.cli.report import progress
 
     with progress(quiet=quiet) as show:
 

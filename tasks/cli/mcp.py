@@ -32,7 +32,7 @@ TOKEN_CHARS = 16
 
 
 class Transport(StrEnum):
-    """What a client reaches the server over."""
+    """How clients reach the server."""
 
     stdio = "stdio"
     http = "http"
@@ -40,17 +40,19 @@ class Transport(StrEnum):
 
 def mcp(
     root: Annotated[list[Path], typer.Option(help="Directory to serve; repeat the option for more.", metavar="DIR")],
-    transport: Annotated[Transport, typer.Option(help="stdin and stdout, or streamable HTTP.")] = Transport.stdio,
+    transport: Annotated[
+        Transport, typer.Option(help="stdio (the client starts the server) or streamable HTTP.")
+    ] = Transport.stdio,
     host: Annotated[str, typer.Option(help="http: address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="http: port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="http: another name by which clients reach the server; may be repeated.", metavar="NAME"),
+        typer.Option(help="http: another host name that clients use for the server; repeat the option for more.", metavar="NAME"),
     ] = None,
     token: Annotated[
         str | None,
         typer.Option(
-            help="http: bearer token of at least 16 characters; made and printed when none is given.", envvar=TOKEN_VARIABLE
+            help="http: bearer token of at least 16 characters; by default a new one is printed.", envvar=TOKEN_VARIABLE
         ),
     ] = None,
     model: ModelOption = None,
@@ -64,8 +66,8 @@ def mcp(
 ) -> None:
     """Serve the localizer and the search tools over MCP.
 
-    Tools: `localize` and those of `fusesearch tool`. Nothing in DIR is changed or run, and nothing outside it is read;
-    a client cannot name other directories. Without a model the lexical localizer searches,
+    Tools: `localize` and those of `fusesearch tool`. They only read DIR: they change nothing, run nothing and read nothing
+    outside it, and clients cannot add directories. Without a model, the lexical localizer searches
     unless --localizer names another.
 
     ```
@@ -74,10 +76,11 @@ def mcp(
     FUSESEARCH_MCP_TOKEN=$(openssl rand -hex 32) fusesearch mcp --root . --transport http --port 8765
     ```
 
-    Ends when its stdin does, or on Ctrl-C. `docs/mcp.md` has the configuration of common coding agents.
+    The server ends with its stdin or on Ctrl-C. `docs/mcp.md` shows how to configure common coding agents.
     """
     options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
-    _check_token(token)
+    if token and (len(token) < TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token):
+        raise usage_error(f"must be {TOKEN_CHARS} or more printable ASCII characters without blanks", "--token")
     from tasks.cli.serving import stdio
     from tasks.cli.serving.roots import Roots
     from tasks.cli.serving.service import Service
@@ -91,30 +94,24 @@ def mcp(
         _serve_http(service, host, port, allow_host or [], token)
         return
     if sys.stdin.isatty():
-        _say("MCP over stdin and stdout, for a client to start; Ctrl-C ends it")
+        _print("speaking MCP on stdin and stdout; normally a client starts this. Ctrl-C ends it")
     stdio.run(service.server())
 
 
-def _check_token(token: str | None) -> None:
-    """Raise a usage error, which does not repeat the token, when it is too short to be one or cannot stand in a header."""
-    if token and (len(token) < TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token):
-        raise usage_error(f"must be {TOKEN_CHARS} or more printable ASCII characters without blanks", "--token")
-
-
 def _serve_http(service: Service, host: str, port: int, names: list[str], token: str | None) -> None:
-    """Serve until a signal; say on stderr where, and which token was made if none was given."""
+    """Serve until a signal. Prints the address on stderr, and the token if it was generated."""
     from tasks.cli.serving import http
 
     listener = http.listen(host, port)
     secret = token or secrets.token_urlsafe(32)
-    _say(f"serving {', '.join(service.roots.names)} at {http.address(host, listener)}")
+    _print(f"serving {', '.join(service.roots.names)} at {http.address(host, listener)}")
     if not token:
-        _say(f"bearer token, made for this run: {secret}")
+        _print(f"bearer token for this run: {secret}")
     if not http.is_local(host):
-        _say("others can reach this address, and HTTP does not hide the token: put TLS in front")
+        _print("other machines can reach this address, and HTTP does not encrypt the token: put TLS in front")
     app = http.application(service.server(), http.BearerToken(secret), [host, *names])
     http.run(app, listener, service.stop)
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     typer.echo(f"fusesearch: {line}", err=True)

@@ -1,4 +1,4 @@
-"""What commands have in common: JSON on stdout, text from a file or stdin, usage errors."""
+"""Shared by commands: print JSON, read a file or stdin, write a file, usage errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 
 from tasks.core.errors import DataError
 
-_CONTROLS = re.compile("[\x7f-\x9f]")  # what json.dumps leaves, and some terminals obey
+_CONTROLS = re.compile("[\x7f-\x9f]")  # json.dumps does not escape these, and some terminals obey them
 
 
 class Format(StrEnum):
@@ -44,7 +44,7 @@ def read_input(path: Path, what: str) -> str:
 
 
 def save_text(path: Path, text: str) -> None:
-    """Write a file somebody asked for, atomically. Raises :class:`DataError` where that cannot be done."""
+    """Write a file the user asked for, atomically. Raises :class:`DataError` when that fails."""
     from tasks.core.storage import write_text
 
     try:
@@ -54,5 +54,5 @@ def save_text(path: Path, text: str) -> None:
 
 
 def usage_error(message: str, option: str) -> typer.BadParameter:
-    """An error of how the command was typed: exit code 2."""
+    """A wrong option or argument: exit code 2."""
     return typer.BadParameter(message, param_hint=f"'{option}'")

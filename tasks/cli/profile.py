@@ -1,13 +1,24 @@
-"""``fusesearch profile``: list, show and use the params of one scale."""
+"""``fusesearch profile``: ``params.yaml`` is nano; ``experiments/profiles/NAME.yaml`` are overlays for larger scales."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="List, show and use the params of a scale.", rich_markup_mode="markdown")
+from tasks.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from tasks.core.config import Params
+
+PARAMS = Path("params.yaml")
+FOLDER = Path("experiments/profiles")
+BASE = "nano"
+NANO_COPY = Path(".fusesearch/params.nano.yaml")
+
+app = typer.Typer(no_args_is_help=True, help="List, show and switch profiles.", rich_markup_mode="markdown")
 
 Name = Annotated[str, typer.Argument(help="Name of the profile.", metavar="NAME")]
 
@@ -20,8 +31,6 @@ def list_profiles() -> None:
     fusesearch profile list
     ```
     """
-    from tasks.cli.profiles import current, load_profile, names
-
     root = Path.cwd()
     active = current(root)
     for name in names(root):
@@ -40,23 +49,90 @@ def show(name: Name) -> None:
     """
     import yaml
 
-    from tasks.cli.profiles import load_profile
-
     params = load_profile(name, Path.cwd()).model_dump(mode="json")
     typer.echo(yaml.safe_dump(params, sort_keys=False, allow_unicode=True), nl=False)
 
 
 @app.command()
 def use(name: Name) -> None:
-    """Make a profile the current `params.yaml`.
+    """Write a profile to `params.yaml`.
 
-    The next `dvc repro` runs at that scale. `profile use nano` brings back the nano params as they were.
+    The next `dvc repro` runs at that scale. `profile use nano` restores the nano params exactly.
 
     ```
     fusesearch profile use small && fusesearch doctor --profile small
     ```
     """
-    from tasks.cli import profiles
-
-    profiles.use(name, Path.cwd())
+    switch(name, Path.cwd())
     typer.echo(f"params.yaml is now {name}; `fusesearch doctor --profile {name}` says what it needs")
+
+
+def names(root: Path) -> list[str]:
+    """Names of all profiles of the checkout at ``root``."""
+    return [BASE, *sorted(path.stem for path in (root / FOLDER).glob("*.yaml") if path.stem != BASE)]
+
+
+def load_profile(name: str, root: Path) -> Params:
+    """Typed params of a profile. Raises :class:`ConfigError` when it is unknown or malformed."""
+    from tasks.core.config import parse_params
+
+    return parse_params(merged(name, root), source=name)
+
+
+def merged(name: str, root: Path) -> dict[str, Any]:
+    """The nano params with the overlay of ``name`` on top, as a plain mapping."""
+    from tasks.core.config import overlay
+
+    base = _mapping(_nano_file(root))
+    if name == BASE:
+        return base
+    if name not in names(root):
+        raise ConfigError(f"no profile {name!r}: there are {', '.join(names(root))}")
+    return overlay(base, {"profile": name, **_mapping(root / FOLDER / f"{name}.yaml")})
+
+
+def switch(name: str, root: Path) -> None:
+    """Write profile ``name`` to ``params.yaml``. Keeps a copy of nano's file, so that it can be restored exactly."""
+    import yaml
+
+    from tasks.core.config import parse_params
+    from tasks.core.storage import write_text
+
+    data = merged(name, root)
+    parse_params(data, source=name)
+    nano = _nano_file(root).read_text(encoding="utf-8")
+    if name == BASE:
+        text = nano
+    else:
+        plain = json.loads(json.dumps(data))  # copies shared objects, which YAML would write as anchors
+        text = f"# Profile {name}: experiments/profiles/{name}.yaml over nano. Back with `fusesearch profile use nano`.\n"
+        text += yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
+    write_text(root / NANO_COPY, nano)
+    write_text(root / PARAMS, text)
+
+
+def current(root: Path) -> str:
+    """Name of the profile in ``params.yaml``."""
+    from tasks.core.config import load_params
+
+    return load_params(root / PARAMS).profile
+
+
+def _nano_file(root: Path) -> Path:
+    if current(root) == BASE:
+        return root / PARAMS
+    if (root / NANO_COPY).is_file():
+        return root / NANO_COPY
+    raise ConfigError(f"{PARAMS} holds another profile and the copy of nano's params is missing: git checkout {PARAMS}")
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {error}") from None
+    if data is not None and not isinstance(data, dict):
+        raise ConfigError(f"{path}: the top level must be a mapping of sections")
+    return data or {}

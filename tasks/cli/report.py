@@ -1,10 +1,12 @@
-"""The answer of ``fusesearch localize`` as people and as programs read it."""
+"""What ``fusesearch localize`` prints: each call as it happens, then the answer as text or JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.core.errors import InfrastructureError
 from tasks.core.schema import Answer, Location, Trajectory
@@ -12,19 +14,35 @@ from tasks.core.text import printable
 from tasks.localizers.searcher import with_lines
 from tasks.reporting.episodes.explain import Explanation, Target, explain
 from tasks.search.repository import Repository
+from tasks.search.tool import describe
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
+    from rich.text import Text
+
+    from tasks.agents.loop import OnEvent
+    from tasks.core.schema import Observation, ToolCall, Turn
+
+
+NO_ANSWER = {
+    "max_turns": "the turns ran out",
+    "max_context": "the conversation got too long",
+    "no_answer": "the last message names no location",
+}
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
-    """Raise :class:`InfrastructureError` when the world failed and the episode therefore has no answer."""
+    """Raise :class:`InfrastructureError` if the infrastructure failed and the episode has no answer."""
     if trajectory.error is not None:
         raise InfrastructureError(trajectory.error)
 
 
 @dataclass(frozen=True)
 class Report:
-    """Locations with line spans where they are known, and what the search cost.
+    """The answer with line spans where known, and what the search cost.
 
-    ``explanations`` says of every location, those to modify first, which calls showed it; None when nobody asked.
+    ``explanations`` lists the calls that showed each location, those to modify first; None unless requested.
     """
 
     modify: list[Location]
@@ -42,7 +60,7 @@ class Report:
         return cls(modify, related, cost(trajectory), explanations)
 
     def as_json(self) -> dict[str, Any]:
-        """``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` when asked for."""
+        """``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` if requested."""
         report: dict[str, Any] = {
             "modify": [location.model_dump(mode="json") for location in self.modify],
             "related": [location.model_dump(mode="json") for location in self.related],
@@ -54,9 +72,9 @@ class Report:
         return report
 
     def as_text(self) -> str:
-        """Ranked locations, related context apart, one line of cost."""
+        """Ranked locations, then related context, then one line of cost."""
         why = self.explanations or []
-        parts = [_no_answer(self.cost)]
+        parts = [f"No answer: {NO_ANSWER.get(self.cost['stop'], self.cost['stop'])}."]
         if self.modify:
             parts = ["Locations to modify", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
         if self.related:
@@ -65,7 +83,7 @@ class Report:
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:
-    """What an episode cost, under the names of :class:`tasks.core.schema.Score`, and who searched."""
+    """What an episode cost (fields of :class:`tasks.core.schema.Score`), and which localizer and model ran it."""
     from tasks.evaluation.metrics import tool_statistics
 
     about = {name: getattr(trajectory, name) for name in ("localizer", "model", "mode", "stop")}
@@ -73,7 +91,7 @@ def cost(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: bool) -> list[str]:
-    """A line per location; below it the explanation, where there is one."""
+    """A line per location, followed by its explanation if there is one."""
     places = [printable(f"{location.path}{_span(location)}") for location in locations]
     width = max(map(len, places), default=0)
     lines: list[str] = []
@@ -94,10 +112,46 @@ def _summary(cost: dict[str, Any]) -> str:
     return f"{turns}, {calls}, e {cost['efficiency']:.2f}, {cost['seconds']:.1f} s, {cost['tokens_billed']:,} tokens{model}"
 
 
-def _no_answer(cost: dict[str, Any]) -> str:
-    reasons = {
-        "max_turns": "the turns ran out",
-        "max_context": "the conversation got too long",
-        "no_answer": "the last message names no location",
-    }
-    return f"No answer: {reasons.get(cost['stop'], cost['stop'])}."
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[OnEvent]:
+    """Yield a listener for the loop's events. It prints only if stderr is a terminal and ``quiet`` is off."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda kind, payload: None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True, highlight=False)
+    with console.status("turn 1: the model is thinking") as status:
+        yield View(console, status)
+
+
+class View:
+    """Prints a line per call with its gain, and a spinner with what runs now."""
+
+    def __init__(self, console: Console, status: Status) -> None:
+        self._console = console
+        self._status = status
+
+    def __call__(self, kind: str, payload: dict[str, Any]) -> None:
+        """Take one event of :func:`tasks.agents.loop.run_episode`."""
+        if kind == "turn" and payload["turn"].calls:
+            self._status.update(f"turn {payload['number']}: {len(payload['turn'].calls)} calls are running")
+        elif kind == "observations":
+            self._show(payload["number"], payload["turn"])
+            self._status.update(f"turn {payload['number'] + 1}: the model is thinking")
+
+    def _show(self, number: int, turn: Turn) -> None:
+        self._console.print(f"[bold]turn {number}[/bold]  [dim]{len(turn.calls)} calls in {turn.seconds_tools:.2f} s[/dim]")
+        for call, observation in zip(turn.calls, turn.observations, strict=True):
+            self._console.print(_call_line(call, observation, self._console.width), overflow="ellipsis", no_wrap=True)
+
+
+def _call_line(call: ToolCall, observation: Observation, width: int) -> Text:
+    from rich.text import Text
+
+    failed, gain = observation.error is not None, observation.gain_turn
+    result = "error" if failed else f"{len(observation.entities):>4} found  gain {gain:4.0%}"
+    text = f"{call.name:<9} {describe(call.arguments)}"
+    room = max(20, width - 26)
+    style = "red" if failed else "green" if gain >= 0.5 else "yellow"
+    return Text.assemble("  ", f"{text[: room - 1] + '…' if len(text) > room else text:<{room}} ", (result, style))

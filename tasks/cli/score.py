@@ -1,4 +1,4 @@
-"""``fusesearch score``: predictions against truth."""
+"""``fusesearch score``: score predictions against the truth."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def score(
 ) -> None:
     """Score ranked predictions against the truth.
 
-    A line of either file is `{"instance_id": "...", "files": ["a.py"], "functions": ["a.py::C.f"]}`, most likely first.
-    The truth may also be instances that carry their truth.
+    Each line of either file is `{"instance_id": "...", "files": ["a.py"], "functions": ["a.py::C.f"]}`; predictions name the
+    most likely first. The truth may also be instances with their truth.
     Prints JSON: `file` and `function`, each with `micro` and `macro` precision, recall and F1, and recall@k, MAP, MRR, nDCG@5.
-    An instance without a prediction counts as an empty one and is counted under `missing`.
+    An instance without a prediction scores as an empty prediction and is counted under `missing`.
 
     ```
     fusesearch score --predictions mine.jsonl --truth gold.jsonl

@@ -1,4 +1,4 @@
-"""``fusesearch tool``: one call of one search tool, exactly as a model would see it."""
+"""``fusesearch tool``: make one tool call and print exactly what a model would see."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ ToolName = StrEnum("ToolName", list(TOOLS))  # type: ignore[misc]  # members tha
 
 
 def tool(
-    name: Annotated[ToolName, typer.Argument(help="Which tool to call.", show_choices=True)],
+    name: Annotated[ToolName, typer.Argument(help="Tool to call.", show_choices=True)],
     repo: Annotated[Path, typer.Option(help="Directory to search; nothing outside it is read.", metavar="DIR")],
     args: Annotated[str, typer.Option(help="Arguments of the call, a JSON object.", metavar="JSON")],
 ) -> None:
     """Call one search tool as a model would.
 
-    Paths inside the call are absolute under `/repo`, which stands for DIR, or relative to it.
+    Paths in the arguments are absolute under `/repo`, which stands for DIR, or relative to it.
     Prints one JSON object: `output`, `entities` (`path` or `path:line`) and `error` (or null).
-    A failed call is an answer too: exit code 0, with `error` set.
+    The exit code is 0 even if the call fails, since the model sees the error.
 
     ```
     fusesearch tool grep --repo . --args '{"pattern": "def main", "output_mode": "content"}'

@@ -1,4 +1,4 @@
-"""``fusesearch track``: the runs that MLflow does not have yet."""
+"""``fusesearch track``: record runs that MLflow does not have yet."""
 
 from __future__ import annotations
 
@@ -9,20 +9,18 @@ import typer
 
 def track(
     traces: Annotated[
-        int | None, typer.Option(help="Episodes per evaluated arm to keep as traces; goes through all runs again.", min=0)
+        int | None, typer.Option(help="Episodes per evaluated arm to record as traces; implies --again.", min=0)
     ] = None,
-    again: Annotated[
-        bool, typer.Option("--again", help="Go through runs that are recorded, and fill in what is missing.")
-    ] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also check recorded runs, and fill in what is missing.")] = False,
 ) -> None:
-    """Record in MLflow what is not recorded yet.
+    """Record finished runs in MLflow that are not recorded yet.
 
-    Every finished stage, experiment and grid leaves a file in `.fusesearch/runs`, and is recorded in MLflow when it ends. If
-    MLflow was away then, start it and run this. It also fills an empty store, from those files and the artifacts they name.
-    Recording twice changes nothing. An artifact that has changed since is left out.
+    Every stage, experiment and grid is recorded in MLflow when it ends, and leaves a file in `.fusesearch/runs`. If MLflow
+    was down at that time, start it and run this command. It also fills an empty store from those files and the artifacts
+    they name. Recording twice changes nothing. Artifacts that have changed since the run are left out.
 
-    `MLFLOW_TRACKING_URI` names the store; without it that is `mlflow.db` in this folder. Exit code 1: something could not be
-    recorded, one line says what.
+    `MLFLOW_TRACKING_URI` names the store; the default is `mlflow.db` in this folder. Exit code 1: some run could not be
+    recorded.
 
     ```
     fusesearch track

@@ -1,4 +1,4 @@
-"""``fusesearch truth``: what a patch modifies."""
+"""``fusesearch truth``: list what a patch modifies."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def truth(
     base: Annotated[str, typer.Option(help="Commit the patch applies to.", metavar="SHA")],
     patch: Annotated[Path, typer.Option(help="Unified diff; `-` reads stdin.", metavar="FILE")],
 ) -> None:
-    """Say what a patch modifies at a commit.
+    """List the files and functions that a patch modifies.
 
     Prints JSON: `files`, `functions`, `lines`, `added_files`, `added_functions`.
-    `functions` are `path::Qualified.name`; `lines` are inclusive ranges of the old side;
-    `added_files` and `added_functions` exist only after the patch.
+    `functions` are `path::Qualified.name`; `lines` are inclusive line ranges before the patch;
+    `added_files` and `added_functions` exist only after it.
 
-    Functions are found in Python, JavaScript, TypeScript, Java, Go, Rust, C, C++, C#, Ruby, PHP
-    and Kotlin; a patch of comments alone modifies none. Other files count as files.
+    Finds functions in Python, JavaScript, TypeScript, Java, Go, Rust, C, C++, C#, Ruby, PHP and Kotlin; other
+    languages count as files only. A patch that changes only comments modifies no function.
 
     ```
     fusesearch truth --repo sympy.git --base 3f8c2a1 --patch fix.diff

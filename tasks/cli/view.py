@@ -1,4 +1,4 @@
-"""``fusesearch view``: one HTML page of an episode."""
+"""``fusesearch view``: show an episode as an HTML page."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from tasks.cli.output import save_text
 
 def view(
     trajectory: Annotated[
-        Path, typer.Argument(help="What `localize --save` wrote, or a file of trajectories, one per line.", metavar="TRAJECTORY")
+        Path, typer.Argument(help="File written by `localize --save`, or trajectories, one per line.", metavar="TRAJECTORY")
     ],
-    instance: Annotated[str | None, typer.Option(help="Which instance of a file of trajectories.", metavar="ID")] = None,
-    run: Annotated[int, typer.Option(help="Which episode of that instance, from 1.", min=1)] = 1,
+    instance: Annotated[str | None, typer.Option(help="Instance to show, from a file of trajectories.", metavar="ID")] = None,
+    run: Annotated[int, typer.Option(help="Episode of that instance to show, from 1.", min=1)] = 1,
     truth: Annotated[
         Path | None,
-        typer.Option(help="Truth as `truth` prints it or `score` takes it, or instances as .parquet.", metavar="FILE"),
+        typer.Option(
+            help="Truth to compare with: output of `truth`, JSON lines as for `score`, or instances (.parquet).", metavar="FILE"
+        ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="The page; by default it stands beside the trajectory.", metavar="FILE")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default beside the trajectory.", metavar="FILE")] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
-    """Make a page of an episode.
+    """Write an HTML page that shows an episode.
 
-    The page is one HTML file without scripts that loads nothing: it can be sent to anybody. It shows turns, calls side by
-    side, the gain of each call, and with a truth what of it was found, by which call.
-    Prints the name of the file.
+    The page shows each turn with its calls side by side and the gain of each call; with --truth, also which call found
+    what. It is one file without scripts that loads nothing, so you can send it to anybody. Prints its name.
 
     ```
     fusesearch localize --repo . --issue issue.md --save trajectory.json
@@ -38,6 +37,8 @@ def view(
     fusesearch view artifacts/evaluate/trajectories/sft.jsonl --instance ID --truth data/splits/validation.parquet
     ```
     """
+    import webbrowser
+
     from tasks.cli.episodes import read_episode, read_truth
     from tasks.reporting.episodes.page import page_of
     from tasks.reporting.episodes.rendering import render
@@ -47,19 +48,12 @@ def view(
     page = out or _beside(trajectory, instance, run)
     save_text(page, render(page_of(episode, known)))
     typer.echo(page)
-    if open_page:
-        _show(page)
+    if open_page and not webbrowser.open(page.resolve().as_uri()):
+        typer.echo("fusesearch: no browser could be started; open the page yourself", err=True)
 
 
 def _beside(trajectory: Path, instance: str | None, run: int) -> Path:
-    """``t.html`` for ``t.json``; with the instance, and the run after the first, in its name."""
+    """``t.html`` for ``t.json``; the name includes the instance, and the run if it is not the first."""
     chosen = [re.sub(r"[^\w.-]+", "_", instance)[:100]] if instance else []
     parts = [trajectory.stem, *chosen, *([str(run)] if run > 1 else []), "html"]
     return trajectory.with_name(".".join(parts))
-
-
-def _show(page: Path) -> None:
-    import webbrowser
-
-    if not webbrowser.open(page.resolve().as_uri()):
-        typer.echo("fusesearch: no browser could be started; open the page yourself", err=True)

@@ -1,1 +1,1 @@
-"""The MCP server behind ``fusesearch mcp``: what it offers, and the two transports it is reached over."""
+"""The MCP server of ``fusesearch mcp`` and its two transports."""

@@ -1,4 +1,4 @@
-"""What a client sees: ``localize`` and the search tools with their schemas, and how to use them together."""
+"""What a client sees: the schemas of ``localize`` and the search tools, and instructions for using them together."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def tools(roots: list[str]) -> list[Tool]:
 
 
 def instructions(roots: list[str]) -> str:
-    """What a client's model reads before it sees any tool."""
+    """The server's instructions, which the client's model reads before the tools."""
     *others, last = TOOLS
     several = f"Name one of the roots {', '.join(roots)} in every call." if len(roots) > 1 else f"The root is {roots[0]}."
     return (

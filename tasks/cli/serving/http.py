@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: one address, a bearer token, and only requests that name a host this server is known by."""
+"""MCP over streamable HTTP. Requests need the bearer token and a known name in Host and Origin."""
 
 from __future__ import annotations
 
@@ -26,26 +26,31 @@ _GRACE_SECONDS = 1
 
 @dataclass(frozen=True)
 class BearerToken:
-    """The one token that is let in (a ``TokenVerifier`` of the SDK)."""
+    """Accepts one token (a ``TokenVerifier`` of the SDK)."""
 
     value: str = field(repr=False)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Who holds the token, or None. How long the comparison takes does not depend on where the two differ."""
+        """The client, or None for a wrong token. Compares in constant time."""
         if not secrets.compare_digest(token.encode(), self.value.encode()):
             return None
         return AccessToken(token="", client_id="fusesearch", scopes=[])
 
 
 def application(server: Server[Any], token: BearerToken, names: Sequence[str]) -> Starlette:
-    """The ASGI application: 401 without the token, 421 and 403 where Host or Origin is none of ``names`` (DNS rebinding)."""
-    app = server.streamable_http_app(streamable_http_path=PATH, token_verifier=token, transport_security=_security(names))
+    """The ASGI application. Answers 401 without the token, 421 or 403 if Host or Origin is not in ``names`` (DNS rebinding)."""
+    hosts = list(dict.fromkeys([*_OWN_NAMES, *map(_in_url, names)]))
+    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=_any_port(hosts), allowed_origins=_any_port(origins)
+    )
+    app = server.streamable_http_app(streamable_http_path=PATH, token_verifier=token, transport_security=security)
     app.add_middleware(AuthenticationMiddleware, backend=BearerAuthBackend(token))
     return app
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises :class:`InfrastructureError` when there is none to be had."""
+    """A listening socket; port 0 takes a free one. Raises :class:`InfrastructureError` when the port cannot be used."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
@@ -53,7 +58,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def run(app: Starlette, listener: socket.socket, stop: Callable[[], None]) -> None:
-    """Serve until a signal; then ``stop`` must cancel the calls under way, and their replies have a second to go out."""
+    """Serve until a signal. Then ``stop`` must cancel the running calls; their replies get a second to go out."""
     config = uvicorn.Config(
         app,
         loop="asyncio",
@@ -68,7 +73,7 @@ def run(app: Starlette, listener: socket.socket, stop: Callable[[], None]) -> No
 
 
 class _Server(uvicorn.Server):
-    """Cancels the calls under way before it waits for their connections; it would cut those off, and log each as a fault."""
+    """Cancels running calls before it waits for their connections: uvicorn alone would cut them off and log errors."""
 
     def __init__(self, config: uvicorn.Config, stop: Callable[[], None]) -> None:
         super().__init__(config)
@@ -80,7 +85,7 @@ class _Server(uvicorn.Server):
 
 
 def address(host: str, listener: socket.socket) -> str:
-    """The address a client is given."""
+    """The address to give to clients."""
     return f"http://{_in_url(host)}:{listener.getsockname()[1]}{PATH}"
 
 
@@ -90,14 +95,6 @@ def is_local(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _security(names: Sequence[str]) -> TransportSecuritySettings:
-    hosts = list(dict.fromkeys([*_OWN_NAMES, *map(_in_url, names)]))
-    origins = [f"{scheme}://{host}" for scheme in ("http", "https") for host in hosts]
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True, allowed_hosts=_any_port(hosts), allowed_origins=_any_port(origins)
-    )
 
 
 def _any_port(names: Sequence[str]) -> list[str]:

@@ -1,9 +1,9 @@
-"""The folders a server may read. They are given when it starts, and no request can add or change one."""
+"""The folders that a server may read. They are fixed when it starts; no request can add or change one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from collections.abc import Sequence
+from itertools import chain, count
 from pathlib import Path
 
 from tasks.core.errors import RepositoryError, ToolError
@@ -12,22 +12,25 @@ from tasks.search.repository import Repository, shown
 
 
 class Roots:
-    """Folders by name. Raises :class:`RepositoryError` when one of them is no folder.
+    """Folders by name. Raises :class:`RepositoryError` for a path that is not a folder.
 
-    A name is the last part of the folder's real path; of equal ones the later get a number. A folder given twice counts
-    once.
+    The name is the last part of the folder's real path, with a number added if it is taken. Repeated folders count once.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = _named(dict.fromkeys(Repository(folder).root for folder in folders))
+        self._folders: dict[str, Path] = {}
+        for folder in dict.fromkeys(Repository(folder).root for folder in folders):
+            base = printable(folder.name) or "root"
+            numbered = chain([base], (f"{base}-{number}" for number in count(2)))
+            self._folders[next(name for name in numbered if name not in self._folders)] = folder
 
     @property
     def names(self) -> list[str]:
-        """Names, in the order the folders were given."""
+        """Names of the folders, in the order given."""
         return list(self._folders)
 
     def choose(self, name: object = None) -> str:
-        """The name itself, or the only one when it is None. Raises :class:`ToolError` that lists the names there are."""
+        """Check the name; None means the only root. Raises :class:`ToolError` with the valid names."""
         if name is None and len(self._folders) == 1:
             return self.names[0]
         if not isinstance(name, str) or name not in self._folders:
@@ -36,9 +39,9 @@ class Roots:
         return name
 
     def repository(self, name: str) -> Repository:
-        """The tree of a root as it is now: files change while a server runs, and a :class:`Repository` keeps what it saw.
+        """A fresh :class:`Repository`, since files change while a server runs and a :class:`Repository` caches what it saw.
 
-        Raises :class:`ToolError` when the folder is gone, or something else lies where it was.
+        Raises :class:`ToolError` when the folder is gone or was replaced.
         """
         folder = self._folders[name]
         try:
@@ -48,15 +51,3 @@ class Roots:
         if repository.root != folder:
             raise ToolError(f"the root {name} is no longer the folder that this server was started with")
         return repository
-
-
-def _named(folders: Iterable[Path]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for folder in folders:
-        found[next(name for name in _candidates(printable(folder.name) or "root") if name not in found)] = folder
-    return found
-
-
-def _candidates(name: str) -> Iterator[str]:
-    yield name
-    yield from (f"{name}-{number}" for number in count(2))

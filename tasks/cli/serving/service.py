@@ -1,4 +1,4 @@
-"""The MCP server itself, whatever it is reached over: requests in, results of the localizer and the tools out."""
+"""The MCP server, independent of the transport: runs the localizer and the tools for requests."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from tasks.search.tools import Toolbox
 
 @dataclass(frozen=True)
 class Service:
-    """Roots, and the searcher for them. The tools keep no state between requests; the model is shared by all searches."""
+    """Answers requests about the roots. Tools keep no state between requests; all searches share the model."""
 
     roots: Roots
     searcher: Searcher
     _running: set[anyio.CancelScope] = field(default_factory=set, init=False, repr=False)
 
     def server(self) -> Server[None]:
-        """A server of the SDK, for one transport. The model is closed when it ends."""
+        """A server of the SDK, for one transport. It closes the model when it ends."""
         return Server(
             "fusesearch",
             version=version("fusesearch"),
@@ -54,20 +54,22 @@ class Service:
         )
 
     def stop(self) -> None:
-        """Cancel all calls under way; their clients get an error."""
+        """Cancel all running calls; their clients get an error."""
         for scope in self._running:
             scope.cancel()
 
     async def call(self, name: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
-        """Result of one call. What is wrong with it, or fails on the way, is an error result of one line."""
+        """Run one call. Errors become an error result of one line."""
         given = {key: value for key, value in arguments.items() if key != "root"}
         try:
             root = self.roots.choose(arguments.get("root"))
             if name == definitions.LOCALIZE:
                 return await self._localize(root, given, session)
-            return await self._tool(root, name, given)
+            result = await Toolbox(self.roots.repository(root), Tools()).call(name, given)
+            return CallToolResult(content=[TextContent(type="text", text=result.output)], is_error=result.error is not None)
         except FusesearchError as error:
-            return _failure(str(error))
+            line = f"Error: {shown(' '.join(str(error).split()), 500)}"
+            return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)
 
     async def _localize(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
         repository = self.roots.repository(root)
@@ -78,16 +80,12 @@ class Service:
         return CallToolResult(content=[text], structured_content={"root": root, **found.as_json()})
 
     async def _search(self, instance: Instance, repository: Repository, session: ServerSession) -> Trajectory:
-        """One episode; the client hears of its progress in order, and of all of it before the result."""
-        with listening() as (listen, steps):
+        """Run one episode. The client gets all progress, in order, before the result."""
+        with listening() as (on_event, steps):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(forward, steps, session, self.searcher.agent.max_turns)
-                trajectory = await self.searcher.search(instance, repository, listen)
+                trajectory = await self.searcher.search(instance, repository, on_event)
             return trajectory
-
-    async def _tool(self, root: str, name: str, arguments: dict[str, Any]) -> CallToolResult:
-        result = await Toolbox(self.roots.repository(root), Tools()).call(name, arguments)
-        return CallToolResult(content=[TextContent(type="text", text=result.output)], is_error=result.error is not None)
 
     async def _list_tools(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=definitions.tools(self.roots.names))
@@ -114,7 +112,7 @@ class Service:
 
 
 def _issue(arguments: dict[str, Any]) -> str:
-    """The text of the issue. Raises :class:`ToolError` when it is missing, or anything else is given."""
+    """The text of the issue. Raises :class:`ToolError` if it is missing or there are other arguments."""
     issue = arguments.get("issue")
     if unknown := [key for key in arguments if key != "issue"]:
         raise ToolError(f"localize: unknown argument {shown(unknown[0], 40)}; use localize(issue, root?)")
@@ -122,8 +120,3 @@ def _issue(arguments: dict[str, Any]) -> str:
         problem = "is missing" if issue is None else "must be a string"
         raise ToolError(f"localize: issue {problem}; use localize(issue, root?)")
     return issue.encode("utf-8", "replace").decode()
-
-
-def _failure(reason: str) -> CallToolResult:
-    line = f"Error: {shown(' '.join(reason.split()), 500)}"
-    return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)

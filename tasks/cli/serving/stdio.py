@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout: what a coding agent starts. Everything but the protocol goes to stderr."""
+"""MCP over stdin and stdout, for clients that start the server. All other output goes to stderr."""
 
 from __future__ import annotations
 
@@ -16,32 +16,32 @@ from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
 _CHUNK = 1 << 16
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def run(server: Server[Any]) -> None:
-    """Serve until stdin ends. A signal ends it too: searches under way are cancelled, then the signal takes its course."""
+    """Serve until stdin ends or a signal arrives. A signal cancels running searches and is then raised again."""
     caught: list[int] = []
     try:
         asyncio.run(_serve(server, caught))
     except* BrokenPipeError:
-        pass  # the client closed its end and reads no more
+        pass  # the client closed its end
     for number in caught:
         signal.raise_signal(number)
 
 
 @contextmanager
 def stdout_to_stderr() -> Iterator[None]:
-    """What a library writes to stdout meanwhile goes to stderr, also from below Python."""
+    """Redirect stdout to stderr, for C libraries too."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 async def _serve(server: Server[Any], caught: list[int]) -> None:
@@ -53,7 +53,7 @@ async def _serve(server: Server[Any], caught: list[int]) -> None:
 
 @contextmanager
 def _ending_on_signals(end: Callable[[], None], caught: list[int]) -> Iterator[None]:
-    """Call ``end`` at the first signal and note it; a second one does what it does by default."""
+    """At the first signal, record it and call ``end``; a second one has its default effect."""
     loop = asyncio.get_running_loop()
 
     def handle(number: int) -> None:
@@ -62,10 +62,10 @@ def _ending_on_signals(end: Callable[[], None], caught: list[int]) -> Iterator[N
         end()
 
     def release() -> None:
-        for number in _ENDING:
+        for number in _SIGNALS:
             loop.remove_signal_handler(number)
 
-    for number in _ENDING:
+    for number in _SIGNALS:
         loop.add_signal_handler(number, handle, number)
     try:
         yield
@@ -74,10 +74,9 @@ def _ending_on_signals(end: Callable[[], None], caught: list[int]) -> Iterator[N
 
 
 class _Lines:
-    """Lines of a descriptor, read by a thread that nothing waits for.
+    """Lines of a descriptor, read by a daemon thread.
 
-    The SDK (mcp 2.3) reads stdin in a thread that must come back before the loop can end, so that Ctrl-C would wait for
-    a line or the end of stdin.
+    The SDK (mcp 2.3) reads stdin in a thread that the loop waits for at its end, so Ctrl-C would wait for the next line.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -86,7 +85,7 @@ class _Lines:
         Thread(target=self._pump, args=(descriptor, loop), daemon=True, name="stdin").start()
 
     def _pump(self, descriptor: int, loop: asyncio.AbstractEventLoop) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits for more
+        with suppress(RuntimeError):  # the loop is closed
             while chunk := _read(descriptor):
                 loop.call_soon_threadsafe(self._reader.feed_data, chunk)
             loop.call_soon_threadsafe(self._reader.feed_eof)
@@ -97,7 +96,7 @@ class _Lines:
 
 
 def _read(descriptor: int) -> bytes:
-    """Some bytes, or none at the end. No buffered file: a thread that holds one's lock at exit aborts the interpreter."""
+    """The next bytes, empty at the end. Unbuffered: a thread that holds a buffer's lock at exit aborts the interpreter."""
     try:
         return os.read(descriptor, _CHUNK)
     except OSError:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tasks.cli import checks, profiles
-from tasks.cli.needs import NEEDS, profile_checks
+from tasks.cli import checks, profile
+from tasks.cli.checks import NEEDS, profile_checks
 from tasks.core.config import load_params, parse_params
 
 ROOT = Path(__file__).parents[3]
@@ -63,7 +63,7 @@ def test_a_version_other_than_the_locked_one_is_named(tmp_path):
     assert "not-installed" not in check.detail
 
 
-def test_servers_that_do_not_answer_are_told(monkeypatch):
+def test_servers_that_do_not_answer_are_missing(monkeypatch):
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
     assert not checks.prefect_server().ok
@@ -97,9 +97,9 @@ def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
     assert run("doctor", "--profile", "nano").exit_code == 0
 
 
-@pytest.mark.parametrize("name", profiles.names(ROOT))
+@pytest.mark.parametrize("name", profile.names(ROOT))
 def test_every_committed_profile_loads_and_says_what_it_needs(name):
-    params = profiles.load_profile(name, ROOT)
+    params = profile.load_profile(name, ROOT)
     assert params.profile == name
     assert name in NEEDS
     assert {"gpu", "disk", "base checkpoint"} <= {check.name for check in profile_checks(params, ROOT)}
@@ -134,15 +134,15 @@ def test_list_marks_the_current_profile_and_show_prints_all_params(run, checkout
 
 
 @pytest.mark.parametrize(
-    ("name", "overlay", "told"),
+    ("name", "overlay", "message"),
     [("none", None, "big"), ("bad", "grpo: {setps: 1}\n", "setps"), ("bad", "[]", "mapping"), ("bad", "a: [", "YAML")],
 )
-def test_a_bad_profile_changes_nothing(run, checkout, name, overlay, told):
+def test_a_bad_profile_changes_nothing(run, checkout, name, overlay, message):
     if overlay is not None:
         (checkout / "experiments/profiles/bad.yaml").write_text(overlay)
     result = run("profile", "use", name)
     assert result.exit_code == 1
-    assert told in result.stderr
+    assert message in result.stderr
     assert (checkout / "params.yaml").read_text() == NANO
 
 

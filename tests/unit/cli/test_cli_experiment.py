@@ -12,7 +12,7 @@ import yaml
 from rich.console import Console
 
 from flows.experiment_progress import Row, left_of
-from tasks.cli import experiment_table
+from tasks.cli import experiment_tables
 from tasks.core.config import load_params
 from tasks.core.errors import DataError
 from tasks.pipeline.experiments import todo
@@ -47,7 +47,7 @@ def project(tmp_path, monkeypatch):
 
 def current(monkeypatch, *names):
     """What DVC finds up to date."""
-    for place in ("experiment_state", "experiment"):
+    for place in ("experiment_tables", "experiment"):
         monkeypatch.setattr(f"tasks.cli.{place}.up_to_date", lambda: set(names), raising=False)
     monkeypatch.setattr("tasks.pipeline.experiments.jobs.up_to_date", lambda: set(names))
     monkeypatch.setattr("tasks.pipeline.experiments.todo.up_to_date", lambda: set(names))
@@ -193,7 +193,7 @@ def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, r
     assert (project / "experiments/guidance/RESULTS.md").read_text() in shown.output
     assert "filters: no results yet" in shown.output
     console = Console(width=80, file=io.StringIO())
-    console.print(*experiment_table.shown(load_experiment("guidance")), sep="\n")
+    console.print(*experiment_tables.summary(load_experiment("guidance")), sep="\n")
     words = " ".join(console.file.getvalue().split())
     assert "…" not in words
     results = read_results(project / "experiments/guidance")
@@ -230,7 +230,7 @@ def test_what_cannot_be_done_is_said_in_one_line(project, run, arguments, code, 
         ({"arms": {"a": {"set": {"seed": 3}}}}, "seed is set by seeds"),
     ],
 )
-def test_what_results_would_stumble_over_is_told_before_anything_runs(project, run, changes, said):
+def test_what_results_would_stumble_over_is_reported_before_anything_runs(project, run, changes, said):
     (project / "experiments/filters/experiment.yaml").write_text(yaml.safe_dump({**EXPERIMENT, **changes}))
     done = run("experiment", "run", "filters")
     assert done.exit_code == 1

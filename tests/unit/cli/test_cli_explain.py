@@ -47,7 +47,7 @@ def test_lines_of_a_function_are_stronger_than_other_lines_of_its_file():
     assert seen(found.strongest) == (1, 2, "lines", 12, 1)
 
 
-def test_the_earlier_of_two_equal_calls_counts_and_is_told_once():
+def test_the_earlier_of_two_equal_calls_counts_and_is_listed_once():
     (found,) = explain(episode([BODY, BODY]), [FUNCTION])
     assert found.first is found.strongest
     assert found.as_text() == ['turn 1, call 1: 1 line of it, from line 12 (grep pattern="p0")']
@@ -116,11 +116,11 @@ def test_text_tells_the_call_below_each_location(run, repo, issue):
     plain = run("localize", "--repo", repo, "--issue", issue).stdout.splitlines()
     result = run("localize", "--repo", repo, "--issue", issue, "--explain")
     assert result.exit_code == 0, result.output
-    told = result.stdout.splitlines()
-    at = told.index("  1. pkg/shapes.py:6-7  perimeter")
-    assert "turn 1, call " in told[at + 1]
-    assert "its definition, line 6" in "".join(told[at + 1 : at + 3])
-    assert set(plain[:-1]) <= set(told)
+    lines = result.stdout.splitlines()
+    at = lines.index("  1. pkg/shapes.py:6-7  perimeter")
+    assert "turn 1, call " in lines[at + 1]
+    assert "its definition, line 6" in "".join(lines[at + 1 : at + 3])
+    assert set(plain[:-1]) <= set(lines)
 
 
 def test_json_has_the_key_only_when_asked(run, repo, issue):

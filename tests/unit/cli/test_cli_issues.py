@@ -99,7 +99,7 @@ def test_the_token_of_the_environment_is_sent(run, repo, api, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("issue", "token", "told"),
+    ("issue", "token", "message"),
     [
         ("o/r#2", None, "o/r#2 is a pull request: give the issue it closes"),
         ("https://github.com/o/r/pull/2/files", None, "is a pull request"),
@@ -111,16 +111,16 @@ def test_the_token_of_the_environment_is_sent(run, repo, api, monkeypatch):
         ("o/r#7", None, "502"),
         ("o/r#8", None, "GITHUB_API_URL"),
         ("o/r#11", "t", "SAML"),
-        ("o/r#404", None, "no issue o/r#404, or it is private and GITHUB_TOKEN is not set"),
+        ("o/r#404", None, "o/r#404 does not exist, or it is private and GITHUB_TOKEN is not set"),
         ("o/r#404", "t", "GITHUB_TOKEN may not read it"),
         ("https://elsewhere.example/o/r/issues/1", "t", "set GITHUB_API_URL"),
         ("https://github.com/o/r", None, "not the address of an issue"),
     ],
 )
-def test_what_goes_wrong_is_one_line_that_says_what_to_do(run, repo, api, monkeypatch, issue, token, told):
+def test_what_goes_wrong_is_one_line_that_says_what_to_do(run, repo, api, monkeypatch, issue, token, message):
     if token:
         monkeypatch.setenv("GITHUB_TOKEN", token)
-    assert told in failed(run("localize", "--repo", repo, "--issue", issue))
+    assert message in failed(run("localize", "--repo", repo, "--issue", issue))
     assert all(path.startswith("/api/v3/repos/o/r/") for path, _ in api.asked)
 
 

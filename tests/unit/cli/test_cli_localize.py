@@ -11,8 +11,7 @@ from rich.console import Console
 
 from tasks.agents.parsing import format_answer
 from tasks.agents.prompts import render_system
-from tasks.cli.live import View
-from tasks.cli.report import Report
+from tasks.cli.report import Report, View
 from tasks.core.config import Agent
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
@@ -85,14 +84,14 @@ def test_no_answer_is_exit_code_3(run, tmp_path, issue):
     assert json.loads(as_json.stdout)["modify"] == []
 
 
-def test_an_episode_without_turns_to_search_in_is_told(run, repo, issue):
+def test_an_episode_without_turns_to_search_in_says_so(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue, "--max-turns", "1")
     assert result.exit_code == 3
     assert result.stdout.startswith("No answer")
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--repo", "nowhere"], "nowhere"),
         (["--issue", "none.md"], "none.md"),
@@ -102,13 +101,13 @@ def test_an_episode_without_turns_to_search_in_is_told(run, repo, issue):
         (["--save", "issue.md/t.json"], "t.json"),
     ],
 )
-def test_what_cannot_be_read_or_written_is_one_line(run, repo, issue, monkeypatch, options, told):
+def test_what_cannot_be_read_or_written_is_one_line(run, repo, issue, monkeypatch, options, message):
     monkeypatch.chdir(issue.parent)
     result = run("localize", "--repo", repo, "--issue", issue, *options, stdin="")
     assert result.exit_code == 1
     (line,) = result.stderr.splitlines()
     assert line.startswith("fusesearch: ")
-    assert told in line
+    assert message in line
 
 
 class Endpoint(BaseHTTPRequestHandler):

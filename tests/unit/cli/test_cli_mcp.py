@@ -75,11 +75,11 @@ def test_progress_rises_from_call_to_call_and_from_turn_to_turn():
     ]
     searching, answering = Turn(text="", calls=calls, observations=seen), Turn(text="done")
     events = [("turn", 1, searching), ("observations", 1, searching), ("turn", 2, searching), ("turn", 3, answering)]
-    told = [step for kind, number, turn in events for step in steps(kind, {"number": number, "turn": turn})]
-    done = [value for value, _ in told]
+    steps_seen = [step for kind, number, turn in events for step in steps(kind, {"number": number, "turn": turn})]
+    done = [value for value, _ in steps_seen]
     assert done == sorted(set(done))
     assert [int(value) for value in done] == [0, 0, 0, 1, 2]
-    messages = [message for _, message in told]
+    messages = [message for _, message in steps_seen]
     assert messages[0] == "turn 1: 2 calls"
     assert messages[1].startswith("turn 1: 1 found, gain 50%: grep pattern=")
     assert messages[2] == "turn 1: error: nothing "

@@ -165,7 +165,7 @@ def test_truth_is_taken_in_every_form_there_is(run, saved, tmp_path, kind):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ('{"instance_id": "other", "files": ["a.py"]}\n', "no truth of shapes-1; it has other"),
         ('{"instance_id": "shapes-1", "files": []}\n', "names no file"),
@@ -176,9 +176,9 @@ def test_truth_is_taken_in_every_form_there_is(run, saved, tmp_path, kind):
         ("", "truth.jsonl"),
     ],
 )
-def test_a_truth_that_does_not_serve_is_one_line(run, saved, tmp_path, text, told):
+def test_a_truth_that_does_not_serve_is_one_line(run, saved, tmp_path, text, message):
     (tmp_path / "truth.jsonl").write_text(text)
-    assert told in failed(run("view", saved, "--truth", tmp_path / "truth.jsonl"))
+    assert message in failed(run("view", saved, "--truth", tmp_path / "truth.jsonl"))
     assert not saved.with_suffix(".html").exists()
 
 
@@ -219,7 +219,7 @@ def test_links_lead_to_what_is_on_the_page_and_ids_are_unique():
     assert {value.removeprefix("#") for name, value in page.attributes if name == "href" and value} <= set(ids)
 
 
-def test_figures_answer_and_truth_are_told():
+def test_figures_answer_and_truth_are_shown():
     page = Page(html_of(episode(), TRUTH))
     assert "F10.50" in page.text.replace("\n", "")  # file 1/2 both ways, function 1/2 both ways
     assert "right file, another function" in page.text

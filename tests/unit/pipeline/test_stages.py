@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tasks.cli.profiles import load_profile
+from tasks.cli.profile import load_profile
 from tasks.core.config import Params, load_params, overlay, parse_params
 from tasks.core.errors import ConfigError
 from tasks.core.overrides import flat_params, flatten
