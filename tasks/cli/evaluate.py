@@ -13,7 +13,6 @@ import typer
 
 from tasks.cli.output import usage_error
 from tasks.core.text import flat_name
-from tasks.pipeline.places import SNAPSHOTS
 
 if TYPE_CHECKING:
     from tasks.evaluation.grid import Grid
@@ -49,7 +48,9 @@ def evaluate(
     concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
     retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Run errored episodes of finished cells again.")] = False,
     track: Annotated[bool, typer.Option(help="Record a run per cell in MLflow, under one run for the grid.")] = True,
-    snapshots: Annotated[Path, typer.Option(help="Folder for snapshots of repositories.", metavar="DIR")] = SNAPSHOTS,
+    snapshots: Annotated[
+        Path | None, typer.Option(help="Folder for snapshots of repositories; default .fusesearch/snapshots.", metavar="DIR")
+    ] = None,
 ) -> None:
     """Evaluate localizers on benchmarks.
 
@@ -66,13 +67,14 @@ def evaluate(
     ```
     """
     from tasks.pipeline.grid import opened
+    from tasks.pipeline.places import SNAPSHOTS
 
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
         localizer or [], instances, {"repos": repos, "clone_url": clone_url, "alternatives": alternatives,
         "max_instances": max_instances}, model, base_url, {"runs": runs, "concurrency": concurrency},
     )  # fmt: skip
-    with _bar() as bar, opened(wanted, out, snapshots, retry_errored=retry_errored, progress=bar.reading) as current:
+    with _bar() as bar, opened(wanted, out, snapshots or SNAPSHOTS, retry_errored=retry_errored, progress=bar.reading) as current:
         run_cells(current, bar, out, track)
     typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes: fusesearch compare {out}")
 
