@@ -22,7 +22,7 @@ from tasks.pipeline.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.stages import STAGES
 
-StageName = StrEnum("StageName", {name: name for name in STAGES})
+StageName = StrEnum("StageName", {name: name for name in STAGES})  # type: ignore[misc]
 NAMES = tuple(STAGES)
 
 
@@ -51,7 +51,7 @@ def reproduce(stage: str, again: bool = False) -> None:
 
 
 @flow(name="pipeline")
-def pipeline(until: StageName = StageName.report, again: bool = False) -> None:
+def pipeline(until: StageName = StageName["report"], again: bool = False) -> None:
     """The stages from mining to the report, each if something it depends on changed.
 
     Args:
@@ -63,7 +63,7 @@ def pipeline(until: StageName = StageName.report, again: bool = False) -> None:
 
 
 @flow(name="nightly")
-def nightly(until: StageName = StageName.mine) -> dict[str, Any]:
+def nightly(until: StageName = StageName["mine"]) -> dict[str, Any]:
     """Mine what is new since the last night. Returns the figures of ``mine``; ``new_pairs`` is what this night brought.
 
     Args:

@@ -115,7 +115,7 @@ def _lay_out(store: SnapshotStore, bare: Path, ids: list[str], worktrees: Path) 
 
 def _clone_bytes(bare: Path, ids: list[str], cache_dir: Path) -> int:
     SnapshotStore(cache_dir, limit=_NO_LIMIT)
-    with opened(bare.resolve().as_uri(), ids[0], cache_dir) as clone:
+    with opened(bare.resolve().as_uri(), cache_dir) as clone:
         for commit in ids:
             with Git(clone.git_dir) as git:
                 tree_id = git.resolve(commit)[1]

@@ -65,9 +65,9 @@ def _processor() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def page(runs: Sequence[Run], samples: int = 10_000) -> str:
+def page(runs: Sequence[Run]) -> str:
     """The tables of all runs in Markdown."""
-    return "\n\n".join([_times(runs), *(f"{name}\n\n{_table(name, runs, samples)}" for name in PROTOCOLS)])
+    return "\n\n".join([_times(runs), *(f"{name}\n\n{_table(name, runs)}" for name in PROTOCOLS)])
 
 
 def flaws(runs: Sequence[Run]) -> list[str]:
