@@ -127,7 +127,7 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> None:
             _write_results(rows[name].job.users[0])
 
     started: dict[str, Any] = {}
-    with ThreadPoolTaskRunner(max_workers=workers) as runner:
+    with ThreadPoolTaskRunner[Any](max_workers=workers) as runner:
         try:
             for job in jobs:
                 kind = (node if job.target else results).with_options(name=job.stage, task_run_name=job.name)

@@ -32,8 +32,8 @@ def show(job: Job, run_id: str) -> None:
         for name in stage.shows:
             _show_output(job.output(name), f"{key}-{name.replace('_', '-')}", f"{name} of {job.node.name}")
         if stage.counts:
-            rows = funnel(job.places, stage.name, job.metrics)
-            create_table_artifact(table=rows, key="funnel", description="From mined pairs to what is learned from")
+            table = funnel(job.places, stage.name, job.metrics)
+            create_table_artifact(table=table, key="funnel", description="From mined pairs to what is learned from")
     except Exception as error:
         get_run_logger().warning("the results could not be shown in Prefect: %s", error)
 

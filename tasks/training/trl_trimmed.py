@@ -76,9 +76,9 @@ class TrimmedGRPOTrainer(GRPOTrainer):
             for row in range(first, last):
                 length = int(attention_mask[row, -columns:].sum())
                 ids = torch.cat([prompt[-1:], input_ids[row, -columns:][:length]])[None]
-                cache = DynamicCache([(layer.keys, layer.values) for layer in known.layers])
+                cache = DynamicCache([(layer.keys, layer.values) for layer in known.layers])  # type: ignore[union-attr]
                 output = model(input_ids=ids, past_key_values=cache, labels=ids, fused_lm_head=True)
-                padded = [
+                padded: list[Any] = [
                     values if values is None else torch.nn.functional.pad(values[:, -length:], (0, columns - length))
                     for values in (output.log_probs, output.entropy)
                 ]

@@ -99,7 +99,7 @@ class Projection:
             if path.name == "curve.csv":
                 source = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
                 self._points(run, curve_points(path, source), record)
-        files = [lambda path=path: self.keep(run_id, path) for path in made if is_kept(path)]
+        files: list[Callable[[], None]] = [lambda path=path: self.keep(run_id, path) for path in made if is_kept(path)]
         files += [lambda path=path: self._register(run_id, record, path) for path in made if path.name == "checkpoint"]
         for path in made:
             if path.name == SCORES:

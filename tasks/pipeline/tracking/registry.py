@@ -27,7 +27,7 @@ def register(client: MlflowClient, run_id: str, name: str, checkpoint: Path, tag
     """
     known = client.search_model_versions(f"name = '{name}' and tags.digest = '{tags['digest']}'")
     if known:
-        version = max(int(row.version) for row in known)
+        version = str(max(int(row.version) for row in known))
     else:
         if not client.search_registered_models(f"name = '{name}'"):
             client.create_registered_model(name)
@@ -36,6 +36,6 @@ def register(client: MlflowClient, run_id: str, name: str, checkpoint: Path, tag
         if size <= COPIED_CHECKPOINT_BYTES:
             client.log_artifacts(run_id, str(checkpoint), "checkpoint")
             source = f"{client.get_run(run_id).info.artifact_uri}/checkpoint"
-        version = client.create_model_version(name, source, run_id, tags=tags).version
-    client.set_registered_model_alias(name, alias, str(version))
-    return str(version)
+        version = str(client.create_model_version(name, source, run_id, tags=tags).version)
+    client.set_registered_model_alias(name, alias, version)
+    return version

@@ -71,15 +71,18 @@ def _turn(spans: _Spans, number: int, turn: Turn, now: float) -> float:
     asked = now + turn.usage.seconds
     end = asked + max([turn.seconds_tools, *(row.seconds for row in turn.observations)])
     usage = {"input_tokens": turn.usage.prompt_tokens, "output_tokens": turn.usage.completion_tokens}
+    tokens: dict[str, Any] = {"mlflow.chat.tokenUsage": usage | {"total_tokens": sum(usage.values())}}
     name = spans.add(
         f"turn {number}" if turn.calls else "answer", "CHAT_MODEL", now, end, inputs=turn.prompt or None,
         outputs=turn.text[:SHOWN_CHARS], calls=len(turn.calls), seconds_model=turn.usage.seconds,
-        **{"mlflow.chat.tokenUsage": usage | {"total_tokens": sum(usage.values())}},
+        **tokens,
     )  # fmt: skip
     for place, call in enumerate(turn.calls):
         seen = turn.observations[place] if place < len(turn.observations) else None
         error = call.error or (seen.error if seen else "no observation") or ""
-        figures = {"gain": seen.gain_turn, "gain_call": seen.gain_call, "hits": len(seen.entities)} if seen else {}
+        figures: dict[str, Any] = {}
+        if seen:
+            figures = {"gain": seen.gain_turn, "gain_call": seen.gain_call, "hits": len(seen.entities)}
         output = seen.output[:SHOWN_CHARS] if seen else None
         until = asked + (seen.seconds if seen else 0)
         spans.add(call.name, "TOOL", asked, until, inputs=call.arguments, outputs=output, error=error, parent=name, **figures)
