@@ -13,8 +13,8 @@ import streamlit as st
 if str(Path(__file__).parents[1]) not in sys.path:
     sys.path.insert(0, str(Path(__file__).parents[1]))  # `streamlit run` puts only this folder there
 
-from dashboards.pages import PAGES
 from dashboards.parts import Columns, Fold, Frame, Heading, Part, Plot, html, style, whole
+from dashboards.tabs import PAGES
 
 FRAME_HEIGHT = 900  # pixels: Streamlit could measure only a frame that belongs to the app and lets scripts run
 

@@ -1,17 +1,34 @@
-"""The chart of episodes: calls by turn with their gain."""
+"""Charts that more than one page draws or no report has: differences of arms, and episodes by turn and gain."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from tasks.reporting.charts import Chart, dressed
+from dashboards.parts import Plot
+from tasks.evaluation.metrics import Metric
+from tasks.evaluation.statistics import Difference
+from tasks.reporting.charts import DECIDED, UNDECIDED, Chart, dressed, whisker
+from tasks.reporting.charts import differences as drawn
+from tasks.reporting.table import pair_name
 
 MOST_TURNS = 14
 """Turns of episodes that fit beside one another; more would make a page scroll sideways."""
+
+
+def differences(
+    found: Sequence[Difference], labels: Mapping[str, str], of: Metric, decided: Callable[[Difference], bool]
+) -> Plot:
+    """Paired differences in one metric, and in words which of them the corrected test decides."""
+    rows = [
+        {"pair": pair_name(row, labels), "verdict": DECIDED if decided(row) else UNDECIDED, **whisker(row, of)} for row in found
+    ]
+    clear = ", ".join(pair_name(row, labels) for row in found if decided(row)) or "none"
+    alt_text = f"Paired differences in {of.heading}; decided after Holm's correction: {clear}."
+    return Plot(drawn(rows, f"Difference in {of.of_differences}"), "Paired differences: first minus second", alt_text)
 
 
 def calls(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Chart:

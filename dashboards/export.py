@@ -11,8 +11,8 @@ from pathlib import Path
 
 from dashboards import episodes, read
 from dashboards.episodes import Source
-from dashboards.pages import PAGES, experiments, funnel, plane, results, training, trajectories
 from dashboards.parts import Frame, Notice, Part, document, whole
+from dashboards.tabs import PAGES, experiments, funnel, plane, results, training, trajectories
 from tasks.core.storage import write_text
 from tasks.pipeline.work.report import revision
 from tasks.reporting.table import Row, Table
@@ -53,7 +53,7 @@ def _episodes(root: Path, out: Path, most: int, write: partial[str]) -> Iterator
     yield "Every localizer on one instance: figures, calls with their gain, and every turn."
     yield from map(Notice, faults)
     if not arms:
-        yield Notice(trajectories.MISSING)
+        yield Notice("artifacts/evaluate/trajectories is missing: run `dvc repro evaluate`")
         return
     named = {arm.name: arm for arm in arms}
     first, second = named.get("sft", arms[0]), named.get("sft+rl", arms[-1])

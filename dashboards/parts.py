@@ -136,12 +136,16 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters |= {
         "kind": lambda part: type(part).__name__,
-        "picture": lambda chart: f"data:image/svg+xml;base64,{base64.b64encode(svg(chart).encode()).decode()}",
+        "picture": _picture,
         "is_number": lambda text: _NUMBER.fullmatch(text) is not None,
         "cell": _cell,
         "coded": _coded,
     }
     return environment
+
+
+def _picture(chart: Chart) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg(chart).encode()).decode()}"
 
 
 def _cell(text: str) -> Markup:

@@ -54,7 +54,7 @@ def cached(path: Path, stage: str, read: Callable[..., T], *arguments: Any) -> T
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
             raise ArtifactError(f"{path} cannot be used ({_reason(error)}): delete it and run `dvc repro {stage}`") from None
     _newest[key] = kept
-    return kept[1]  # type: ignore[no-any-return]
+    return kept[1]
 
 
 def _reason(error: Exception) -> str:

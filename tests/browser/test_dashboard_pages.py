@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from urllib.parse import urlencode
 
-from dashboards.pages import PAGES
+from dashboards.tabs import PAGES
 
 TITLES = {name: page.TITLE for name, page in PAGES.items()}
 CHARTS = {"results": 3, "experiments": 4, "training": 2, "funnel": 2, "plane": 1, "trajectories": 1}
@@ -50,7 +50,7 @@ def test_clicking_through_all_pages(page, dashboard):
     for name in PAGES:
         page.get_by_role("link", name=PAGES[name].TAB, exact=True).click()
         settled(page, TITLES[name])
-        page.locator(".vega-embed").nth(CHARTS[name] - 1).wait_for()
+        page.locator(".vega-embed:visible").nth(CHARTS[name] - 1).wait_for()
         assert page.locator("[data-testid=stException]").count() == 0
         photograph(page, name)
     assert outside == []
@@ -60,8 +60,8 @@ def test_clicking_through_all_pages(page, dashboard):
 def test_every_chart_has_a_legend_and_says_in_words_what_it_shows(page, dashboard):
     for name in TITLES:
         opened(page, dashboard, name)
-        page.locator(".vega-embed").nth(CHARTS[name] - 1).wait_for()
-        charts = page.locator("[data-testid=stVegaLiteChart]")
+        page.locator(".vega-embed:visible").nth(CHARTS[name] - 1).wait_for()
+        charts = page.locator("[data-testid=stVegaLiteChart]:visible")
         said = [charts.nth(place).evaluate(SAID) for place in range(charts.count())]
         assert len(said) >= CHARTS[name]
         assert all(said), name
@@ -140,7 +140,7 @@ def test_an_address_leads_to_chosen_runs_and_figures(page, dashboard):
         chosen["nodes"] = "grpo-0123abcd: filtering, with, seed 1 and 1 more"
     page.goto(f"{dashboard}/training?{urlencode(chosen)}", wait_until="domcontentloaded")
     settled(page, TITLES["training"])
-    charts = page.locator("[data-testid=stVegaLiteChart]")
+    charts = page.locator("[data-testid=stVegaLiteChart]:visible")
     charts.first.wait_for()
     assert charts.count() == 1
     assert chosen.get("nodes", "") in charts.first.evaluate(SAID)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from dashboards import parts
 from dashboards.__main__ import main
 from dashboards.export import FILES, export
-from dashboards.pages import results
+from dashboards.tabs import results
 from tasks.core.storage import write_jsonl, write_text
 from tasks.pipeline.places import MAIN
 from tasks.reporting.charts import COLOURS, bars, svg
@@ -27,6 +28,12 @@ def out(project, tmp_path_factory):
         patched.setattr(results.page, "__defaults__", (["f1_macro"],))  # one figure of seven that are drawn alike
         assert export(project, folder, MOST) == folder / "index.html"
     return folder
+
+
+@pytest.fixture(autouse=True)
+def undrawn(monkeypatch):
+    """Charts are drawn once, for ``out``, and left out of the small exports of single tests."""
+    monkeypatch.setattr(parts, "svg", lambda chart: "<svg/>")
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,11 @@
-"""One file per page: ``page`` yields its parts, ``screen`` asks in the app what to show on it."""
+"""One file per page: ``page`` yields its parts, ``screen`` asks in the app what to show on it.
+
+The folder cannot be called ``pages``: Streamlit runs the files of such a folder beside the app as pages of their own.
+"""
 
 from types import ModuleType
 
-from dashboards.pages import experiments, funnel, plane, results, training, trajectories
+from dashboards.tabs import experiments, funnel, plane, results, training, trajectories
 
 PAGES: dict[str, ModuleType] = {
     "results": results,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
-from dashboards import read
+from dashboards import charts, read
 from dashboards.parts import Columns, Fold, Heading, Notice, Part, Plot, attempt
 from tasks.core.errors import FusesearchError
 from tasks.evaluation.metrics import METRICS, Metric, metric_named
-from tasks.evaluation.statistics import Difference
 from tasks.pipeline.experiments.spec import Experiment, load_experiment
 from tasks.pipeline.places import EXPERIMENTS
-from tasks.reporting import charts
+from tasks.reporting.charts import estimates
 from tasks.reporting.experiment.figures import ALWAYS, FIGURES, marks
 from tasks.reporting.experiment.pages import (
     BY_CHANCE,
@@ -27,7 +25,7 @@ from tasks.reporting.experiment.pages import (
     power_table,
 )
 from tasks.reporting.experiment.results import Results, decided
-from tasks.reporting.table import Row, Table, pair_name
+from tasks.reporting.table import Row, Table
 
 TAB = TITLE = "Experiments"
 INTRODUCTION = (
@@ -118,7 +116,8 @@ def _results(root: Path, asked: Experiment, metric: str) -> Iterator[Part]:
         claims = [Row([claim.verdict, claim.sentence, "yes" if claim.paper else ""]) for claim in results.claims]
         yield Table("Claims", ["Verdict", "In numbers", "The paper's"], claims)
     yield from _estimates(results, drawn)
-    yield from _differences(results, drawn)
+    if chosen := [row for row in results.differences if row.metric == drawn.key]:
+        yield charts.differences(chosen, results.labels, drawn, decided)
     yield arms_table(results)
     yield Fold("All differences", [DIFFERENCES_NOTE, differences_table(results)])
     yield Fold("Orderings of the paper", [BY_CHANCE, *results.paper_notes, orderings_table(results)])
@@ -136,21 +135,7 @@ def _estimates(results: Results, of: Metric) -> Iterator[Part]:
         return
     ours = [f"{row['arm']} {row['value']:.2f}" for row in rows if row["who"] == "ours"]
     beside = f"; the other marks: {results.paper_caption}" if len(ours) < len(rows) else ""
-    yield Plot(charts.estimates(rows, of.heading), f"{of.heading} by arm{beside}", f"{of.heading} by arm: {', '.join(ours)}.")
-
-
-def _differences(results: Results, of: Metric) -> Iterator[Part]:
-    chosen = [row for row in results.differences if row.metric == of.key]
-    if chosen:
-        rows = [_difference(row, results.labels, of) for row in chosen]
-        clear = [row["pair"] for row in rows if row["verdict"] == charts.DECIDED]
-        alt = f"Differences in {of.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
-        yield Plot(charts.differences(rows, f"Difference in {of.of_differences}"), "Paired differences: first minus second", alt)
-
-
-def _difference(row: Difference, labels: dict[str, str], of: Metric) -> dict[str, Any]:
-    verdict = charts.DECIDED if decided(row) else charts.UNDECIDED
-    return {"pair": pair_name(row, labels), "verdict": verdict, **charts.whisker(row, of)}
+    yield Plot(estimates(rows, of.heading), f"{of.heading} by arm{beside}", f"{of.heading} by arm: {', '.join(ours)}.")
 
 
 def _figures(root: Path, results: Results, asked: Experiment) -> Iterator[Part]:

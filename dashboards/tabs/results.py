@@ -8,11 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from dashboards import read
+from dashboards import charts, read
 from dashboards.parts import Heading, Notice, Part, Plot, attempt
 from tasks.core.errors import FusesearchError
 from tasks.evaluation.metrics import METRICS, Metric
-from tasks.reporting import charts
+from tasks.reporting.charts import LEAST_EPISODES, estimates, profile, whisker
 from tasks.reporting.inputs import by_arm
 from tasks.reporting.reproduction import (
     COMPARED,
@@ -24,7 +24,7 @@ from tasks.reporting.reproduction import (
     ranked_table,
     stages_table,
 )
-from tasks.reporting.table import ARMS, pair_name
+from tasks.reporting.table import ARMS
 
 TAB = TITLE = "Results"
 INTRODUCTION = (
@@ -76,7 +76,7 @@ def _estimates(root: Path, of: Metric) -> Iterator[Part]:
     rows: list[dict[str, Any]] = []
     for arm, figures in read.summary(root).items():
         if found := figures.get(of.key):
-            rows.append({"arm": label(arm), "who": "ours", **charts.whisker(found, of)})
+            rows.append({"arm": label(arm), "who": "ours", **whisker(found, of)})
     if not rows:
         yield Notice(f"No arm has {of.heading}: run `dvc repro report`")
         return
@@ -88,7 +88,7 @@ def _estimates(root: Path, of: Metric) -> Iterator[Part]:
         papers = []
     beside = " Marks without whiskers are the paper's models." if papers else ""
     alt = f"{of.heading} by arm; the highest of ours is {best['arm']} with {best['value']:.2f}.{beside}"
-    yield Plot(charts.estimates(rows + papers, of.heading), f"{of.heading} by arm, with intervals.{beside}", alt)
+    yield Plot(estimates(rows + papers, of.heading), f"{of.heading} by arm, with intervals.{beside}", alt)
 
 
 def _paper(root: Path, arm: str, of: Metric) -> Iterator[dict[str, Any]]:
@@ -104,17 +104,7 @@ def _differences(root: Path, of: Metric) -> Iterator[Part]:
     if not chosen:
         yield Notice(f"Differences are measured for {', '.join(METRICS[key].heading for key in COMPARED)}.", "note")
         return
-    rows = [
-        {
-            "pair": pair_name(row, ARMS),
-            "verdict": charts.DECIDED if row.is_significant else charts.UNDECIDED,
-            **charts.whisker(row, of),
-        }
-        for row in chosen
-    ]
-    clear = [pair_name(row, ARMS) for row in chosen if row.is_significant]
-    alt = f"Paired differences in {of.heading}; decided after Holm's correction: {', '.join(clear) or 'none'}."
-    yield Plot(charts.differences(rows, f"Difference in {of.of_differences}"), "Paired differences: first minus second", alt)
+    yield charts.differences(chosen, ARMS, of, lambda row: row.is_significant)
 
 
 def _calls_by_turn(root: Path) -> Iterator[Part]:
@@ -124,13 +114,12 @@ def _calls_by_turn(root: Path) -> Iterator[Part]:
     )
     known = read.calls_by_turn(root)
     arms = list(dict.fromkeys(row.arm for row in known))
-    chart = charts.profile([{**row.model_dump(), "name": label(row.arm)} for row in known], arms, ARMS)
-    least = charts.LEAST_EPISODES
+    chart = profile([{**row.model_dump(), "name": label(row.arm)} for row in known], arms, ARMS)
     if chart is None:
-        yield Notice(f"Fewer than {least} episodes reached each turn: there is no profile of calls by turn.", "note")
+        yield Notice(f"Fewer than {LEAST_EPISODES} episodes reached each turn: there is no profile of calls by turn.", "note")
         return
     first = [f"{label(arm)} {next(row.calls for row in known if row.arm == arm):.1f}" for arm in arms]
-    caption = f"Mean calls at each turn; points with fewer than {least} episodes are left out"
+    caption = f"Mean calls at each turn; points with fewer than {LEAST_EPISODES} episodes are left out"
     yield Plot(chart, caption, f"Mean calls by turn; in the first: {', '.join(first)}.")
 
 

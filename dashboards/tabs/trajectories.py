@@ -22,7 +22,6 @@ from tasks.reporting.table import ABSENT, Row, Table
 
 TAB = TITLE = "Trajectories"
 ORDERS = {"difference": "largest difference in F1 first", "worst": "first localizer's worst first", "name": "by name"}
-MISSING = "artifacts/evaluate/trajectories and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`"
 NOBODY = "(nobody)"
 FIGURES = {
     "f1": "F1 (0.7 file + 0.3 function)",
@@ -43,7 +42,9 @@ def screen(root: Path) -> Iterator[Part]:
     """The page of the instance and the localizers that the side bar asks for."""
     known = {source.name: source for source in episodes.sources(root)}
     if not known:
-        yield Notice(MISSING)
+        yield Notice(
+            "artifacts/evaluate/trajectories and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`"
+        )
         return
     sources, faults = episodes.readable(_chosen(known))
     yield from map(Notice, faults)
