@@ -98,7 +98,11 @@ def environment(root):
     found = {key: value for key, value in os.environ.items() if key not in unset}
     record = root / ".fusesearch/prefect.json"
     api = {"PREFECT_API_URL": f"{read_json(record)['url']}/api"} if record.exists() else {}
-    return found | {"GITHUB_TOKEN": TOKEN, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"} | api
+    return (
+        found
+        | {"GITHUB_TOKEN": TOKEN, "PWD": str(root), "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+        | api
+    )
 
 
 class Project:
@@ -119,9 +123,10 @@ class Project:
     @contextmanager
     def worker(self):
         """The worker that `make serve` starts."""
-        command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "fusesearch", "--query-seconds", "1"]
+        command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "fusesearch"]
         with (self.root / "worker.log").open("w") as log:
-            process = subprocess.Popen(command, cwd=self.root, env=environment(self.root), stdout=log, stderr=log)
+            settings = environment(self.root) | {"PREFECT_WORKER_QUERY_SECONDS": "1"}
+            process = subprocess.Popen(command, cwd=self.root, env=settings, stdout=log, stderr=log)
         try:
             yield
         finally:
