@@ -193,7 +193,7 @@ def conclusion(answer: Answer) -> tuple[StopReason, Answer | None]:
 
 
 async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:
-    """Run the calls of a turn at once; fill its observations with their gain (DESIGN.md section 3)."""
+    """Run the calls of a turn at once; fill its observations with their gain."""
     started = time.perf_counter()
     allowed = 1 if agent.mode == "sequential" else agent.max_calls_per_turn
     excess = f"not run: at most {allowed} call{'s are' if allowed > 1 else ' is'} run per turn; make it in a later turn"

@@ -1,6 +1,6 @@
 """Functions of a source file: where each begins and ends, and its qualified name.
 
-A function here is what the metrics call one (DESIGN.md section 2): a function or method at module or class level,
+A function here is what the metrics call one: a function or method at module or class level,
 whatever ``if``, ``try``, ``with`` or loop it stands in. Its span runs from its first decorator to the last line of its
 body and includes signature, docstring, comments between its lines and every function or class nested in it. The body
 of a class outside its methods belongs to no function. A name defined twice (overloads, property setters, definitions

@@ -50,7 +50,7 @@ Range = Annotated[tuple[int, int], AfterValidator(_ascending)]
 
 
 class Tools(Section):
-    """Limits of the three tools: what a model sees of a result (DESIGN.md section 4)."""
+    """Limits of the three tools: what a model sees of a result."""
 
     read_lines: int = Field(1000, ge=1, description="lines read_file returns when no range, or a longer one, is asked for")
     grep_lines: int = Field(200, ge=1, description="result lines (matches, files or counts) grep returns at most")

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Record
-from tasks.core.storage import read_json, write_json
+from tasks.core.storage import read_json, write_csv, write_json
 
 MOST = 5
 """Examples kept per rule: the first ones, so that a stage that runs again keeps the same."""
@@ -29,24 +29,32 @@ class Example(Record):
 
 
 class Examples:
-    """Collects the first :data:`MOST` rows of each rule; the others cost nothing."""
+    """Collects which rule dropped which row, with the first :data:`MOST` rows of each rule as people look at them."""
 
     def __init__(self, rules: Iterable[str]) -> None:
         self._rows: dict[str, list[Example]] = {rule: [] for rule in rules}
+        self._dropped: list[tuple[str, str]] = []
 
     def wants(self, rule: str) -> bool:
         """Whether one more row of this rule would be kept."""
         return len(self._rows.setdefault(rule, [])) < MOST
 
     def add(self, rule: str, row_id: object, facts: Mapping[str, Any], texts: Mapping[str, str]) -> None:
-        """Keep a row that ``rule`` dropped, unless there are enough of them."""
+        """Note a row that ``rule`` dropped, and keep its texts unless there are enough of them."""
+        name = _plain(str(row_id)[:200])
+        self._dropped.append((name, rule))
         if self.wants(rule):
             shown = {heading: first_lines(text) for heading, text in texts.items()}
-            self._rows[rule].append(Example(id=_plain(str(row_id)[:200]), facts=dict(facts), texts=shown))
+            self._rows[rule].append(Example(id=name, facts=dict(facts), texts=shown))
 
     def write(self, path: Path) -> None:
         """All rules with their rows as JSON; rules nobody met have none."""
         write_json(path, {rule: [row.model_dump(mode="json") for row in rows] for rule, rows in self._rows.items()})
+
+    def write_dropped(self, path: Path) -> None:
+        """Every dropped row as CSV: ``id,rule``."""
+        rows = [{"id": name, "rule": rule} for name, rule in self._dropped]
+        write_csv(path, rows)
 
 
 def read_examples(path: Path) -> dict[str, list[Example]]:

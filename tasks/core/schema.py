@@ -69,7 +69,7 @@ class Observation(Record):
     """What one call returned, and what it added.
 
     ``entities`` are ``path`` (paths-only results) or ``path:line`` (content results). ``gain_turn`` and ``gain_call``
-    are the information gain g of FuseSearch equation 3 under the two history scopes of DESIGN.md section 3.
+    are the information gain g of FuseSearch equation 3 under its two history scopes.
     """
 
     call_id: str

@@ -114,7 +114,7 @@ def filter_pairs(
         broken = next((rule for rule in _broken(judged, read_blobs, seen) if rule not in rules.skip), None)
         if broken:
             drops[broken] += 1
-            if examples and examples.wants(broken):
+            if examples:
                 examples.add(
                     broken, pair.instance_id, {"repo": pair.repo}, {"issue": pair.problem_statement, "patch": pair.patch}
                 )

@@ -1,6 +1,6 @@
 """From a patch to what it modifies: the files, functions and lines a localizer should have named.
 
-The rules, applied alike to gold patches of every source (DESIGN.md section 2):
+The rules, the same for gold patches of every source:
 
 - **files**: every file of ``base_commit`` the patch touches, tests included: changed, deleted, renamed (under its old
   name), binary, a submodule, or its mode alone.

@@ -281,7 +281,7 @@ def efficiency_of(score: Score, scope: Scope) -> float:
 
 
 def tool_statistics(trajectory: Trajectory) -> dict[str, Any]:
-    """Efficiency and cost of an episode under the names of :class:`Score` (DESIGN.md section 3).
+    """Efficiency and cost of an episode under the names of :class:`Score`.
 
     ``calls_per_turn`` is over tool-using turns, 0 where there is none. ``seconds`` is the whole episode's wall time,
     ``seconds_model`` and ``seconds_tools`` are sums over its requests and turns, ``seconds_waiting`` is the rest.

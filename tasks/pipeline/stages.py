@@ -112,6 +112,7 @@ _ROWS = (
         outputs={
             "instances": "data/filtered/instances.parquet",
             "drops": "data/filtered/drops.json",
+            "dropped": "data/filtered/dropped.csv",
             "examples": "data/filtered/examples.json",
         },
         params=("filter",),

@@ -28,7 +28,7 @@ class History:
         """``(gain_turn, gain_call)`` of each call of one turn, each in [0, 1]; then fold the turn into H.
 
         ``observations_of_turn`` holds the entities of each call, in the order of the calls. ``gain_turn`` compares with
-        earlier turns alone (the paper's rule), ``gain_call`` also with earlier calls of this turn (DESIGN.md, section 3).
+        earlier turns alone (the paper's rule), ``gain_call`` also with earlier calls of this turn.
         """
         within: set[str] = set()
         gains = []

@@ -1,4 +1,4 @@
-"""The agent's tools over one repository (FuseSearch, section 2.1; DESIGN.md, section 4).
+"""The agent's tools over one repository (FuseSearch, section 2.1).
 
 A call never raises for a model's fault: whatever is wrong with it becomes an observation of one line. A snapshot does
 not change, so equal calls are answered from memory, and equal calls at the same time are one search.

@@ -1,4 +1,4 @@
-"""Imports run one way (DESIGN.md section 6), and heavy packages stay out of where people wait for them."""
+"""Imports run one way, and heavy packages stay out of where people wait for them."""
 
 import ast
 from collections.abc import Iterator

@@ -1,9 +1,8 @@
 """Chat text to token ids, in one place for generation and for training.
 
 A conversation is only ever extended: the ids of earlier requests and of sampled tokens are kept as they were, and only
-the text that came after them (observations, role markers) is tokenized. So what is trained is what was generated
-(DESIGN.md section 6). It needs a chat template that is prefix-preserving: the text of the first n messages is a prefix
-of the text of n + 1.
+the text that came after them (observations, role markers) is tokenized. So what is trained is what was generated.
+The chat template must preserve prefixes: the text of the first n messages is a prefix of the text of n + 1.
 """
 
 from __future__ import annotations

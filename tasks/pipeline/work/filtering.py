@@ -15,7 +15,7 @@ SHOWN_EVERY = 100
 
 
 def filter_pairs(job: Job) -> dict[str, Any]:
-    """Write the kept instances, the drop table, and examples of what each rule dropped."""
+    """Write the kept instances, how many pairs each rule dropped, which ones, and examples."""
     from tasks.data.filtering import RULES, drop_table, filter_table
 
     places = job.places
@@ -36,4 +36,5 @@ def filter_pairs(job: Job) -> dict[str, Any]:
     job.progress(total, total)
     write_json(places["filter.drops"], drop_table(drops))
     examples.write(places["filter.examples"])
+    examples.write_dropped(places["filter.dropped"])
     return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}

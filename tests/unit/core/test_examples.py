@@ -31,6 +31,14 @@ def test_whatever_a_row_holds_can_be_written_and_read(tmp_path, issue, patch, ro
     assert read["rule"][0].texts["issue"] == first_lines(issue)
 
 
+def test_every_dropped_row_is_listed_with_its_rule(tmp_path):
+    found = Examples(["short"])
+    for number in range(7):
+        found.add("short", f"o__n-{number}", {}, {})
+    found.write_dropped(tmp_path / "dropped.csv")
+    assert (tmp_path / "dropped.csv").read_text().splitlines() == ["id,rule", *(f"o__n-{number},short" for number in range(7))]
+
+
 @pytest.mark.parametrize("text", ["[]", "3", '{"rule": 3}', '{"rule": [{"name": "x"}]}', "{"])
 def test_another_file_is_named(tmp_path, text):
     path = tmp_path / "examples.json"
