@@ -12,8 +12,7 @@ from tasks.core.config import Split
 from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Instance
 from tasks.data.families import Families, holding_commits
-from tasks.data.fingerprints import changed_lines, issue_digest, issue_shingles, patch_digest
-from tasks.data.similarity import Similar
+from tasks.data.similarity import Similar, changed_lines, issue_digest, issue_shingles, patch_digest
 from tasks.data.swe_bench import instances, read_rows
 
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")

@@ -8,7 +8,6 @@ near-duplicates are looked for.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,12 +21,11 @@ from tasks.core.errors import ConfigError, DataError, RepositoryError
 from tasks.core.examples import Examples
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import instance_of, iter_rows
-from tasks.data.fingerprints import changed_lines, issue_digest, issue_shingles
-from tasks.data.giveaways import links_fix, shows_fix
+from tasks.data.giveaways import leaks, links_fix, shows_fix
 from tasks.data.patches import FileChange, parse_patch
 from tasks.data.provenance import Provenance, read_provenance
 from tasks.data.repositories import Repositories
-from tasks.data.similarity import Similar
+from tasks.data.similarity import Similar, changed_lines, issue_digest, issue_shingles
 from tasks.data.truth import Reader, truth_from_changes
 
 RULES = {
@@ -167,14 +165,6 @@ def check_skip(rules: Filter) -> None:
             raise ConfigError(f"filter.skip: there is no rule {rule!r}; the rules are {', '.join(RULES)}")
         if rule in REQUIRED:
             raise ConfigError(f"filter.skip: {rule} cannot be skipped: without it an instance has no truth")
-
-
-def leaks(issue: str, truth: Truth) -> list[str]:
-    """Which of ``file`` and ``function`` the issue names, of those the patch modifies."""
-    words = set(re.findall(r"\w+", issue))
-    functions = {entity.rpartition("::")[2].rpartition(".")[2] for entity in truth.functions}
-    named = {"file": any(path in issue for path in truth.files), "function": bool(functions & words)}
-    return [kind for kind, found in named.items() if found]
 
 
 @dataclass

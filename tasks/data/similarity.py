@@ -1,9 +1,13 @@
-"""Near-duplicates among many texts: MinHash signatures, found by bands of them (Broder 1997; Leskovec et al., chapter 3)."""
+"""When issues and patches count as the same, by digests, or as similar, by MinHash.
+
+Near-duplicates are found by bands of MinHash signatures (Broder 1997; Leskovec et al., chapter 3).
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,14 +18,38 @@ if TYPE_CHECKING:
 
 PERMUTATIONS = 128
 MIN_SHINGLES = 4
-"""Texts of fewer shingles are not compared: they are alike by accident."""
+"""Texts with fewer shingles are not compared, since they are alike by accident."""
+
+
+def issue_digest(text: str) -> bytes:
+    """Digest of an issue, ignoring case, punctuation, markup and white space."""
+    words = _words(text)
+    return _digest(" ".join(words) if words else text)
+
+
+def patch_digest(patch: str) -> bytes:
+    """Digest of the lines a patch adds and removes, ignoring their place and indentation."""
+    lines = changed_lines(patch)
+    return _digest("\n".join(lines) if lines else patch)
+
+
+def issue_shingles(text: str) -> Iterator[str]:
+    """All runs of three words of an issue, ignoring case, punctuation and markup."""
+    words = _words(text)
+    return (" ".join(words[start : start + 3]) for start in range(len(words) - 2))
+
+
+def changed_lines(patch: str) -> list[str]:
+    """The non-blank lines a patch adds and removes, with their mark and with white space collapsed."""
+    changed = re.findall(r"^([+-])(?!\+\+ |-- )(.*)$", patch, re.MULTILINE)
+    return [f"{mark}{' '.join(text.split())}" for mark, text in changed if text.strip()]
 
 
 class Similar:
-    """Texts seen so far, as sets of shingles; whether another one is as similar as ``threshold`` (Jaccard) to one of them.
+    """Finds out whether a text is similar to an earlier one: Jaccard similarity of their shingles at least ``threshold``.
 
-    About 1.5 kB for each text that was added. The similarity is estimated from 128 hash functions: its standard error is
-    0.03 at 0.85.
+    Takes about 1.5 kB per added text. The similarity is estimated from 128 hash functions, with a standard error of 0.03
+    at 0.85.
     """
 
     def __init__(self, threshold: float) -> None:
@@ -38,7 +66,7 @@ class Similar:
         return MinHash(PERMUTATIONS, seed=1, hashfunc=_hash)
 
     def signature(self, shingles: Iterable[str]) -> NDArray[np.uint32] | None:
-        """The signature of a text; ``None`` when it is too short to be compared."""
+        """The signature of a text; ``None`` if it is too short to be compared."""
         import numpy as np
 
         distinct = sorted(set(shingles))
@@ -49,13 +77,13 @@ class Similar:
         return (np.asarray(sketch.hashvalues, dtype=np.uint64) & 0xFFFFFFFF).astype(np.uint32)
 
     def holds(self, signature: NDArray[np.uint32] | None) -> bool:
-        """Whether a text that was added is as similar as the threshold."""
+        """Whether an added text reaches the threshold."""
         if signature is None:
             return False
         return any(self._similarity(signature, number) >= self.threshold for number in self._candidates(signature))
 
     def add(self, signature: NDArray[np.uint32] | None) -> None:
-        """Add a text by its signature; one that is too short is not added."""
+        """Add a text by its signature; ``None`` is ignored."""
         if signature is None:
             return
         for band, key in zip(self._bands, self._keys(signature), strict=True):
@@ -89,10 +117,18 @@ class Similar:
 
 
 def _rows_per_band(threshold: float) -> int:
-    """The longest bands at which texts well below the threshold are still found, so that those at it are found surely."""
+    """The longest bands that still find texts 0.1 below the threshold, so that those at the threshold are almost never missed."""
     fits = [rows for rows in range(1, PERMUTATIONS + 1) if (rows / PERMUTATIONS) ** (1 / rows) <= threshold - 0.1]
     return max(fits, default=1)
 
 
 def _hash(data: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=4).digest(), "big")
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

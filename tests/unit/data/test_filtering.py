@@ -12,7 +12,8 @@ from tasks.core.errors import ConfigError, RepositoryError
 from tasks.core.examples import MOST, Examples, read_examples
 from tasks.core.presets import FILTER_PRESETS
 from tasks.core.schema import Instance, Truth
-from tasks.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs, leaks
+from tasks.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs
+from tasks.data.giveaways import leaks
 
 FILES = {
     "pkg/a.py": "def f(x):\n    return x\n",

@@ -9,23 +9,52 @@ import json
 import logging
 import math
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.console import Console
+
 from tasks.core.config import GitHubSource
 from tasks.core.errors import ConfigError, DataError, InfrastructureError
 from tasks.data.sources.github import failures
 from tasks.data.sources.github.accounts import Account
 from tasks.data.sources.github.failures import Failure
-from tasks.data.sources.github.waiting import Wait, countdown
 
 log = logging.getLogger(__name__)
 
 MIN_PAGE = 10
 MAX_PAUSE_SECONDS = 120.0
+LOG_SECONDS = 60.0
+
+Wait = Callable[[float, str], None]
+"""Waits so many seconds; the text says for what."""
+
+
+def countdown(seconds: float, reason: str) -> None:
+    """Wait, with a countdown on a terminal, else with a line in the log every minute."""
+    end = time.monotonic() + seconds
+    if seconds < 1:
+        time.sleep(max(0.0, seconds))
+    elif sys.stderr.isatty():
+        with Console(stderr=True).status(reason) as status:
+            while (remaining := end - time.monotonic()) > 0:
+                status.update(f"{reason}: {clock(remaining)} left")
+                time.sleep(min(1.0, remaining))
+    else:
+        while (remaining := end - time.monotonic()) > 0:
+            log.warning("%s: %s left", reason, clock(remaining))
+            time.sleep(min(LOG_SECONDS, remaining))
+
+
+def clock(seconds: float) -> str:
+    """``1:02:03`` or ``2:03``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 class Stopped(Exception):

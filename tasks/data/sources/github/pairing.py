@@ -13,9 +13,8 @@ from tasks.core.text import flat_name
 from tasks.data.sources import history
 from tasks.data.sources.github import queries
 from tasks.data.sources.github.client import Api
-from tasks.data.sources.github.pulls import MAX_FILES, Pull
+from tasks.data.sources.github.parsing import MAX_FILES, IssueText, Pull, issue_before
 from tasks.data.sources.github.selection import Facts
-from tasks.data.sources.github.texts import IssueText, issue_before
 from tasks.data.sources.history import Change
 from tasks.data.sources.mirrors import Mirror
 

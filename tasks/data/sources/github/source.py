@@ -23,12 +23,10 @@ from tasks.core.storage import Progress, read_json, write_json
 from tasks.data.sources.base import Mined
 from tasks.data.sources.github import queries
 from tasks.data.sources.github.accounts import accounts_of, api_of
-from tasks.data.sources.github.client import Api, Gone, Stopped
-from tasks.data.sources.github.crawling import Crawl
+from tasks.data.sources.github.client import Api, Gone, Stopped, Wait, countdown
+from tasks.data.sources.github.crawling import Crawl, RepositoryState
 from tasks.data.sources.github.pairing import DROPS
 from tasks.data.sources.github.selection import Facts, Selection, select
-from tasks.data.sources.github.state import RepositoryState
-from tasks.data.sources.github.waiting import Wait, countdown
 from tasks.data.sources.mirrors import Mirror, mirrored
 
 Announce = Callable[[str], None]
