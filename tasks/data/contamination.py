@@ -1,4 +1,4 @@
-"""What training must not have seen: the repositories, issues and patches of benchmarks, and those of validation."""
+"""Drop training instances that occur in a benchmark or in validation, by repository, issue or patch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tasks.data.swe_bench import instances, read_rows
 
 _SHA = re.compile(r"^[0-9a-f]{40,64}$")
 CONTAMINATION = ("benchmark_repository", "same_issue", "same_patch", "similar_issue", "similar_patch")
-"""Reasons for which a training instance is dropped; the last two only against benchmarks."""
+"""Why a training instance is dropped. Only benchmarks are compared for similarity."""
 
 
 @dataclass
 class Known:
-    """What training must not have seen; ``projects`` are names without owner, ``clones`` hold commits of a benchmark."""
+    """What training must not see. ``projects`` are names without owner; ``clones`` contain commits of a benchmark."""
 
     families: Families = field(default_factory=Families)
     repositories: set[str] = field(default_factory=set)
@@ -36,7 +36,7 @@ class Known:
 
     @classmethod
     def of_benchmarks(cls, rules: Split, families: Families) -> Known:
-        """Everything in ``rules.benchmarks``. Raises :class:`ArtifactError` for a file that is missing or malformed."""
+        """All instances of ``rules.benchmarks``. Raises :class:`ArtifactError` for a missing or malformed file."""
         known = cls(families)
         if rules.near_duplicate is not None and rules.benchmarks:
             known.near_issues, known.near_patches = Similar(rules.near_duplicate), Similar(rules.near_duplicate)
@@ -45,7 +45,7 @@ class Known:
         return known
 
     def add(self, instances: Iterable[Instance], *, repositories: bool = True, near: bool = False) -> None:
-        """Take in held-out instances; ``repositories=False`` where their repositories are held out already."""
+        """Add held-out instances; ``repositories=False`` if their repositories are held out already."""
         for instance in instances:
             if repositories:
                 self.repositories.add(self.families.key(instance.repo))
@@ -54,11 +54,12 @@ class Known:
             self.issues.add(issue_digest(instance.problem_statement))
             if instance.patch.strip():
                 self.patches.add(patch_digest(instance.patch))
-            if near:
-                self._add_near(instance)
+            if near and self.near_issues and self.near_patches:
+                self.near_issues.add(self.near_issues.signature(issue_shingles(instance.problem_statement)))
+                self.near_patches.add(self.near_patches.signature(changed_lines(instance.patch)))
 
     def look_into(self, repos: Iterable[str], repos_dir: Path) -> None:
-        """Find the clones in ``repos_dir`` that hold a benchmark's base commit: they are its repository, whatever their name."""
+        """Find clones that contain a benchmark's base commit: they are its repository, whatever their name."""
         self.clones |= holding_commits(repos, repos_dir, self.commits)
 
     def reason(self, instance: Instance) -> str | None:
@@ -69,13 +70,17 @@ class Known:
             return "same_issue"
         if instance.patch.strip() and patch_digest(instance.patch) in self.patches:
             return "same_patch"
-        return self._near_reason(instance)
+        if self.near_issues and self.near_issues.holds(self.near_issues.signature(issue_shingles(instance.problem_statement))):
+            return "similar_issue"
+        if self.near_patches and self.near_patches.holds(self.near_patches.signature(changed_lines(instance.patch))):
+            return "similar_patch"
+        return None
 
     def _is_benchmarks(self, instance: Instance) -> bool:
-        """Whether the repository is a benchmark's.
+        """Whether the repository belongs to a benchmark.
 
-        A synthetic repository is part of a package (``sympy/ntheory``): it counts as the benchmark's repository when
-        that has the package's name (``sympy/sympy``).
+        A synthetic repository is part of a package (``sympy/ntheory``). It counts as a benchmark's repository with the
+        package's name (``sympy/sympy``).
         """
         synthetic = instance.provenance.get("source") == "synthetic"
         package = instance.repo.casefold().partition("/")[0] if synthetic else None
@@ -83,21 +88,9 @@ class Known:
             return True
         return instance.repo in self.clones or instance.base_commit in self.commits
 
-    def _add_near(self, instance: Instance) -> None:
-        if self.near_issues and self.near_patches:
-            self.near_issues.add(self.near_issues.signature(issue_shingles(instance.problem_statement)))
-            self.near_patches.add(self.near_patches.signature(changed_lines(instance.patch)))
-
-    def _near_reason(self, instance: Instance) -> str | None:
-        if self.near_issues and self.near_issues.holds(self.near_issues.signature(issue_shingles(instance.problem_statement))):
-            return "similar_issue"
-        if self.near_patches and self.near_patches.holds(self.near_patches.signature(changed_lines(instance.patch))):
-            return "similar_patch"
-        return None
-
 
 def decontaminated(instances: Iterable[Instance], known: Known, drops: Counter[str]) -> Iterator[Instance]:
-    """Yield the instances ``known`` has nothing against; count the others in ``drops`` by reason."""
+    """Yield the clean instances; count the others in ``drops`` by reason."""
     for instance in instances:
         reason = known.reason(instance)
         if reason:
@@ -109,7 +102,7 @@ def decontaminated(instances: Iterable[Instance], known: Known, drops: Counter[s
 def read_benchmark(path: Path) -> Iterator[Instance]:
     """Instances of a benchmark in the SWE-bench schema: ``.jsonl``, ``.json`` or ``.parquet``.
 
-    Raises :class:`ArtifactError` with file and row for what cannot be read.
+    Raises :class:`ArtifactError` with file and row for unreadable data.
     """
     try:
         yield from instances(str(path), read_rows(path))

@@ -1,4 +1,4 @@
-"""Which names stand for one repository: its forks, the names it had before, and those that share its first commit."""
+"""Group the names of one repository: its forks, its former names, and names with the same first commit."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ FORMER_NAMES = {
     "samuelcolvin/pydantic": "pydantic/pydantic",
     "sdispater/poetry": "python-poetry/poetry",
 }
-"""Well-known repositories of benchmarks under names they had before, in lower case. ``split.aliases`` adds others."""
+"""Former names of well-known benchmark repositories, in lower case. ``split.aliases`` adds more."""
 
 MAX_SECONDS = 60.0
 
 
 class Families:
-    """Names that stand for one repository, joined as they become known."""
+    """Groups of names of one repository, merged as relations become known."""
 
     def __init__(self, aliases: Mapping[str, str] | None = None) -> None:
         self._above: dict[str, str] = {}
@@ -47,20 +47,20 @@ class Families:
             self._join(other.casefold(), name.casefold())
 
     def learn(self, repo: str, known: Provenance) -> None:
-        """Take in what one instance's provenance says of its repository."""
+        """Use what an instance's provenance says about its repository."""
         name = repo.casefold()
         if known.fork_of and known.fork_of != name:
             self._join(name, known.fork_of)
         if known.renamed_from and known.renamed_from != name:
-            self._join(name, known.renamed_from)  # the first name stays the one to go by, so that renaming moves nothing
+            self._join(name, known.renamed_from)  # the first name stays the key, so that renaming moves nothing
         if known.root_commit:
             self._join(name, known.root_commit)
 
     def key(self, repo: str) -> str:
-        """What all names of one repository have in common: its first commit if it is known, else the name it goes by.
+        """The common key of all names of a repository: its first commit if known, else its main name.
 
-        A source that gives first commits has to give them from the first version of a data set on: a key that changes may
-        move a repository.
+        A source that gives first commits must do so from the first version of a data set on, because a repository whose
+        key changes may move to another split.
         """
         name = repo.casefold()
         if name not in self._joined:
@@ -84,9 +84,9 @@ class Families:
 
 
 def holding_commits(repos: Iterable[str], repos_dir: Path, commits: Iterable[str]) -> set[str]:
-    """Repositories whose clone holds one of the commits: the benchmark's own, its forks and its renamed copies.
+    """Repositories whose clone contains one of the commits: the benchmark's own, its forks and its renamed copies.
 
-    One git process each. A repository that is not there or cannot be read holds none.
+    Starts one git process per repository. A missing or unreadable clone contains none.
     """
     asked = "".join(f"{commit}^{{commit}}\n" for commit in sorted(set(commits)) if commit.isalnum())
     return {repo for repo in repos if asked and _holds(repo, repos_dir, asked)}

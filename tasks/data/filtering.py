@@ -1,8 +1,8 @@
-"""Which raw pairs become instances, and by which rule each other one was dropped (FuseSearch 3.3, ToolTrain 3.1).
+"""Turn raw pairs into instances, and drop the others by rules (FuseSearch 3.3, ToolTrain 3.1).
 
-Rules are tried in the order of :data:`RULES`, cheap ones first; a pair is counted under the first that drops it. Rows
-stream through: memory holds a few of them, 16 bytes per kept id and issue, and about 1.5 kB per kept issue and patch where
-near-duplicates are looked for.
+The rules run in the order of :data:`RULES`, cheap ones first; a dropped pair counts under the first rule it breaks. Rows are
+streamed: memory holds a few of them, 16 bytes per kept id and issue, and about 1.5 kB per kept issue and patch if
+near-duplicates are dropped.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ from tasks.data.similarity import Similar, changed_lines, issue_digest, issue_sh
 from tasks.data.truth import Reader, truth_from_changes
 
 RULES = {
-    "malformed_row": "the row is none: a field is missing or of the wrong kind, or its JSON is damaged",
-    "binary_text": "a NUL or a character that is no text in id, repository, issue or patch",
-    "duplicate_id": "an instance of this id was kept already",
+    "malformed_row": "a field is missing or has the wrong type, or the JSON is damaged",
+    "binary_text": "id, repository, issue or patch contains a NUL or a lone surrogate",
+    "duplicate_id": "an instance with this id was kept already",
     "short_issue": "the issue is empty or shorter than min_issue_chars",
     "long_issue": "the issue is longer than max_issue_chars",
     "large_patch": "the patch is longer than max_patch_chars",
     "bot": "a program wrote the issue or the pull request",
     "several_issues": "the pull request closes more than one issue",
-    "several_pulls": "more than one pull request closes the issue: none of them is the whole fix",
+    "several_pulls": "more than one pull request closes the issue, so no single one is the whole fix",
     "links_fix": "the issue names the pull request or commit of its fix",
-    "malformed_patch": "the patch is empty, cut, damaged, or leads out of the repository",
+    "malformed_patch": "the patch is empty, truncated, damaged, or leads out of the repository",
     "too_many_files": "the patch touches more than max_files files",
-    "only_tests": "nothing but tests is changed",
-    "only_docs": "nothing but documentation is changed",
-    "only_config": "nothing but configuration is changed",
-    "no_code_change": "no file of code is changed",
-    "shows_fix": "the issue holds at least half of the lines that the patch adds",
-    "duplicate_issue": "the same issue, but for case, punctuation and spacing, was kept already",
-    "similar_issue": "an issue as similar as near_duplicate was kept already",
-    "similar_patch": "a patch as similar as near_duplicate was kept already",
+    "only_tests": "only tests are changed",
+    "only_docs": "only documentation is changed",
+    "only_config": "only configuration is changed",
+    "no_code_change": "no code file is changed",
+    "shows_fix": "the issue contains at least half of the lines that the patch adds",
+    "duplicate_issue": "the same issue, ignoring case, punctuation and spacing, was kept already",
+    "similar_issue": "an issue at least as similar as near_duplicate was kept already",
+    "similar_patch": "a patch at least as similar as near_duplicate was kept already",
     "no_snapshot": "the repository or its base commit cannot be read",
     "does_not_apply": "the patch does not fit the files of the base commit",
-    "adds_file": "the patch adds a file of code, which nobody can locate beforehand",
-    "adds_function": "the patch adds a function to a file of code",
-    "no_existing_function": "no function that exists at the base commit is modified in code",
-    "several_files": "more than one file of code is modified (with single_file)",
+    "adds_file": "the patch adds a code file, which cannot be located before it exists",
+    "adds_function": "the patch adds a function to a code file",
+    "no_existing_function": "no existing function in a code file is modified",
+    "several_files": "more than one code file is modified (with single_file)",
 }
-"""Every rule with what it drops, in the order they are tried."""
+"""All rules in their order, with what they drop."""
 
 REQUIRED = {"malformed_row", "binary_text", "large_patch", "malformed_patch", "no_snapshot", "does_not_apply"}
-"""Rules that cannot be skipped: without them a pair has no truth."""
+"""Rules that cannot be skipped, because a pair that breaks them has no truth."""
 
 ReadBlobs = Callable[[Instance], Reader]
 
@@ -67,7 +67,7 @@ ReadBlobs = Callable[[Instance], Reader]
 def filter_table(
     path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], examples: Examples | None = None
 ) -> Iterator[Instance]:
-    """The instances of a table of raw pairs, one by one, while the others are counted in ``drops``; see :func:`filter_pairs`.
+    """Yield the instances of a table of raw pairs and count the other pairs in ``drops``; see :func:`filter_pairs`.
 
     Raises :class:`ArtifactError` when the table cannot be read.
     """
@@ -82,7 +82,7 @@ def filter_table(
 
 
 def apply(pairs: Sequence[Instance], rules: Filter, repos_dir: Path) -> tuple[list[Instance], dict[str, int]]:
-    """Kept instances with their truth, and how many pairs each rule dropped, all rules listed."""
+    """Kept instances with their truth, and how many pairs each rule dropped."""
     drops: Counter[str] = Counter()
     contested = contested_issues({"repo": pair.repo, "provenance": pair.provenance} for pair in pairs)
     with Repositories(repos_dir) as repositories:
@@ -98,12 +98,12 @@ def filter_pairs(
     contested: frozenset[str] = frozenset(),
     examples: Examples | None = None,
 ) -> Iterator[Instance]:
-    """Yield the pairs no rule drops, with truth; count the others in ``drops`` under the rule's name.
+    """Yield the pairs that break no rule, with truth; count the others in ``drops`` by rule.
 
-    ``read_blobs`` gives, for an instance, a reader of files at its base commit; ``contested`` are the issues that several
-    pull requests close; ``examples`` gets the first pairs of each rule. ``provenance["leaks"]`` of a kept one says whether
-    its issue names a modified ``file`` or ``function``. Bad rows are drops, never errors; an unknown rule in ``rules.skip``
-    is a :class:`ConfigError`.
+    ``read_blobs`` returns a reader of files at an instance's base commit; ``contested`` are issues that several pull
+    requests close; ``examples`` collects the first pairs of each rule. ``provenance["leaks"]`` of a kept pair says whether
+    its issue names a modified ``file`` or ``function``. Bad rows are dropped and never raise; an unknown rule in
+    ``rules.skip`` raises :class:`ConfigError`.
     """
     check_skip(rules)
     seen = _Seen.for_rules(rules)
@@ -123,7 +123,7 @@ def filter_pairs(
 
 
 def contested_issues(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """Issues, as ``owner/name#number``, that more than one pull request closes; rows that cannot be read count for none."""
+    """Issues (``owner/name#number``) that more than one pull request closes; unreadable rows are ignored."""
     pulls: dict[str, str] = {}
     contested: set[str] = set()
     for row in rows:
@@ -154,22 +154,22 @@ def _readable(rows: Iterable[Mapping[str, Any]], drops: Counter[str], examples: 
 
 
 def drop_table(drops: Counter[str]) -> dict[str, int]:
-    """All rules in order with their counts, zeros included."""
+    """Counts of all rules in order, zeros included."""
     return {rule: drops[rule] for rule in RULES}
 
 
 def check_skip(rules: Filter) -> None:
-    """Raise :class:`ConfigError` if ``rules.skip`` names what is no rule, or one that must hold."""
+    """Raise :class:`ConfigError` if ``rules.skip`` names an unknown or a required rule."""
     for rule in rules.skip:
         if rule not in RULES:
-            raise ConfigError(f"filter.skip: there is no rule {rule!r}; the rules are {', '.join(RULES)}")
+            raise ConfigError(f"filter.skip: unknown rule {rule!r}; the rules are {', '.join(RULES)}")
         if rule in REQUIRED:
             raise ConfigError(f"filter.skip: {rule} cannot be skipped: without it an instance has no truth")
 
 
 @dataclass
 class _Judged:
-    """A pair under the rules, and what has been worked out of it so far."""
+    """A pair being checked, and what has been computed for it so far."""
 
     pair: Instance
     rules: Filter
@@ -188,7 +188,7 @@ class _Judged:
 
 @dataclass
 class _Seen:
-    """Kept pairs, as far as later ones are compared with them."""
+    """What later pairs are compared with: ids, issues and patches of the kept ones."""
 
     ids: set[str] = field(default_factory=set)
     digests: set[bytes] = field(default_factory=set)
@@ -210,7 +210,7 @@ class _Seen:
 
 
 class _Alike:
-    """Texts that were kept, compared by their shingles. The signature of the text asked for last is not made again."""
+    """Kept texts, compared by their shingles. Remembers the last signature, since ``add`` follows ``holds``."""
 
     def __init__(self, threshold: float, shingles: Callable[[str], Iterable[str]]) -> None:
         self._similar = Similar(threshold)
@@ -224,11 +224,11 @@ class _Alike:
 
 
 def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen) -> Iterator[str]:
-    """Names of the rules a pair breaks, in order; the rest is worked out only if nobody stops at one."""
+    """Yield the rules that a pair breaks, in order. Lazy, so that later rules cost nothing once one is broken."""
     yield from _broken_by_text(judged.pair, judged.rules, seen)
     yield from _broken_by_provenance(judged)
     yield from _broken_by_paths(judged)
-    yield from _told_already(judged, seen)
+    yield from _broken_by_earlier_text(judged, seen)
     try:
         judged.truth = truth_from_changes(judged.changes, read_blobs(judged.pair))
     except RepositoryError:
@@ -253,7 +253,7 @@ def _broken_by_text(pair: Instance, rules: Filter, seen: _Seen) -> Iterator[str]
 
 
 def _broken_by_provenance(judged: _Judged) -> Iterator[str]:
-    """Rules about where a pair comes from: what is not known breaks none."""
+    """Rules about where a pair comes from; unknown provenance breaks none."""
     known = judged.known
     if known.bot:
         yield "bot"
@@ -281,8 +281,8 @@ def _broken_by_paths(judged: _Judged) -> Iterator[str]:
         yield "no_code_change"
 
 
-def _told_already(judged: _Judged, seen: _Seen) -> Iterator[str]:
-    """Rules about what the issue gives away, and what another pair has told."""
+def _broken_by_earlier_text(judged: _Judged, seen: _Seen) -> Iterator[str]:
+    """Rules about text that gives the fix away, and about duplicates."""
     if shows_fix(judged.pair.problem_statement, judged.pair.patch):
         yield "shows_fix"
     if judged.issue_digest in seen.digests:

@@ -1,9 +1,8 @@
-"""Patches as git writes them: which files they touch, and what they do to the lines of each.
+"""Parse and apply patches as git writes them.
 
-Git's extended headers are read in full: quoted names and names with spaces under any prefix, renames told from copies,
-modes, and files whose content is not text (binary, submodule, symbolic link). ``unidiff`` 1.0 mistakes names with
-spaces when prefixes are others than ``a/`` and ``b/``, hence a reader here. Every context line is checked when a patch
-is applied.
+Reads git's extended headers in full: quoted names, names with spaces under any prefix, renames, copies, modes, and files
+without text (binary, submodule, symbolic link). ``unidiff`` 1.0 misreads names with spaces under prefixes other than ``a/``
+and ``b/``, hence this parser. Applying a patch checks every context line.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ Kind = Literal["modified", "added", "deleted", "renamed", "copied"]
 _PREFIX_PAIRS = {"ab", "iw", "ci", "cw", "ow", "wi", "ic", "wc", "wo", "12"}
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _NULL = "/dev/null"
-_REACH = 20_000  # lines a hunk may be away from where it is expected
-_COMPARISONS = 100_000  # of lines, in the search for the place of one hunk
-_MOVES = 50  # hunks of one file that are searched for; those after a moved one are expected to move along
+_REACH = 20_000  # lines that a hunk may be away from its expected place
+_COMPARISONS = 100_000  # line comparisons in the search for the place of one hunk
+_MOVES = 50  # searches per file; hunks after a moved one are expected to move along
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _FACT = re.compile(
     r"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to|index"
@@ -41,7 +40,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines of one hunk, each with its mark (space, ``+`` or ``-``) in front; starts and counts as its header has them."""
+    """Lines of one hunk, each with its mark (space, ``+`` or ``-``); starts and counts are those of its header."""
 
     old_start: int
     old_count: int
@@ -51,12 +50,12 @@ class Hunk:
 
     @property
     def position(self) -> int:
-        """Old lines before the hunk: a hunk without old lines names the line it follows."""
+        """Old lines before the hunk. The header of a hunk without old lines names the line before it."""
         return self.old_start - (self.old_count > 0)
 
     @property
     def old(self) -> list[str]:
-        """The lines it must find: its context and what it removes."""
+        """The lines it expects to find: context and removed lines."""
         return [line[1:] for line in self.lines if line[0] != "+"]
 
     def __str__(self) -> str:
@@ -65,10 +64,10 @@ class Hunk:
 
 @dataclass(frozen=True)
 class FileChange:
-    """What a patch does to one file, whose name is ``old`` before and ``new`` after it.
+    """What a patch does to one file, named ``old`` before and ``new`` after it.
 
-    ``old`` of an added file and ``new`` of a deleted one are empty; ``old`` of a copied one is the file it starts from,
-    which the patch leaves as it is. ``opaque`` files have no lines to follow: binary files, submodules, symbolic links.
+    ``old`` of an added file and ``new`` of a deleted one are empty; ``old`` of a copy is its source, which the patch does
+    not change. ``opaque`` files have no lines to follow: binary files, submodules, symbolic links.
     """
 
     kind: Kind
@@ -79,7 +78,7 @@ class FileChange:
 
 
 def parse_patch(patch: str) -> list[FileChange]:
-    """The files a patch changes, in its order. Raises :class:`DataError` when it is no patch or is cut or damaged."""
+    """The files a patch changes, in its order. Raises :class:`DataError` for text that is not a whole patch."""
     if "\0" in patch:
         raise DataError("the patch holds a NUL character: it is binary or damaged")
     if re.match(r"(diff |--- )[^\n]*\r\n", patch):
@@ -91,11 +90,11 @@ def parse_patch(patch: str) -> list[FileChange]:
 
 
 def apply_change(change: FileChange, old: str) -> tuple[list[str], list[Edit]]:
-    """Lines of the file after the patch (no line ends), and the edits that led there, in order.
+    """Lines of the file after the patch (without line ends), and the edits in order.
 
-    A hunk whose lines stand elsewhere than it says is moved to the nearest place that has them all, as ``git apply``
-    does. Raises :class:`DataError` naming the first hunk whose context or removed lines are not in ``old``. Carriage
-    returns at line ends are not compared: patches often lost them on their way.
+    A hunk that does not fit its place moves to the nearest place where all its lines match, as with ``git apply``. Raises
+    :class:`DataError` naming the first hunk that fits nowhere. Ignores carriage returns at line ends, because patches often
+    lose them on the way.
     """
     lines = split_lines(old)
     result: list[str] = []
@@ -120,17 +119,17 @@ def apply_change(change: FileChange, old: str) -> tuple[list[str], list[Edit]]:
 
 
 def _place(hunk: Hunk, lines: list[str], first: int, expected: int) -> int:
-    """The place nearest to ``expected``, from ``first`` on, that has the lines of a hunk.
+    """The place nearest to ``expected``, from ``first`` on, where the lines of a hunk match.
 
-    ``expected`` if there is none: what is wrong there is said of it. A hunk without context on both sides is at home at
-    an edge of the file, so it is not moved.
+    If no place matches, returns ``expected``, so that the error describes that place. A hunk without context on both sides
+    belongs at an edge of the file, so it is not moved.
     """
     old = hunk.old
     if not hunk.lines or hunk.lines[0][0] != " " or hunk.lines[-1][0] != " ":
         return expected
-    behind = min(len(lines) - len(old), expected + _REACH) + 1
+    end = min(len(lines) - len(old), expected + _REACH) + 1
     comparisons = 0
-    for place in sorted(range(max(first, expected - _REACH), behind), key=lambda place: abs(place - expected)):
+    for place in sorted(range(max(first, expected - _REACH), end), key=lambda place: abs(place - expected)):
         fitting = next((count for count, line in enumerate(old) if not _same(lines[place + count], line)), len(old))
         comparisons += fitting + 1
         if fitting == len(old):
@@ -146,13 +145,13 @@ def _fits(hunk: Hunk, lines: list[str], place: int) -> bool:
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines as git counts them: ended by line feeds alone, the last one with or without."""
+    """Lines as git counts them: only line feeds end them, and the last one may lack it."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
 def _edits(change: FileChange, hunk: Hunk, lines: list[str], start: int) -> Iterator[Edit]:
-    """Maximal runs of removed and added lines of a hunk at ``start``, its old side checked against ``lines``."""
+    """Maximal runs of removed and added lines of a hunk at ``start``. Checks its old side against ``lines``."""
     position = begin = start
     removed: list[str] = []
     added: list[str] = []
@@ -176,7 +175,7 @@ def _edits(change: FileChange, hunk: Hunk, lines: list[str], start: int) -> Iter
 
 
 def _trimmed(edit: Edit) -> list[Edit]:
-    """Without lines that come back as they were, as where only the line end of the file's last line changed."""
+    """Drop leading lines that did not change, such as a last line that only gained or lost its line end."""
     same = 0
     for before, after in zip(edit.removed, edit.added, strict=False):
         if before != after:
@@ -187,7 +186,7 @@ def _trimmed(edit: Edit) -> list[Edit]:
 
 
 def _same(found: str, expected: str) -> bool:
-    """Whether two lines are one, apart from a carriage return and from bytes that were not UTF-8."""
+    """Whether two lines are equal, ignoring a carriage return and bytes that were not UTF-8."""
     found, expected = found.removesuffix("\r"), expected.removesuffix("\r")
     if found == expected:
         return True
@@ -198,14 +197,14 @@ def _same(found: str, expected: str) -> bool:
 
 @dataclass
 class _Draft:
-    """A file of a patch as read so far: what its header says, by the words it says it with, and its hunks."""
+    """A file of a patch as read so far: header lines by their first words, and hunks."""
 
     facts: dict[str, str] = field(default_factory=dict)
     hunks: list[Hunk] = field(default_factory=list)
 
 
 def _read(lines: list[str]) -> list[_Draft]:
-    """Group the lines of a patch by file; text around the diffs (mail headers, messages) is passed over."""
+    """Group the lines of a patch by file; skips text around the diffs (mail headers, messages)."""
     drafts: list[_Draft] = []
     position = 0
     while position < len(lines):
@@ -226,7 +225,7 @@ def _read(lines: list[str]) -> list[_Draft]:
 
 
 def _read_hunk(lines: list[str], position: int, drafts: list[_Draft]) -> int:
-    """Read a hunk whose header is the line before ``position`` into the last draft; the position after it."""
+    """Read the hunk whose header stands before ``position`` into the last draft; returns the position after it."""
     header = _HUNK.match(lines[position - 1])
     if not header or not drafts:
         raise DataError(f"the patch cannot be read: {'bad hunk header' if drafts else 'hunk without a file'} in line {position}")
@@ -252,12 +251,13 @@ def _change(draft: _Draft) -> FileChange:
     modes = {facts.get(key, "")[-6:] for key in ("old mode", "new mode", "new file mode", "deleted file mode", "index")}
     opaque = bool({"Binary files", "GIT binary patch"} & set(facts) or modes & {"120000", "160000"})
     for name in (old, new):
-        _check_name(name)
+        if name.startswith("/") or "\n" in name or any(part in ("", ".", "..", ".git") for part in name.split("/") if name):
+            raise DataError(f"the patch names a file outside the repository: {name[:200]!r}")
     return FileChange(kind, old, new, opaque, draft.hunks)
 
 
 def _names(facts: dict[str, str]) -> tuple[str, str]:
-    """Names before and after, empty where there is none: from the header's most exact words to its least."""
+    """Names before and after, or empty. Later, more exact headers overrule the ``diff`` line."""
     if "---" in facts:
         old, new = _unprefixed(_unquoted(facts["---"]), _unquoted(facts["+++"]))
     else:
@@ -268,7 +268,7 @@ def _names(facts: dict[str, str]) -> tuple[str, str]:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """The two names of a ``diff --git`` line. Where no other line repeats them, they differ in their prefix alone."""
+    """The two names of a ``diff --git`` line. If no other header repeats them, they differ only in their prefix."""
     quoted = re.fullmatch(r'("(?:[^"\\]|\\.)*"|\S+) ("(?:[^"\\]|\\.)*"|\S+)', text)
     if quoted:
         return _unquoted(quoted[1]), _unquoted(quoted[2])
@@ -285,7 +285,7 @@ def _kind(old: str, new: str, copied: bool) -> Kind:
 
 
 def _unprefixed(old: str, new: str) -> tuple[str, str]:
-    """Names without the ``a/`` and ``b/`` (or mnemonic) prefixes, if both carry one; ``/dev/null`` becomes empty."""
+    """Names without their ``a/`` and ``b/`` (or mnemonic) prefixes; ``/dev/null`` becomes empty."""
     sides = [name for name in (old, new) if name != _NULL]
     pair = "".join(name[0] for name in sides if name[1:2] == "/")
     prefixed = pair in _PREFIX_PAIRS if len(sides) == 2 else bool(re.fullmatch("[abiwco12]", pair))
@@ -294,7 +294,7 @@ def _unprefixed(old: str, new: str) -> tuple[str, str]:
 
 
 def _unquoted(name: str) -> str:
-    """A path as git quotes it (``"a/caf\\303\\251.py"``), as it is on disk; what follows a tab is a time stamp."""
+    """Undo git's quoting of a path (``"a/caf\\303\\251.py"``); a tab starts a time stamp, which is dropped."""
     quoted = re.match(r'"((?:[^"\\]|\\.)*)"', name)
     if not quoted:
         return name.partition("\t")[0].rstrip("\r")
@@ -305,12 +305,6 @@ def _unquoted(name: str) -> str:
 def _unescaped(match: re.Match[bytes]) -> bytes:
     code = match[1]
     return bytes([int(code, 8) & 255]) if len(code) == 3 else _ESCAPES.get(code, code)
-
-
-def _check_name(name: str) -> None:
-    """Refuse names that cannot be inside a repository."""
-    if name.startswith("/") or "\n" in name or any(part in ("", ".", "..", ".git") for part in name.split("/") if name):
-        raise DataError(f"the patch names a file outside the repository: {name[:200]!r}")
 
 
 def _misfit(change: FileChange, hunk: Hunk, reason: str) -> DataError:

@@ -1,6 +1,6 @@
 """The keys of ``Instance.provenance`` that filter, split and data card read, whichever source wrote them.
 
-Every key may be absent, and a value of the wrong type counts as absent: what is not known never drops a row.
+Every key is optional, and a value of the wrong type counts as missing: unknown provenance never drops a row.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ KEYS = {
     "issues": "issues it closes: numbers, or owner/name#number for those of other repositories",
     "author": "who opened the pull request or wrote the commit",
     "issue_author": "who wrote the issue",
-    "bot": "true if one of them is a program",
+    "bot": "true if one of the authors is a program",
     "merge_commit": "the commit that holds the fix",
     "issue_created_at": "ISO date, or date and time",
     "merged_at": "ISO date, or date and time",
     "licence": "SPDX id of the repository's licence",
     "language": "main language of the repository",
     "fork_of": "owner/name of the repository it was forked from",
-    "renamed_from": "owner/name it had before",
-    "root_commit": "first commit of the repository: forks and renamed ones share it",
+    "renamed_from": "former owner/name",
+    "root_commit": "first commit of the repository, which forks and renamed copies share",
     "hops": "synthetic: functions between the example and the fault",
-    "leaks": "set by the filter: which of `file` and `function` the issue names",
+    "leaks": "set by the filter: `file` or `function` if the issue names a modified one",
 }
-"""Every key with what it holds. Sources may add others; they are kept."""
+"""All keys with their meaning. Sources may add others, which are kept."""
 
 _BOTS = re.compile(
     r".*\[bot\]|app/.*|.*[-_]bot|bot[-_].*|(dependabot|renovate|pre-commit-ci|pyup|greenkeeper|snyk|codecov|github-actions|imgbot"
@@ -39,7 +39,7 @@ _BOTS = re.compile(
 
 @dataclass(frozen=True)
 class Provenance:
-    """What is known of where a pair comes from; ``None``, an empty string or an empty tuple where it is not.
+    """Where a pair comes from; ``None``, an empty string or an empty tuple for what is unknown.
 
     ``issues`` are ``owner/name#number`` in lower case, as are repositories; dates are ``YYYY-MM-DD``.
     """

@@ -13,9 +13,9 @@ from tasks.search.git import Gits
 
 
 def git_dir_of(repo: str, repos_dir: Path) -> Path:
-    """Where the bare repository ``owner/name`` lies. Raises :class:`RepositoryError` when that is no such name."""
+    """Where the bare repository ``owner/name`` lies. Raises :class:`RepositoryError` for a malformed name."""
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", repo) or ".." in repo:
-        raise RepositoryError(f"{repo[:100]!r} is no repository name: it should be owner/name")
+        raise RepositoryError(f"{repo[:100]!r} is not a repository name: it should be owner/name")
     return repos_dir / f"{flat_name(repo)}.git"
 
 
@@ -29,7 +29,7 @@ class Repositories(Gits):
         return self
 
     def reader(self, instance: Instance) -> Reader:
-        """A reader of files at the instance's base commit. Raises :class:`RepositoryError` if it is not there."""
+        """A reader of files at the instance's base commit. Raises :class:`RepositoryError` if the commit is missing."""
         git = self[instance.repo]
         git.resolve(instance.base_commit)
         return lambda path: git.read(instance.base_commit, path)

@@ -1,10 +1,9 @@
-"""Which instances train by imitation, which by reinforcement, and which are held out.
+"""Split instances by repository into ``sft``, ``rl`` and ``validation``.
 
-Splits are by repository: owners named in the params are for validation, every other repository goes to ``sft``, ``rl`` or
-``validation`` by a weighted rendezvous hash of its name and the seed alone (each split draws a score for the repository,
-the best one has it). So a repository never moves when others are added, and the shares are met on average over
-repositories, not exactly. Forks and former names of a repository go with it. Training instances that also occur in a
-benchmark or in validation are dropped.
+Repositories of the owners in ``split.validation_owners`` go to validation. Every other repository is assigned by a weighted
+rendezvous hash of its name and the seed: each split draws a score, and the highest wins. So a repository never moves when
+others are added, and the shares hold on average over repositories, not exactly. Forks and former names stay together.
+Training instances that occur in a benchmark or in validation are dropped.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ def split(instances: Iterable[Instance], rules: Split, seed: int) -> dict[str, l
 
 
 def split_and_count(instances: Iterable[Instance], rules: Split, seed: int) -> tuple[dict[str, list[Instance]], dict[str, int]]:
-    """The splits, each in the order of ``instances``, and how many were dropped as contaminated, by reason.
+    """The splits, each in the order of ``instances``, and counts of contaminated instances by reason.
 
-    Raises :class:`ConfigError` when a split ends empty though its share is not zero, :class:`ArtifactError` for a
-    benchmark file that is missing or malformed.
+    Raises :class:`ConfigError` for an empty split whose share is not zero, :class:`ArtifactError` for a missing or
+    malformed benchmark file.
     """
     rows = list(instances)
     plan = plan_splits(((row.repo, row.provenance) for row in rows), rules, seed)
@@ -56,9 +55,9 @@ def split_and_count(instances: Iterable[Instance], rules: Split, seed: int) -> t
 
 
 class TableSplit:
-    """The splits of a table that is larger than memory: it is read once for each split.
+    """The splits of a table that may be larger than memory: it is read once per split.
 
-    ``drops`` counts contaminated instances by reason, complete once ``sft`` and ``rl`` were read.
+    ``drops`` counts contaminated instances by reason; it is complete after reading ``sft`` and ``rl``.
     """
 
     def __init__(self, path: Path, rules: Split, seed: int, repos_dir: Path | None = None) -> None:
@@ -83,21 +82,21 @@ def _repositories(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The split of every repository, and which names are one repository."""
+    """The split of every repository, and the groups of names of one repository."""
 
     split_of: dict[str, str]
     families: Families
 
     def repositories(self, split: str) -> list[str]:
-        """The repositories of a split, under the names they have in the data."""
+        """The repositories of a split, by their names in the data."""
         return [repo for repo, name in self.split_of.items() if name == split]
 
 
 def plan_splits(rows: Iterable[tuple[str, Mapping[str, Any]]], rules: Split, seed: int) -> Plan:
-    """Assign every repository that occurs in ``rows`` (repository, provenance) to a split.
+    """Assign every repository of ``rows`` (repository, provenance) to a split.
 
-    Names that are one repository by their provenance or by ``rules.aliases`` share a split. Whoever is held out by owner
-    takes its family along.
+    Names of one repository, by provenance or ``rules.aliases``, share a split. A repository held out by its owner takes its
+    whole family with it.
     """
     families = Families(rules.aliases)
     repos: dict[str, None] = {}
@@ -110,7 +109,7 @@ def plan_splits(rows: Iterable[tuple[str, Mapping[str, Any]]], rules: Split, see
 
 
 def assign(repo: str, rules: Split, seed: int) -> str:
-    """The split of a repository: a function of its name, the params and the seed alone."""
+    """The split of a repository, a function of its name, the params and the seed only."""
     if _held_out(repo, rules):
         return "validation"
     shares = {"sft": rules.sft, "rl": rules.rl, "validation": rules.validation}
@@ -131,7 +130,7 @@ def _score(name: str, repo: str, seed: int, share: float) -> float:
 
 
 def check_filled(sizes: Mapping[str, int], rules: Split, drops: Counter[str]) -> None:
-    """Raise :class:`ConfigError` for a split that ends empty: it would make a later stage fail with less to say."""
+    """Raise :class:`ConfigError` for an empty split, before a later stage fails on it with a worse message."""
     wanted = {"sft": rules.sft > 0, "rl": rules.rl > 0, "validation": True}
     empty = [name for name in SPLITS if wanted[name] and not sizes[name]]
     if not empty:

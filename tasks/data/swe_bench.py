@@ -1,6 +1,6 @@
-"""Sets in the SWE-bench schema: their files as rows, and rows as instances.
+"""Read files in the SWE-bench schema: files to rows, rows to instances.
 
-Multi-SWE-bench's columns (``org``, ``base.sha``, ``fix_patch``, ``resolved_issues``) are read as what they mean.
+Multi-SWE-bench's columns (``org``, ``base.sha``, ``fix_patch``, ``resolved_issues``) are converted.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ _OWN = {"truth", "provenance"}
 
 
 def instances(named: str, rows: Iterable[dict[str, Any]]) -> Iterator[Instance]:
-    """Rows as instances. Raises one :class:`DataError` that names the columns a set lacks, or the row that is malformed."""
+    """Rows as instances. Raises :class:`DataError` with the missing columns or the malformed row."""
     for number, row in enumerate(rows, 1):
         row = _as_swe_bench(row)
         missing = [column for column in REQUIRED if not isinstance(row.get(column), str)]
         if missing:
+            columns = ", ".join(map(str, list(row)[:30])) or "none"
             where = "lacks" if number == 1 else f"row {number}: lacks"
-            raise DataError(f"{named}: {where} the columns {', '.join(missing)} (it has {_columns(row)})")
+            raise DataError(f"{named}: {where} the columns {', '.join(missing)} (it has {columns})")
         provenance = {"source": "benchmark", "set": named, "row": number}
         kept = {key: value for key, value in row.items() if key not in _OWN}
         try:
@@ -51,7 +52,7 @@ def read_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _as_swe_bench(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of Multi-SWE-bench with the names of SWE-bench beside its own; any other as it is."""
+    """Add SWE-bench's columns to a row of Multi-SWE-bench; return other rows unchanged."""
     if not {"org", "repo", "base", "fix_patch", "resolved_issues"} <= row.keys():
         return row
     issues = [issue for issue in row["resolved_issues"] or [] if isinstance(issue, dict)]
@@ -68,16 +69,16 @@ def _parquet(path: Path) -> Iterator[dict[str, Any]]:
         for frame in pl.scan_parquet(path).collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
             yield from frame.iter_rows(named=True)
     except pl.exceptions.PolarsError as error:
-        raise DataError(f"{path} is no Parquet file ({' '.join(str(error).split())[:150]})") from None
+        raise DataError(f"{path} is not a Parquet file ({' '.join(str(error).split())[:150]})") from None
 
 
 def _json(path: Path) -> Iterator[dict[str, Any]]:
     try:
         rows = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise DataError(f"{path} is no JSON ({error})") from None
+        raise DataError(f"{path} is not JSON ({error})") from None
     if not isinstance(rows, list):
-        raise DataError(f"{path} is no list of rows")
+        raise DataError(f"{path} is not a list of rows")
     yield from (_row(path, number, row) for number, row in enumerate(rows, 1))
 
 
@@ -88,14 +89,10 @@ def _jsonl(path: Path) -> Iterator[dict[str, Any]]:
                 try:
                     yield _row(path, number, json.loads(line))
                 except ValueError as error:
-                    raise DataError(f"{path}: line {number} is no JSON ({error})") from None
+                    raise DataError(f"{path}: line {number} is not JSON ({error})") from None
 
 
 def _row(path: Path, number: int, row: Any) -> dict[str, Any]:
     if not isinstance(row, dict):
-        raise DataError(f"{path}: row {number} is no object")
+        raise DataError(f"{path}: row {number} is not an object")
     return row
-
-
-def _columns(row: dict[str, Any]) -> str:
-    return ", ".join(map(str, list(row)[:30])) or "none"

@@ -1,21 +1,20 @@
-"""From a patch to what it modifies: the files, functions and lines a localizer should have named.
+"""From a patch to what it modifies: the files, functions and lines a localizer should name.
 
 The rules, the same for gold patches of every source:
 
 - **files**: every file of ``base_commit`` the patch touches, tests included: changed, deleted, renamed (under its old
   name), binary, a submodule, or its mode alone.
-- **functions**: a function counts when one of the lines it has before the patch is changed or removed, or when its
-  text is not the same afterwards: lines were put between its lines, after its last one so that they became part of it,
-  or a decorator above it. Signature, decorators and docstring are part of it; comments and blank lines are not looked
-  at, so a patch of comments alone modifies none. Lines put between functions, or after the end of one, are in none. A
-  function that merely stands between the lines of a diff, its text unchanged, does not count.
+- **functions**: a function counts if the patch changes or removes one of its lines, or if its text differs afterwards
+  because lines were added inside it, at its end, or as a decorator. Signature, decorators and docstring belong to the
+  function. Comments and blank lines are ignored, so a patch that changes only comments modifies no function. Lines added
+  between functions belong to none. A function whose text is unchanged does not count, even inside a hunk.
 - **lines**: old lines that are changed or removed. A file that only gains lines has none.
-- **added_files**: files that exist only afterwards and are not renamed ones. **added_functions**: qualified names the
-  file had not before; a second definition under a known name, such as a property's setter, adds none.
+- **added_files**: new files, not counting renamed ones. **added_functions**: qualified names that are new in the file; a
+  second definition of a known name, such as a property's setter, does not count.
 
-Function spans come from the syntax tree before and after the patch: Python's own for Python, where files of which either
-does not parse are both read by indentation (:mod:`tasks.code.functions`), tree-sitter's for the languages of
-:mod:`tasks.code.languages`. Files in other languages have file-level truth and lines.
+Function spans come from the syntax trees before and after the patch: from ``ast`` for Python (by indentation, if either
+version does not parse: :mod:`tasks.code.functions`), from tree-sitter for the languages of :mod:`tasks.code.languages`.
+Other files have truth at file level and lines only.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ Reader = Callable[[str], str | None]
 
 
 def truth_from_patch(patch: str, read: Reader) -> Truth:
-    """What ``patch`` modifies; ``read`` gives the text of a file before it, or ``None`` where there is no such file.
+    """What ``patch`` modifies; ``read`` returns the text of a file before the patch, or ``None`` if it does not exist.
 
-    Raises :class:`DataError` when the patch cannot be read, names a file that is not there (or adds one that is), or
-    does not apply; the message says which hunk.
+    Raises :class:`DataError` when the patch is malformed, changes a missing file, adds an existing one, or does not apply;
+    the message names the hunk.
     """
     return truth_from_changes(parse_patch(patch), read)
 
 
 def truth_from_changes(changes: Iterable[FileChange], read: Reader) -> Truth:
-    """As :func:`truth_from_patch`, for a patch that has been parsed already."""
+    """Like :func:`truth_from_patch`, for a parsed patch."""
     truth = Truth()
     for change in changes:
         _add_change(truth, change, read)
@@ -56,7 +55,7 @@ def truth_from_changes(changes: Iterable[FileChange], read: Reader) -> Truth:
 def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
     """What ``patch`` modifies at commit ``base`` of a git repository, bare or not.
 
-    Raises :class:`RepositoryError` for a folder that is no repository or a commit it lacks, else as
+    Raises :class:`RepositoryError` for a folder that is not a repository or a missing commit; otherwise like
     :func:`truth_from_patch`.
     """
     with Git(git_dir) as git:
@@ -65,7 +64,7 @@ def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
 
 
 def _add_change(truth: Truth, change: FileChange, read: Reader) -> None:
-    """Fold what the patch does to one file into ``truth``."""
+    """Add what the patch does to one file to ``truth``."""
     old = _old_text(change, read)
     if change.kind in ("added", "copied"):
         truth.added_files.append(change.new)
@@ -74,14 +73,14 @@ def _add_change(truth: Truth, change: FileChange, read: Reader) -> None:
     if old is None:
         return
     new_lines, edits = apply_change(change, old)
-    lines = _ranges(edits)
+    lines = [(edit.start + 1, edit.start + len(edit.removed)) for edit in edits if edit.removed]
     if lines and change.kind != "copied":
         truth.lines[change.old] = truth.lines.get(change.old, []) + lines
     _add_functions(truth, change, split_lines(old), new_lines, edits)
 
 
 def _old_text(change: FileChange, read: Reader) -> str | None:
-    """The text hunks apply to; ``None`` where there is nothing to follow."""
+    """The text that the hunks apply to; ``None`` if the file has no lines to follow."""
     if change.kind == "added":
         if read(change.new) is not None:
             raise DataError(f"the patch does not apply: it adds {change.new}, which exists already")
@@ -105,10 +104,10 @@ def _add_functions(truth: Truth, change: FileChange, old: list[str], new: list[s
 
 
 def _modified(before: Side, after: Side, edits: list[Edit]) -> list[str]:
-    """Names of the functions the edits modify, in file order, by the rules above."""
+    """Names of the modified functions by the rules above, in file order."""
     surviving = Counter((span.name, after.text(span)) for span in after.spans)
     named = {span.name for span in after.spans}
-    edits = list(_of_code(edits, before, after))
+    edits = list(_code_edits(edits, before, after))
     modified = []
     for span in before.spans:
         key = (span.name, before.text(span))
@@ -121,8 +120,8 @@ def _modified(before: Side, after: Side, edits: list[Edit]) -> list[str]:
     return modified
 
 
-def _of_code(edits: list[Edit], before: Side, after: Side) -> Iterator[Edit]:
-    """The edits that change more than comments and blanks at line ends."""
+def _code_edits(edits: list[Edit], before: Side, after: Side) -> Iterator[Edit]:
+    """The edits that change more than comments and trailing blanks."""
     shift = 0
     for edit in edits:
         first, last = edit.start + shift, edit.start + shift + len(edit.added)
@@ -133,14 +132,10 @@ def _of_code(edits: list[Edit], before: Side, after: Side) -> Iterator[Edit]:
 
 
 def _touching(span: FunctionSpan, edits: list[Edit]) -> list[Edit]:
-    """Edits that remove lines of the function or put lines between its lines; ``edits`` are in order and disjoint."""
+    """Edits that remove lines of the function or add lines inside it; ``edits`` are sorted and disjoint."""
     first = bisect_left(edits, span.start, key=lambda edit: edit.start + len(edit.removed))
-    behind = bisect_left(edits, span.end, key=lambda edit: edit.start)
-    return edits[first:behind]
-
-
-def _ranges(edits: Iterable[Edit]) -> list[tuple[int, int]]:
-    return [(edit.start + 1, edit.start + len(edit.removed)) for edit in edits if edit.removed]
+    end = bisect_left(edits, span.end, key=lambda edit: edit.start)
+    return edits[first:end]
 
 
 def _distinct(value: Any) -> Any:

@@ -303,7 +303,7 @@ def test_repositories_that_cannot_or_must_not_be_mined_are_named(origin, clean, 
     assert rows.keys() == {name for name in clean[0] if "small" not in name}
     assert {row.provenance["renamed_from"] for row in rows.values()} == {"old/name"}
     assert table["skipped"][SMALL] == table["skipped"]["a/fork"] == "benchmark or excluded"
-    assert "no such repository" in table["skipped"]["no/such"]
+    assert "does not exist" in table["skipped"]["no/such"]
 
 
 def test_a_cursor_github_no_longer_takes_begins_the_crawl_again(serve, clean, tmp_path, small_pages):

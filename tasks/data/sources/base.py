@@ -1,4 +1,4 @@
-"""What every source of raw pairs gives."""
+"""The interface of a source of raw pairs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tasks.core.storage import Progress
 
 
 class Mined(NamedTuple):
-    """Raw pairs in a fixed order, and what was tried, kept and dropped.
+    """Raw pairs in a fixed order, and a table of what was kept and dropped.
 
-    ``table`` holds at least ``repositories`` (rows), ``dropped`` (counts by reason) and ``skipped`` (repository to reason).
+    ``table`` has at least ``repositories`` (rows), ``dropped`` (counts by reason) and ``skipped`` (repository to reason).
     """
 
     instances: Iterable[Instance]
@@ -21,11 +21,11 @@ class Mined(NamedTuple):
 
 
 class Source(Protocol):
-    """Where raw pairs come from. One file or folder here per source."""
+    """A source of raw pairs; one file or folder here each."""
 
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
-        """Mine, with a bare repository per repository at ``repos_dir/<owner>__<name>.git``.
+        """Mine pairs, and put a bare clone of each repository at ``repos_dir/<owner>__<name>.git``.
 
-        Each of them holds the base commit of every pair with all its files, so that later stages need no network.
+        Each clone contains the base commits of all pairs with all files, so that later stages need no network.
         """
         ...

@@ -1,6 +1,6 @@
-"""The source ``benchmark``: sets that others published in the SWE-bench schema, as files or from the Hugging Face hub.
+"""The source ``benchmark``: published sets in the SWE-bench schema, as files or from the Hugging Face hub.
 
-Columns this project does not know are kept with each row.
+Keeps unknown columns with each row.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _REPO = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCI
 
 
 class Benchmark:
-    """Reads files and data sets, and clones their repositories with the base commits that the rows name.
+    """Reads the sets and clones their repositories with the base commits of the rows.
 
-    Clones are kept below ``state_dir`` from run to run.
+    Keeps the clones below ``state_dir`` between runs.
     """
 
     def __init__(self, config: BenchmarkSource, state_dir: Path, workers: int = 2) -> None:
@@ -37,7 +37,7 @@ class Benchmark:
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
         """See :class:`~tasks.data.sources.base.Source`.
 
-        Raises :class:`ConfigError` when no set is named, :class:`DataError` when one lacks columns or cannot be read.
+        Raises :class:`ConfigError` if the params name no set, :class:`DataError` for an unreadable one or missing columns.
         """
         rows = [instance for named, source in self._sets() for instance in instances(named, source)]
         commits: dict[str, set[str]] = {}
@@ -60,7 +60,7 @@ class Benchmark:
             yield name, hub_rows(name)
 
     def _clone(self, commits: dict[str, set[str]], repos_dir: Path, progress: Progress) -> dict[str, str]:
-        """Clone every repository; the reasons for those that could not be had."""
+        """Clone every repository; returns the failed ones with reasons."""
         repos_dir.mkdir(parents=True, exist_ok=True)
         skipped: dict[str, str] = {}
         done: list[str] = []
@@ -68,7 +68,7 @@ class Benchmark:
         def clone(repo: str) -> None:
             try:
                 if not _REPO.fullmatch(repo):
-                    raise RepositoryError(f"{repo[:100]!r} is no repository: it should be owner/name")
+                    raise RepositoryError(f"{repo[:100]!r} is not a repository: it should be owner/name")
                 with mirrored(self.config.clone_url.replace("{repo}", repo), self.state_dir) as mirror:
                     present = commits[repo] - mirror.have_commits(commits[repo])
                     mirror.publish(repo, repos_dir, present)
@@ -85,10 +85,10 @@ class Benchmark:
 def hub_rows(name: str) -> Iterator[dict[str, Any]]:
     """Rows of a data set of the Hugging Face hub, ``owner/name`` or ``owner/name:split`` (``test`` unless named).
 
-    No code of the data set is run. Raises :class:`DataError` when it cannot be had.
+    Runs no code of the data set. Raises :class:`DataError` when it cannot be loaded.
     """
     if not _HUB.fullmatch(name):
-        raise ConfigError(f"mine.benchmark.hub: {name!r} is no data set: write owner/name or owner/name:split")
+        raise ConfigError(f"mine.benchmark.hub: {name!r} is not a data set: write owner/name or owner/name:split")
     dataset, _, split = name.partition(":")
     try:
         from datasets import load_dataset

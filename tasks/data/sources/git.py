@@ -1,9 +1,9 @@
-"""The source ``git``: pairs from local clones, for teams whose code goes nowhere.
+"""The source ``git``: pairs from local clones, for teams whose code must not leave the machine.
 
-A pair is a commit on the first-parent history of a branch that closes an issue: a squash, a rebased commit or a merge, whose
-own message or one of whose merged commits says so. The issue comes from a JSONL dump or from ``git notes``. Where there is
-none, the commit's message can stand in for it, if the params ask for that; such a text was written after the fix, and its
-row says so.
+A pair is a commit on the first-parent history of a branch that closes an issue: a squash, a rebased commit or a merge. Its
+message, or that of a merged commit, names the issue; the text comes from a JSONL dump or from ``git notes``. With
+``mine.git.weak``, the commit message can replace a missing issue; such rows are marked, since that text was written after the
+fix.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from tasks.search.git import Git
 
 DROPS = {
     "no_issue": "its message closes no issue",
-    "issue_unknown": "the issue it closes is in no dump and no note",
+    "issue_unknown": "the issue it closes is neither in a dump nor in a note",
     "issue_younger": "the issue was opened after the commit",
     "no_change": "it changes no file",
     "large_patch": f"its diff is longer than {history.MAX_PATCH_BYTES:,} bytes",
 }
-"""Why a commit is no raw pair."""
+"""Why a commit does not become a raw pair."""
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
 _TRAILER = re.compile(r"^[A-Z][\w-]*-by: .*$|^Change-Id: .*$|^See merge request .*$", re.MULTILINE)
@@ -45,7 +45,7 @@ AT_ONCE = 200
 
 @dataclass(frozen=True)
 class LocalIssue:
-    """An issue of a dump or a note. Comments are those before the commit, once it is known."""
+    """An issue from a dump or a note; comments are (time, text)."""
 
     title: str
     body: str
@@ -60,10 +60,10 @@ class LocalIssue:
 
 @dataclass
 class _Found:
-    """A commit that may be a pair: where its change begins, and what its issue says."""
+    """A commit that may become a pair. ``started`` is when work on it began; ``texts`` are its issues."""
 
     commit: Commit
-    began: datetime
+    started: datetime
     numbers: list[int]
     texts: list[LocalIssue]
     kind: str
@@ -71,7 +71,7 @@ class _Found:
 
 @dataclass
 class LocalGit:
-    """Mines local clones; nothing is sent or fetched, and the clones are only read."""
+    """Mines local clones. Sends and fetches nothing, and only reads the clones."""
 
     config: GitSource
     _drops: Counter[str] = field(default_factory=Counter)
@@ -79,7 +79,7 @@ class LocalGit:
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
         """See :class:`~tasks.data.sources.base.Source`.
 
-        Raises :class:`ConfigError` when no clone is named, :class:`DataError` when there is not one pair.
+        Raises :class:`ConfigError` if the params name no clone, :class:`DataError` if no pair was found.
         """
         clones = [named_clone(text) for text in self.config.repositories]
         if not clones:
@@ -102,7 +102,9 @@ class LocalGit:
             table.append({"repo": repo, "pairs": len(found), "new": len(found)})
             progress(number, len(clones))
         if not rows:
-            raise DataError(f"mine: not one pair from {len(clones)} clones: {'; '.join(skipped.values()) or self._reasons()}")
+            reasons = ", ".join(f"{count} commits: {DROPS[reason]}" for reason, count in self._drops.most_common(3))
+            why = "; ".join(skipped.values()) or reasons or "no commits"
+            raise DataError(f"mine: not one pair from {len(clones)} clones: {why}")
         dropped = {reason: self._drops[reason] for reason in DROPS}
         return Mined(rows, {"repositories": table, "dropped": dropped, "skipped": skipped})
 
@@ -110,25 +112,25 @@ class LocalGit:
         tip = history.resolve(git_dir, [self.config.branch]).get(self.config.branch)
         if tip is None:
             raise RepositoryError(f"{git_dir} has no branch {self.config.branch}")
-        told = history.notes(git_dir, self.config.notes_ref) if self.config.notes_ref else {}
+        notes = history.notes(git_dir, self.config.notes_ref) if self.config.notes_ref else {}
         since = [f"--since={self.config.since.isoformat()}T00:00:00Z"] if self.config.since else []
         line = [commit for commit in history.log(git_dir, "--first-parent", *since, tip, "--") if commit.parents]
-        wanted = [found for commit in line if (found := self._look(repo, git_dir, commit, issues, told))]
+        wanted = [found for commit in line if (found := self._look(repo, git_dir, commit, issues, notes))]
         rows: list[Instance] = []
         for start in range(0, len(wanted), AT_ONCE):
             rows += self._pairs(repo, git_dir, wanted[start : start + AT_ONCE])
         return rows
 
     def _look(
-        self, repo: str, git_dir: Path, commit: Commit, issues: dict[int, LocalIssue], told: dict[str, str]
+        self, repo: str, git_dir: Path, commit: Commit, issues: dict[int, LocalIssue], notes: dict[str, str]
     ) -> _Found | None:
         merged = history.log(git_dir, *commit.parents[1:], f"^{commit.parents[0]}", "--") if len(commit.parents) > 1 else []
-        began = min([commit.authored, *(inner.authored for inner in merged)])
+        started = min([commit.authored, *(inner.authored for inner in merged)])
         messages = [commit.message, *(inner.message for inner in merged)]
         own = pull_number(commit.message.partition("\n")[0])
         numbers = list(dict.fromkeys(n for text in messages for n in closing_links(text, repo) if n != own))
         texts = [issues[number] for number in numbers if number in issues]
-        note = [parse_note(told[commit.id])] if commit.id in told else []
+        note = [parse_note(notes[commit.id])] if commit.id in notes else []
         kind = "note" if note else "issue"
         texts = note or [text for text in texts if text.created is None or text.created <= commit.committed]
         if not texts and self.config.weak:
@@ -137,7 +139,7 @@ class LocalGit:
             known = any(number in issues for number in numbers)
             self._drops["issue_younger" if known else "issue_unknown" if numbers else "no_issue"] += 1
             return None
-        return _Found(commit, began, numbers, texts, kind)
+        return _Found(commit, started, numbers, texts, kind)
 
     def _pairs(self, repo: str, git_dir: Path, wanted: list[_Found]) -> Iterator[Instance]:
         pairs = [(found.commit.parents[0], found.commit.id) for found in wanted]
@@ -150,9 +152,6 @@ class LocalGit:
             else:
                 yield _instance(repo, found, patches[pair])
 
-    def _reasons(self) -> str:
-        return ", ".join(f"{count} commits: {DROPS[reason]}" for reason, count in self._drops.most_common(3)) or "no commits"
-
 
 def named_clone(text: str) -> tuple[str, Path]:
     """Name and folder of a clone: ``owner/name=folder``, or a folder whose last two parts are the name."""
@@ -163,16 +162,16 @@ def named_clone(text: str) -> tuple[str, Path]:
         owner, last = (parts[-2] if len(parts) > 2 else "local"), path.resolve().name.removesuffix(".git")
         name = f"{re.sub(r'[^A-Za-z0-9-]+', '-', owner).strip('-') or 'local'}/{last}"
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"mine.git.repositories: {name!r} is no name of a repository: write owner/name=folder")
+        raise ConfigError(f"mine.git.repositories: {name!r} is not a repository name: write owner/name=folder")
     return name, path
 
 
 def read_dumps(paths: Iterable[Path], repos: set[str]) -> dict[str, dict[int, LocalIssue]]:
-    """Issues by repository and number. A dump without ``repo`` belongs to the only repository there is.
+    """Issues by repository and number. A dump without ``repo`` belongs to the only repository.
 
     Lines are issues as GitHub's and GitLab's REST give them: ``number`` (or ``iid``), ``title``, ``body`` (or
     ``description``), ``created_at``, and ``comments`` as a list with ``body`` and ``created_at``. Raises :class:`DataError`
-    with file and line for what is none.
+    with file and line for anything else.
     """
     known = {repo.casefold(): repo for repo in repos}
     found: dict[str, dict[int, LocalIssue]] = {}
@@ -206,12 +205,12 @@ def _dump_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                 if line.strip():
                     row = json.loads(line)
                     if not isinstance(row, dict):
-                        raise ValueError("no object")
+                        raise ValueError("not an object")
                     yield f"{path}: line {number}", row
     except OSError as error:
         raise DataError(f"mine.git.issues: {path} cannot be read: {error.strerror}") from None
     except ValueError as error:
-        raise DataError(f"mine.git.issues: {path} is no JSONL ({error})") from None
+        raise DataError(f"mine.git.issues: {path} is not JSONL ({error})") from None
 
 
 def _issue(row: dict[str, Any]) -> LocalIssue:
@@ -225,7 +224,7 @@ def _issue(row: dict[str, Any]) -> LocalIssue:
 
 
 def _message(commit: Commit, merged: list[Commit]) -> LocalIssue:
-    """What was said of a change, as a weak issue: the merged commits' words where the merge's own are git's."""
+    """The commit message as a weak issue; of a merge with git's default message, those of the merged commits."""
     texts = [commit.message] if not merged or not commit.message.startswith("Merge ") else [inner.message for inner in merged]
     title, _, body = _TRAILER.sub("", "\n\n".join(texts)).strip().partition("\n")
     return LocalIssue(title.strip(), body.strip())
@@ -233,7 +232,7 @@ def _message(commit: Commit, merged: list[Commit]) -> LocalIssue:
 
 def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
     commit = found.commit
-    said = [text for issue in found.texts for when, text in issue.comments if when is not None and when < found.began]
+    comments = [text for issue in found.texts for when, text in issue.comments if when is not None and when < found.started]
     number = pull_number(commit.message.partition("\n")[0])
     provenance = {
         "source": "git", "issues": found.numbers, "text": found.kind, "weak": found.kind == "commit message", "pull": number,
@@ -248,7 +247,7 @@ def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
         patch=patches[0],
         provenance=provenance,
         test_patch=patches[1],
-        hints_text="\n\n".join(said),
+        hints_text="\n\n".join(comments),
         created_at=commit.authored.isoformat(),
     )
 

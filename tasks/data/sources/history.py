@@ -1,8 +1,7 @@
-"""Reads of a local git repository that mining needs: which objects are there, what commits say, what changed between two.
+"""What mining reads from a local git repository: existing objects, commits, and changes between commits.
 
-Everything goes through plumbing commands without a network, hooks or the user's settings, each with limits on time and on
-what is kept of its output; nothing of a repository is run. Questions are asked for many commits at once, because starting
-git costs more than answering.
+Uses only plumbing commands, without network, hooks or the user's settings, with limits on time and output; runs nothing of a
+repository. Asks about many commits at once, because starting git costs more than its work.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from tasks.search.git import ID, git_command, one_line, reading_environment
 
 TIMEOUT_SECONDS = 600.0
 MAX_PATCH_BYTES = 20_000_000
-"""Bytes of a patch that are kept; a longer one is no localization task."""
+"""Longer patches are dropped: they are not localization tasks."""
 
 Pair = tuple[str, str]
-"""Two commits: what leads from the first to the second."""
+"""Two commits, before and after a change."""
 
 _MAX_LIST_BYTES = 500_000_000
 _LINE_BYTES = 1 << 16
@@ -51,7 +50,7 @@ _PATH = re.compile(r'^(?:rename to |\+\+\+ "?b/|--- "?a/|diff --git .* "?b/)(.*?
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One path that differs between two trees: ``status`` is A, M, D or T; blobs are empty where there is none."""
+    """One path that differs between two trees: ``status`` is A, M, D or T; ``old`` and ``new`` are blob ids, or empty."""
 
     status: str
     path: str
@@ -61,7 +60,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit: parents, when it was authored and committed (UTC), and what it says."""
+    """A commit; times are in UTC."""
 
     id: str
     parents: tuple[str, ...]
@@ -72,52 +71,52 @@ class Commit:
 
 
 def resolve(git_dir: Path, names: Iterable[str]) -> dict[str, str | None]:
-    """Ids of what names such as ``HEAD``, ``<id>~2`` or ``<id>^{tree}`` mean; None for what is not there."""
+    """Ids for names such as ``HEAD``, ``<id>~2`` or ``<id>^{tree}``; None for missing objects."""
     asked = [name for name in dict.fromkeys(names) if name]
     for name in asked:
         if name.startswith("-") or not name.isprintable() or " " in name:
-            raise RepositoryError(f"{name[:100]!r} is no branch or commit")
+            raise RepositoryError(f"{name[:100]!r} is not a branch or commit")
     if not asked:
         return {}
-    said = _run(git_dir, "cat-file", "--batch-check=%(objectname)", sent=_lines(asked)).decode().splitlines()
-    return {name: line if ID.fullmatch(line) else None for name, line in zip(asked, said, strict=True)}
+    found = _run(git_dir, "cat-file", "--batch-check=%(objectname)", sent=_lines(asked)).decode().splitlines()
+    return {name: line if ID.fullmatch(line) else None for name, line in zip(asked, found, strict=True)}
 
 
 def absent(git_dir: Path, ids: Iterable[str]) -> set[str]:
-    """Those of the commits ``ids`` that the repository does not hold. Of a file it does not hold, git would ask the remote."""
+    """The commits that the repository lacks. For commits only: for a missing file, git would ask the remote."""
     return {name for name, found in resolve(git_dir, ids).items() if found is None}
 
 
 def absent_blobs(git_dir: Path, commits: Iterable[str]) -> set[str]:
-    """Ids of files in the trees of ``commits`` that a partial clone does not hold yet."""
+    """Ids of files in the trees of ``commits`` that a partial clone lacks."""
     sent = _lines(f"{commit}^{{tree}}" for commit in sorted(set(commits)))
-    said = _run(git_dir, "rev-list", "--objects", "--no-object-names", "--missing=print", "--stdin", sent=sent)
-    return {line[1:] for line in said.decode("ascii").split() if line.startswith("?")}
+    listed = _run(git_dir, "rev-list", "--objects", "--no-object-names", "--missing=print", "--stdin", sent=sent)
+    return {line[1:] for line in listed.decode("ascii").split() if line.startswith("?")}
 
 
 def changes(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, list[Change]]:
-    """Paths that differ, for each pair whose commits are there; renames as a deletion and an addition."""
+    """Changed paths of each pair whose commits exist; a rename is a deletion and an addition."""
     trees = _trees(git_dir, pairs)
-    said = _run(git_dir, *_RAW, sent=_lines(sorted({" ".join(two) for two in trees.values()}))) if trees else b""
+    raw = _run(git_dir, *_RAW, sent=_lines(sorted({" ".join(two) for two in trees.values()}))) if trees else b""
     found: dict[tuple[str, str], list[Change]] = {}
     position, current = 0, []
-    while position < len(said):
-        header = _HEADER.match(said, position)
+    while position < len(raw):
+        header = _HEADER.match(raw, position)
         if header:
             current = found[header[1].decode(), header[2].decode()] = []
             position = header.end()
             continue
-        middle = said.index(b"\0", position)
-        end = said.index(b"\0", middle + 1)
-        current.append(_change(said[position:middle].decode("ascii"), said[middle + 1 : end].decode("utf-8", "surrogateescape")))
+        middle = raw.index(b"\0", position)
+        end = raw.index(b"\0", middle + 1)
+        current.append(_change(raw[position:middle].decode("ascii"), raw[middle + 1 : end].decode("utf-8", "surrogateescape")))
         position = end + 1
     return {pair: found.get(two, []) for pair, two in trees.items()}
 
 
 def patches(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, tuple[str, str]]:
-    """What leads from one commit to the other in git's format: without tests, and of tests.
+    """The diff of each pair as two patches: without tests, and of tests only.
 
-    Where there are only tests, they are the first text. Pairs whose patch is longer than :data:`MAX_PATCH_BYTES` are left out.
+    If only tests change, they are the first patch. Leaves out pairs whose patch is longer than :data:`MAX_PATCH_BYTES`.
     """
     trees = _trees(git_dir, pairs)
     wanted = sorted({" ".join(two) for two in trees.values()})
@@ -130,7 +129,7 @@ def patches(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, tuple[str, str]]
 
 
 def without_tests(patch: str) -> tuple[str, str]:
-    """A patch in two: without tests, and of tests; all of it in the first where nothing else is there."""
+    """Split a patch into one without tests and one of tests; a patch of tests only stays whole, as the first."""
     starts = [match.start() for match in re.finditer(r"^diff --git ", patch, re.MULTILINE)]
     sections = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
     tests = [file_kind(_section_path(section)) == "test" for section in sections]
@@ -147,15 +146,15 @@ def commits(git_dir: Path, ids: Iterable[str]) -> dict[str, Commit]:
 
 
 def log(git_dir: Path, *arguments: str, sent: str = "") -> list[Commit]:
-    """Commits that ``git log`` gives for its arguments; no argument may come from outside."""
+    """Commits that ``git log`` lists. The arguments must not come from outside."""
     form = "--format=%H%x00%P%x00%aI%x00%cI%x00%aN <%aE>%x00%B%x00%x01"
-    said = _run(git_dir, "log", "--no-show-signature", "--no-notes", "-z", form, *arguments, sent=sent)
-    entries = said.decode("utf-8", "replace").split("\0\x01")
+    output = _run(git_dir, "log", "--no-show-signature", "--no-notes", "-z", form, *arguments, sent=sent)
+    entries = output.decode("utf-8", "replace").split("\0\x01")
     return [_commit(entry.lstrip("\0")) for entry in entries if entry.strip("\0\n")]
 
 
 def merge_base(git_dir: Path, one: str, other: str) -> str | None:
-    """The commit two commits have in common; None where they have none."""
+    """The common ancestor of two commits, or None."""
     if not (ID.fullmatch(one) and ID.fullmatch(other)):
         return None
     try:
@@ -165,9 +164,9 @@ def merge_base(git_dir: Path, one: str, other: str) -> str | None:
 
 
 def notes(git_dir: Path, ref: str) -> dict[str, str]:
-    """Notes by the commit they are on; a note of more than 2 MB is left out."""
+    """Notes by commit, without those over 2 MB."""
     if not re.fullmatch(r"refs/notes/[\w./-]+", ref, re.ASCII) or ".." in ref:
-        raise RepositoryError(f"{ref[:100]!r} is no ref of notes: write refs/notes/NAME")
+        raise RepositoryError(f"{ref[:100]!r} is not a ref of notes: write refs/notes/NAME")
     listed = _run(git_dir, "notes", f"--ref={ref}", "list").decode("ascii").split()
     blobs = dict(zip(listed[1::2], listed[0::2], strict=True))
     return {commit: text for commit, blob in blobs.items() if (text := _blob_text(git_dir, blob)) is not None}
@@ -181,14 +180,14 @@ def _blob_text(git_dir: Path, blob: str) -> str | None:
 
 
 def _trees(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, tuple[str, str]]:
-    """Ids of both trees, for each pair whose commits are there."""
+    """Ids of both trees of each pair whose commits exist."""
     found = resolve(git_dir, (f"{commit}^{{tree}}" for pair in pairs for commit in pair))
     trees = {pair: (found.get(f"{pair[0]}^{{tree}}"), found.get(f"{pair[1]}^{{tree}}")) for pair in pairs}
     return {pair: (old, new) for pair, (old, new) in trees.items() if old and new}
 
 
 def _texts(stdout: IO[bytes]) -> Iterator[tuple[tuple[str, str], bytes | None]]:
-    """Patches by their trees, as they come; None for one that is too long."""
+    """Yield patches with their trees; None for one that is too long."""
     trees: tuple[str, str] | None = None
     parts: list[bytes] = []
     size, fresh = 0, True
@@ -207,7 +206,7 @@ def _texts(stdout: IO[bytes]) -> Iterator[tuple[tuple[str, str], bytes | None]]:
 
 
 def _section_path(section: str) -> str:
-    """The file a section of a patch is about: its new name, or its old one where it was deleted."""
+    """The file of a section of a patch: its new name, or the old one of a deleted file."""
     head = section.partition("\n@@")[0]
     paths = [match[1] for match in _PATH.finditer(head)]
     return paths[-1] if paths else ""
@@ -216,15 +215,15 @@ def _section_path(section: str) -> str:
 def _run(git_dir: Path, *arguments: str, sent: str = "", limit: int = _MAX_LIST_BYTES) -> bytes:
     """Output of git; :class:`DataError` when it is longer than ``limit`` bytes."""
     with _running(git_dir, *arguments, sent=sent) as stdout:
-        said = stdout.read(limit + 1)
-        if len(said) > limit:
-            raise DataError(f"git {arguments[0]} says more than {limit:,} bytes")
-        return said
+        output = stdout.read(limit + 1)
+        if len(output) > limit:
+            raise DataError(f"git {arguments[0]} prints more than {limit:,} bytes")
+        return output
 
 
 @contextmanager
 def _running(git_dir: Path, *arguments: str, sent: str = "") -> Iterator[IO[bytes]]:
-    """Output of git as a stream, to be read to its end. Raises :class:`RepositoryError` when git fails or takes too long."""
+    """Output of git as a stream; read it to its end. Raises :class:`RepositoryError` when git fails or takes too long."""
     command = git_command(git_dir, *(part for setting in _SETTINGS for part in ("-c", setting)), *arguments)
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
         given.write(sent.encode())
@@ -233,10 +232,10 @@ def _running(git_dir: Path, *arguments: str, sent: str = "") -> Iterator[IO[byte
             process = subprocess.Popen(command, env=reading_environment(), stdin=given, stdout=subprocess.PIPE, stderr=errors)
         except OSError as error:
             raise RepositoryError(f"git cannot be started: {error.strerror}") from None
-        late = threading.Event()
+        timed_out = threading.Event()
 
         def end() -> None:
-            late.set()
+            timed_out.set()
             process.kill()
 
         timer = threading.Timer(TIMEOUT_SECONDS, end)
@@ -251,7 +250,7 @@ def _running(git_dir: Path, *arguments: str, sent: str = "") -> Iterator[IO[byte
             process.communicate()
         if process.returncode != 0:
             errors.seek(0)
-            reason = "no end in time" if late.is_set() else one_line(errors.read(4000)) or f"git {arguments[0]} failed"
+            reason = "git took too long" if timed_out.is_set() else one_line(errors.read(4000)) or f"git {arguments[0]} failed"
             raise RepositoryError(f"{git_dir}: {reason}")
 
 
@@ -265,7 +264,7 @@ def _change(info: str, path: str) -> Change:
 
 
 def _blob(mode: str, object_id: str) -> str:
-    """The id of a file; empty where there is none, or a submodule, whose commit lies elsewhere."""
+    """The id of a file; empty for a missing file or a submodule."""
     return "" if mode in {"000000", "160000"} else object_id
 
 

@@ -1,11 +1,11 @@
-"""Which issues a text says it closes: GitHub's keywords before ``#12``, ``owner/name#12`` or an issue's address."""
+"""Find the issues that a text closes: GitHub's keywords before ``#12``, ``owner/name#12`` or an issue's address."""
 
 from __future__ import annotations
 
 import re
 
 MAX_CHARS = 200_000
-"""Characters of a text that are looked at."""
+"""Characters of a text that are searched."""
 
 _KEYWORD = r"(?<![\w-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?"
 _NAME = r"[A-Za-z0-9][\w-]{0,99}/[\w.-]{1,100}"
@@ -19,13 +19,13 @@ _SUBJECT = re.compile(r"\(#([1-9]\d{0,8})\)\s*$")
 
 
 def closing_links(text: str | None, repo: str) -> list[int]:
-    """Numbers of the issues of ``repo`` that ``text`` closes, each once, in order.
+    """Numbers of the issues of ``repo`` that ``text`` closes, in order without repeats.
 
-    HTML comments and code are no text. Issues of other repositories are left out.
+    Ignores HTML comments, code, and issues of other repositories.
     """
-    shown = _CODE.sub(" ", _HIDDEN.sub(" ", (text or "")[:MAX_CHARS]))
+    visible = _CODE.sub(" ", _HIDDEN.sub(" ", (text or "")[:MAX_CHARS]))
     found: dict[int, None] = {}
-    for match in _LINK.finditer(shown):
+    for match in _LINK.finditer(visible):
         other = match["repo"] or match["path"]
         if other is None or other.casefold() == repo.casefold():
             found[int(match["number"])] = None
@@ -33,6 +33,6 @@ def closing_links(text: str | None, repo: str) -> list[int]:
 
 
 def pull_number(subject: str) -> int | None:
-    """Number of the pull request that GitHub writes at the end of a squash commit's subject, as ``(#12)``."""
+    """The pull request number at the end of a squash commit's subject, written by GitHub as ``(#12)``."""
     match = _SUBJECT.search(subject)
     return int(match[1]) if match else None

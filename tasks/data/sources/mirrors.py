@@ -1,4 +1,4 @@
-"""Clones that mining keeps: without files at first, then with those that pairs need, and a copy of it for later stages."""
+"""Clones kept by mining: partial at first, then with the files that pairs need, and copied for later stages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tasks.search.git import git_environment, one_line
 T = TypeVar("T")
 TRIES = 3
 PAUSE_SECONDS = 2.0
-"""Between the tries of a remote."""
+"""Pause between tries of a remote."""
 
 
 class Mirror:
@@ -32,9 +32,9 @@ class Mirror:
         self._fresh = False
 
     def have_commits(self, commits: Iterable[str]) -> set[str]:
-        """Fetch the commits that are missing; those of them that the remote no longer has.
+        """Fetch missing commits; returns those that the remote no longer has.
 
-        The branches are fetched once, then what is on none of them by its id, together if the remote has all of it.
+        Fetches the branches once, then commits on no branch by id: together if the remote has them all, else one by one.
         """
         missing = history.absent(self.git_dir, commits)
         if missing and not self._fresh:
@@ -49,13 +49,13 @@ class Mirror:
         return missing
 
     def have_blobs(self, commits: Iterable[str], blobs: set[str] | None = None) -> None:
-        """Fetch the files of ``commits`` that are missing, or of them ``blobs`` alone, in one request."""
+        """Fetch the missing files of ``commits``, or only ``blobs`` of them, in one request."""
         missing = history.absent_blobs(self.git_dir, commits)
         wanted = missing if blobs is None else missing & blobs
         _trying(lambda: self.clone.fetch_ids(wanted, blobs=True))
 
     def publish(self, repo: str, repos_dir: Path, commits: Iterable[str]) -> None:
-        """Put a copy at ``repos_dir/<owner>__<name>.git`` that holds all files of ``commits``."""
+        """Copy the clone with all files of ``commits`` to ``repos_dir/<owner>__<name>.git``."""
         self.have_blobs(commits)
         copy_repository(self.git_dir, repos_dir / f"{flat_name(repo)}.git")
 
@@ -63,21 +63,21 @@ class Mirror:
         try:
             self.clone.fetch_ids(commits)
         except RepositoryError:
-            return  # what is still missing is asked for one by one, and is gone then
+            return  # the caller tries the missing ones again one by one, then gives them up
 
 
 @contextmanager
 def mirrored(address: str, cache_dir: Path) -> Iterator[Mirror]:
-    """The clone of ``address`` below ``cache_dir``, made if need be, for this process alone.
+    """The clone of ``address`` below ``cache_dir``, created if needed and locked for this process.
 
-    Raises :class:`RepositoryError` when it cannot be had after some tries.
+    Raises :class:`RepositoryError` when cloning fails after some tries.
     """
     with opened(address, cache_dir, _trying) as clone:
         yield Mirror(clone)
 
 
 def copy_repository(git_dir: Path, target: Path) -> None:
-    """A copy of a bare repository under its final name, its packs shared by hard links where the disk allows."""
+    """Copy a bare repository atomically, with hard links for its packs if the disk allows."""
     partial = target.with_name(f".partial-{os.getpid()}-{target.name}")
     shutil.rmtree(partial, ignore_errors=True)
     shutil.copytree(git_dir, partial, copy_function=_link_objects, ignore=shutil.ignore_patterns("*.lock", "tmp_*", "hooks"))
@@ -86,7 +86,7 @@ def copy_repository(git_dir: Path, target: Path) -> None:
 
 
 def clone_bare(git_dir: Path, target: Path) -> None:
-    """A bare clone of a repository on this machine under its final name, its objects shared by hard links where possible."""
+    """Clone a local repository as a bare one, atomically, with hard links for its objects if possible."""
     partial = target.with_name(f".partial-{os.getpid()}-{target.name}")
     shutil.rmtree(partial, ignore_errors=True)
     command = ["git", "-c", "safe.directory=*", "clone", "--quiet", "--bare", "--template=", "--", str(git_dir), str(partial)]
@@ -98,7 +98,7 @@ def clone_bare(git_dir: Path, target: Path) -> None:
 
 
 def _link_objects(source: str, target: str) -> None:
-    """Objects never change and are shared; anything else is copied."""
+    """Link objects, which never change; copy everything else."""
     try:
         if f"{os.sep}objects{os.sep}" not in source:
             raise OSError
@@ -108,12 +108,12 @@ def _link_objects(source: str, target: str) -> None:
 
 
 def _trying(act: Callable[[], T]) -> T:
-    """Try again where a remote failed."""
-    for left in reversed(range(TRIES)):
+    """Retry ``act`` when the remote fails."""
+    for tries_left in reversed(range(TRIES)):
         try:
             return act()
         except RepositoryError:
-            if not left:
+            if not tries_left:
                 raise
             time.sleep(PAUSE_SECONDS)
     raise AssertionError

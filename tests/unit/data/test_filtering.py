@@ -190,7 +190,7 @@ def test_an_unreadable_repository_is_a_drop():
 
 def test_rules_can_be_skipped_by_name_but_not_those_truth_needs():
     assert run([pair(patch=TEST)], skip=["only_tests", "no_code_change", "no_existing_function"])[1] == {}
-    with pytest.raises(ConfigError, match="no rule 'tests_only'"):
+    with pytest.raises(ConfigError, match="unknown rule 'tests_only'"):
         check_skip(Filter(skip=["tests_only"]))
     with pytest.raises(ConfigError, match="does_not_apply cannot be skipped"):
         check_skip(Filter(skip=["does_not_apply"]))

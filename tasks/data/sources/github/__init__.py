@@ -1,7 +1,7 @@
 """The source ``github``: issues and the merged pull requests that closed them.
 
-The modules follow the way of a pair: accounts, client (with failures and waiting), queries, selection, crawling (one
-repository), pulls, texts, pairing, state, source (all of them).
+Modules in the order of the work: accounts, client (with failures), queries, selection, crawling (one repository), parsing,
+pairing, source (everything together).
 """
 
 from tasks.data.sources.github.source import GitHub

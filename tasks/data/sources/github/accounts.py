@@ -1,6 +1,6 @@
-"""Who asks GitHub: tokens or an installation of a GitHub App, each with what is left of its limit.
+"""Credentials for GitHub: tokens or the installation of a GitHub App, each with its own rate limit.
 
-A token is read from the environment and handed to PyGithub; it is never logged, printed, stored or put into an address.
+Tokens come from the environment and go to PyGithub only; they are never logged, printed, stored or put into an address.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 @dataclass
 class Account:
-    """A client with credentials of its own. ``name`` says which one it is without saying its token."""
+    """A client with its own credentials. ``name`` identifies it without revealing the token."""
 
     name: str
     client: Github
@@ -38,7 +38,7 @@ class Account:
     clock: Callable[[], float] = time.time
 
     def note(self, headers: dict[str, Any]) -> None:
-        """Take what the headers of an answer say of the limit."""
+        """Update the limits from the headers of an answer."""
         resource = str(headers.get("x-ratelimit-resource") or "core")
         remaining, reset = _number(headers.get("x-ratelimit-remaining")), _number(headers.get("x-ratelimit-reset"))
         if remaining is not None:
@@ -47,21 +47,21 @@ class Account:
             self.resets[resource] = reset
 
     def used_up(self, resource: str) -> None:
-        """Nothing is left until the reset; where GitHub did not say when that is, for a minute."""
+        """Mark the limit as used up until its reset, or for a minute if GitHub gave no reset."""
         self.remaining[resource] = 0
         if self.resets.get(resource, 0.0) <= self.clock():
             self.resets[resource] = self.clock() + 60
 
     def block(self, seconds: float) -> None:
-        """Ask nothing for so many seconds."""
+        """Send no request for this many seconds."""
         self.blocked_until = max(self.blocked_until, self.clock() + seconds)
 
     def ready_in(self, resource: str, points: int) -> float:
-        """Seconds until so many points may be asked for; 0 when now."""
+        """Seconds until a request of this many points is allowed; 0 for now."""
         now = self.clock()
         ready = self.blocked_until
         if self.remaining.get(resource, points) < points:
-            ready = max(ready, self.resets.get(resource, now) + 1)  # in which part of that second is not said
+            ready = max(ready, self.resets.get(resource, now) + 1)  # the reset is given in whole seconds
         if ready <= now:
             if self.resets.get(resource, now) < now:
                 self.remaining.pop(resource, None)
@@ -70,22 +70,22 @@ class Account:
 
 
 def accounts_of(config: GitHubSource) -> list[Account]:
-    """The accounts the params name. Raises :class:`ConfigError` when there is none, or none that could be used safely."""
+    """The accounts of the params. Raises :class:`ConfigError` if there are none, or their use would be unsafe."""
     api = api_of(config)
     if config.app_id is not None:
         return [Account("app", _client(_app(config), api))]
     tokens = [token for token in os.environ.get(config.token_env, "").replace(",", " ").split() if token]
     if not tokens:
-        raise ConfigError(f"mine.github: set {config.token_env} to a token that may read public data (GraphQL wants one)")
+        raise ConfigError(f"mine.github: set {config.token_env} to a token that can read public data (GraphQL needs one)")
     if any(not re.fullmatch(r"[\x21-\x7e]+", token) for token in tokens):
-        raise ConfigError(f"mine.github: {config.token_env} holds a character no token has")
+        raise ConfigError(f"mine.github: {config.token_env} contains a character that tokens never have")
     from github import Auth
 
     return [Account(f"token {number}", _client(Auth.Token(token), api)) for number, token in enumerate(tokens, 1)]
 
 
 def api_of(config: GitHubSource) -> str:
-    """Address of the API, without a slash at its end. Tokens travel over https only, but to this machine itself."""
+    """Address of the API without a final slash. Refuses http, except to this machine, to keep tokens encrypted."""
     api = (config.api_url or os.environ.get("GITHUB_API_URL", "").strip() or API).rstrip("/")
     parts = urlsplit(api)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
@@ -96,7 +96,7 @@ def api_of(config: GitHubSource) -> str:
 
 
 def _client(auth: Auth.Auth, api: str) -> Github:
-    """A client that asks once. PyGithub's own retries do not see GraphQL's limits, and wait silently."""
+    """A client without retries: PyGithub's do not see GraphQL's limits, and wait silently."""
     from github import Github
 
     pause = 0.0 if urlsplit(api).hostname in _LOCAL else 0.1

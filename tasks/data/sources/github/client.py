@@ -1,6 +1,6 @@
-"""Questions to GitHub that are answered in the end: failures retried, limits waited out, points counted and bounded.
+"""Send requests to GitHub: retry failures, wait for rate limits, count points and keep to the budget.
 
-One request at a time, as GitHub asks of its clients; of several accounts, the one with the most points left.
+Sends one request at a time, as GitHub asks of its clients, from the account with the most points left.
 """
 
 from __future__ import annotations
@@ -58,16 +58,16 @@ def clock(seconds: float) -> str:
 
 
 class Stopped(Exception):
-    """The run ends early by its own rules, with all rows kept; the message says why."""
+    """The run ends early by its own limits and keeps all rows; the message says why."""
 
 
 class Gone(Exception):
-    """What was asked for is not there, or not for us."""
+    """The resource does not exist, or we may not see it."""
 
 
 @dataclass
 class Spent:
-    """What a run cost: GraphQL points, requests of either kind, and those that failed."""
+    """What a run cost: GraphQL points, requests and failures."""
 
     points: int = 0
     graphql: int = 0
@@ -83,7 +83,7 @@ class Spent:
 
 @dataclass(frozen=True)
 class Answer:
-    """Data of a GraphQL answer, and the page size it was given for (smaller than asked where the query was too heavy)."""
+    """Data of a GraphQL answer, and the page size used (reduced if the query was too heavy)."""
 
     data: dict[str, Any]
     first: int | None = None
@@ -91,7 +91,7 @@ class Answer:
 
 @dataclass
 class Api:
-    """Asks, until there is an answer or a reason to end. Safe for several threads."""
+    """Sends requests until one succeeds or the run must end. Thread-safe."""
 
     accounts: list[Account]
     config: GitHubSource
@@ -101,19 +101,22 @@ class Api:
     _random: random.Random = field(default_factory=lambda: random.Random(0))
 
     def graphql(self, query: str, variables: dict[str, Any], cost: int) -> Answer:
-        """Data of ``query``; what was not found in it is null.
+        """Data of ``query``; missing objects are null.
 
-        ``cost`` is the points it takes by GitHub's formula. A variable ``first`` is halved when the query keeps failing on
-        GitHub's side: a page that takes more than ten seconds there fails every time.
+        ``cost`` is its points by GitHub's formula. If the query keeps failing on GitHub's side, the variable ``first`` is
+        halved, because a page that takes GitHub more than ten seconds fails every time.
 
-        Raises :class:`Stopped` when budget or ``max_wait`` do not allow it, :class:`InfrastructureError` when every try
-        failed, :class:`DataError` when GitHub does not accept the query.
+        Raises :class:`Stopped` if budget or ``max_wait`` forbid it, :class:`InfrastructureError` after too many failures,
+        :class:`DataError` if GitHub rejects the query.
         """
         sizes = [variables["first"]] if "first" in variables else []
 
         def ask(account: Account) -> tuple[dict[str, Any] | None, Failure | None]:
             sent = {**variables, "first": sizes[-1]} if sizes else variables
-            self._check_budget(cost)
+            budget = self.config.budget
+            if budget is not None and self.spent.points + cost > budget:
+                raise Stopped(f"the budget of {budget} points (mine.github.budget) does not allow {cost} more")
+            self.spent.graphql += 1
             headers, body = _graphql(account, query, sent)
             account.note(headers)
             return body, self._counted(account, failures.of_graphql(body), body, cost)
@@ -126,21 +129,22 @@ class Api:
         return Answer(body["data"], sizes[-1] if sizes else None)
 
     def rest(self, path: str, etag: str | None = None) -> tuple[Any, str | None]:
-        """JSON of a GET and its ETag; ``(None, etag)`` when nothing changed since, which costs nothing.
+        """JSON of a GET and its ETag; ``(None, etag)`` if it has not changed, which costs no points.
 
-        Raises :class:`Gone` for what is not there.
+        Raises :class:`Gone` for a missing resource.
         """
 
         def ask(account: Account) -> tuple[tuple[Any, str | None] | None, Failure | None]:
             self.spent.rest += 1
-            status, headers, text = _get(account, path, etag)
+            sent = {"If-None-Match": etag} if etag else None
+            status, headers, text = account.client.requester.requestJson("GET", path, headers=sent)
             account.note(headers)
             if status == 304:
                 return (None, etag), None
             body = _json(text)
             if status != 200:
                 return None, failures.of_status(status, headers, body)
-            return ((body, headers.get("etag")), None) if body is not None else (None, Failure("again", "no JSON"))
+            return ((body, headers.get("etag")), None) if body is not None else (None, Failure("again", "not JSON"))
 
         return self._until_answered("core", 1, ask)
 
@@ -159,7 +163,7 @@ class Api:
                     answer, failure = ask(account)
                 except (ConfigError, Stopped):
                     raise
-                except Exception as error:  # PyGithub, requests, urllib3 and json each have their own
+                except Exception as error:  # PyGithub, requests, urllib3 and json each raise their own
                     answer, failure = None, failures.of_exception(error)
                     account.note(getattr(error, "headers", None) or {})
                     self.spent.points += cost if resource == "graphql" and failure.kind == "again" else 0
@@ -171,7 +175,7 @@ class Api:
                     heavy()
 
     def _handle(self, account: Account, resource: str, failure: Failure, tries: int) -> int:
-        """Do what a failure asks for; 1 when it counts as a try."""
+        """React to a failure; returns 1 if it counts as a try."""
         log.debug("%s: %s: %s", account.name, failure.kind, failure.message)
         match failure.kind:
             case "limit":
@@ -186,21 +190,21 @@ class Api:
             case "gone":
                 raise Gone(failure.message)
             case "refused":
-                raise DataError(f"GitHub refuses the request ({failure.message})")
+                raise DataError(f"GitHub rejects the request ({failure.message})")
         if tries >= self.config.retries:
             raise InfrastructureError(f"GitHub failed {tries + 1} times in a row ({failure.message}): run the same command again")
         pause = min(MAX_PAUSE_SECONDS, self.config.retry_seconds * 2**tries) * self._random.uniform(0.5, 1.0)
-        self._wait(pause, "GitHub failed, asking again")
+        self._wait(pause, "GitHub failed, trying again")
         return 1
 
     def _refuse(self, account: Account, failure: Failure) -> None:
         account.refused = True
         if all(other.refused for other in self.accounts):
             raise ConfigError(f"mine.github: GitHub does not accept the credentials ({failure.message})")
-        log.warning("GitHub does not accept %s: going on without it", account.name)
+        log.warning("GitHub does not accept %s: continuing without it", account.name)
 
     def _choose(self, resource: str, cost: int) -> Account:
-        """The account with the most points that may ask now; waits until there is one."""
+        """The usable account with the most points; waits until there is one."""
         while True:
             usable = [account for account in self.accounts if not account.refused]
             ready = [account for account in usable if account.ready_in(resource, cost) == 0]
@@ -208,7 +212,7 @@ class Api:
                 return max(ready, key=lambda account: account.remaining.get(resource, math.inf))
             seconds = min(account.ready_in(resource, cost) for account in usable)
             if seconds > self.config.max_wait:
-                raise Stopped(f"GitHub's limit would have to be waited for {seconds:.0f} s, longer than mine.github.max_wait")
+                raise Stopped(f"GitHub's rate limit needs a wait of {seconds:.0f} s, longer than mine.github.max_wait")
             self._wait(seconds, "waiting for GitHub's rate limit")
 
     def _wait(self, seconds: float, reason: str) -> None:
@@ -216,25 +220,19 @@ class Api:
         self.wait(seconds, reason)
         self.spent.waited += time.monotonic() - started
 
-    def _check_budget(self, cost: int) -> None:
-        budget = self.config.budget
-        if budget is not None and self.spent.points + cost > budget:
-            raise Stopped(f"the budget of {budget} points (mine.github.budget) does not allow {cost} more")
-        self.spent.graphql += 1
-
     def _counted(self, account: Account, failure: Failure | None, body: Any, cost: int) -> Failure | None:
-        """Count the points: as GitHub says, and where it says nothing, as if all of them had been charged."""
+        """Count the points that GitHub reports, or the full cost if it reports none."""
         if failure and failure.kind == "limit":
             return failure
-        told = ((body.get("data") or {}).get("rateLimit") or {}) if isinstance(body, dict) and not failure else {}
-        self.spent.points += int(told.get("cost", cost))
-        if "remaining" in told:
-            account.remaining["graphql"] = int(told["remaining"])
+        limit = ((body.get("data") or {}).get("rateLimit") or {}) if isinstance(body, dict) and not failure else {}
+        self.spent.points += int(limit.get("cost", cost))
+        if "remaining" in limit:
+            account.remaining["graphql"] = int(limit["remaining"])
         return failure
 
 
 def _graphql(account: Account, query: str, variables: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Headers and body of an answer in status 200, errors in it included, which PyGithub raises."""
+    """Headers and body, also of an answer with errors, which PyGithub raises."""
     from github import GithubException
 
     try:
@@ -243,12 +241,6 @@ def _graphql(account: Account, query: str, variables: dict[str, Any]) -> tuple[d
         if error.status in {400, 404} and isinstance(error.data, dict) and "errors" in error.data:
             return error.headers or {}, error.data
         raise
-
-
-def _get(account: Account, path: str, etag: str | None) -> tuple[int, dict[str, Any], Any]:
-    headers = {"If-None-Match": etag} if etag else None
-    status, answered, text = account.client.requester.requestJson("GET", path, headers=headers)
-    return status, answered, text
 
 
 def _json(text: Any) -> Any:

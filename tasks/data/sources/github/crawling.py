@@ -30,18 +30,18 @@ from tasks.data.sources.github.selection import Facts
 from tasks.data.sources.mirrors import Mirror
 
 VERSION = 1
-"""Part of the folder's name: rows of another version are not mixed with these."""
+"""Part of the folder's name, so that rows of different versions are never mixed."""
 
 PAGES_AT_ONCE = 5
-"""Pages read before their pairs are made: texts of issues are then asked for many at a time. What a kill can cost."""
+"""Pages read before their pairs are made, so that issue texts are fetched many at a time. A kill loses at most these."""
 
 Seen = Callable[[int], None]
-"""Told how many pull requests of the repository have been looked at in this crawl."""
+"""Called with the number of pull requests seen in this crawl."""
 
 
 @dataclass
 class Progress:
-    """Where the crawl stands. Times are ISO 8601 in UTC; ``drops`` are numbers of pull requests by reason."""
+    """How far the crawl is. Times are ISO 8601 in UTC; ``drops`` are numbers of pull requests by reason."""
 
     watermark: str | None = None
     etag: str | None = None
@@ -57,12 +57,12 @@ class Progress:
         self.crawling, self.cursor, self.next_watermark, self.next_etag = True, None, None, etag
 
     def finish(self) -> None:
-        """All that was to be seen has been seen."""
+        """End a crawl that has read everything new."""
         self.watermark, self.etag = self.next_watermark or self.watermark, self.next_etag
         self.crawling, self.cursor, self.next_watermark, self.next_etag = False, None, None, None
 
     def drop(self, reasons: dict[int, str], kept: Iterable[int]) -> None:
-        """Note why pull requests are no pairs; what was noted of them before no longer holds."""
+        """Record why pull requests were dropped, replacing earlier reasons; ``kept`` ones lose theirs."""
         forgotten = {*reasons, *kept}
         for reason, numbers in self.drops.items():
             self.drops[reason] = [number for number in numbers if number not in forgotten]
@@ -89,7 +89,7 @@ class RepositoryState:
             raise ArtifactError(f"{path} is of another version: delete {self.folder}") from None
 
     def save(self) -> None:
-        """Write how far the crawl is; after the pairs."""
+        """Write the progress. Call it after writing the pairs."""
         write_json(self.folder / "progress.json", asdict(self.progress))
 
     def __enter__(self) -> RepositoryState:
@@ -100,7 +100,7 @@ class RepositoryState:
         self.pairs.close()
 
     def instances(self) -> list[Instance]:
-        """All pairs so far, by the number of their pull request."""
+        """All pairs so far, sorted by pull request."""
         path = self.folder / "pairs.jsonl"
         if not path.exists():
             return []
@@ -111,7 +111,7 @@ class RepositoryState:
 
 @dataclass
 class Chunk:
-    """Some pages of pull requests: those to make pairs of, why not of the others, and where the next page begins."""
+    """Some pages of pull requests: candidates, reasons against the others, and the cursor of the next page."""
 
     wanted: list[Pull] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class Chunk:
 
 @dataclass
 class Crawl:
-    """Reads one repository into its state."""
+    """Crawls one repository into its state."""
 
     api: Api
     config: GitHubSource
@@ -133,9 +133,9 @@ class Crawl:
     page: int = queries.PAGE
 
     def run(self, seen: Seen, stopping: Callable[[], bool]) -> int:
-        """Read what is new; the number of new pairs. Ends after any chunk when ``stopping`` says so.
+        """Read what is new; returns the number of new pairs. Ends after a chunk if ``stopping()`` is true.
 
-        Raises what :class:`Api` and the mirror raise; everything before the last chunk is kept then.
+        Passes on errors of :class:`Api` and the mirror; everything before the last chunk is then kept.
         """
         progress = self.state.progress
         if not progress.crawling and not self._begin():
@@ -153,7 +153,7 @@ class Crawl:
         return new
 
     def _begin(self) -> bool:
-        """Begin a crawl; False when nothing was updated since the last one, which GitHub says at no cost."""
+        """Begin a crawl; False if nothing changed since the last one, which costs no points to ask."""
         progress = self.state.progress
         path = f"/repos/{self.facts.repo}/pulls?state=closed&sort=updated&direction=desc&per_page=1"
         answer, etag = self.api.rest(path, progress.etag if progress.watermark else None)
@@ -196,7 +196,7 @@ class Crawl:
                 chunk.last = True
                 break
             chunk.seen += 1
-            if self._instance_id(pull) in self.state.pairs:
+            if f"{flat_name(self.facts.repo)}-{pull.number}" in self.state.pairs:
                 continue
             reason = screen(pull, since)
             if reason:
@@ -206,9 +206,6 @@ class Crawl:
         info = page.get("pageInfo") or {}
         chunk.cursor = info.get("endCursor")
         chunk.last = chunk.last or not info.get("hasNextPage") or not chunk.cursor
-
-    def _instance_id(self, pull: Pull) -> str:
-        return f"{self.facts.repo.replace('/', '__')}-{pull.number}"
 
     def _advance(self, chunk: Chunk, reasons: dict[int, str], kept: list[int]) -> None:
         progress = self.state.progress

@@ -1,4 +1,4 @@
-"""Merged pull requests to raw pairs: the issue as it was before, and the diff that the merge brought, out of git."""
+"""Turn merged pull requests into raw pairs: the issue as it was before the work, and the diff of the merge from git."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tasks.data.sources.mirrors import Mirror
 
 DROPS = {
     "before_since": "merged before mine.github.since",
-    "no_issue": "closes no issue, neither by GitHub's links nor by a keyword in title, body or commit messages",
-    "no_merge_commit": "GitHub names no commit that it was merged as",
+    "no_issue": "closes no issue by GitHub's links or by a keyword in title, body or commit messages",
+    "no_merge_commit": "GitHub names no merge commit",
     "no_files": "changes no file",
     "many_files": f"changes more than {MAX_FILES} files",
     "issue_gone": "the issue was deleted, moved away or turned into a discussion",
@@ -29,17 +29,17 @@ DROPS = {
     "issue_after_merge": "the issue was opened after the merge",
     "issue_text_unknown": "the issue was edited after work on the fix began, and its earlier text is gone",
     "commit_gone": "git no longer has the commits",
-    "diff_differs": "no commit of git brings the files that GitHub lists",
+    "diff_differs": "no commit changes exactly the files that GitHub lists",
     "large_patch": f"the diff is longer than {history.MAX_PATCH_BYTES:,} bytes",
 }
-"""Why a merged pull request is no raw pair."""
+"""Why a merged pull request does not become a raw pair."""
 
 OpenMirror = Callable[[], AbstractContextManager[Mirror]]
 
 
 @dataclass
 class Paired:
-    """Pairs of some pull requests, and the reason for each of the others, by number."""
+    """Pairs of some pull requests, and reasons against the others, by number."""
 
     instances: list[Instance] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Paired:
 
 @dataclass(frozen=True)
 class Span:
-    """The two commits a pull request lies between, how it was merged, and what differs."""
+    """The commits before and after a pull request, how it was merged, and the changed files."""
 
     base: str
     end: str
@@ -56,7 +56,7 @@ class Span:
 
 
 def screen(pull: Pull, since: datetime | None) -> str | None:
-    """Why a pull request is not looked at any further; None when it is."""
+    """Why to drop a pull request at first sight, or None."""
     tests = {
         "before_since": since is not None and pull.merged < since,
         "no_issue": not pull.issue_ids and not pull.numbers,
@@ -90,7 +90,7 @@ def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_mirror: OpenMirror,
 
 
 def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> Iterable[tuple[Pull, list[IssueText]]]:
-    """Issues of each pull request that has one as it was before; a reason for the others."""
+    """Yield pull requests with the earlier texts of their issues; record reasons for the others."""
     by_id, by_number = _issues(api, repo, pulls)
     for pull in pulls:
         found = [by_id.get(name) for name in pull.issue_ids] or [by_number.get(number) for number in pull.numbers]
@@ -113,7 +113,7 @@ def _usable(found: list[dict[str, Any]], pull: Pull) -> tuple[list[IssueText], s
 
 
 def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> tuple[dict[str, dict[str, Any]], dict[int, dict[str, Any]]]:
-    """Issues by id and by number, asked for many at a time."""
+    """Issues by id and by number, fetched many at a time."""
     asked: list[str | int] = list(dict.fromkeys(name for pull in pulls for name in (pull.issue_ids or pull.numbers)))
     by_id: dict[str, dict[str, Any]] = {}
     by_number: dict[int, dict[str, Any]] = {}
@@ -133,9 +133,10 @@ def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> tuple[dict[str, dict[
 
 
 def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:
-    """Where each pull request begins and ends; what fits of how it was merged, else of its own branch."""
+    """The commits of each pull request: those of the merge if its files fit, else those of its own branch."""
     gone = mirror.have_commits(pull.merge for pull in pulls)
-    parents = {commit.id: commit.parents for commit in history.commits(mirror.git_dir, _present(pulls, gone)).values()}
+    present = [pull.merge for pull in pulls if pull.merge not in gone]
+    parents = {commit.id: commit.parents for commit in history.commits(mirror.git_dir, present).values()}
     before = history.resolve(mirror.git_dir, (f"{pull.merge}~{pull.commits}" for pull in pulls if parents.get(pull.merge)))
     options: dict[int, list[tuple[str, str, str]]] = {}
     for pull in pulls:
@@ -145,21 +146,17 @@ def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> di
         if len(above) == 1 and pull.commits > 1 and start:
             options[pull.number].append((start, pull.merge, "rebase"))
     spans = _fitting(mirror, pulls, options)
-    left = [pull for pull in pulls if pull.number not in spans]
-    own = {pull.number: _own(mirror, pull) for pull in left}
-    spans |= _fitting(mirror, left, own)
-    for pull in left:
+    unmatched = [pull for pull in pulls if pull.number not in spans]
+    own = {pull.number: _own_branch(mirror, pull) for pull in unmatched}
+    spans |= _fitting(mirror, unmatched, own)
+    for pull in unmatched:
         if pull.number not in spans:
             reasons[pull.number] = "diff_differs" if options[pull.number] or own[pull.number] else "commit_gone"
     return spans
 
 
-def _present(pulls: Sequence[Pull], gone: set[str]) -> list[str]:
-    return [pull.merge for pull in pulls if pull.merge not in gone]
-
-
-def _own(mirror: Mirror, pull: Pull) -> list[tuple[str, str, str]]:
-    """What the head of the pull request changed since it left its base: where history was rewritten after the merge."""
+def _own_branch(mirror: Mirror, pull: Pull) -> list[tuple[str, str, str]]:
+    """The pull request's own branch since its fork point, for history that was rewritten after the merge."""
     if not pull.base or not pull.head or mirror.have_commits([pull.base, pull.head]):
         return []
     fork = history.merge_base(mirror.git_dir, pull.base, pull.head)
@@ -167,7 +164,7 @@ def _own(mirror: Mirror, pull: Pull) -> list[tuple[str, str, str]]:
 
 
 def _fitting(mirror: Mirror, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
-    """The first option of each that changes the files GitHub lists."""
+    """The first option of each pull request that changes the files GitHub lists."""
     found = history.changes(mirror.git_dir, [(base, end) for several in options.values() for base, end, _ in several])
     spans: dict[int, Span] = {}
     for pull in pulls:
@@ -178,7 +175,7 @@ def _fitting(mirror: Mirror, pulls: Sequence[Pull], options: dict[int, list[tupl
 
 
 def _fits(pull: Pull, found: Sequence[Change]) -> bool:
-    """Whether the same files were changed; what counts as a rename is left open."""
+    """Whether the same files changed, whatever counts as a rename."""
     after = {change.path for change in found if change.status != "D"}
     deleted = {change.path for change in found if change.status == "D"}
     listed = {path for path, kind in pull.files.items() if kind != "DELETED"}
@@ -186,8 +183,8 @@ def _fits(pull: Pull, found: Sequence[Change]) -> bool:
 
 
 def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patches: tuple[str, str], comments: bool) -> Instance:
-    said = [comment for text in texts for comment in text.comments]
-    statement = "\n\n".join([*(text.text for text in texts), *(said if comments else [])])
+    discussion = [comment for text in texts for comment in text.comments]
+    statement = "\n\n".join([*(text.text for text in texts), *(discussion if comments else [])])
     return Instance(
         instance_id=f"{flat_name(facts.repo)}-{pull.number}",
         repo=facts.repo,
@@ -196,7 +193,7 @@ def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patc
         patch=patches[0],
         provenance=_provenance(facts, pull, texts, span),
         test_patch=patches[1],
-        hints_text="\n\n".join(said),
+        hints_text="\n\n".join(discussion),
         created_at=pull.created.isoformat(),
     )
 

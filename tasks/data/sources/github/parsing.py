@@ -14,15 +14,15 @@ from tasks.data.sources.links import closing_links
 from tasks.search.git import ID
 
 MAX_FILES = 100
-"""Files of a pull request that one page tells of; one with more is no localization task."""
+"""Files of a pull request on one page. Pull requests with more are not localization tasks."""
 
 
 @dataclass(frozen=True)
 class Pull:
     """A merged pull request; times are in UTC.
 
-    ``issue_ids`` are those GitHub says it closes; ``numbers`` those that title, body or commit messages name after a
-    keyword. ``first_commit`` is when work on it began: the earliest authored date known, and not after it was opened.
+    ``issue_ids`` are the issues GitHub links as closed; ``numbers`` are those that title, body or commit messages name after
+    a keyword. ``first_commit`` is when work began: the earliest known authored date, at most the date it was opened.
     """
 
     number: int
@@ -46,7 +46,7 @@ class Pull:
 
 
 def parse_pull(node: Any, repo: str) -> Pull | None:
-    """The pull request of a GraphQL node; None when it lacks what nothing can be done without."""
+    """The pull request of a GraphQL node; None if an essential field is missing."""
     if not isinstance(node, dict):
         return None
     number, merged = node.get("number"), moment(node.get("mergedAt"))
@@ -81,7 +81,7 @@ def parse_pull(node: Any, repo: str) -> Pull | None:
 
 @dataclass(frozen=True)
 class IssueText:
-    """An issue as it stood when the first commit was made; where it is younger than that, as it was opened."""
+    """An issue as it was at the first commit of the fix, or as it was opened if it is younger."""
 
     number: int
     repo: str
@@ -101,7 +101,7 @@ class IssueText:
 
 
 def issue_before(node: dict[str, Any], first_commit: datetime) -> IssueText | None:
-    """The issue of a GraphQL node as it was at ``first_commit``; None when that can no longer be known."""
+    """The issue of a GraphQL node as it was at ``first_commit``; None if GitHub no longer has that text."""
     created = moment(node.get("createdAt"))
     number = node.get("number")
     if created is None or not isinstance(number, int):
@@ -127,7 +127,7 @@ def issue_before(node: dict[str, Any], first_commit: datetime) -> IssueText | No
 
 
 def _body_at(node: dict[str, Any], at: datetime) -> str | None:
-    """The newest version not after ``at``. GitHub keeps whole texts, newest first, the first one among them."""
+    """The newest version not after ``at``. GitHub keeps all versions as whole texts, newest first."""
     edited = moment(node.get("lastEditedAt"))
     if edited is None or edited <= at:
         return str(node.get("body") or "")
@@ -151,7 +151,7 @@ def _title_at(node: dict[str, Any], at: datetime) -> str | None:
 
 
 def _comments_before(node: dict[str, Any], at: datetime) -> tuple[str, ...]:
-    """People's comments made, and not edited since, before ``at``."""
+    """Comments by people, last edited before ``at``."""
     kept = []
     for comment in nodes(node.get("comments")):
         last = moment(comment.get("lastEditedAt")) or moment(comment.get("createdAt"))
@@ -161,7 +161,7 @@ def _comments_before(node: dict[str, Any], at: datetime) -> tuple[str, ...]:
 
 
 def nodes(connection: Any) -> list[dict[str, Any]]:
-    """Nodes of a connection that are there: GitHub writes null for those one may not see."""
+    """Nodes of a connection, without the nulls that GitHub writes for hidden ones."""
     found = _dict(connection).get("nodes")
     return [node for node in found if isinstance(node, dict)] if isinstance(found, list) else []
 
@@ -176,7 +176,7 @@ def moment(value: Any) -> datetime | None:
 
 
 def login(author: Any) -> str | None:
-    """Name of an author; None for a deleted user."""
+    """Login of an author; None for a deleted user."""
     return str(name) if (name := _dict(author).get("login")) else None
 
 

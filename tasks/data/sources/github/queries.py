@@ -1,7 +1,7 @@
-"""The questions asked of GitHub's GraphQL API, and what each costs.
+"""The GraphQL queries for GitHub, and what each costs.
 
-Points are the connections a query opens, each counted as often as its parent can occur, by 100, at least 1. Fields and
-``nodes(ids:)`` cost nothing, so what is text of an issue is asked for by its id, many at a time, and only of those that count.
+A query costs one point per 100 connections it opens, each counted as often as its parent can occur, and at least one point.
+Fields and ``nodes(ids:)`` cost nothing, so texts of issues are fetched by id, many at a time, and only where needed.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 
 PAGE = 100
 FIRST_LOOK = 25
-"""Pull requests asked for at once where few are new: a page of a point."""
+"""Pull requests on the first page if few are new; costs one point."""
 
 DETAILS = 30
-"""Issues whose texts are asked for at once: a query of a point."""
+"""Issues whose texts are fetched at once; costs one point."""
 
 LOOKUPS = 40
-"""Repositories looked up at once: a query of a point."""
+"""Repositories looked up at once; costs one point."""
 
 _LIMIT = "rateLimit { cost remaining resetAt }"
 

@@ -1,4 +1,4 @@
-"""Which repositories are mined: a list, or what GitHub's search finds for the criteria; never one of a benchmark."""
+"""Choose the repositories to mine: a list, or the results of a GitHub search; never a benchmark's."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ PRESETS = {
 """Criteria by the name of the paper that used them."""
 
 SEARCH_LIMIT = 1000
-"""Repositories GitHub gives for one search; the search is then narrowed to fewer stars."""
+"""Most results of one GitHub search; the search then continues with fewer stars."""
 
 _REPO = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What GitHub says of a repository. ``repo`` is its name of today, ``asked`` the one it was asked for by."""
+    """What GitHub knows about a repository. ``repo`` is its current name, ``asked`` the one in the request."""
 
     repo: str
     asked: str
@@ -51,15 +51,17 @@ class Facts:
 
 @dataclass(frozen=True)
 class Selection:
-    """Repositories to mine, and why each other one that was looked at is not."""
+    """Repositories to mine, and the skipped ones with reasons."""
 
     repositories: list[Facts]
     skipped: dict[str, str]
 
 
 def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Selection:
-    """The repositories of the params, in a fixed order. Raises :class:`ConfigError` when the params name none."""
-    check_names([*config.repositories, *config.exclude])
+    """The repositories of the params, in a fixed order. Raises :class:`ConfigError` if they name none."""
+    for name in (*config.repositories, *config.exclude):
+        if not _REPO.fullmatch(name):
+            raise ConfigError(f"mine.github: {name!r} is not a repository: write owner/name")
     barred = {name.casefold() for name in (*REPOSITORIES, *benchmarks, *config.exclude)}
     skipped: dict[str, str] = {}
     chosen: dict[str, Facts] = {}
@@ -77,15 +79,8 @@ def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Se
     return Selection(sorted(chosen.values(), key=lambda facts: facts.repo.casefold()), skipped)
 
 
-def check_names(names: Iterable[str]) -> None:
-    """Raise :class:`ConfigError` for what is no ``owner/name``."""
-    for name in names:
-        if not _REPO.fullmatch(name):
-            raise ConfigError(f"mine.github: {name!r} is no repository: write owner/name")
-
-
 def effective(config: GitHubSource) -> Criteria:
-    """The preset's criteria with those of the params over them."""
+    """The criteria of the params over those of the preset."""
     if config.preset is None and not config.criteria.model_fields_set:
         raise ConfigError("mine.github: name repositories, a preset (fusesearch, tooltrain) or criteria")
     base = PRESETS[config.preset] if config.preset else Criteria()
@@ -123,11 +118,11 @@ def _look_up(api: Api, names: list[str], skipped: dict[str, str]) -> Iterator[Fa
             if facts:
                 yield facts
             else:
-                skipped[name] = "there is no such repository, or the token may not see it"
+                skipped[name] = "the repository does not exist, or the token may not see it"
 
 
 def _search(api: Api, criteria: Criteria) -> Iterator[Facts]:
-    """Most stars first. After a thousand results the search goes on below the fewest stars seen."""
+    """Most stars first. After a thousand results, the search continues below the fewest stars seen."""
     languages: list[str | None] = [*(criteria.languages or [])]
     for language in languages or [None]:
         most: int | None = None
@@ -142,7 +137,7 @@ def _search(api: Api, criteria: Criteria) -> Iterator[Facts]:
 
 
 def search_text(criteria: Criteria, language: str | None, most_stars: int | None) -> str:
-    """The search in GitHub's words."""
+    """The query in GitHub's search syntax."""
     least = criteria.min_stars or 0
     words = ["sort:stars-desc", f"stars:{least}..{most_stars}" if most_stars is not None else f"stars:>={least}"]
     words.append("archived:false")
@@ -185,6 +180,6 @@ def _facts(node: Any, asked: str) -> Facts | None:
 
 
 def _licence(node: Any) -> str | None:
-    """SPDX id; GitHub says NOASSERTION where it found a licence that it does not know."""
+    """SPDX id, or None; NOASSERTION is GitHub's id for an unknown licence."""
     name = (node or {}).get("spdxId")
     return str(name) if name and name != "NOASSERTION" else None

@@ -1,4 +1,4 @@
-"""The source ``github``: repositories chosen, crawled a few at a time, and their pairs and clones put where stages find them."""
+"""The source ``github``: choose repositories, crawl a few at a time, and publish their pairs and clones."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _announce(line: str) -> None:
 
 @dataclass
 class GitHub:
-    """Mines GitHub. What it has is kept below ``state_dir`` from run to run: each goes on where the last one stopped.
+    """Mines GitHub. Keeps its state below ``state_dir``: each run continues where the last one stopped.
 
-    ``benchmarks`` are further repositories never to mine; ``workers`` are repositories crawled at once.
+    ``benchmarks`` are more repositories to exclude; ``workers`` is how many repositories are crawled at once.
     """
 
     config: GitHubSource
@@ -60,9 +60,9 @@ class GitHub:
         self._message = ""
 
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
-        """See :class:`~tasks.data.sources.base.Source`. A run that its budget or ``max_wait`` ends keeps all it has.
+        """See :class:`~tasks.data.sources.base.Source`. A run that ends by its budget or ``max_wait`` keeps all rows.
 
-        Raises :class:`DataError` when there is not one pair, :class:`InfrastructureError` when GitHub cannot be reached.
+        Raises :class:`DataError` if no pair was found, :class:`InfrastructureError` if GitHub cannot be reached.
         """
         selection = self._selection()
         states = {facts.repo: self._state(facts.repo) for facts in selection.repositories}
@@ -77,19 +77,19 @@ class GitHub:
             self._selection_path.unlink(missing_ok=True)
         else:
             self.announce(
-                f"{self._message or 'some repositories could not be read'}: all rows are kept, the next run goes on there"
+                f"{self._message or 'some repositories could not be read'}: all rows are kept, and the next run continues there"
             )
         return Mined(self._instances(selection.repositories, states), table)
 
     def forecast(self, selection: Selection, states: dict[str, RepositoryState]) -> str:
-        """What the run will cost, said before: pages of repositories not read yet, a look at the others, texts of issues."""
+        """What the run will cost: pages of unread repositories, one request for each other one, and texts of issues."""
         fresh = [facts for facts in selection.repositories if states[facts.repo].progress.watermark is None]
         pulls = sum(facts.pulls for facts in fresh)
         points = sum(_pages(facts.pulls) * queries.pulls_cost(queries.PAGE) for facts in fresh) + len(states) - len(fresh)
         most = points + sum(-(-facts.pulls // queries.DETAILS) for facts in fresh)
         limit = f"mine.github.budget allows {self.config.budget:,}" if self.config.budget else "mine.github.budget sets no limit"
         return (
-            f"GitHub: {len(states):,} repositories, {pulls:,} merged pull requests not looked at yet, {len(selection.skipped):,} "
+            f"GitHub: {len(states):,} repositories, {pulls:,} merged pull requests to read, {len(selection.skipped):,} "
             f"repositories left out; {points:,} to {most:,} points ({self.api.spent.points:,} spent on the choice); {limit}"
         )
 
@@ -103,7 +103,7 @@ class GitHub:
         return self._root / f"selection-{digest(named, sorted(self.benchmarks))[:12]}.json"
 
     def _selection(self) -> Selection:
-        """The choice of the run that goes on, or a new one: who goes on must not pay for the search again."""
+        """The selection of an unfinished run, so that resuming does not pay for the search again; else a new one."""
         path = self._selection_path
         if path.exists():
             kept = read_json(path)
@@ -111,7 +111,7 @@ class GitHub:
         try:
             selection = select(self.api, self.config, self.benchmarks)
         except Stopped as stopped:
-            raise InfrastructureError(f"mine: {stopped}: nothing could be asked yet") from None
+            raise InfrastructureError(f"mine: {stopped} before the first request") from None
         write_json(path, {"repositories": [asdict(facts) for facts in selection.repositories], "skipped": selection.skipped})
         return selection
 
@@ -124,12 +124,12 @@ class GitHub:
 
     def _crawl_all(self, chosen: list[Facts], states: dict[str, RepositoryState], progress: Progress) -> None:
         total, lock = sum(facts.pulls for facts in chosen), threading.Lock()
-        looked: Counter[str] = Counter()
+        looked_at: Counter[str] = Counter()
 
         def seen(repo: str, count: int) -> None:
             with lock:
-                looked[repo] = count
-                progress(min(total, looked.total()), total)
+                looked_at[repo] = count
+                progress(min(total, looked_at.total()), total)
 
         with ThreadPoolExecutor(self.workers, thread_name_prefix="mine") as pool:
             futures = [pool.submit(self._crawl, facts, states[facts.repo], partial(seen, facts.repo)) for facts in chosen]

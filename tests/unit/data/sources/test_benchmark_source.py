@@ -106,6 +106,6 @@ def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monke
 
 
 def test_params_without_a_set_or_with_a_malformed_id_are_refused(tmp_path):
-    for config, words in ((BenchmarkSource(), "name files"), (BenchmarkSource(hub=["../x/y"]), "no data set")):
+    for config, words in ((BenchmarkSource(), "name files"), (BenchmarkSource(hub=["../x/y"]), "not a data set")):
         with pytest.raises(ConfigError, match=words):
             Benchmark(config, tmp_path).mine(tmp_path / "repos", lambda done, total: None)

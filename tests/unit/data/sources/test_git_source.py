@@ -110,12 +110,12 @@ def test_since_leaves_out_what_is_older(clone, tmp_path):
     ("changes", "words"),
     [
         ({"repositories": []}, "name clones"),
-        ({"repositories": ["x y=/nowhere"]}, "no name of a repository"),
+        ({"repositories": ["x y=/nowhere"]}, "not a repository name"),
         ({"repositories": ["team/tool=/nowhere"]}, "no such git repository"),
-        ({"issues": []}, "in no dump and no note"),
-        ({"branch": "--all"}, "no branch or commit"),
+        ({"issues": []}, "neither in a dump nor in a note"),
+        ({"branch": "--all"}, "not a branch or commit"),
         ({"branch": "nosuch"}, "has no branch nosuch"),
-        ({"notes_ref": "--all"}, "no ref of notes"),
+        ({"notes_ref": "--all"}, "not a ref of notes"),
     ],
 )
 def test_what_cannot_be_mined_is_one_clear_line(clone, tmp_path, changes, words):
