@@ -1,4 +1,4 @@
-"""What one file holds: functions with their lines, classes, variables, and what is nested in its functions."""
+"""The functions of one file with their lines, its classes and variables, and the definitions nested in its functions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _DEFINITION = re.compile(r"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 
 
 def ending(name: str, names: Collection[str]) -> list[str]:
-    """Those of ``names`` that are ``name`` or end with it after a dot; ``name`` alone if it is one of them."""
+    """``name`` alone if it is one of ``names``, else those that end with it after a dot."""
     return [name] if name in names else [full for full in names if full.endswith(f".{name}")]
 
 
 class Entities:
-    """What one file holds: functions with their lines, classes, variables, and what is nested in its functions.
+    """The functions, classes and variables of one file.
 
-    Of Python that does not parse, and of other languages, only functions and the classes that their names tell of are known.
+    For Python that does not parse and for other languages, only functions and the classes in their names are known.
     """
 
     def __init__(self, path: str, source: str) -> None:
@@ -31,12 +31,17 @@ class Entities:
         self.lines = source.split("\n")
         self.spans = function_spans(source, path) if tree is None else spans_in_tree(tree, source)
         self.functions = dict.fromkeys(span.name for span in self.spans)
-        self.classes = _classes(self.functions) if tree is None else dict.fromkeys(_defined_classes(tree))
-        self.variables = set() if tree is None else set(_variables(tree))
+        if tree is None:
+            self.classes = _classes(self.functions)
+            self.variables = set[str]()
+        else:
+            found = (f"{prefix}{node.name}" for node, prefix in definitions(tree) if isinstance(node, ast.ClassDef))
+            self.classes = dict.fromkeys(found)
+            self.variables = set(_variables(tree))
 
     @cached_property
     def nested(self) -> dict[str, list[str]]:
-        """Bare name of each definition inside a function -> the functions that hold one."""
+        """Functions that contain a nested definition, by the bare name of that definition."""
         holders: dict[str, dict[str, None]] = defaultdict(dict)
         headed: set[FunctionSpan] = set()
         for number, line in enumerate(self.lines, 1):
@@ -53,12 +58,8 @@ class Entities:
         return ending(name, self.functions)
 
     def classes_called(self, name: str) -> list[str]:
-        """Classes, likewise."""
+        """Classes whose qualified name is ``name`` or ends with it."""
         return ending(name, self.classes)
-
-
-def _defined_classes(tree: ast.Module) -> Iterator[str]:
-    return (f"{prefix}{node.name}" for node, prefix in definitions(tree) if isinstance(node, ast.ClassDef))
 
 
 def _variables(tree: ast.Module) -> Iterator[str]:
@@ -71,6 +72,6 @@ def _variables(tree: ast.Module) -> Iterator[str]:
 
 
 def _classes(functions: Iterable[str]) -> dict[str, None]:
-    """What holds functions, by their qualified names."""
+    """Classes around functions, from the qualified names of the functions."""
     holders = (name.split(".")[:-1] for name in functions)
     return dict.fromkeys(".".join(parts[:count]) for parts in holders for count in range(1, len(parts) + 1))

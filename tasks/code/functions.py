@@ -1,16 +1,16 @@
 """Functions of a source file: where each begins and ends, and its qualified name.
 
 A function here is what the metrics call one: a function or method at module or class level,
-whatever ``if``, ``try``, ``with`` or loop it stands in. Its span runs from its first decorator to the last line of its
+also inside ``if``, ``try``, ``with`` or a loop. Its span runs from its first decorator to the last line of its
 body and includes signature, docstring, comments between its lines and every function or class nested in it. The body
 of a class outside its methods belongs to no function. A name defined twice (overloads, property setters, definitions
 in both branches of an ``if``) gives two spans with one name.
 
-Other languages are read by tree-sitter under the same rules (:mod:`tasks.code.languages`).
+Other languages are parsed with tree-sitter under the same rules (:mod:`tasks.code.languages`).
 
-Python files the running Python cannot parse (Python 2, broken syntax) are read by indentation instead: logical lines are
-found by following strings, brackets and continuations, and ``def``/``class`` headers nest by their indentation. The
-result is the same wherever both ways apply, except that text the scanner misreads can hide a function.
+Python files that the running Python cannot parse (Python 2, broken syntax) are read by indentation: a scanner follows
+strings, brackets and continuations to find logical lines, and ``def``/``class`` headers nest by indentation. For valid
+Python both ways agree, except that text the scanner misreads can hide a function.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tasks.code.parsing import read_syntax
 from tasks.code.spans import FunctionSpan
 
 KEPT_SPANS = 30_000
-"""Files whose spans :func:`spans_of` keeps: some 100 MB when full."""
+"""Files whose spans :func:`spans_of` caches: about 100 MB when full."""
 
 MAX_CHARS = 2_000_000
 """Longer sources are read by indentation: a syntax tree takes a hundred times the memory of its source."""
@@ -70,10 +70,10 @@ def is_python(path: str) -> bool:
 
 
 def function_spans(source: str, path: str = "", *, by_indentation: bool = False) -> list[FunctionSpan]:
-    """Outermost functions of ``source``, in order of their first line: Python without a ``path``, else by its suffix.
+    """Outermost functions of ``source``, in order of their first line. Without a ``path`` the source is Python.
 
-    Never raises: Python that does not parse is read by indentation, which ``by_indentation`` also asks for outright.
-    Lines are counted as git counts them, by line feeds alone. Files of a language nobody reads here have none.
+    Never raises: Python that does not parse is read by indentation; ``by_indentation`` asks for that directly. Lines end
+    at line feeds alone, as in git. A file in an unknown language has no functions.
     """
     if path and not is_python(path):
         language = language_of(path, source)
@@ -84,7 +84,7 @@ def function_spans(source: str, path: str = "", *, by_indentation: bool = False)
 
 
 def parse(source: str) -> ast.Module | None:
-    """The syntax tree of ``source``, or ``None`` where this Python cannot parse it or it is too long to try."""
+    """The syntax tree of ``source``, or ``None`` if it is too long or this Python cannot parse it."""
     if len(source) > MAX_CHARS:
         return None
     with _PARSING, warnings.catch_warnings():
@@ -96,12 +96,12 @@ def parse(source: str) -> ast.Module | None:
 
 
 def spans_in_tree(tree: ast.Module, source: str) -> list[FunctionSpan]:
-    """As :func:`function_spans`, for a source that has been parsed already."""
+    """As :func:`function_spans`, for a parsed source."""
     return sorted(renumbered(_spans_of(tree), source))
 
 
 def code_lines(source: str) -> list[str]:
-    """Lines of a Python source without comments and the blanks at their ends."""
+    """Lines of a Python source without comments and trailing blanks."""
     starts = [0, *(match.end() for match in re.finditer("\n", source))]
     cuts = {bisect_right(starts, token.start()) - 1: token.start() for token in _comments(source)}
     lines = source.split("\n")
@@ -121,7 +121,7 @@ def _comments(source: str) -> Iterator[re.Match[str]]:
 
 
 def _spans_of(tree: ast.Module) -> Iterator[FunctionSpan]:
-    """Walk everything but the insides of functions; a stack, because chains of ``elif`` can be thousands deep."""
+    """Walk everything outside functions. Uses a stack because chains of ``elif`` can be thousands deep."""
     pending: list[tuple[ast.AST, str]] = [(tree, "")]
     while pending:
         node, prefix = pending.pop()
@@ -138,7 +138,7 @@ def _spans_of(tree: ast.Module) -> Iterator[FunctionSpan]:
 
 
 def renumbered(spans: Iterator[FunctionSpan], source: str) -> Iterator[FunctionSpan]:
-    """Python also ends a line at a lone carriage return; git does not. Give the lines as git counts them."""
+    """Spans with git's line numbers: unlike git, Python also ends a line at a lone carriage return."""
     if "\r" not in source.replace("\r\n", "\n"):
         yield from spans
         return
@@ -198,7 +198,7 @@ def _logical_lines(source: str) -> Iterator[_Line]:
         elif kind == "close":
             depth = max(0, depth - 1)
         elif kind == "newline" and (depth == 0 or _HEADER.match(source, end) or token is None):
-            # a header cannot stand inside brackets: where it seems to, one before it was left open
+            # a header inside brackets means that an earlier bracket was never closed
             yield from _line(source[begin:end], start, number)
             depth, begin, start = 0, end, number + 1
         if kind == "newline":
@@ -216,17 +216,17 @@ def _line(text: str, start: int, end: int) -> Iterator[_Line]:
 
 
 def _closing(source: str, position: int, quote: str) -> int:
-    """Where the triple-quoted string that was opened before ``position`` ends."""
+    """The end of the triple-quoted string whose content starts at ``position``."""
     match = re.compile(rf"(?:\\.|(?!{quote}).)*(?:{quote})?", re.DOTALL).match(source, position)
     return match.end() if match else len(source)
 
 
-def _content(source: str, path: str) -> tuple[str, bytes]:
+def _cache_key(source: str, path: str) -> tuple[str, bytes]:
     language = "python" if is_python(path) else language_of(path, source) or ""
     return language, hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-@cached(LRUCache(maxsize=KEPT_SPANS), key=_content, lock=threading.Lock())
+@cached(LRUCache(maxsize=KEPT_SPANS), key=_cache_key, lock=threading.Lock())
 def spans_of(source: str, path: str) -> tuple[FunctionSpan, ...]:
-    """As :func:`function_spans`, remembered by content: snapshots of one repository share nearly all of their files."""
+    """As :func:`function_spans`, cached by content, because snapshots of one repository share most files."""
     return tuple(function_spans(source, path))

@@ -1,4 +1,4 @@
-"""What a file of a repository is for, by its path alone: code, test, documentation, configuration or something else."""
+"""The kind of a file, by its path alone: code, test, documentation, configuration or something else."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def file_kind(path: str) -> FileKind:
 
 
 def is_test(path: str) -> bool:
-    """Whether a file, or a folder, holds tests: by the folders and names that the common frameworks use."""
+    """Whether a file or folder contains tests, by the folders and names that common frameworks use."""
     file = PurePosixPath(path)
     parts = file.parts[:-1] if file.suffix else file.parts  # a name without a suffix may be a folder
     folders = [folder.lower() for folder in parts]
@@ -65,11 +65,11 @@ def is_test(path: str) -> bool:
 
 
 def _in_tests(folders: tuple[str, ...]) -> bool:
-    """Sources of tests as Gradle and Maven (``src/jvmTest``) or a .NET solution (``Name.Tests``) lay them out."""
+    """Whether folders are test sources of Gradle or Maven (``src/jvmTest``) or a .NET test project (``Name.Tests``)."""
     sources = any(above == "src" and _TEST_SOURCES.fullmatch(folder) for above, folder in pairwise(folders))
     return sources or any(_TEST_PROJECT.fullmatch(folder) for folder in folders)
 
 
 def is_code(path: str) -> bool:
-    """Whether ``path`` is code that is neither a test nor documentation nor configuration."""
+    """Whether ``path`` is code, not a test, documentation or configuration."""
     return file_kind(path) == "code"

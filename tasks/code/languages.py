@@ -1,14 +1,14 @@
-"""What a function is in each language read by tree-sitter: a table of node types, one row a language.
+"""What a function is in each language parsed with tree-sitter: a table of node types, one row per language.
 
-The rules are those of Python (:mod:`tasks.code.functions`), carried over:
+The rules follow those for Python (:mod:`tasks.code.functions`):
 
-- A function or method has a body. Prototypes, abstract methods, signatures in interfaces and traits, defaulted or deleted
-  members are none. A property or accessor with a body is one.
-- It counts with all that is nested in it, and is named through what holds it: classes, interfaces, enums, objects,
-  ``impl`` blocks and traits, modules, C++ and TypeScript namespaces, and Go's receivers, joined by dots.
-  Packages, and the namespaces of C# and PHP, which name a whole file as a package does, are no part of a name.
-- In JavaScript, TypeScript and Go, a function without a name that is assigned to one takes it. Other functions without a
-  name are looked through: what is named inside a callback or a module wrapper counts for itself.
+- A function or method has a body. Prototypes, abstract methods, signatures in interfaces and traits, and defaulted or
+  deleted members do not count. A property or accessor with a body does.
+- It includes everything nested in it. Its name starts with what contains it, joined by dots: classes, interfaces, enums,
+  objects, ``impl`` blocks and traits, modules, C++ and TypeScript namespaces, and Go's receivers. Packages do not appear in
+  names, nor do namespaces of C# and PHP, which work like packages.
+- In JavaScript, TypeScript and Go, an anonymous function that is assigned to a name takes that name. Other anonymous
+  functions are transparent: a named function inside a callback or a module wrapper counts for itself.
 - Decorators, attributes, annotations and template headers belong to it; comments above it do not.
 """
 
@@ -29,9 +29,9 @@ NameOf = Callable[[Node], str | None]
 class Language:
     """How to read functions from a syntax tree of one grammar.
 
-    ``functions`` and ``containers`` map a node type to what names it (``None``: no function after all, or a container
-    that adds nothing). ``bindings`` are nodes that give a name to the value assigned in them, with their fields for
-    both. ``leading`` nodes stand before a function as its siblings and belong to it.
+    ``functions`` and ``containers`` map a node type to a function that returns its name (``None``: not a function, or a
+    container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name to the fields of name and
+    value. ``leading`` nodes come before a function as siblings and belong to it.
     """
 
     module: str
@@ -45,23 +45,23 @@ class Language:
     entry: str = "language"
 
 
-# Names of functions and of what holds them: single components or dotted ones, without type parameters, pointers and blanks;
-# ``None`` where a node is not a function. What nodes lack in broken sources gives ``None``.
+# Names of functions and of their containers: plain or dotted, without type parameters, pointers and blanks. ``None`` for a
+# node that is not a function, and for incomplete nodes in broken sources.
 
 _MAX_CHARS = 200
-_LAYERS = 64  # of declarators in one another, as in a pointer to a function that returns a pointer to ...
+_LAYERS = 64  # of nested declarators, as in a pointer to a function that returns a pointer to ...
 _EXPORTS = re.compile(r"^(?:module\.exports|exports|this)(?:\.|$)")
 
 
 def text_of(node: Any) -> str:
-    """Source of a node without blanks, cut at a length no real name has."""
+    """Source of a node without blanks, cut to a length longer than any real name."""
     raw = node.text[: 4 * _MAX_CHARS].decode("utf-8", "replace") if node is not None else ""
     return "".join(raw.split())[:_MAX_CHARS]
 
 
 def by_name(node: Any) -> str | None:
-    """Its field ``name``, dotted; a name in quotes (a TypeScript module, a property) without them."""
-    return _plain(node.child_by_field_name("name")) or None
+    """The field ``name``, dotted, without quotes (around a TypeScript module or a property)."""
+    return _unquoted(node.child_by_field_name("name")) or None
 
 
 def with_body(node: Any) -> str | None:
@@ -70,28 +70,29 @@ def with_body(node: Any) -> str | None:
 
 
 def exported(node: Any) -> str | None:
-    """Of a function expression: ``default`` if it is a module's default export, else none."""
+    """``default`` for a function expression that is a module's default export, else None."""
     return "default" if node.parent is not None and node.parent.type == "export_statement" else None
 
 
 def bound_name(node: Any, field: str) -> str | None:
     """Name of the variable, property or key in a binding: ``Foo.prototype.bar`` is ``Foo.bar``, ``exports.f`` is ``f``.
 
-    ``None`` where it has no fixed name (a pattern, a computed key); empty for ``module.exports`` itself.
+    ``None`` without a fixed name (a pattern, a computed key); empty for ``module.exports`` itself.
     """
     target = node.child_by_field_name(field)
     if target is None or target.type in ("computed_property_name", "subscript_expression") or target.type.endswith("_pattern"):
         return None
-    name = _EXPORTS.sub("", _plain(target)).replace(".prototype", "")
+    name = _EXPORTS.sub("", _unquoted(target)).replace(".prototype", "")
     return name if re.fullmatch(r"[^()\[\]{}=<>]*", name) else None
 
 
 def go_method(node: Any) -> str | None:
-    """``Type.method``, whether the receiver is a pointer, generic or unnamed."""
+    """``Type.method``, also if the receiver is a pointer, generic or unnamed."""
     name, receiver = with_body(node), node.child_by_field_name("receiver")
     if name is None or receiver is None:
         return name
-    match = re.search(r"(\w+)(?:\[.*)?,?\)$", _words(receiver))
+    source = " ".join(receiver.text[: 4 * _MAX_CHARS].decode("utf-8", "replace").split())
+    match = re.search(r"(\w+)(?:\[.*)?,?\)$", source)
     return f"{match[1]}.{name}" if match else name
 
 
@@ -104,13 +105,13 @@ def rust_type(node: Any) -> str | None:
 
 
 def c_scope(node: Any) -> str | None:
-    """Name of a class, struct, union or namespace: dotted if nested, without template arguments; none if unnamed."""
+    """Name of a class, struct, union or namespace: dotted if nested, without template arguments; None if unnamed."""
     name = node.child_by_field_name("name")
     return _c_parts(name) if name is not None else None
 
 
 def c_function(node: Any) -> str | None:
-    """Name inside the declarators of a definition that has a body, with the scopes written before it."""
+    """Name inside the declarators of a definition with a body, including the scopes before it."""
     if not node.child_by_field_name("body"):
         return None
     inner = node
@@ -169,7 +170,7 @@ def csharp_accessors(node: Any) -> str | None:
 
 
 def kotlin_function(node: Any) -> str | None:
-    """A function with a body; an extension is named through the type it extends."""
+    """A function with a body; the name of an extension starts with the type it extends."""
     kinds = [child.type for child in node.children]
     if "function_body" not in kinds:
         return None
@@ -181,7 +182,7 @@ def kotlin_function(node: Any) -> str | None:
 
 
 def kotlin_property(node: Any) -> str | None:
-    """A property with a getter or setter of its own that has a body."""
+    """A property whose own getter or setter has a body."""
     accessors = [child for child in node.named_children if child.type in ("getter", "setter")]
     if not any(part.type == "function_body" for accessor in accessors for part in accessor.named_children):
         return None
@@ -204,14 +205,9 @@ def kotlin_type(node: Any) -> str | None:
     return text_of(first) or None
 
 
-def _plain(node: Any) -> str:
+def _unquoted(node: Any) -> str:
     name = text_of(node).replace("::", ".").replace("?.", ".")
     return name.strip("'\"`") if name[:1] in ("'", '"', "`") else name
-
-
-def _words(node: Any) -> str:
-    """Source of a node with its blanks made single."""
-    return " ".join(node.text[: 4 * _MAX_CHARS].decode("utf-8", "replace").split())
 
 
 def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
@@ -319,14 +315,14 @@ LANGUAGES: dict[str, Language] = {
         _C_COMMENTS,
     ),
 }
-"""Every language that tree-sitter reads here; Python is read by its own parser."""
+"""All languages parsed with tree-sitter; Python has its own parser."""
 
 _BY_SUFFIX = {suffix: name for name, language in LANGUAGES.items() for suffix in language.suffixes}
 _CPP = re.compile(r"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\w::\w", re.MULTILINE)
 
 
 def language_of(path: str, source: str = "") -> str | None:
-    """The row of :data:`LANGUAGES` a file belongs to, by its suffix; ``.h`` is C++ where its text has what C lacks."""
+    """The row of :data:`LANGUAGES` for a file, by its suffix; ``.h`` is C++ if its text has syntax that C lacks."""
     suffix = path[path.rfind(".") :].lower() if "." in path else ""
     if suffix == ".h":
         return "cpp" if _CPP.search(source) else "c"

@@ -1,4 +1,4 @@
-"""Outlines of a snapshot's files, made when they are asked for and shared by all episodes on it; which file a module is."""
+"""Outlines of a snapshot's files, made on demand and shared by all its episodes, and the files of dotted modules."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ MEMORY_BYTES = 64 * 2**20
 
 
 class Outlines:
-    """Outlines by relative path. Safe for threads; those not used for longest are forgotten above ``MEMORY_BYTES``."""
+    """Outlines by relative path. Thread-safe; above ``MEMORY_BYTES`` the least recently used are dropped."""
 
     def __init__(self, repository: Repository) -> None:
-        # only what is needed of it: an object that held its own key would never be forgotten
+        # no reference to the repository: it is the key in _SHARED, and a value that refers to its key is never freed
         self._files = repository.files()
         self._root = repository.root
         self._lock = threading.RLock()
@@ -30,24 +30,24 @@ class Outlines:
         self._set = frozenset(self._files)
 
     def get(self, path: str) -> Outline | None:
-        """The outline of a file; None where there is none that can be read. Takes milliseconds to a second the first time."""
+        """The outline of a file, or None if it cannot be read. The first call takes milliseconds to a second."""
         with self._lock:
             if path not in self._known:
-                made = self._read(path)
+                found = self._read(path)
                 with suppress(ValueError):  # larger than the whole cache
-                    self._known[path] = made
-                return made
+                    self._known[path] = found
+                return found
             return self._known[path]
 
     def module(self, name: str) -> str | None:
         """The file of a module by its absolute dotted name: ``flask.app`` is ``src/flask/app.py``."""
         with self._lock:
             if self._modules is None:
-                self._modules = self._named()
+                self._modules = self._by_dotted_name()
             return self._modules.get(name)
 
     def module_of(self, path: str, found: Import) -> str | None:
-        """The file an import in ``path`` leads to: the module that the name itself is, else the one that the name is from."""
+        """The file an import in ``path`` leads to: the submodule of that name, else the module it imports from."""
         base = self._base(path, found)
         if base is None:
             return None
@@ -60,7 +60,7 @@ class Outlines:
         return self.module(base) if base is not None else None
 
     def dotted(self, path: str) -> str:
-        """The name a file has as a module: it begins with the topmost folder above it that has an ``__init__.py``."""
+        """The dotted module name of a file, from the topmost folder above it that has an ``__init__.py``."""
         folder, _, name = path.rpartition("/")
         parts = folder.split("/") if folder else []
         above = (count for count in range(1, len(parts) + 1) if "/".join(parts[:count]) in self._packages)
@@ -77,8 +77,8 @@ class Outlines:
             return None
         return ".".join([*package[: len(package) - up], *([found.module] if found.module else [])])
 
-    def _named(self) -> dict[str, str]:
-        """Files by dotted name, the one in fewest folders where several share it; also by their whole path where that is free."""
+    def _by_dotted_name(self) -> dict[str, str]:
+        """Files by dotted name (the least nested file if several share one), and by their whole path if that is free."""
         found: dict[str, str] = {}
         python = sorted((path for path in self._files if is_python(path)), key=lambda path: (path.count("/"), path))
         for path in python:
@@ -102,16 +102,16 @@ _SHARED_LOCK = threading.Lock()
 
 
 def outlines_of(repository: Repository) -> Outlines:
-    """The outlines all episodes on ``repository`` share; they last as long as that object."""
+    """The outlines that all episodes on ``repository`` share; they live as long as that object."""
     with _SHARED_LOCK:
         if repository not in _SHARED:
             _SHARED[repository] = Outlines(repository)
         return _SHARED[repository]
 
 
-def _size(made: Outline | None) -> int:
-    """Bytes an outline takes, roughly."""
-    if made is None:
+def _size(found: Outline | None) -> int:
+    """Approximate bytes of an outline."""
+    if found is None:
         return 200
-    calls = sum(len(chains) for chains in made.calls.values())
-    return 500 + sum(60 + len(line) for line in made.lines) + 200 * (len(made.functions) + len(made.classes)) + 100 * calls
+    calls = sum(len(chains) for chains in found.calls.values())
+    return 500 + sum(60 + len(line) for line in found.lines) + 200 * (len(found.functions) + len(found.classes)) + 100 * calls

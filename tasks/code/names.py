@@ -1,14 +1,14 @@
 """The one resolver of names that models write: which file of a repository, and which function, class or lines of it.
 
-Three callers ask in three ways, each as its systems and their published evaluations do:
+It has three interfaces, each following the systems that use it and their published evaluations:
 
 - :func:`match_path` and :func:`locate`: names read line by line (Agentless, CoSIL), for locations with lines.
 - :class:`Namer`: entities of graph systems (LocAgent, OrcaLoca), for function entities as the metrics count them.
-- :func:`file_named` and :func:`functions_named`: published answers, with the reason for every name that leads nowhere.
+- :func:`file_named` and :func:`functions_named`: published answers, with a reason for every name that is not found.
 
-All follow the same rules: a path is taken as it is, else without what stands before the repository's root, else completed if
-one file alone ends so. A name is taken as it is, else a function nested in another is that one, else it is completed if one
-function *of that file* alone ends so. No name is looked for in another file.
+All follow the same rules. A path is tried as it is, then without a prefix before the repository's root, then as the end of
+exactly one file's path. A name is tried as it is, then as a function nested in another, which stands for the outer one, then
+as the end of exactly one function's name *in that file*. Names are never searched in other files.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from tasks.search.repository import VIRTUAL_ROOT, Repository
 Kind = Literal["class", "function", "variable", "line", "any"]
 
 MAX_TEXT = 500
-"""Characters kept of one name or path; no real one is as long."""
+"""Characters to keep of one name or path; longer than any real one."""
 
 MAX_CANDIDATES = 20_000
 CLOSE = 0.8
 MAX_FILES = 50
-"""Files whose functions a :class:`Namer` looks up for one answer; names in further ones are not found."""
+"""Most files in which a :class:`Namer` looks up functions for one answer; names in further files are not found."""
 
 SPAN = re.compile(r"(\d{1,7})(?: ?- ?(\d{1,7}))?")
 _MAX_PARTS = 20
@@ -49,7 +49,7 @@ _PARTS = re.compile(r"::|[#/]|->")
 
 @dataclass(frozen=True)
 class Named:
-    """One location as a model wrote it: about the file ``path``, of a kind; ``name`` is a dotted name or ``12`` or ``12-30``."""
+    """One location as a model wrote it. ``name`` is a dotted name, or ``12`` or ``12-30`` for lines."""
 
     path: str
     kind: Kind
@@ -58,10 +58,10 @@ class Named:
 
 @dataclass(frozen=True)
 class Claim:
-    """One place an answer names. ``name`` is empty where the file as a whole, or ``lines``, are meant.
+    """One place in an answer. ``name`` is empty for a whole file or for ``lines``.
 
     ``kind`` is what the answer calls it (``function``, ``class``, ``variable``, ``line``, or nothing), ``within`` the class
-    that was named just before. ``label`` is the name as the system's own evaluation compares it, empty where it compares none.
+    named just before. ``label`` is the name that the system's own evaluation compares; empty if it compares none.
     """
 
     path: str
@@ -73,19 +73,19 @@ class Claim:
 
     @property
     def text(self) -> str:
-        """How the claim is shown."""
+        """The claim as text."""
         what = f"lines {self.lines[0]}-{self.lines[1]}" if self.lines else self.name
         return " ".join(part for part in (f"{self.path}::{what}", f"({self.kind})" if self.kind else "") if part)
 
 
 def qualified(name: str, names: Collection[str]) -> str | None:
-    """Which of ``names`` is meant: ``name`` if it is there, else the only one that ends with it after a dot."""
+    """``name`` if it is one of ``names``, else the only one that ends with it after a dot."""
     found = set(ending(name, names))
     return found.pop() if len(found) == 1 else None
 
 
 def outermost(name: str, functions: Collection[str], depth: int) -> str | None:
-    """The function that is, or holds, what ``outer.inner`` names: the longest part from the left that is one."""
+    """The function that ``outer.inner`` names or is nested in: the longest prefix that is a function."""
     parts = name.split(".")[:depth]
     return next((outer for count in range(len(parts), 0, -1) if (outer := ".".join(parts[:count])) in functions), None)
 
@@ -94,9 +94,9 @@ def outermost(name: str, functions: Collection[str], depth: int) -> str | None:
 
 
 def match_path(name: str, files: Sequence[str], known: Collection[str]) -> str | None:
-    """The file of ``files`` (``known`` as a set) that ``name`` means.
+    """The file of ``files`` (``known`` as a set) that ``name`` refers to.
 
-    That is the file itself; else the only one whose path ends with it, or that, with its folder, ends it.
+    Either that file itself, or the only one whose path ends with ``name``, or the only one in a folder that ``name`` ends with.
     """
     path = name.removeprefix(VIRTUAL_ROOT).strip("/").removeprefix("./")
     if path in known:
@@ -108,16 +108,16 @@ def match_path(name: str, files: Sequence[str], known: Collection[str]) -> str |
 
 
 def close_path(name: str, files: Sequence[str]) -> str | None:
-    """The file of ``files`` whose path is most like ``name``, if one is at all."""
+    """The file of ``files`` whose path is most similar to ``name``, if any is similar enough."""
     close = get_close_matches(name[:MAX_TEXT], files[:MAX_CANDIDATES], 1, CLOSE)
     return close[0] if close else None
 
 
 def locate(named: Named, outline: Outline) -> Location | None:
-    """What a name means in the file it is about; None where nothing there is called so.
+    """The location of a name in its file; None if the file has no such name.
 
-    A line is the function that holds it. A name that is not qualified, or qualified in part, counts where one thing alone in
-    the file ends with it. Classes, variables and lines outside of functions are the file with the span of lines.
+    A line stands for the function around it. A name that is not fully qualified counts if exactly one name in the file ends with
+    it. Classes, variables and lines outside functions give the file with their lines.
     """
     if named.kind == "line":
         return _line(named, outline)
@@ -134,7 +134,7 @@ def locate(named: Named, outline: Outline) -> Location | None:
 
 
 def spans_of(named: Named, outline: Outline) -> tuple[int, int] | None:
-    """Lines of what a name means; a line is itself."""
+    """The lines of a name; a line stands for itself."""
     location = locate(named, outline)
     if location is None:
         return None
@@ -142,7 +142,7 @@ def spans_of(named: Named, outline: Outline) -> tuple[int, int] | None:
 
 
 def ranked(locations: Iterable[Location], files: Iterable[str] = ()) -> list[Location]:
-    """Distinct locations in order, then the files among ``files`` that none of them is in."""
+    """Distinct locations in order, then those ``files`` that contain none of them."""
     first: dict[str, Location] = {}
     for location in locations:
         first.setdefault(location.entity, location)
@@ -170,14 +170,14 @@ def _numbers(text: str) -> tuple[int, int] | None:
 
 
 class Namer:
-    """Looks names up in the files of one snapshot; each file is read once."""
+    """Looks up names in the files of one snapshot. Each file is read once."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._spans: dict[str, list[FunctionSpan]] = {}
 
     def file(self, text: str) -> str | None:
-        """The file a path means: below ``/repo``, relative, or with folders before it that are not there."""
+        """The file of a path below ``/repo``, of a relative one, or of one with extra folders in front."""
         path = text.strip().strip("`'\"*").removeprefix("/repo/").strip("/").removeprefix("./")
         parts = path.split("/")
         for count in range(min(len(parts), _MAX_PARTS)):
@@ -187,9 +187,9 @@ class Namer:
         return None
 
     def function(self, path: str, name: str, holder: str = "") -> Location | None:
-        """The function ``name`` of a file, looked for in the class ``holder`` first; ``None`` if there is none.
+        """The function ``name`` of a file, first as a member of the class ``holder``; ``None`` if it does not exist.
 
-        A last name alone will do where only one function has it.
+        A last name is enough if only one function has it.
         """
         name = ".".join(filter(None, name.strip().strip("`").partition("(")[0].replace("::", ".").split(".")))
         if not name:
@@ -202,7 +202,7 @@ class Namer:
         return _location(path, spans[found]) if found else None
 
     def at(self, path: str, line: int) -> Location | None:
-        """The function that holds a line."""
+        """The function around a line."""
         span = function_at(self._functions(path), line)
         return _location(path, span) if span else None
 
@@ -222,7 +222,7 @@ def _location(path: str, span: FunctionSpan) -> Location:
 
 
 def distinct(locations: list[Location]) -> list[Location]:
-    """The first location of each entity, in their order; a file by itself only where none of its functions is named."""
+    """The first location of each entity, in order; a whole file only if none of its functions is named."""
     named = {location.path for location in locations if location.function}
     first: dict[str, Location] = {}
     for location in locations:
@@ -235,7 +235,7 @@ def distinct(locations: list[Location]) -> list[Location]:
 
 
 class Reason(StrEnum):
-    """Why a name has no place among the snapshot's files or functions."""
+    """Why a name was not found among the snapshot's files or functions."""
 
     NO_PATH = "no path given"
     NO_FILE = "no such file"
@@ -251,13 +251,13 @@ class Reason(StrEnum):
 
 
 REAL = frozenset({Reason.CLASS, Reason.VARIABLE, Reason.OUTSIDE})
-"""Reasons of names that are there, but of another kind than functions."""
+"""Reasons for names that exist but are not functions."""
 
 
 class Place(NamedTuple):
-    """Where a name leads: ``path`` is the file's (or the text, where there is none), ``functions`` are qualified names in it.
+    """Where a name leads: ``path`` of the file (or the text, if no file was found) and qualified ``functions`` in it.
 
-    ``how`` says what was done to find it, ``reason`` why nothing was.
+    ``how`` says how it was found, ``reason`` why it was not.
     """
 
     path: str
@@ -267,7 +267,7 @@ class Place(NamedTuple):
 
 
 class Files(Protocol):
-    """The files of a commit, and what each holds."""
+    """The files of a commit and their entities."""
 
     def __contains__(self, path: str) -> bool: ...
 
@@ -275,13 +275,13 @@ class Files(Protocol):
         """Files whose path is ``tail`` or ends with it after a slash."""
 
     def entities(self, path: str) -> Entities:
-        """What a file holds."""
+        """The entities of a file."""
 
 
 def file_named(text: str, snapshot: Files) -> Place:
-    """The file a path means."""
-    path = _cleaned_path(text)
-    if not path:
+    """The file that a path refers to."""
+    path = text[:MAX_TEXT].strip(_WRAPPING).replace("\\", "/").removeprefix("./").strip("/")
+    if not path or "\0" in path or "\n" in path:
         return Place(text.strip(), reason=Reason.NO_PATH)
     if path in snapshot:
         return Place(path)
@@ -296,7 +296,7 @@ def file_named(text: str, snapshot: Files) -> Place:
 
 
 def functions_named(claim: Claim, snapshot: Files, *, class_as_init: bool = False) -> Place:
-    """The functions a claim means. With ``class_as_init`` a class that defines ``__init__`` means that."""
+    """The functions that a claim refers to. With ``class_as_init`` a class stands for its ``__init__``, if it defines one."""
     file = file_named(claim.path, snapshot)
     if file.reason:
         return file
@@ -325,13 +325,14 @@ def _function(name: str, claim: Claim, path: str, entities: Entities) -> Place:
         return Place(path, (f"{claim.within}.{name}",), "class named before")
     if name in entities.classes:
         return Place(path, reason=Reason.CLASS)
-    if holder := _holder(name, entities):
-        return Place(path, (holder,), "nested function")
+    outer = outermost(name, entities.functions, _MAX_DEPTH)
+    if outer and outer in entities.nested.get(name.split(".")[:_MAX_DEPTH][-1], []):
+        return Place(path, (outer,), "nested function")
     return _completed(name, path, entities)
 
 
 def _completed(name: str, path: str, entities: Entities) -> Place:
-    """A name that is qualified in part or not at all."""
+    """The place of a name that is not fully qualified."""
     found = entities.called(name)
     if len(found) == 1:
         return Place(path, (found[0],), "name completed")
@@ -348,12 +349,6 @@ def _completed(name: str, path: str, entities: Entities) -> Place:
     return Place(path, reason=Reason.NO_MEMBER if owner and entities.classes_called(owner) else Reason.NO_NAME)
 
 
-def _holder(name: str, entities: Entities) -> str | None:
-    """The outermost function that holds what ``outer.inner`` names, if it does."""
-    outer = outermost(name, entities.functions, _MAX_DEPTH)
-    return outer if outer and outer in entities.nested.get(name.split(".")[:_MAX_DEPTH][-1], []) else None
-
-
 def _at_lines(path: str, lines: tuple[int, int], entities: Entities) -> Place:
     first, last = lines
     if first > len(entities.lines):
@@ -362,13 +357,8 @@ def _at_lines(path: str, lines: tuple[int, int], entities: Entities) -> Place:
     return Place(path, tuple(touched), "lines") if touched else Place(path, reason=Reason.OUTSIDE)
 
 
-def _cleaned_path(text: str) -> str:
-    path = text[:MAX_TEXT].strip(_WRAPPING).replace("\\", "/").removeprefix("./").strip("/")
-    return "" if "\0" in path or "\n" in path else path
-
-
 def _without_prefix(path: str, snapshot: Files) -> str | None:
-    """The longest tail of a path, a folder at least in it, that is a file."""
+    """The longest tail of a path that is a file; it has at least one folder."""
     parts = path.split("/")[:_MAX_DEPTH]
     tails = ("/".join(parts[start:]) for start in range(1, len(parts) - 1))
     return next((tail for tail in tails if tail in snapshot), None)
@@ -386,7 +376,7 @@ def _module_file(path: str, snapshot: Files) -> str | None:
 
 
 def _cleaned_name(text: str, path: str) -> str:
-    """``Class.method`` of what was written: without path, module, signature, ``def`` and what is said about it."""
+    """``Class.method`` without path, module, signature, ``def`` and trailing words."""
     text = text[:MAX_TEXT].strip(_WRAPPING)
     for prefix in (path, path.rpartition("/")[2]):
         text = text.removeprefix(f"{prefix}::").removeprefix(f"{prefix}:")
@@ -398,7 +388,7 @@ def _cleaned_name(text: str, path: str) -> str:
 
 
 def _without_module(name: str, path: str) -> str:
-    """``f`` of ``package.module.f`` where the file is that module."""
+    """``f`` of ``package.module.f`` if the file is that module."""
     module = re.sub(r"(?:/__init__)?\.\w+$", "", path).split("/")
     parts = name.split(".")
     for count in range(min(len(parts) - 1, len(module)), 0, -1):

@@ -1,7 +1,7 @@
-"""What a file holds: functions, classes and their bases, variables, imports, and which names each function calls.
+"""The outline of a file: functions, classes and their bases, variables, imports, and the names that each function calls.
 
-Functions are those of :mod:`tasks.code.functions`. Of Python that does not parse, and of the languages read by
-tree-sitter, only functions and the classes that their names tell of are known.
+Functions are those of :mod:`tasks.code.functions`. For Python that does not parse and for languages parsed with tree-sitter,
+only functions and the classes in their names are known.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_BASES = 16
 SUPER = "super()"
 
 Chain = tuple[str, ...]
-"""A dotted name taken apart: ``("self", "run")``, ``("os", "path", "join")``, ``("super()", "run")``."""
+"""A dotted name in parts: ``("self", "run")``, ``("os", "path", "join")``, ``("super()", "run")``."""
 
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -28,7 +28,7 @@ _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True, order=True)
 class ClassSpan:
-    """Lines ``start`` to ``end`` (1-based, inclusive, decorators with it) of the class ``name``, and the names of its bases."""
+    """Lines ``start`` to ``end`` (1-based, inclusive, with decorators) of the class ``name``, and its bases."""
 
     start: int
     end: int
@@ -38,9 +38,9 @@ class ClassSpan:
 
 @dataclass(frozen=True)
 class Import:
-    """One name bound by an import: ``alias`` is ``name`` of ``module``, or the module itself where ``name`` is empty.
+    """One name bound by an import: ``alias`` is ``name`` of ``module``, or the module itself if ``name`` is empty.
 
-    ``level`` counts the leading dots. ``name`` is ``*`` where all names are taken.
+    ``level`` counts the leading dots. ``name`` is ``*`` for a star import.
     """
 
     module: str
@@ -51,7 +51,7 @@ class Import:
 
 @dataclass(frozen=True)
 class Outline:
-    """A file and what it holds, in order of first lines. ``calls`` has an entry per function where Python parses the file."""
+    """The contents of a file in order of first lines. ``calls`` has an entry per function if Python can parse the file."""
 
     path: str
     lines: tuple[str, ...]
@@ -79,7 +79,7 @@ class Outline:
 
 
 def outline(path: str, source: str) -> Outline:
-    """The outline of a file with the text ``source``. Never raises; lines are counted by line feeds alone, as git does."""
+    """The outline of a file with the text ``source``. Never raises. Lines end at line feeds alone, as in git."""
     lines = tuple(line.removesuffix("\r") for line in source.split("\n"))
     tree = parse(source) if is_python(path) else None
     if tree is None:
@@ -103,7 +103,7 @@ def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> i
 
 
 def definitions(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
-    """Functions, classes and all other statements outside of functions, with the dotted class before each; in no order."""
+    """All statements outside functions with the dotted class prefix of each, in no particular order."""
     pending: list[tuple[ast.AST, str]] = [(node, "") for node in tree.body]
     while pending:
         node, prefix = pending.pop()
@@ -119,7 +119,7 @@ def definitions(tree: ast.Module) -> Iterator[tuple[ast.stmt, str]]:
 
 
 def chain_of(node: ast.expr) -> Chain | None:
-    """The dotted name an expression is, or None."""
+    """The dotted name of an expression, or None if it is something else."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -143,7 +143,7 @@ def _bases(node: ast.ClassDef) -> tuple[Chain, ...]:
 
 
 def _classes_of_names(spans: list[FunctionSpan]) -> list[ClassSpan]:
-    """What holds functions according to their dotted names, from the first to the last line that is known of it."""
+    """Classes according to the dotted names of functions, from their first to their last known line."""
     found: dict[str, ClassSpan] = {}
     for span in spans:
         parts = span.name.split(".")[:-1]
@@ -155,7 +155,7 @@ def _classes_of_names(spans: list[FunctionSpan]) -> list[ClassSpan]:
 
 
 def _variables(tree: ast.Module) -> Iterator[FunctionSpan]:
-    """Names assigned at module level, wherever no class holds them."""
+    """Names assigned outside classes and functions."""
     for node, prefix in definitions(tree):
         if prefix or not isinstance(node, ast.Assign | ast.AnnAssign):
             continue
@@ -180,10 +180,10 @@ def _imports(tree: ast.Module) -> Iterator[Import]:
 
 
 def _calls(tree: ast.Module) -> dict[str, tuple[Chain, ...]]:
-    """Distinct dotted names each function calls, in the order of their first line; of functions of one name together.
+    """Distinct dotted names that each function calls, in order. Functions of one name are merged.
 
-    A method of a variable is told through the class it was made of or annotated with: of ``x = Shape()`` and ``x.area()``
-    it is ``Shape.area``.
+    A method of a variable gets the class that the variable was created from or annotated with: ``x = Shape()`` and ``x.area()``
+    give ``Shape.area``.
     """
     found: dict[str, tuple[Chain, ...]] = {}
     everywhere = _types(node for node, prefix in definitions(tree) if not prefix)
@@ -199,9 +199,9 @@ def _calls(tree: ast.Module) -> dict[str, tuple[Chain, ...]]:
 
 
 def _types(nodes: Iterable[ast.AST]) -> dict[str, Chain]:
-    """Names of the classes that variables and parameters are made of or annotated with, the first where there are several.
+    """The class that each variable or parameter is created from or annotated with, the first if there are several.
 
-    What looks like a class may be a function: who follows the name finds out.
+    It may turn out to be a function when the name is followed.
     """
     found: dict[str, Chain] = {}
     for node in nodes:
@@ -221,7 +221,7 @@ def _types(nodes: Iterable[ast.AST]) -> dict[str, Chain]:
 
 
 def _annotated(node: ast.expr) -> Chain | None:
-    """The class an annotation names: of ``A | None`` the first, of text the name in it."""
+    """The class in an annotation: the first in ``A | None``, the quoted name in a string."""
     while isinstance(node, ast.BinOp):
         node = node.left
     if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -1,8 +1,8 @@
-"""Syntax trees of files nobody vouches for, made in a process of its own.
+"""Parses untrusted files with tree-sitter in a separate process.
 
-A parser generator's tables make a short file of the right kind take minutes, and the parsers are C. So one child process a
-process reads all files; it has a limit of memory and, for each file, one of processor time, and a file that ends it has no
-functions. The next file starts another child. Limits are of processor time, so that a busy machine changes no result.
+Generated parsers can take minutes for a short hostile file, and they are written in C. So each process has one child that
+parses all its files, with a limit on memory and one on CPU time per file. A file that kills the child has no functions, and
+the next file starts a new child. The limit is on CPU time so that results do not depend on how busy the machine is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import IO, Any
 from tasks.code.spans import FunctionSpan
 
 MAX_CHARS = 1_000_000
-"""Longer sources, most of them generated or minified, are not read."""
+"""Longer sources, mostly generated or minified, are skipped."""
 
 CPU_SECONDS = 5.0
 MEMORY = 2 << 30
@@ -36,14 +36,14 @@ _START = "import sys; sys.path.insert(0, sys.argv[1]); from tasks.code.parsing i
 
 @dataclass(frozen=True)
 class Syntax:
-    """Functions of a source in order of their first line, and its lines without comments and blanks at their ends."""
+    """Functions of a source in order of their first line, and its lines without comments and trailing blanks."""
 
     spans: list[FunctionSpan]
     code: list[str]
 
 
 def read_syntax(source: str, language: str) -> Syntax | None:
-    """What tree-sitter reads in a source; ``None`` if it is longer than :data:`MAX_CHARS` or takes too much to parse."""
+    """The syntax of a source; ``None`` if it is longer than :data:`MAX_CHARS` or exceeds a limit of the parser."""
     if len(source) > MAX_CHARS:
         return None
     data = source.encode("utf-8", "replace")
@@ -53,11 +53,11 @@ def read_syntax(source: str, language: str) -> Syntax | None:
     if "fault" in found:
         raise RuntimeError(f"reading {language} failed: {found['fault']}")
     spans = [FunctionSpan(start, end, name) for start, end, name in found["spans"]]
-    return Syntax(spans, _without(data, found["comments"]))
+    return Syntax(spans, _without_comments(data, found["comments"]))
 
 
 def serve() -> None:
-    """The child: read sources from stdin until it ends, and write what is in each to stdout."""
+    """The child process: read sources from stdin and write the syntax of each to stdout."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
@@ -80,12 +80,12 @@ def _read(language: str, data: bytes) -> dict[str, Any]:
         return {"spans": spans, "comments": syntax.comments_in_tree(tree, language)}
     except MemoryError:
         os._exit(1)
-    except Exception as error:  # a fault of this program, which the parent tells
+    except Exception as error:  # a bug, which the parent reports
         return {"fault": repr(error)[:500]}
 
 
 class _Child:
-    """The process that parses, started when it is first asked and again after it died."""
+    """The parsing process, started on first use and again after it died."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -93,7 +93,7 @@ class _Child:
 
     def ask(self, language: str, data: bytes) -> dict[str, Any] | None:
         with self._lock:
-            process = self._process = self._process or self._started()
+            process = self._process = self._process or self._start()
             assert process.stdin is not None  # noqa: S101
             assert process.stdout is not None  # noqa: S101
             try:
@@ -106,7 +106,7 @@ class _Child:
                 self._end(process)
             return None if answer is None else json.loads(answer)
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-P", "-c", _START, str(_ROOT), str(CPU_SECONDS)]
         pipe = subprocess.PIPE
         return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd="/")
@@ -125,7 +125,7 @@ class _Child:
 
 @cache
 def _child(process: int) -> _Child:
-    """The child of a process: a fork of it must not share its pipes."""
+    """The child of ``process``, so that a fork does not share its parent's pipes."""
     return _Child()
 
 
@@ -144,7 +144,7 @@ def _receive(stream: IO[bytes]) -> bytes | None:
     return data if len(data) == size else None
 
 
-def _without(data: bytes, comments: list[tuple[int, int]]) -> list[str]:
+def _without_comments(data: bytes, comments: list[tuple[int, int]]) -> list[str]:
     code = bytearray(data)
     for start, end in comments:
         code[start:end] = re.sub(rb"[^\n]", b" ", code[start:end])

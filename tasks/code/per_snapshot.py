@@ -1,4 +1,4 @@
-"""What is expensive and belongs to a snapshot, such as an index: made once, off the event loop, shared by its episodes."""
+"""Builds something expensive, such as an index, once per snapshot, off the event loop, and shares it among episodes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class _Entry(Generic[T]):
 
 
 class PerSnapshot(Generic[T]):
-    """``build`` of each :class:`Repository` object, made by whoever asks first while others wait for it.
+    """The result of ``build`` for each :class:`Repository` object. The first caller builds it while others wait.
 
-    ``size`` says how many bytes one takes, roughly; above ``limit`` in all, those not used for longest are dropped and made
-    again when asked for. What is built must not hold its repository, or neither would ever be forgotten.
+    ``size`` gives the approximate bytes of a result. If all together exceed ``limit``, the least recently used are dropped and
+    built again on demand. A result must not refer to its repository, or neither would ever be freed.
     """
 
     def __init__(self, build: Callable[[Repository], T], size: Callable[[T], int], limit: int = MEMORY_BYTES) -> None:
@@ -47,7 +47,7 @@ class PerSnapshot(Generic[T]):
         return await asyncio.to_thread(self.get, repository)
 
     def get(self, repository: Repository) -> T:
-        """What belongs to ``repository``; raises what building raises, and the next to ask tries again."""
+        """The result for ``repository``. If ``build`` raises, so does this, and the next caller tries again."""
         with self._lock:
             entry = self._entries.setdefault(repository, _Entry())
         with entry.lock:

@@ -1,4 +1,4 @@
-"""The functions of a file before and after a patch, and its lines as far as they are code."""
+"""The functions and code lines of a file before and after a patch."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from tasks.code.parsing import read_syntax
 from tasks.code.spans import FunctionSpan
 
 KEPT_FILES = 32
-"""How many outlines are kept."""
+"""Most outlines to cache."""
 KEPT_CHARS = 300_000
-"""Longest file whose outline is kept."""
+"""Longest file to cache."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """Functions in order of their first line, and all lines without comments and the blanks at their ends."""
+    """Functions in order of their first line, and all lines without comments and trailing blanks."""
 
     spans: list[FunctionSpan]
     code: list[str]
 
     def text(self, span: FunctionSpan) -> str:
-        """The code of a function; blank lines are left out."""
+        """The code of a function without blank lines."""
         return "\n".join(filter(None, self.code[span.start - 1 : span.end]))
 
 
 def both_sides(old_path: str, new_path: str, old: list[str], new: list[str]) -> tuple[Side, Side]:
-    """Both sides of a file read in the same way, so that their texts can be compared. Lines have no line ends."""
+    """Both sides of a file, read in the same way so that their texts can be compared. Lines come without line endings."""
     sources = ["\n".join(lines) for lines in (old, new)]
     if is_python(old_path) and is_python(new_path):
         return _of_python(*sources)
-    text = sources[0] or sources[1]  # what tells C from C++ is asked of one side for both
+    text = sources[0] or sources[1]  # one side decides between C and C++ for both
     return _side(old_path, sources[0], text), _side(new_path, sources[1], text)
 
 
@@ -46,7 +46,7 @@ def _of_python(*sources: str) -> tuple[Side, Side]:
 
 @lru_cache(KEPT_FILES)
 def _parsed(source: str) -> Side | None:
-    """The outline of a file that can be parsed; the last ones are kept, for many patches may touch one file."""
+    """The side of a file that parses. Cached, because many patches may touch one file."""
     tree = parse(source)
     return Side(spans_in_tree(tree, source), code_lines(source)) if tree else None
 

@@ -1,7 +1,7 @@
-"""A file without the bodies of its functions, and the numbered lines around given ones: what Agentless shows a model.
+"""What Agentless shows a model: skeletons of files, and numbered lines around elements.
 
-A skeleton has the headers of classes and functions and the assignments outside of functions. Docstrings, comments,
-imports and other statements are left out; an assignment of many lines is cut in its middle.
+A skeleton has the headers of classes and functions and the assignments outside functions. Docstrings, comments, imports and
+other statements are left out; a long assignment is cut in the middle.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from tasks.code.functions import function_spans, is_python, parse
 from tasks.code.outline import Outline, definitions, first_line
 
-LONG_ASSIGNMENT = 30
-KEPT_OF_IT = 10
+LONG_ASSIGNMENT = 30  # lines
+KEPT_LINES = 10  # at each end of a long assignment
 MAX_HEADER = 12
 LINE_CHARS = 300
 
@@ -22,7 +22,7 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 def skeleton(path: str, source: str) -> str:
-    """The skeleton of a file. Of Python that does not parse and of other languages: the first lines of each function."""
+    """The skeleton of a file; for Python that does not parse and other languages, the first lines of each function."""
     lines = [line[:LINE_CHARS] for line in _NEWLINE.split(source.removeprefix("\ufeff"))]
     tree = parse(source) if is_python(path) else None
     if tree is None:
@@ -32,7 +32,7 @@ def skeleton(path: str, source: str) -> str:
 
 
 def numbered(outline: Outline, intervals: Iterable[tuple[int, int]], window: int) -> str:
-    """Lines of the intervals and ``window`` lines around each as ``number|text``, what is left out in between as ``...``."""
+    """Lines of the intervals and ``window`` lines around each as ``number|text``, with ``...`` for gaps."""
     rows: list[str] = []
     total, last = len(outline.lines), 0
     for start, end in merged(intervals, window, total):
@@ -43,7 +43,7 @@ def numbered(outline: Outline, intervals: Iterable[tuple[int, int]], window: int
 
 
 def merged(intervals: Iterable[tuple[int, int]], window: int, total: int) -> list[tuple[int, int]]:
-    """Inclusive intervals widened by ``window`` within lines 1 to ``total``, those that meet made one."""
+    """Inclusive intervals, widened by ``window`` within lines 1 to ``total``; touching ones are merged."""
     wide = sorted((max(1, start - window), min(total, end + window)) for start, end in intervals)
     result: list[tuple[int, int]] = []
     for start, end in wide:
@@ -57,7 +57,7 @@ def merged(intervals: Iterable[tuple[int, int]], window: int, total: int) -> lis
 
 
 def _pieces(tree: ast.Module) -> Iterator[tuple[int, int, str]]:
-    """First and last line, as Python counts them, and kind of what is kept."""
+    """First line, last line (as Python counts) and kind of each part of the skeleton."""
     for node, _ in definitions(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield *_header(node), "function"
@@ -76,17 +76,15 @@ def _header(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> tupl
 def _piece(lines: Sequence[str], start: int, end: int, kind: str) -> Iterator[str]:
     text = list(lines[start - 1 : end])
     if kind == "assignment":
-        yield from _shortened(text) if len(text) > LONG_ASSIGNMENT else text
+        if len(text) > LONG_ASSIGNMENT:
+            text[KEPT_LINES:-KEPT_LINES] = ["..."]
+        yield from text
         return
     while len(text) > 1 and (not text[-1].strip() or text[-1].lstrip().startswith("#")):
         text.pop()
     yield from ["", *text] if kind == "class" else text
     if kind == "function":
         yield f"{text[0][: len(text[0]) - len(text[0].lstrip())]}    ..."
-
-
-def _shortened(text: list[str]) -> list[str]:
-    return [*text[:KEPT_OF_IT], "...", *text[-KEPT_OF_IT:]]
 
 
 def _heads(path: str, source: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Where a function begins and ends, whatever language it is in."""
+"""First and last line of a function, in any language."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ class FunctionSpan:
 
 
 def function_at(spans: list[FunctionSpan], line: int) -> FunctionSpan | None:
-    """The function that holds ``line``; ``spans`` in order of their first line."""
+    """The function around ``line``; ``spans`` are in order of their first line."""
     index = bisect_right(spans, line, key=lambda span: span.start) - 1
     return spans[index] if index >= 0 and line in spans[index] else None

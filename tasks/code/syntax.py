@@ -1,7 +1,7 @@
-"""Functions and code of a source file by its tree-sitter syntax tree (see :mod:`tasks.code.languages`).
+"""Functions and comments of a source file from its tree-sitter syntax tree (see :mod:`tasks.code.languages`).
 
-Trees come out of broken sources too: what does not parse is an error node, looked through like any other. Some sources
-take a parser minutes; what must not wait reads through :mod:`tasks.code.parsing`.
+Broken sources have trees too: an error node is searched like any other. Some sources take a parser minutes;
+:mod:`tasks.code.parsing` runs this module in a child process with limits.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from tasks.code.languages import LANGUAGES, Language, bound_name, by_name
 from tasks.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})
-"""Values that hold functions, named through what they are assigned to."""
+"""Values that contain functions, whose names start with the name of the variable."""
 
 _SECOND_READING = {"kotlin": (re.compile(rb"(?<=[^\s{;])[ \t](?=\})"), b";")}
-"""What to replace, length for length, when a source does not parse: tree-sitter-kotlin 1.1 takes no declaration that is
-followed by a closing brace on its line."""
+"""What to replace (at equal length) if a source does not parse: tree-sitter-kotlin 1.1 rejects a declaration with a closing
+brace after it on the same line."""
 
 
 def parse(data: bytes, language: str) -> Any:
-    """The ``tree_sitter.Tree`` of a source in UTF-8. Where it has faults, that of a second reading without, if there is one."""
+    """The ``tree_sitter.Tree`` of a source in UTF-8. If it has errors, the second reading counts if that has none."""
     tree = _parser(language).parse(data)
     if tree.root_node.has_error and language in _SECOND_READING:
         pattern, replacement = _SECOND_READING[language]
@@ -39,12 +39,12 @@ def spans_in_tree(tree: Any, language: str) -> list[FunctionSpan]:
 
 
 def comments_in_tree(tree: Any, language: str) -> list[tuple[int, int]]:
-    """First byte of each comment and the one behind its last, in order."""
+    """First byte of each comment and the byte after it, in order."""
     return list(_comments(tree, LANGUAGES[language].comments))
 
 
 def _comments(tree: Any, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """By a cursor: queries of tree-sitter 0.26 take quadratic time in deeply nested sources."""
+    """Uses a cursor, because queries of tree-sitter 0.26 take quadratic time in deeply nested sources."""
     cursor = tree.walk()
     while True:
         node = cursor.node
@@ -58,13 +58,14 @@ def _comments(tree: Any, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
-    """Everything but the insides of functions; a stack, because expressions can be thousands deep."""
+    """Walk everything outside functions. Uses a stack because expressions can be thousands deep."""
     pending: list[tuple[Any, str, int]] = [(root, "", 0)]
     while pending:
         node, prefix, first = pending.pop()
         name = _function_name(node, language)
         if name is not None:
-            yield FunctionSpan(first + 1, _last_line(node, first), prefix + name)
+            row, column = node.end_point
+            yield FunctionSpan(first + 1, max(row + (column > 0), first + 1), prefix + name)
             continue
         prefix += _scope(node, language)
         pending += [(child, prefix, start) for child, start in _children(node, language)]
@@ -83,7 +84,7 @@ def _function_name(node: Any, language: Language) -> str | None:
 
 
 def _scope(node: Any, language: Language) -> str:
-    """What ``node`` puts before the names in it."""
+    """The prefix that ``node`` adds to names inside it."""
     namer = language.containers.get(node.type)
     name = namer(node) if namer is not None else None
     value = _bound_value(node, language)
@@ -93,7 +94,7 @@ def _scope(node: Any, language: Language) -> str:
 
 
 def _bound_value(node: Any, language: Language) -> Any | None:
-    """What a binding assigns, without parentheses and Go's list of one."""
+    """The value of a binding, without parentheses and Go's list of one expression."""
     if node.type not in language.bindings:
         return None
     value = node.child_by_field_name(language.bindings[node.type][1])
@@ -103,7 +104,7 @@ def _bound_value(node: Any, language: Language) -> Any | None:
 
 
 def _children(node: Any, language: Language) -> Iterator[tuple[Any, int]]:
-    """Children with the first line of each, that of the decorators or attributes before it, if there are any."""
+    """Children and the first line of each, decorators and attributes included."""
     wrapped = node.start_point[0] if node.type in ("template_declaration", "export_statement") else None
     leading: int | None = None
     for child in node.children:
@@ -116,21 +117,10 @@ def _children(node: Any, language: Language) -> Iterator[tuple[Any, int]]:
             leading = None
 
 
-def _last_line(node: Any, first: int) -> int:
-    row, column = node.end_point
-    return max(row + (column > 0), first + 1)
-
-
-@cache
-def _grammar(language: str) -> Any:
-    from tree_sitter import Language as Grammar
-
-    row = LANGUAGES[language]
-    return Grammar(getattr(import_module(row.module), row.entry)())
-
-
 @cache
 def _parser(language: str) -> Any:
+    from tree_sitter import Language as Grammar
     from tree_sitter import Parser
 
-    return Parser(_grammar(language))
+    row = LANGUAGES[language]
+    return Parser(Grammar(getattr(import_module(row.module), row.entry)()))

@@ -1,4 +1,4 @@
-"""The files of a repository that a model is shown as a tree, and the tree as text below a number of characters."""
+"""The source files of a repository as a tree for a model, within a number of characters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _INDENT = "  "
 
 
 def source_files(paths: Iterable[str]) -> list[str]:
-    """Files of code without tests (with them if there is nothing else), Python's alone unless another language has more."""
+    """Code files without tests (unless there is nothing else), only Python unless another language has more files."""
     languages = {path: "python" if is_python(path) else language_of(path) for path in paths}
     known = [path for path, language in languages.items() if language]
     counts = Counter(languages[path] for path in known)
@@ -25,7 +25,7 @@ def source_files(paths: Iterable[str]) -> list[str]:
 def tree_text(paths: Sequence[str], chars: int) -> str:
     """Folders (``name/``) and files, each below its folder and indented by two blanks.
 
-    Where that takes more than ``chars``, the deepest levels are left out, then the end, each with a notice.
+    If that takes more than ``chars``, the deepest levels are left out, then the end, each with a notice.
     """
     depth = max((path.count("/") for path in paths), default=0) + 1
     low, high = 1, depth
@@ -47,7 +47,7 @@ def cut(text: str, chars: int, what: str) -> str:
 
 
 def _text(paths: Sequence[str], depth: int) -> str:
-    """The tree down to ``depth`` levels; what lies deeper is counted beside its folder."""
+    """The tree down to ``depth`` levels, with a count of deeper files beside each folder."""
     rows: list[list[str]] = []
     deeper: Counter[tuple[str, ...]] = Counter()
     shown: dict[tuple[str, ...], int] = {}
@@ -68,6 +68,6 @@ def _text(paths: Sequence[str], depth: int) -> str:
 
 
 def _order(path: str) -> list[tuple[bool, str]]:
-    """Folders before the files beside them, both by name."""
+    """Sort key: folders before the files beside them, both by name."""
     parts = path.split("/")
     return [(index == len(parts) - 1, part) for index, part in enumerate(parts)]

@@ -1,4 +1,4 @@
-"""The graph itself: nodes are folders, files, classes and functions; edges say what contains, imports, invokes, inherits what."""
+"""The graph: nodes are folders, files, classes and functions; edges are contains, imports, invokes and inherits."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Edge = tuple[str, str]
 class CodeGraph:
     """``graph`` is a MultiDiGraph whose edges are keyed by their type; a node is ``path`` or ``path::Qualified.name``.
 
-    Nodes have ``type``, ``start``, ``header`` and ``end`` (lines; folders have none). A name that means nothing where it is
-    used means every definition of that name in the snapshot: these edges, which outnumber all others, are not stored one
-    by one but as ``elsewhere``: for each node the ``(type, name)`` it uses so. All methods give both kinds of edges.
+    Nodes have ``type``, ``start``, ``header`` and ``end`` (lines; folders have none). A name that cannot be resolved where it is
+    used refers to every definition of that name in the snapshot. These edges outnumber all others, so they are not stored one by
+    one: ``elsewhere`` has the ``(type, name)`` of each for every node. All methods return both kinds of edges.
     """
 
     def __init__(self, graph: nx.MultiDiGraph, elsewhere: Mapping[str, Collection[tuple[str, str]]]) -> None:
@@ -43,16 +43,16 @@ class CodeGraph:
         return self.graph.nodes[node]["type"]
 
     def lines(self, node: str) -> tuple[int, int]:
-        """First and last line of a file, class or function; ``(0, 0)`` of a folder."""
+        """First and last line of a file, class or function; ``(0, 0)`` for a folder."""
         data = self.graph.nodes[node]
         return data.get("start", 0), data.get("end", 0)
 
     def header(self, node: str) -> int:
-        """The line of its ``def`` or ``class``."""
+        """The line of a node's ``def`` or ``class``."""
         return self.graph.nodes[node].get("header", 1)
 
     def nodes(self, *types: str) -> Iterator[str]:
-        """All nodes of these types, or all, in the order of paths and lines."""
+        """All nodes, or those of some types, in the order of paths and lines."""
         return (node for node, data in self.graph.nodes(data=True) if not types or data["type"] in types)
 
     def members(self, node: str) -> list[str]:
@@ -78,16 +78,16 @@ class CodeGraph:
             yield from ((node, kind, other) for kind, other in self.outward(node))
 
     def distance(self, one: str, other: str) -> int | None:
-        """Fewest edges on a directed path between two nodes, whichever of them it starts from; ``None`` without a path.
+        """Fewest edges on a directed path between two nodes, in either direction; ``None`` without a path.
 
-        Names that mean something elsewhere count for none.
+        The edges of ``elsewhere`` do not count.
         """
         lengths = [_hops(self.graph, one, other), _hops(self.graph, other, one)]
         return min((length for length in lengths if length is not None), default=None)
 
     @cached_property
     def named(self) -> dict[str, list[str]]:
-        """Classes and functions by their last name; constructors go by the name of their class alone."""
+        """Classes and functions by their last name. Constructors are left out; their class stands for them."""
         found: dict[str, list[str]] = {}
         for node in self.nodes(CLASS, FUNCTION):
             if last_name(node) != INIT or self._is_plain_init(node):
@@ -95,7 +95,7 @@ class CodeGraph:
         return found
 
     def _is_plain_init(self, node: str) -> bool:
-        """Whether a function called ``__init__`` is no method."""
+        """Whether a function called ``__init__`` is outside a class."""
         holder = node.rpartition(".")[0]
         return holder not in self.graph or self.type_of(holder) != CLASS
 

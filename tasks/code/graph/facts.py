@@ -1,7 +1,7 @@
-"""What one Python file says about the graph: its definitions, whom they call and inherit from, and what is imported.
+"""The facts of one Python file for the graph: its definitions, what they call and inherit from, and its imports.
 
-Names are as they are written; whom they mean is for :mod:`tasks.code.graph.linking` to find out. Facts are plain
-records that survive JSON, so that a snapshot is parsed once.
+Names are as written; :mod:`tasks.code.graph.linking` resolves them. Facts are plain records that can be stored as JSON, so that a
+snapshot is parsed only once.
 """
 
 from __future__ import annotations
@@ -19,13 +19,12 @@ INIT = "__init__"
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
-MAX_DEFINITIONS = 20_000
-MAX_DEPTH = 40
-"""Definitions of one file, and definitions in one another, that are looked at."""
+MAX_DEFINITIONS = 20_000  # of one file
+MAX_DEPTH = 40  # of nested definitions
 
 
 class Import(NamedTuple):
-    """``import module as alias`` where ``name`` is empty, else ``from module import name as alias``; absolute."""
+    """``import module as alias`` if ``name`` is empty, else ``from module import name as alias``; absolute."""
 
     module: str
     name: str = ""
@@ -51,7 +50,7 @@ class Definition:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """A file of ``lines`` lines. ``imports`` are all its imports, at whatever depth."""
+    """A file of ``lines`` lines. ``imports`` are all its imports, at any depth."""
 
     path: str
     lines: int
@@ -60,21 +59,21 @@ class FileFacts:
 
 
 def facts_of(path: str, source: str) -> FileFacts:
-    """Never raises: a file this Python cannot parse is a file without definitions."""
+    """The facts of a file. Never raises: a file that this Python cannot parse has no definitions."""
     lines = source.count("\n") + (not source.endswith("\n"))
     tree = parse(source)
     if tree is None:
         return FileFacts(path, lines)
     found: dict[str, Definition] = {}
     for name, node, owner in _definitions(tree):
-        found[name] = _definition(name, node, owner, path)  # of several with one name the last is meant
+        found[name] = _definition(name, node, owner, path)  # of several with one name the last counts
         if len(found) >= MAX_DEFINITIONS:
             break
     return FileFacts(path, lines, tuple(found.values()), tuple(dict.fromkeys(_imports(ast.walk(tree), path))))
 
 
 def _definitions(tree: ast.Module) -> Iterator[tuple[str, Any, str]]:
-    """Qualified name, node and kind of what holds it, in the order of the source; nothing inside a constructor."""
+    """Qualified name, node and kind of its parent, in source order, without anything inside a constructor."""
     pending: list[tuple[ast.AST, str, str, int]] = [(tree, "", "", 0)]
     while pending:
         node, prefix, owner, depth = pending.pop()
@@ -101,13 +100,13 @@ def _definition(name: str, node: Any, owner: str, path: str) -> Definition:
     if isinstance(node, ast.ClassDef):
         return _class(name, node, lines, path)
     if _is_init(node, owner):
-        return Definition(FUNCTION, name, *lines)  # what it calls counts as called by its class
+        return Definition(FUNCTION, name, *lines)  # its calls count as calls of its class
     imports = tuple(dict.fromkeys(_imports(iter(node.body), path)))
     return Definition(FUNCTION, name, *lines, tuple(dict.fromkeys(_called(_own(node)))), (), imports)
 
 
 def _class(name: str, node: ast.ClassDef, lines: tuple[int, int, int], path: str) -> Definition:
-    """A class calls what its constructor calls, functions nested in that included."""
+    """A class, which calls what its constructor and the functions nested in that call."""
     init = next((item for item in node.body if isinstance(item, ast.FunctionDef) and item.name == INIT), None)
     calls = [*_decorating(init), *_called(ast.walk(init))] if init else []
     bases = [base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases]
@@ -124,7 +123,7 @@ def _decorating(node: ast.FunctionDef) -> Iterator[str]:
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """Nodes of a function without its decorators and without functions and classes nested in it."""
+    """Nodes of a function without its decorators and nested definitions."""
     decorators = getattr(function, "decorator_list", [])
     pending = [child for child in ast.iter_child_nodes(function) if child not in decorators]
     while pending:
@@ -153,7 +152,7 @@ def _imports(nodes: Iterator[ast.AST], path: str) -> Iterator[Import]:
 
 
 def _absolute(node: ast.ImportFrom, path: str) -> str:
-    """The dotted module of a ``from``, which folders of ``path`` complete where it is relative."""
+    """The dotted module of a ``from``; a relative one is completed with the folders of ``path``."""
     if not node.level:
         return node.module or ""
     folders = path.split("/")[: -node.level]

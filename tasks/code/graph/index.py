@@ -1,6 +1,6 @@
-"""Finding nodes of the graph: by name, and by words through BM25 (bm25s) over their ids and over their own code.
+"""Finds nodes of the graph by name, and by words with BM25 (bm25s) over their ids and their own code.
 
-Nodes of tests are not found, as in LocAgent.
+As in LocAgent, nodes of tests are not found.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 class EntityIndex:
-    """Names and words of one graph. What BM25 needs is made when it is first asked; threads may share one index."""
+    """Names and words of one graph. BM25's indexes are built on first use. Thread-safe."""
 
     def __init__(self, graph: CodeGraph) -> None:
         self.graph = graph
@@ -33,19 +33,16 @@ class EntityIndex:
         self._code = _Words()
 
     def named(self, name: str) -> list[str]:
-        """Nodes whose last name, or whose file name with or without ``.py``, this is; capitals count unless none has them."""
+        """Nodes with this last name or file name (with or without ``.py``); case is ignored only if nothing matches exactly."""
         return list(self._names.get(name) or self._lower_names.get(name.lower()) or [])
 
     def with_words_in_id(self, query: str, most: int) -> list[str]:
         """The nodes whose ids fit best."""
-        return [self._nodes[index] for index in self._ids.best(query, most, self._spelt)]
+        return [self._nodes[index] for index in self._ids.best(query, most, lambda: (list(_words(node)) for node in self._nodes))]
 
     def with_words_in_code(self, query: str, most: int, repository: Repository) -> list[str]:
-        """The nodes whose own code fits best: that outside the definitions they contain."""
+        """The nodes whose own code, without that of their members, fits best."""
         return [self._nodes[index] for index in self._code.best(query, most, lambda: self._documents(repository))]
-
-    def _spelt(self) -> Iterator[list[str]]:
-        return (list(_words(node)) for node in self._nodes)
 
     def _documents(self, repository: Repository) -> Iterator[list[str]]:
         """Words of each node's own code, in the order of the nodes, which keep files together."""
@@ -66,27 +63,24 @@ class EntityIndex:
 
 
 class _Words:
-    """BM25 over documents given as lists of words, which are asked for once."""
+    """BM25 over documents, which are lists of words and are requested only once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._index: Any = None
 
     def best(self, query: str, most: int, documents: Callable[[], Iterable[list[str]]]) -> list[int]:
-        """Numbers of the documents that fit best, and share a word with the query."""
-        index = self._made(documents)
+        """Numbers of the documents that fit best and share a word with the query."""
+        with self._lock:
+            if self._index is None:
+                self._index = _bm25(list(documents())) or False
+            index = self._index
         words = [word for word in dict.fromkeys(_words(query)) if index and word in index.vocab_dict]
         if not words:
             return []
         scores = index.get_scores(words)
         ranked = sorted(scores.nonzero()[0].tolist(), key=lambda number: (-scores[number], number))
         return ranked[:most]
-
-    def _made(self, documents: Callable[[], Iterable[list[str]]]) -> Any:
-        with self._lock:
-            if self._index is None:
-                self._index = _bm25(list(documents())) or False
-            return self._index
 
 
 def _bm25(documents: list[list[str]]) -> Any:
@@ -109,7 +103,7 @@ def _by_name(nodes: Iterable[str], form: Callable[[str], str]) -> dict[str, list
 
 
 def _words(text: str) -> Iterator[str]:
-    """Identifiers in small letters, and the parts of those that have several."""
+    """Identifiers in lower case, each followed by its parts if it has several."""
     for match in _WORD.finditer(text):
         yield from _parts(match[0])
 

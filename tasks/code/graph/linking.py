@@ -1,14 +1,14 @@
-"""From the facts of all files to the graph: which definition a name means, by LocAgent's rule.
+"""Builds the graph from the facts of all files, resolving names by LocAgent's rule.
 
-A name used in a function or class means everything of that last name which can be seen there: what the definitions
-around it and its file define (members of classes included), what the file imports with their members, and, through packages
-it imports, what their ``__init__.py`` hold and import in turn. Where nothing can be seen, it means whatever has that name
-anywhere. Modules are looked for from the root of the snapshot.
+A name used in a function or class refers to everything with that last name that is visible there: definitions in the scopes
+around it and in its file (members of classes included), imports of the file and their members, and the contents and imports of
+the ``__init__.py`` of imported packages. If nothing is visible, the name refers to every definition of that name anywhere.
+Modules are resolved from the root of the snapshot.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import networkx as nx
 
@@ -23,15 +23,16 @@ from tasks.code.graph.code_graph import (
     CodeGraph,
     last_name,
 )  # fmt: skip
-from tasks.code.graph.facts import CLASS, FUNCTION, INIT, Definition, FileFacts, Import
+from tasks.code.graph.facts import CLASS, FUNCTION, INIT, FileFacts, Import
 
 Names = dict[str, set[str]]
 
 _NONE: frozenset[str] = frozenset()
 
 MAX_TARGETS = 500
+"""Most definitions that one use of a name resolves to."""
 MAX_EDGES = 1_000_000
-"""Definitions one name may mean where it is used, and edges of a graph: beyond, a name means all that have it, anywhere."""
+"""Most edges of a graph. Above either limit, a name refers to every definition of that name anywhere."""
 
 
 def link(files: Iterable[FileFacts]) -> CodeGraph:
@@ -46,7 +47,7 @@ class _Linker:
         self.elsewhere: dict[str, list[tuple[str, str]]] = {}
         self.imported: dict[str, list[tuple[str, str]]] = {}
         self.stored = 0
-        self._held: dict[str, Names] = {}
+        self._known_members: dict[str, Names] = {}
 
     def linked(self) -> CodeGraph:
         self.graph.add_node(ROOT, type=DIRECTORY)
@@ -63,9 +64,9 @@ class _Linker:
         self._add_folders(facts.path)
         self.graph.add_node(facts.path, type=FILE, start=1, header=1, end=facts.lines)
         for found in facts.definitions:
-            node, holder = f"{facts.path}::{found.name}", _holder(facts.path, found.name)
+            node, holder = f"{facts.path}::{found.name}", found.name.rpartition(".")[0]
             self.graph.add_node(node, type=found.kind, start=found.start, header=found.header, end=found.end)
-            self.graph.add_edge(holder, node, CONTAINS)
+            self.graph.add_edge(f"{facts.path}::{holder}" if holder else facts.path, node, CONTAINS)
 
     def _add_folders(self, path: str) -> None:
         inner = path
@@ -80,7 +81,7 @@ class _Linker:
             inner = outer
 
     def _add_imports(self, node: str, imports: Iterable[Import]) -> Iterator[tuple[str, str]]:
-        """Adds the edges; gives the nodes that are imported, each with the alias it is given, if any."""
+        """Add the edges. Yields the imported nodes, each with its alias, if any."""
         for item in imports:
             target = self._target(item)
             if target is not None:
@@ -88,7 +89,7 @@ class _Linker:
                 yield target, item.alias
 
     def _target(self, item: Import) -> str | None:
-        """The file, class or function an import means: a submodule, else what the module defines, else the module."""
+        """The file, class or function that is imported: a submodule, else a definition in the module, else the module."""
         if item.name in ("", "*"):
             return self._module(item.module)
         submodule = self._module(f"{item.module}.{item.name}")
@@ -110,17 +111,20 @@ class _Linker:
             node = f"{facts.path}::{found.name}"
             for _ in self._add_imports(node, found.imports):
                 pass
-            scopes = _scopes(facts.path, found.name)
-            for kind, name in _uses(found):
-                targets = self._meant(name, scopes, seen) if self.stored < MAX_EDGES else set()
+            parts = found.name.split(".")
+            # a.py::A.b, a.py::A, a.py
+            scopes = [*(f"{facts.path}::{'.'.join(parts[:count])}" for count in range(len(parts), 0, -1)), facts.path]
+            uses = [*((INVOKES, name) for name in found.calls), *((INHERITS, name) for name in found.bases)]
+            for kind, name in uses:
+                targets = self._targets_of(name, scopes, seen) if self.stored < MAX_EDGES else set()
                 for target in targets:
                     self.graph.add_edge(node, target, kind)
                 self.stored += len(targets)
                 if not targets and name in defined:
                     self.elsewhere.setdefault(node, []).append((kind, name))
 
-    def _meant(self, name: str, scopes: list[str], seen: list[Names]) -> set[str]:
-        """Nodes a name means where ``scopes`` (the definition itself, what holds it, ..., the file) surround it; none if many."""
+    def _targets_of(self, name: str, scopes: list[str], seen: list[Names]) -> set[str]:
+        """Nodes that a name in ``scopes`` (the definition, its parents, the file) refers to; empty if there are too many."""
         around = [self._members(scope).get(name, _NONE) for scope in scopes]
         through = [names[name] for names in seen if name in names]
         if max(map(len, (*around, *through))) > MAX_TARGETS:
@@ -141,7 +145,7 @@ class _Linker:
                     yield self._members(target)
 
     def _packages(self, path: str) -> list[str]:
-        """The file, and the ``__init__.py`` it reaches through imports of such files alone."""
+        """The file, and the ``__init__.py`` files that it reaches through imports of such files."""
         reached, pending = [path], [path]
         while pending:
             for target, _ in self.imported[pending.pop()]:
@@ -151,38 +155,18 @@ class _Linker:
         return reached
 
     def _members(self, holder: str) -> Names:
-        """What a node contains by last name, and what classes among that contain; constructors are left out."""
-        known = self._held.get(holder)
+        """Members of a node by last name, and members of its classes; constructors are left out."""
+        known = self._known_members.get(holder)
         if known is not None:
             return known
         names: Names = {}
         for _, node, kind in self.graph.out_edges(holder, keys=True):
             if kind != CONTAINS:
                 continue
-            is_class = self.graph.nodes[node]["type"] == CLASS
             if last_name(node) != INIT or self.graph.nodes[holder]["type"] != CLASS:
                 names.setdefault(last_name(node), set()).add(node)
-            _merge(names, self._members(node) if is_class else {})
-        self._held[holder] = names
+            if self.graph.nodes[node]["type"] == CLASS:
+                for name, nodes in self._members(node).items():
+                    names.setdefault(name, set()).update(nodes)
+        self._known_members[holder] = names
         return names
-
-
-def _merge(names: Names, more: Mapping[str, set[str]]) -> None:
-    for name, nodes in more.items():
-        names.setdefault(name, set()).update(nodes)
-
-
-def _uses(found: Definition) -> Iterator[tuple[str, str]]:
-    yield from ((INVOKES, name) for name in found.calls)
-    yield from ((INHERITS, name) for name in found.bases)
-
-
-def _holder(path: str, name: str) -> str:
-    outer = name.rpartition(".")[0]
-    return f"{path}::{outer}" if outer else path
-
-
-def _scopes(path: str, name: str) -> list[str]:
-    """``a.py::A.b``, ``a.py::A``, ``a.py``."""
-    parts = name.split(".")
-    return [*(f"{path}::{'.'.join(parts[:count])}" for count in range(len(parts), 0, -1)), path]

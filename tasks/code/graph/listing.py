@@ -1,4 +1,4 @@
-"""Nodes as a model sees them: ids below ``/repo``, code with line numbers, outlines; and pages that end at a limit."""
+"""Nodes as a model sees them: ids below ``/repo``, numbered code, outlines, and pages of limited length."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def shown_node(node: str) -> str:
 
 
 def node_named(text: str, graph: CodeGraph) -> str | None:
-    """The node a model means: with ``/repo`` or without, one colon or two, brackets behind; ``None`` if there is none."""
+    """The node of an id as models write it: with or without ``/repo``, with one or two colons, with or without ``()``."""
     text = text.strip().strip("`'\"").removesuffix("()")
     if text == VIRTUAL_ROOT or text.startswith((f"{VIRTUAL_ROOT}/", f"{VIRTUAL_ROOT}:")):
         text = text[len(VIRTUAL_ROOT) :]
@@ -34,20 +34,20 @@ def node_named(text: str, graph: CodeGraph) -> str | None:
 
 
 class Page:
-    """An observation in the making: lines and the entities they show, until ``limits.output_chars`` are full."""
+    """Builds an observation: lines and the entities they show, up to ``limits.output_chars`` characters."""
 
     def __init__(self, limits: Tools) -> None:
         self.limits = limits
         self.full = False
         self._lines: list[str] = []
         self._entities: dict[str, None] = {}
-        self._left = limits.output_chars - _NOTICE_CHARS
+        self._remaining = limits.output_chars - _NOTICE_CHARS
 
     def add(self, line: str, entity: str = "") -> None:
-        """Add a line and what it shows; once the page is full nothing more is added."""
+        """Add a line and the entity it shows, unless the page is full."""
         line = cut(line, self.limits.line_chars)
-        self._left -= len(line) + 1
-        if self.full or self._left < 0:
+        self._remaining -= len(line) + 1
+        if self.full or self._remaining < 0:
             self.full = True
             return
         self._lines.append(line)
@@ -61,15 +61,15 @@ class Page:
 
     @property
     def entities(self) -> list[str]:
-        """What was shown: ``path``, or ``path:line``."""
+        """The entities shown: ``path`` or ``path:line``."""
         return list(self._entities)
 
     def text(self) -> str:
-        """All lines, and a notice where some did not fit."""
+        """All lines, and a notice if some did not fit."""
         return "\n".join([*self._lines, *([_NOTICE.format(self.limits.output_chars)] if self.full else [])])
 
     def result(self, seconds: float) -> ToolResult:
-        """The page as what a call returned."""
+        """The page as the result of a call."""
         return ToolResult(self.text(), self.entities, None, seconds)
 
 
@@ -81,24 +81,24 @@ class Listing:
         self.graph = graph
 
     def code(self, node: str) -> list[str]:
-        """Lines of a file, class or function; none if the file is gone."""
+        """Lines of a file, class or function; empty if the file cannot be read."""
         start, end = self.graph.lines(node)
         return self._source(node)[start - 1 : end] if start else []
 
     def add_code(self, page: Page, node: str) -> None:
-        """Its code, each line with its number."""
+        """Add the code of a node with line numbers."""
         start, end = self.graph.lines(node)
         self.add_lines(page, path_of(node), start, end)
 
     def add_lines(self, page: Page, path: str, start: int, end: int) -> None:
-        """Lines of a file with their numbers."""
+        """Add lines of a file with their numbers."""
         for number, line in enumerate(self._source(path)[start - 1 : end], start):
             page.add(f"{number}\t{line}", f"{path}:{number}")
             if page.full:
                 return
 
     def add_outline(self, page: Page, node: str) -> None:
-        """The first line of each definition in a file or class; a folder's files and folders."""
+        """Add the first line of each definition in a file or class, or the contents of a folder."""
         if self.graph.type_of(node) == DIRECTORY:
             for member in self.graph.members(node):
                 page.add(shown_node(member), "" if self.graph.type_of(member) == DIRECTORY else member)
@@ -110,12 +110,12 @@ class Listing:
                 page.add(f"{number}\t{source[number - 1]}", f"{path_of(node)}:{number}")
 
     def size(self, node: str) -> int:
-        """How many lines it has."""
+        """Number of lines of a node."""
         start, end = self.graph.lines(node)
         return end - start + 1 if start else 0
 
     def _inside(self, node: str) -> Iterator[str]:
-        """A class itself, and all classes and functions in a file or class, functions in functions left out."""
+        """The classes and functions of a file or class, and a class itself, without nested functions."""
         if "::" in node:
             yield node
         for member in self.graph.members(node):
