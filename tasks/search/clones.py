@@ -1,12 +1,12 @@
-"""Partial clones of remote repositories: all commits and trees, and of the files only those that were asked for.
+"""Partial clones of remote repositories: all commits and trees, and only those files that were requested.
 
-A clone is bare and lies in ``cache_dir/clones``. One process at a time works on it, under a lock beside it. It grows by what
-is asked: a commit it lacks is fetched by its id, and the blobs of a snapshot come in one request, not one by one as git's
-own lazy fetching would. That is refused everywhere else (:func:`tasks.search.git.reading_environment`).
+A clone is a bare repository in ``cache_dir/clones``. A lock beside it lets one process at a time use it. It grows on demand: a
+missing commit is fetched by its id, and the blobs of a snapshot come in one request, not one by one as with git's lazy
+fetching, which is off everywhere else (:func:`tasks.search.git.reading_environment`).
 
-An address is data and may be hostile: only https, ssh and file are spoken, nothing in it is taken for an option, no hook
-runs, nobody is asked for a password, and each command has a limit of time. The user's own git configuration is read for
-these commands alone, since proxies and credentials stand there.
+An address may be hostile: only https, ssh and file are allowed, nothing in it can become an option, no hook runs, nobody is
+asked for a password, and each command has a time limit. Only these commands read the user's own git configuration, because it
+has the proxies and credentials.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tasks.search.git import ID, Git, git_command, one_line
 from tasks.search.repository import shown
 
 TIMEOUT_SECONDS = 1800.0
-"""Wall time that one git command on a remote may take."""
+"""Most wall time of one git command on a remote."""
 
 _PROTOCOLS = ("https", "ssh", "file")
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
@@ -41,14 +41,14 @@ _ONLY = ("--quiet", "--no-tags", "--recurse-submodules=no", "--filter=blob:none"
 
 
 def is_address(source: Path | str) -> bool:
-    """Whether ``source`` is text that names a remote repository, of whatever kind; a :class:`Path` never is."""
+    """Whether ``source`` is the address of a remote repository of any kind; a :class:`Path` never is."""
     return isinstance(source, str) and ("://" in source or "::" in source or _SHORT.fullmatch(source) is not None)
 
 
 def check_address(address: str) -> None:
-    """Raise :class:`RepositoryError` unless the address is one that may be asked."""
+    """Raise :class:`RepositoryError` unless the address is allowed."""
     if not address.isprintable() or " " in address:
-        raise RepositoryError(f"{shown(address)}: an address of a repository holds no spaces or control characters")
+        raise RepositoryError(f"{shown(address)}: the address of a repository cannot contain spaces or control characters")
     if short := _SHORT.fullmatch(address):
         _check_host(address, short["user"], short["host"])
         if short["path"].startswith("-"):
@@ -56,9 +56,9 @@ def check_address(address: str) -> None:
         return
     try:
         parts = urlsplit(address)
-        parts.port  # noqa: B018 - raises ValueError when it is no number
+        parts.port  # noqa: B018 - raises ValueError if it is not a number
     except ValueError:
-        raise RepositoryError(f"{shown(address)} is no address of a repository") from None
+        raise RepositoryError(f"{shown(address)} is not the address of a repository") from None
     if parts.scheme not in _PROTOCOLS or not address.startswith(f"{parts.scheme}://"):
         raise RepositoryError(f"{shown(address)}: only {', '.join(_PROTOCOLS)} repositories can be cloned")
     if parts.password is not None:
@@ -68,16 +68,18 @@ def check_address(address: str) -> None:
 
 
 def check_commit(commit: str) -> None:
-    """Raise :class:`RepositoryError` unless it has the form of an id, a branch or a tag."""
+    """Raise :class:`RepositoryError` unless ``commit`` looks like an id, a branch or a tag."""
     if not _NAME.fullmatch(commit) or ".." in commit:
         raise RepositoryError(f"{shown(commit)!r} is not a commit, a branch or a tag")
 
 
 @contextmanager
-def opened(address: str, cache_dir: Path, attempt: Callable[[Callable[[], None]], None] = lambda act: act()) -> Iterator[Clone]:
-    """The clone of ``address`` below ``cache_dir``, made if need be (by ``attempt``), for this process alone.
+def open_clone(
+    address: str, cache_dir: Path, attempt: Callable[[Callable[[], None]], None] = lambda act: act()
+) -> Iterator[Clone]:
+    """The clone of ``address`` below ``cache_dir``, locked for this process. ``attempt`` makes it if it does not exist.
 
-    Raises :class:`RepositoryError` when it cannot be had.
+    Raises :class:`RepositoryError` on failure.
     """
     check_address(address)
     for name in ("clones", "tmp"):
@@ -90,7 +92,7 @@ def opened(address: str, cache_dir: Path, attempt: Callable[[Callable[[], None]]
 
 
 class Clone:
-    """The clone of one address; use :func:`opened`. ``commit_id`` is set by :meth:`need`."""
+    """The clone of one address; use :func:`open_clone`. ``commit_id`` is set by :meth:`need`."""
 
     def __init__(self, address: str, cache_dir: Path) -> None:
         self.address = address
@@ -101,11 +103,11 @@ class Clone:
         self._before = folder_bytes(self.git_dir)
 
     def added(self) -> int:
-        """Bytes on disk by which the clone has grown."""
+        """Growth of the clone, in bytes on disk."""
         return folder_bytes(self.git_dir) - self._before
 
     def need(self, commit: str) -> None:
-        """Have ``commit`` in the clone, and its id in ``commit_id``. A branch or tag is asked for again each time."""
+        """Fetch ``commit`` if it is missing and set ``commit_id``. A branch or tag is fetched again each time."""
         if ID.fullmatch(commit):
             if not self._has(commit):
                 self._fetch(*_ONLY, "--no-write-fetch-head", "origin", commit)
@@ -115,24 +117,24 @@ class Clone:
             self._fetch(*_ONLY, "origin", commit)
             self.commit_id = (self.git_dir / "FETCH_HEAD").read_text(encoding="utf-8").split()[0]
         except RepositoryError:
-            if not self._has(commit):  # the short form of an id is nothing a server knows
+            if not self._has(commit):  # servers do not know short ids
                 raise
             self.commit_id = commit
 
     def fetch_blobs(self, tree_id: str, blobs: set[str]) -> None:
-        """Fetch those of a tree's ``blobs`` that the clone lacks, all in one request."""
+        """Fetch the missing ones of a tree's ``blobs`` in one request."""
         with Git(self.git_dir) as git:
             absent = sorted(git.absent(tree_id) & blobs)
         self.fetch_ids(absent, blobs=True)
 
     def refresh(self) -> None:
-        """Have the remote's branches as they are now."""
+        """Update all branches from the remote."""
         self._fetch(*_ONLY, "--no-write-fetch-head", "origin", "+refs/heads/*:refs/heads/*")
 
     def fetch_ids(self, ids: Iterable[str], *, blobs: bool = False) -> None:
-        """Fetch commits, or with ``blobs`` files, by their ids in one request. One the remote lacks makes all of it fail."""
+        """Fetch commits (or with ``blobs``, files) by id in one request, which fails if the remote lacks one of them."""
         if wanted := sorted(set(ids)):
-            # Nothing is said about what is here: git itself fetches objects of a partial clone in this way.
+            # no negotiation, which is how git itself fetches objects of a partial clone
             settings = ("-c", "fetch.negotiationAlgorithm=noop") if blobs else ()
             sent = "".join(f"{object_id}\n" for object_id in wanted)
             self._fetch(*_ONLY, "--no-write-fetch-head", "--stdin", "origin", settings=settings, sent=sent)
@@ -184,7 +186,7 @@ def _configured() -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment without ``GIT_*``, few protocols, and nobody who could be asked."""
+    """This process's environment without ``GIT_*``, with few protocols and without password prompts."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "SSH_ASKPASS"))}
     silent = {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20"}
     return {**kept, **silent, "GIT_ALLOW_PROTOCOL": ":".join(_PROTOCOLS), "LC_ALL": "C"}
@@ -192,4 +194,4 @@ def _environment() -> dict[str, str]:
 
 def _check_host(address: str, user: str | None, host: str) -> None:
     if not _HOST.fullmatch(host) or (user is not None and not _USER.fullmatch(user)):
-        raise RepositoryError(f"{shown(address)}: {shown(host)!r} is no host that can be asked")
+        raise RepositoryError(f"{shown(address)}: {shown(host)!r} is not a valid host name")

@@ -1,8 +1,8 @@
-"""Keeps a cache of snapshots below a limit: trees and clones used longest ago go first, then blobs that no tree links to.
+"""Keeps a cache of snapshots below a limit: removes the least recently used trees and clones, then blobs without a link.
 
-Every use touches the folder, and what was used within a day stays whatever the limit: no episode is as long, so a tree in use
-never goes. A tree leaves by a rename into ``tmp/``, so a half-removed one is never found under its name. Blobs need no such
-care: a snapshot that was about to link to a removed one fetches it again.
+Every use touches the folder, and anything used within a day stays regardless of the limit. No episode takes that long, so a tree
+in use is never removed. Removal starts with a rename into ``tmp/``, so that nobody finds half a tree. Blobs need no such
+care: a snapshot that was about to link to a removed blob fetches it again.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from pathlib import Path
 from tasks.core.errors import ConfigError
 
 LIMIT_VARIABLE = "FUSESEARCH_CACHE_GB"
-"""Environment variable: bytes a cache may hold, in GB (10^9)."""
+"""Environment variable: largest size of a cache in GB (10^9 bytes)."""
 
 DEFAULT_GB = 20
 GRACE_SECONDS = 24 * 3600.0
 
 _EVICTED = "evicted-"
-_KEPT = 0.8  # of the limit: an eviction makes room for many snapshots at once
+_KEPT = 0.8  # of the limit, so that one eviction makes room for many snapshots
 _BLOCK = 512  # unit of st_blocks
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a cache holds: trees and clones with their last use (seconds), oldest first, and bytes on disk of everything."""
+    """Contents of a cache: trees and clones with their last use (seconds), oldest first, and total bytes on disk."""
 
     folders: list[tuple[float, Path]] = field(default_factory=list)
     total: int = 0
 
 
 def evict(cache_dir: Path, limit: int) -> None:
-    """Get the cache down to four fifths of ``limit`` if it is above it. Does nothing while another process does it."""
+    """Shrink a cache above ``limit`` to four fifths of it. Does nothing while another process does so."""
     with locked(cache_dir / "evict.lock", wait=False) as free:
         if not free:
             return
-        for leftover in (cache_dir / "tmp").glob(f"{_EVICTED}*"):  # of an eviction that was killed
+        for leftover in (cache_dir / "tmp").glob(f"{_EVICTED}*"):  # from a killed eviction
             shutil.rmtree(leftover, ignore_errors=True)
         usage = measure(cache_dir)
         if usage.total <= limit:
@@ -56,18 +56,18 @@ def evict(cache_dir: Path, limit: int) -> None:
 
 
 def touch(folder: Path) -> bool:
-    """Note a use of ``folder``; whether it is there."""
+    """Record a use of ``folder``. Returns whether it exists."""
     try:
         os.utime(folder)
     except FileNotFoundError:
         return False
-    except PermissionError:  # somebody else's folder in a shared cache
+    except PermissionError:  # another user's folder in a shared cache
         return folder.is_dir()
     return True
 
 
 def measure(cache_dir: Path) -> Usage:
-    """What a cache holds now; walks all of it. The content of trees counts once, under ``blobs``."""
+    """Measure a cache by walking all of it. The content of trees counts once, under ``blobs``."""
     folders: list[tuple[float, bool, Path]] = []
     total = sum(map(_size, _walk(cache_dir / "blobs")))
     for folder in [*(cache_dir / "trees").iterdir(), *(cache_dir / "clones").glob("*.git")]:
@@ -79,7 +79,7 @@ def measure(cache_dir: Path) -> Usage:
 
 
 def drop_blobs(cache_dir: Path) -> None:
-    """Remove the blobs that no tree links to."""
+    """Remove blobs that no tree links to."""
     for entry in _walk(cache_dir / "blobs"):
         with suppress(FileNotFoundError, PermissionError):
             if not entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_nlink == 1:
@@ -87,7 +87,7 @@ def drop_blobs(cache_dir: Path) -> None:
 
 
 def limit_from_environment() -> int:
-    """Bytes a cache may hold: ``FUSESEARCH_CACHE_GB``, else 20 GB. Raises :class:`ConfigError` when it is no such number."""
+    """Largest size of a cache in bytes, from ``FUSESEARCH_CACHE_GB`` or 20 GB. Raises :class:`ConfigError` if that is invalid."""
     text = os.environ.get(LIMIT_VARIABLE, "").strip() or str(DEFAULT_GB)
     try:
         gigabytes = float(text)
@@ -99,13 +99,13 @@ def limit_from_environment() -> int:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Bytes on disk of everything in a folder; 0 when it does not exist."""
+    """Bytes on disk of everything in a folder; 0 if it does not exist."""
     return sum(map(_size, _walk(folder)))
 
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock file ``path``; without ``wait``, False when another process holds it."""
+    """Hold the lock file ``path``. Without ``wait``, yields False if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
@@ -115,7 +115,7 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
         else:
             yield True
     finally:
-        with suppress(OSError):  # explicitly: a process forked meanwhile has the descriptor too and would keep the lock
+        with suppress(OSError):  # explicitly, because a process forked meanwhile shares the descriptor and would keep the lock
             fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
@@ -128,13 +128,13 @@ def _is_old(folder: Path) -> bool:
 
 
 def _remove(folder: Path, cache_dir: Path) -> int:
-    """Bytes freed; 0 when it is not ours to remove, or somebody used it just now."""
+    """Remove a folder. Returns the bytes freed; 0 if it belongs to another user or was used just now."""
     aside = Path(tempfile.mkdtemp(prefix=_EVICTED, dir=cache_dir / "tmp"))
     freed = 0
     with suppress(FileNotFoundError, PermissionError):
         os.rename(folder, aside / folder.name)
         if _is_old(aside / folder.name):
-            # a file that only this tree and blobs/ name counts: its blob goes afterwards
+            # a file linked only from this tree and blobs/ counts, because its blob goes afterwards
             freed = sum(_size(entry, most_names=2) for entry in _walk(aside))
         else:
             os.rename(aside / folder.name, folder)
@@ -143,7 +143,7 @@ def _remove(folder: Path, cache_dir: Path) -> int:
 
 
 def _size(entry: os.DirEntry[str], most_names: int | None = None) -> int:
-    """Bytes on disk; 0 for a file with more than ``most_names`` hard links, and for what has vanished."""
+    """Bytes on disk; 0 for a file with more than ``most_names`` hard links, and if it has vanished."""
     try:
         status = entry.stat(follow_symlinks=False)
         shared = most_names is not None and status.st_nlink > most_names and not entry.is_dir(follow_symlinks=False)
@@ -153,7 +153,7 @@ def _size(entry: os.DirEntry[str], most_names: int | None = None) -> int:
 
 
 def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """Everything below a folder; what vanishes meanwhile is left out."""
+    """Everything below a folder, skipping what vanishes meanwhile."""
     pending = [str(folder)]
     while pending:
         try:

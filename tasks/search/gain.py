@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 
 class History:
-    """H: every entity that calls of earlier turns returned. A line in H brings its file with it."""
+    """H: every entity that calls of earlier turns returned. A line in H implies its file."""
 
     def __init__(self, seen: Iterable[str] = ()) -> None:
         self._seen = set(seen)
@@ -21,21 +21,21 @@ class History:
         return len(self._seen)
 
     def copy(self) -> History:
-        """Another H with the same entities."""
+        """A copy of H."""
         return History(self._seen)
 
     def gain(self, observations_of_turn: Sequence[Sequence[str]]) -> list[tuple[float, float]]:
-        """``(gain_turn, gain_call)`` of each call of one turn, each in [0, 1]; then fold the turn into H.
+        """``(gain_turn, gain_call)`` of each call of one turn, each in [0, 1]. Adds the turn to H.
 
-        ``observations_of_turn`` holds the entities of each call, in the order of the calls. ``gain_turn`` compares with
-        earlier turns alone (the paper's rule), ``gain_call`` also with earlier calls of this turn.
+        ``observations_of_turn`` has the entities of each call, in order. ``gain_turn`` compares with earlier turns only
+        (the paper's rule), ``gain_call`` also with earlier calls of this turn.
         """
         within: set[str] = set()
         gains = []
         for returned in observations_of_turn:
             entities = set(returned)
             gains.append((_share_new(entities, self._seen), _share_new(entities, self._seen, within)))
-            within |= _with_files(entities)
+            within |= entities | {file_of(entity) for entity in entities}
         self._seen |= within
         return gains
 
@@ -46,7 +46,7 @@ def tool_efficiency(gains: Sequence[float]) -> float:
 
 
 def file_of(entity: str) -> str:
-    """The file of an entity: ``a.py`` of ``a.py:12`` and of ``a.py``."""
+    """The file of an entity: ``a.py`` for both ``a.py:12`` and ``a.py``."""
     path, colon, line = entity.rpartition(":")
     return path if colon and path and line.isascii() and line.isdigit() else entity
 
@@ -54,7 +54,3 @@ def file_of(entity: str) -> str:
 def _share_new(entities: set[str], *seen: set[str]) -> float:
     new = entities.difference(*seen)
     return len(new) / len(entities) if entities else 0.0
-
-
-def _with_files(entities: set[str]) -> set[str]:
-    return entities | {file_of(entity) for entity in entities}

@@ -23,11 +23,11 @@ LINK = "120000"
 """Mode of a symbolic link."""
 
 MAX_BYTES = 64 << 20
-"""Larger files are refused: no source file is as large."""
+"""Larger files are refused; source files are smaller."""
 
 _FOLDER = "40000"
 _SUBMODULE = "160000"
-_AT_ONCE = 500  # requests written ahead of their answers: their 33 KB fit into a pipe, so git is never waited for in vain
+_AT_ONCE = 500  # requests written before reading answers: their 33 KB fit into a pipe, so neither side blocks
 _MAX_ENTRIES = 1_000_000
 _STREAM_BYTES = 1 << 18
 _MESSAGE_CHARS = 300
@@ -50,11 +50,11 @@ class _Object(NamedTuple):
 
 
 class Git:
-    """Reads one repository; a context manager. One git process answers everything, one request at a time.
+    """Reads one repository; a context manager. One git process answers all requests, one at a time.
 
-    ``git_dir`` is a bare repository, a ``.git`` folder or a work tree. Objects that a partial clone lacks are missing:
-    nothing is fetched. Everything raises :class:`RepositoryError`, one line, when git cannot give what is asked. A git
-    that ended over a damaged object is started again for the next request.
+    ``git_dir`` is a bare repository, a ``.git`` folder or a work tree. Nothing is fetched: objects that a partial clone
+    lacks are missing. All methods raise a one-line :class:`RepositoryError` if git cannot read an object. If git died
+    over a damaged object, the next request starts it again.
     """
 
     def __init__(self, git_dir: Path) -> None:
@@ -63,7 +63,7 @@ class Git:
         if not self.git_dir.exists():
             raise RepositoryError(f"{git_dir}: there is no such git repository")
         self._process: subprocess.Popen[bytes] | None = None
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  a pipe that nobody reads would fill up and stop git
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  an unread pipe would fill up and block git
 
     def __enter__(self) -> Git:
         return self
@@ -85,10 +85,10 @@ class Git:
         raise RepositoryError(f"{self.git_dir}: there is no commit {commit!r}")
 
     def read(self, commit: str, path: str) -> str | None:
-        """Text of the file ``path`` in ``commit``, bytes that are not UTF-8 replaced; ``None`` if it is not a file there.
+        """Text of the file ``path`` in ``commit``, with non-UTF-8 bytes replaced; ``None`` if it is not a file there.
 
-        Raises :class:`DataError` for a file of more than :data:`MAX_BYTES` and :class:`RepositoryError` for one that
-        the commit has and git cannot give.
+        Raises :class:`DataError` for a file larger than :data:`MAX_BYTES` and :class:`RepositoryError` if the commit
+        has the file but git cannot read it.
         """
         if not path or "\n" in path or "\0" in path or path.startswith(("./", "../")):
             return None
@@ -98,11 +98,12 @@ class Git:
         return found.content.decode("utf-8", "replace") if found and found.kind == "blob" else None
 
     def entries(self, tree_id: str) -> list[Entry]:
-        """Files and links of a tree with all its folders; submodules and names that are not UTF-8 are left out."""
+        """Files and links of a tree and its folders, without submodules and names that are not UTF-8."""
         found: list[Entry] = []
         level = [("", tree_id)]
         while level:
-            bodies = dict(self._bodies(sorted({folder_id for _, folder_id in level})))
+            folders = self.contents(sorted({folder_id for _, folder_id in level}), "tree")
+            bodies = {folder_id: stream.read(size) for folder_id, size, stream in folders}
             deeper: list[tuple[str, str]] = []
             for prefix, folder_id in level:
                 for mode, raw_name, inner in _rows(bodies[folder_id], len(tree_id) // 2):
@@ -120,32 +121,28 @@ class Git:
         return found
 
     def contents(self, ids: list[str], kind: str = "blob") -> Iterator[tuple[str, int, IO[bytes]]]:
-        """``(id, size, stream)`` of each object; ``size`` bytes must be read from the stream before the next one."""
+        """``(id, size, stream)`` of each object. Read ``size`` bytes from the stream before taking the next one."""
         for start in range(0, len(ids), _AT_ONCE):
             part = ids[start : start + _AT_ONCE]
             stdout = self._ask(*part)
             for object_id in part:
                 head = stdout.readline().split()
                 if len(head) != 3 or head[1] != kind.encode("ascii"):
-                    self._stop()  # the answers to the rest are still to come
+                    self._stop()  # answers to the rest are still in the pipe
                     raise self._damaged(object_id)
                 yield object_id, int(head[2]), stdout
                 stdout.read(1)
 
     def absent(self, tree_id: str) -> set[str]:
-        """Ids of the blobs of a tree that this partial clone does not hold yet."""
+        """Ids of the blobs of a tree that this partial clone lacks."""
         command = git_command(self.git_dir, "rev-list", "--objects", "--no-object-names", "--missing=print", tree_id)
         done = subprocess.run(command, env=reading_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
         if done.returncode != 0:
             raise RepositoryError(f"{self.git_dir}: {one_line(done.stderr) or 'git rev-list failed'}")
         return {line[1:] for line in done.stdout.decode("ascii").split() if line.startswith("?")}
 
-    def _bodies(self, trees: list[str]) -> Iterator[tuple[str, bytes]]:
-        for tree_id, size, stream in self.contents(trees, "tree"):
-            yield tree_id, stream.read(size)
-
     def _lists(self, commit: str, path: str) -> bool:
-        """Whether the commit's trees have ``path`` as a file, link or folder; a submodule does not count."""
+        """Whether the commit has ``path`` as a file, link or folder; submodules do not count."""
         names = path.encode("utf-8", "surrogateescape").split(b"/")
         if {b"", b".", b".."} & set(names):
             return False
@@ -157,7 +154,7 @@ class Git:
         return mode not in ("", _SUBMODULE)
 
     def _entry(self, tree: str, name: bytes) -> tuple[str, str]:
-        """Mode and id of what a tree has under a name, empty ones for nothing."""
+        """Mode and id of a name in a tree; empty strings if the tree lacks it."""
         found = self._object(tree)
         if found is None or found.kind != "tree":
             raise self._damaged(tree)
@@ -169,7 +166,7 @@ class Git:
             raise self._damaged(tree) from None
 
     def _object(self, name: str) -> _Object | None:
-        """The object of a name, ``None`` when git says that there is none or that it cannot be read."""
+        """The object of a name; ``None`` if git reports it as missing or unreadable."""
         stdout = self._ask(name)
         header = stdout.readline()
         if not header:
@@ -188,7 +185,7 @@ class Git:
         return _Object(match[1].decode("ascii"), match[2].decode("ascii"), content[:-1])
 
     def _ask(self, *names: str) -> IO[bytes]:
-        process = self._process = self._process or self._started()
+        process = self._process = self._process or self._start()
         assert process.stdin is not None  # noqa: S101
         assert process.stdout is not None  # noqa: S101
         try:
@@ -198,7 +195,7 @@ class Git:
             raise self._failure() from None
         return process.stdout
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> subprocess.Popen[bytes]:
         self._errors.seek(0)
         self._errors.truncate()
         command, pipe = git_command(self.git_dir, "cat-file", "--batch"), subprocess.PIPE
@@ -216,32 +213,32 @@ class Git:
         process.kill()
         process.wait()
         for stream in (process.stdout, process.stdin):
-            with suppress(BrokenPipeError):  # what was still to be written is of no use
+            with suppress(BrokenPipeError):  # unwritten requests no longer matter
                 if stream is not None:
                     stream.close()
 
     def _damaged(self, name: str) -> RepositoryError:
         return RepositoryError(
             f"{self.git_dir}: the object of {name[:200]} is missing or damaged: "
-            "`git fsck` there tells which ones are; clone the repository again, whole"
+            "`git fsck` there shows which ones; clone the repository again, completely"
         )
 
     def _failure(self) -> RepositoryError:
-        """git ended; what it wrote before says why."""
+        """The error for a git that ended, with what it wrote to stderr."""
         if self._process is not None:
             self._process.wait()
         self._stop()
         self._errors.seek(0)
-        reason = one_line(self._errors.read()) or "git ended without a word"
+        reason = one_line(self._errors.read()) or "git ended without a message"
         return RepositoryError(
-            f"{self.git_dir}: cannot be read as a git repository ({reason}); if it is one, `git fsck` there tells what is damaged"
+            f"{self.git_dir}: cannot be read as a git repository ({reason}); if it is one, `git fsck` there shows what is damaged"
         )
 
 
 class Gits(LRUCache[str, Git]):
-    """Clients of the repositories that ``where`` finds by their name ``owner/name``; a context manager.
+    """Clients of repositories by name (``owner/name``), at the paths that ``where`` returns; a context manager.
 
-    The last few used stay open, a process each. Raises :class:`RepositoryError` for one that is not there.
+    The most recently used stay open, with one process each. Raises :class:`RepositoryError` for a missing repository.
     """
 
     def __init__(self, where: Callable[[str], Path], most: int = 32) -> None:
@@ -253,7 +250,7 @@ class Gits(LRUCache[str, Git]):
         return git
 
     def popitem(self) -> tuple[str, Git]:
-        """Close the client used longest ago."""
+        """Close the least recently used client."""
         repo, git = super().popitem()
         git.close()
         return repo, git
@@ -267,31 +264,31 @@ class Gits(LRUCache[str, Git]):
 
 
 def git_command(git_dir: Path, *arguments: str) -> list[str]:
-    """A git command on ``git_dir`` that starts no hook, no file-system monitor and no housekeeping."""
+    """A git command on ``git_dir`` without hooks, file-system monitor and housekeeping."""
     settings = ("safe.directory=*", "core.hooksPath=/dev/null", "core.fsmonitor=false", "gc.auto=0", "maintenance.auto=false")
     return ["git", *(part for setting in settings for part in ("-c", setting)), f"--git-dir={git_dir}", *arguments]
 
 
 def git_environment() -> dict[str, str]:
-    """This process's environment without ``GIT_*``, and with the settings of user and machine switched off."""
+    """This process's environment without ``GIT_*`` and without the configuration of user and machine."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     fixed = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"}
     return {**kept, **fixed, "GIT_NO_REPLACE_OBJECTS": "1", "LC_ALL": "C"}
 
 
 def reading_environment() -> dict[str, str]:
-    """:func:`git_environment` without a network. Git before 2.45 knows no ``GIT_NO_LAZY_FETCH``: so no protocol is allowed."""
+    """:func:`git_environment` without network. Git before 2.45 lacks ``GIT_NO_LAZY_FETCH``, so no protocol is allowed either."""
     return {**git_environment(), "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
 
 
 def one_line(output: bytes) -> str:
-    """What a program said, as one printable line of bounded length."""
+    """Output of a program as one printable line of limited length."""
     text = " ".join(output.decode("utf-8", "replace").split())
     return "".join(character for character in text if character.isprintable())[:_MESSAGE_CHARS]
 
 
 def _rows(body: bytes, id_bytes: int) -> Iterator[tuple[str, bytes, str]]:
-    """``(mode, name, id)`` of the rows of a raw tree. Raises :class:`ValueError` when it is not one."""
+    """``(mode, name, id)`` of the rows of a raw tree. Raises :class:`ValueError` if it is malformed."""
     start = 0
     while start < len(body):
         space = body.index(b" ", start)

@@ -31,7 +31,7 @@ class Glob(Tool):
     }
 
     def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
-        """Paths of the files that match, ordered by path. Raises :class:`ToolError`.
+        """Paths of matching files, in path order. Raises :class:`ToolError`.
 
         A pattern without a slash matches names at any depth below ``path``; one with a slash starts at ``path`` or at the
         root. Hidden and ignored files are left out.

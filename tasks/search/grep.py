@@ -40,7 +40,7 @@ class Grep(Tool):
     }
 
     def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
-        """Lines, files or counts per file that match, ordered by path. Raises :class:`ToolError`."""
+        """Matching lines, files or counts per file, in path order. Raises :class:`ToolError`."""
         place = repository.resolve(self.path)
         context = 0
         if self.output_mode == "content":
@@ -62,7 +62,7 @@ class Grep(Tool):
             return ["--files-with-matches", "--null"]
         if self.output_mode == "count":
             return ["--count", "--with-filename", "--null"]
-        # A character has at most four bytes: ripgrep's own cut, which keeps its output small, never shows through ours.
+        # ripgrep's own cut keeps its output small; a character has at most four bytes, so ours is always the shorter one
         columns = [f"--max-columns={4 * limits.line_chars}", "--max-columns-preview"]
         return ["--line-number", "--with-filename", "--null", f"--context={context}", "--no-context-separator", *columns]
 

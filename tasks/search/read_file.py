@@ -1,4 +1,4 @@
-"""``read_file``: numbered lines of one file, whatever its size and encoding."""
+"""``read_file``: numbered lines of one file of any size and encoding."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class ReadFile(Tool):
     def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
         """Lines ``start_line`` to ``end_line`` with their numbers, at most ``limits.read_lines``. Raises :class:`ToolError`.
 
-        Lines are counted as ripgrep counts them, by newlines alone. A last line in parentheses says which lines are shown
-        when they are not those that were asked for.
+        Lines end at newlines alone, as in ripgrep. If not all requested lines are shown, a last line in parentheses says which
+        ones are.
         """
         real = repository.resolve(self.path)
         name = repository.virtual(real)
@@ -68,7 +68,7 @@ class ReadFile(Tool):
         return Outcome("\n".join([body, *notices]), tuple(row.entity for row in kept))
 
     def _range(self, total: int, name: str, most: int) -> tuple[int, int]:
-        """First and last line to show, clamped to the file and to ``most`` lines. Raises :class:`ToolError` when empty."""
+        """First and last line to show, clamped to the file and to ``most`` lines. Raises :class:`ToolError` if it is empty."""
         start = max(1, self.start_line or 1)
         end = min(total, total if self.end_line is None else self.end_line, start + most - 1)
         if start > total:
@@ -79,9 +79,9 @@ class ReadFile(Tool):
 
 
 def decode(data: bytes, name: str, cut_off: bool = False) -> tuple[str, list[str]]:
-    """Text of a file's bytes and what is to be said about size and encoding. Raises :class:`ToolError` when binary.
+    """Text of a file's bytes, and notices about its size and encoding. Raises :class:`ToolError` for a binary file.
 
-    ``cut_off`` says that ``data`` is only the beginning, so that a character may be torn at its end.
+    ``cut_off`` means that ``data`` is only the beginning of the file, so that its last character may be incomplete.
     """
     notices = []
     if len(data) > MAX_FILE_BYTES:

@@ -1,8 +1,8 @@
-"""A read-only tree that cannot be left: virtual paths under ``/repo`` in, bytes of regular files below the root out.
+"""A confined read-only tree: maps virtual paths under ``/repo`` to the bytes of regular files below the root.
 
-Confinement rests on two steps. :meth:`Repository.resolve` follows every symbolic link and refuses what does not end
+Confinement takes two steps. :meth:`Repository.resolve` follows every symbolic link and rejects a path that does not end
 below the root. Opening then walks down from the root one component at a time without following links, so that a tree
-that changes in between cannot lead out either.
+that changes in between cannot lead outside either.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _CLOSE_CANDIDATES = 5000
 
 
 class Repository:
-    """The tree below ``root``. Raises :class:`RepositoryError` when that is no folder.
+    """The tree below ``root``. Raises :class:`RepositoryError` if that is not a folder.
 
-    Paths are *virtual* (``/repo/a/b.py``, what a model sees) or *relative* (``a/b.py``, what entities and answers hold).
-    The folder ``.git`` is no part of the tree. What :meth:`files` lists is kept: for a tree that has changed, make a new one.
+    Paths are *virtual* (``/repo/a/b.py``, as a model sees them) or *relative* (``a/b.py``, as in entities and answers). The
+    tree does not include the folder ``.git``. :meth:`files` is cached: if the tree has changed, make a new object.
     """
 
     def __init__(self, root: Path) -> None:
@@ -47,8 +47,7 @@ class Repository:
     def resolve(self, virtual: str) -> Path:
         """Real path of a virtual, or relative, path, with all links followed.
 
-        Raises :class:`OutsideRootError` when it leads out of the root, :class:`ToolError` when nothing is there or the
-        path is malformed.
+        Raises :class:`OutsideRootError` if it leads outside the root, :class:`ToolError` if it does not exist or is malformed.
         """
         relative = self.relative(virtual)
         real = Path(os.path.realpath(self.root / relative))
@@ -57,11 +56,12 @@ class Repository:
         if any(part.lower() == ".git" for part in real.relative_to(self.root).parts):
             raise ToolError(f"{shown(virtual)}: the folder .git cannot be searched or read")
         if not os.path.lexists(real) or real.is_symlink():
-            raise ToolError(self._missing(virtual, relative))
+            close = self._close_names(relative)
+            raise ToolError(f"no such file or folder: {shown(virtual)}{f'; close: {close}' if close else ''}")
         return real
 
     def relative(self, virtual: str) -> str:
-        """``a/b.py`` of ``/repo/a/b.py``; the text alone is looked at. The root itself is ``""``."""
+        """``a/b.py`` for ``/repo/a/b.py``, without looking at the disk. The root is ``""``."""
         if problem := _malformed(virtual):
             raise ToolError(f"the path {problem}")
         if virtual == VIRTUAL_ROOT or virtual.startswith(VIRTUAL_ROOT + "/"):
@@ -72,28 +72,28 @@ class Repository:
         return "" if path == "." else path
 
     def virtual(self, real: Path) -> str:
-        """``/repo/a/b.py`` of a real path below the root. Raises :class:`OutsideRootError` for any other."""
+        """``/repo/a/b.py`` for a real path below the root. Raises :class:`OutsideRootError` for any other path."""
         if not real.is_relative_to(self.root):
             raise OutsideRootError(f"{real} is outside the repository {self.root}")
         return virtual_path(real.relative_to(self.root).as_posix())
 
     def files(self) -> list[str]:
-        """Relative paths of all files a search can find, in path order: not ignored, not hidden, no links."""
+        """Relative paths of all files that a search can find, in path order, without ignored files, hidden files and links."""
         return self._listing[0]
 
     def is_visible(self, relative: str) -> bool:
-        """Whether :meth:`files` holds ``relative``."""
+        """Whether :meth:`files` has ``relative``."""
         return relative in self._listing[1]
 
     def read_text(self, relative: str) -> str:
-        """Text of a file, as UTF-8 with errors replaced. Raises :class:`RepositoryError` when missing or outside."""
+        """Text of a file as UTF-8, with errors replaced. Raises :class:`RepositoryError` if it is missing or outside."""
         try:
             return self.read_bytes(self.resolve(relative)).decode("utf-8-sig", "replace")
         except ToolError as error:
             raise RepositoryError(str(error)) from None
 
     def read_bytes(self, real: Path, limit: int = ripgrep.MAX_FILE_BYTES) -> bytes:
-        """First ``limit`` bytes of a regular file that :meth:`resolve` gave. Raises :class:`ToolError` otherwise."""
+        """First ``limit`` bytes of a file from :meth:`resolve`. Raises :class:`ToolError` unless it is a regular file."""
         name = self.virtual(real)
         try:
             descriptor = self._open(real.relative_to(self.root).parts)
@@ -110,11 +110,11 @@ class Repository:
             os.close(descriptor)
 
     def search_flags(self) -> list[str]:
-        """Extra ripgrep flags this tree needs: no ignore file that is a link or a device is opened, no huge file searched."""
+        """Extra ripgrep flags for this tree, so that it opens no ignore file that is a link or a device and no huge file."""
         return self._needed_flags
 
     def _open(self, parts: tuple[str, ...]) -> int:
-        """Open component by component, following no link and waiting for no device."""
+        """Open one component at a time, without following links or waiting for devices."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         descriptor = os.open(self.root, flags | os.O_DIRECTORY)
         for part in parts:
@@ -142,17 +142,13 @@ class Repository:
     def _needed_flags(self) -> list[str]:
         return sorted(set(_flags_needed(self.root)))
 
-    def _missing(self, virtual: str, relative: str) -> str:
-        close = self._close_names(relative)
-        return f"no such file or folder: {shown(virtual)}{f'; close: {close}' if close else ''}"
-
     def _outside(self, virtual: str) -> OutsideRootError:
         close = self._close_names(virtual, similar=False)
         hint = f"; close: {close}" if close else ""
         return OutsideRootError(f"{shown(virtual)} is outside {VIRTUAL_ROOT}, with which every path begins{hint}")
 
     def _close_names(self, path: str, similar: bool = True) -> str:
-        """Up to three files: those of the same name that share most folders, then those with a similar name."""
+        """Up to three files: those of the same name that share the most folders, then those with a similar name."""
         folders, _, name = path.rpartition("/")
         name = name.partition(":")[0][:100]
         wanted = folders.split("/")
@@ -164,7 +160,7 @@ class Repository:
 
 
 def virtual_path(relative: str) -> str:
-    """``/repo/a/b.py`` of ``a/b.py``."""
+    """``/repo/a/b.py`` for ``a/b.py``."""
     return VIRTUAL_ROOT if relative in ("", ".") else f"{VIRTUAL_ROOT}/{relative}"
 
 
@@ -174,7 +170,7 @@ def path_order(relative: str) -> list[str]:
 
 
 def clean_name(name: bytes) -> str | None:
-    """A file name as text; None when it is not UTF-8 or holds control characters (such files are left out)."""
+    """A file name as text; None if it is not UTF-8 or has control characters (such files are left out)."""
     try:
         text = name.decode("utf-8")
     except UnicodeDecodeError:
@@ -183,7 +179,7 @@ def clean_name(name: bytes) -> str | None:
 
 
 def shown(text: str, chars: int = 120) -> str:
-    """``text`` on one printable line, cut to ``chars``: for messages."""
+    """``text`` as one printable line of at most ``chars`` characters, for messages."""
     line = "".join(character if character.isprintable() else "\ufffd" for character in text[: chars + 1])
     return line if len(line) <= chars else line[: chars - 1] + "…"
 
@@ -205,8 +201,8 @@ def _read(descriptor: int, limit: int) -> bytes:
 
 
 def _flags_needed(root: Path) -> Iterator[str]:
-    """``--no-ignore`` for each ``.gitignore`` that is no regular file, as ripgrep would open what a link or FIFO of that
-    name leads to; the limit on size for each file above it."""
+    """``--no-ignore`` for each ``.gitignore`` that is not a regular file, because ripgrep would open the target of a link or
+    FIFO of that name, and the size limit for each file above it."""
     folders = [str(root)]
     while folders:
         try:

@@ -1,4 +1,4 @@
-"""How a result is shown: rows cut to the limits, and a last line in parentheses that says what is missing."""
+"""Formats results: rows cut to the limits, and a last line in parentheses that says what is missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CONTROLS = {code: "\ufffd" for code in (*range(9), *range(10, 32), *range(127, 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The observation and its entities, ``path`` or ``path:line``, only of what is shown; or what was wrong."""
+    """An observation and the entities it shows (``path`` or ``path:line``), or an error."""
 
     output: str
     entities: tuple[str, ...] = ()
@@ -21,7 +21,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a result and its entity. ``apart``: a line ``--`` comes before it, unless it is the first."""
+    """One line of a result and its entity. With ``apart`` a line ``--`` precedes it, unless it is the first."""
 
     text: str
     entity: str
@@ -29,9 +29,9 @@ class Row:
 
 
 def listing(rows: Sequence[Row], most: int, chars: int, hint: str, complete: bool) -> Outcome:
-    """The first rows, at most ``most`` and ``chars``; ``hint`` names the rows and says how to get fewer.
+    """As many leading rows as fit into ``most`` rows and ``chars``. ``hint`` names the rows and says how to get fewer.
 
-    ``complete`` is False when there were more rows than ``rows`` holds.
+    ``complete`` is False if there were more rows than ``rows`` has.
     """
     kept = rows[: min(fitting(rows, chars), most)]
     lines = list(_lines(kept, chars))
@@ -41,11 +41,11 @@ def listing(rows: Sequence[Row], most: int, chars: int, hint: str, complete: boo
 
 
 def fitting(rows: Sequence[Row], chars: int) -> int:
-    """How many of the first rows fit into ``chars`` with room for a notice; at least one."""
-    left = chars - _NOTICE_CHARS
+    """How many leading rows fit into ``chars`` with room for a notice; at least one."""
+    remaining = chars - _NOTICE_CHARS
     for count, row in enumerate(rows):
-        left -= len(row.text) + 1 + 3 * row.apart
-        if left < 0:
+        remaining -= len(row.text) + 1 + 3 * row.apart
+        if remaining < 0:
             return max(count, 1)
     return len(rows)
 

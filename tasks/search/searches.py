@@ -1,7 +1,7 @@
-"""What grep and glob share: where ripgrep looks, what it found in path order, and what may be shown of it.
+"""Shared parts of grep and glob: where ripgrep looks, its results in path order, and which of them may be shown.
 
-Ripgrep searches on all cores, in no order, and what it found is sorted here; only where that is more than can be read
-does it run again in path order, up to the limit. Both ways show the same lines.
+Ripgrep searches on all cores in no particular order, and the results are sorted here. Only if there are more than can be
+read does it run again in path order, up to the limit. Both ways show the same lines.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PATHS = re.compile(rb"([^\0]*)(\0)")
 
 
 def where(pattern: str, place: Path, repository: Repository) -> list[str]:
-    """Arguments that say where to look. A file is searched whatever the glob says."""
+    """Arguments that say where to look. A single file is searched regardless of the glob."""
     relative = place.relative_to(repository.root).as_posix()
     if not place.is_dir():
         _check_searchable(place, repository)
@@ -41,7 +41,7 @@ def where(pattern: str, place: Path, repository: Repository) -> list[str]:
 
 
 def _anchored(pattern: str, relative: str) -> list[str]:
-    """Ripgrep's globs, which begin at the root, for a model's; one with a slash may also begin at the folder searched."""
+    """Ripgrep's globs, which start at the root, for a model's glob, which may also start at the folder to search."""
     negated, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
     if body.startswith(VIRTUAL_ROOT + "/"):
         return [negated + body.removeprefix(VIRTUAL_ROOT)]
@@ -53,7 +53,7 @@ def _anchored(pattern: str, relative: str) -> list[str]:
 
 
 def _check_searchable(real: Path, repository: Repository) -> None:
-    """Ripgrep searches a file it is given by name whatever its kind and size: look first."""
+    """Check a file first, because ripgrep searches a named file of any kind and size."""
     status = real.stat()
     name = repository.virtual(real)
     if not stat.S_ISREG(status.st_mode):
@@ -64,7 +64,7 @@ def _check_searchable(real: Path, repository: Repository) -> None:
 
 
 def run(arguments: list[str], repository: Repository, limits: Tools, search: ripgrep.Search) -> ripgrep.Output:
-    """Run ripgrep, again in path order if it found more than is read. Raises :class:`ToolError` with its message."""
+    """Run ripgrep, and again in path order if there is too much output. Raises :class:`ToolError` with its message."""
     arguments = [*repository.search_flags(), *arguments]
     deadline = time.monotonic() + limits.timeout_seconds
     output = search.run(arguments, repository.root, deadline, _READ_BYTES)
@@ -76,7 +76,7 @@ def run(arguments: list[str], repository: Repository, limits: Tools, search: rip
 
 
 def by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[tuple[str, list[tuple[bytes, ...]]]]:
-    """Records of each file, in path order; those of files whose name cannot be shown are left out."""
+    """Records of each file, in path order, without files whose name cannot be shown."""
     found: dict[bytes, list[tuple[bytes, ...]]] = {}
     for record in record_format.findall(stdout):
         found.setdefault(record[0], []).append(record)
@@ -87,8 +87,8 @@ def by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[tuple[str, 
 def is_part(path: str, place: Path, filtered: bool, repository: Repository) -> bool:
     """Whether a result may be shown.
 
-    Ripgrep does not look at ignore files above the folder it starts in, and its globs override ignore files, so the
-    listing of the whole tree decides; except for a file that was asked for by name.
+    Ripgrep does not read ignore files above the folder it starts in, and its globs override ignore files. So the listing of
+    the whole tree decides, except for a file named in the call.
     """
     if place == repository.root and not filtered:
         return True
@@ -96,7 +96,7 @@ def is_part(path: str, place: Path, filtered: bool, repository: Repository) -> b
 
 
 def nothing(start: str, place: Path, pattern: str, repository: Repository, output: ripgrep.Output) -> Outcome:
-    """The observation of a search without results, which says what was looked for."""
+    """The observation of a search without results, which repeats what was searched."""
     if not output.complete:
         raise ToolError("too much was found; narrow the pattern, path or glob")
     relative = place.relative_to(repository.root).as_posix()

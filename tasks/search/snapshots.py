@@ -7,12 +7,12 @@
       trees/<tree id>/     a snapshot: folders of hard links into blobs/
       commits/<commit id>  a link whose text is the commit's tree id, so that git is asked once
       clones/<name>.git    partial clones of remote repositories
-      tmp/                 work in progress, renamed when it is whole
+      tmp/                 work in progress, renamed when it is complete
 
 Everything is named by content and put in place by a rename or a link, so any number of processes may build the same
-snapshot, and one that is killed leaves only something in ``tmp/``. ``eviction.py`` keeps the whole below a limit,
-``trees.py`` builds, ``clones.py`` fetches. Symbolic links become plain link entries that
-:class:`Repository` never follows out; submodules are skipped.
+snapshot, and a killed one leaves something only in ``tmp/``. ``eviction.py`` limits the size, ``trees.py`` builds,
+``clones.py`` fetches. Symbolic links are kept as links, which :class:`Repository` never follows outside; submodules are
+skipped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 from tasks.core.errors import RepositoryError
 from tasks.core.schema import Instance
 from tasks.core.text import flat_name
-from tasks.search.clones import check_commit, is_address, opened
+from tasks.search.clones import check_commit, is_address, open_clone
 from tasks.search.eviction import evict, limit_from_environment, touch
 from tasks.search.git import ID, Git
 from tasks.search.repository import Repository
@@ -35,7 +35,7 @@ from tasks.search.trees import TreeBuilder
 
 _STALE_SECONDS = 24 * 3600
 _ATTEMPTS = 10
-_MEASURED_AFTER = 0.02  # of the limit added by this process: measuring walks the whole cache
+_MEASURED_AFTER = 0.02  # of the limit: additions by this process before it measures again, which walks the whole cache
 
 
 class SnapshotStore:
@@ -53,20 +53,20 @@ class SnapshotStore:
         self._sweep()
 
     def repository(self, source: Path | str, commit: str) -> Repository:
-        """The files of ``commit``, made if they are not there; they stay for a day after their last use.
+        """The files of ``commit``, built if necessary. They stay for a day after their last use.
 
         ``source`` is a bare repository, a ``.git`` folder, a work tree, or the address of a remote repository as text
-        (``https://``, ``ssh://``, ``file://``, ``git@host:path``), of which a partial clone is kept. ``commit`` is anything
-        git resolves to a commit; of a remote, an id, a branch or a tag. Raises :class:`RepositoryError` when it cannot be had.
+        (``https://``, ``ssh://``, ``file://``, ``git@host:path``), which gets a partial clone. ``commit`` is anything that git
+        resolves to a commit; for a remote, an id, a branch or a tag. Raises :class:`RepositoryError` on failure.
         """
         try:
-            for _ in range(_ATTEMPTS):  # more than one only where others evict what is to be used
+            for _ in range(_ATTEMPTS):  # more than one only if other processes evict the snapshot meanwhile
                 folder = self._known(commit) or self._make(source, commit)
                 if touch(folder):
                     return _repository(folder)
         except OSError as error:
-            raise RepositoryError(f"{self.cache_dir} cannot hold snapshots: {error.strerror or error}") from None
-        raise RepositoryError(f"{commit} is evicted as soon as it is made: raise the limit of {self.cache_dir}")
+            raise RepositoryError(f"{self.cache_dir} cannot store snapshots: {error.strerror or error}") from None
+        raise RepositoryError(f"{commit} is evicted as soon as it is built: raise the limit of {self.cache_dir}")
 
     def _known(self, commit: str) -> Path | None:
         if not ID.fullmatch(commit):
@@ -83,7 +83,7 @@ class SnapshotStore:
             with Git(Path(source)) as git:
                 return self._build(TreeBuilder(self.cache_dir, git), commit, 0)
         check_commit(commit)
-        with opened(str(source), self.cache_dir) as clone:
+        with open_clone(str(source), self.cache_dir) as clone:
             clone.need(commit)
             with Git(clone.git_dir) as git:
                 return self._build(TreeBuilder(self.cache_dir, git, clone.fetch_blobs), clone.commit_id, clone.added())
@@ -102,7 +102,7 @@ class SnapshotStore:
         return folder
 
     def _sweep(self) -> None:
-        """Remove what killed processes left in ``tmp`` long ago."""
+        """Remove old leftovers of killed processes from ``tmp``."""
         for entry in os.scandir(self.cache_dir / "tmp"):
             try:
                 if time.time() - entry.stat(follow_symlinks=False).st_mtime < _STALE_SECONDS:
@@ -116,12 +116,12 @@ class SnapshotStore:
 
 
 def instance_snapshot(store: SnapshotStore, repos_dir: Path, instance: Instance) -> Repository:
-    """The tree an instance is about: ``base_commit`` of ``repos_dir/<owner>__<name>.git``."""
+    """The tree of an instance: ``base_commit`` of ``repos_dir/<owner>__<name>.git``."""
     git_dir = Path(repos_dir) / f"{flat_name(instance.repo)}.git"
     return store.repository(git_dir, instance.base_commit)
 
 
 @lru_cache(maxsize=64)
 def _repository(folder: Path) -> Repository:
-    """One object per snapshot, so that all episodes on it share its listing and what its tools remember."""
+    """One object per snapshot, so that all episodes on it share its listing and its tools' memory."""
     return Repository(folder)

@@ -1,4 +1,4 @@
-"""What a tool is: a class whose objects are checked calls, with the schema that models see and the code that answers."""
+"""A tool: a class whose objects are validated calls, with the schema that models see and the code that answers."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ MAX_CHARS = 2000
 
 @dataclass(frozen=True)
 class Tool:
-    """One call of a tool that passed the check; equal calls are equal objects (``"12"`` and ``12``).
+    """One validated call of a tool; equal calls are equal objects (``"12"`` and ``12``).
 
-    A subclass is a tool: its fields are the arguments, those without a default are required, and ``properties`` describes
-    each as JSON Schema does.
+    A subclass is a tool. Its fields are the arguments (required without a default), and ``properties`` describes them in JSON
+    Schema.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]
     properties: ClassVar[Mapping[str, Mapping[str, Any]]]
     quick: ClassVar[bool] = False
-    """Takes less time than handing it to a thread."""
+    """Whether a call takes less time than passing it to a thread."""
 
     def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
-        """The observation; ``search`` is the ripgrep run that others may stop. Raises :class:`ToolError`."""
+        """The observation. Other threads may stop ``search``, the ripgrep run. Raises :class:`ToolError`."""
         raise NotImplementedError
 
     @classmethod
     def required(cls) -> list[str]:
-        """Names of the arguments that a call must have."""
+        """Names of the required arguments."""
         return [field.name for field in fields(cls) if field.default is MISSING]
 
     @classmethod
@@ -55,7 +55,7 @@ class Tool:
 
     @classmethod
     def parse(cls, arguments: object) -> Self:
-        """Check the arguments of a call. Raises :class:`ToolError` that says what would be right.
+        """Check the arguments of a call. Raises :class:`ToolError` with a message that says what would be right.
 
         Numbers written as strings are accepted for integers, and null for an optional argument; nothing else is guessed.
         """

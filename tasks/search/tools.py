@@ -1,7 +1,7 @@
 """The agent's tools over one repository (FuseSearch, section 2.1).
 
-A call never raises for a model's fault: whatever is wrong with it becomes an observation of one line. A snapshot does
-not change, so equal calls are answered from memory, and equal calls at the same time are one search.
+A call never raises for a model's fault: any error in it becomes a one-line observation. A snapshot does not change, so a
+repeated call is answered from memory, and equal concurrent calls share one search.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tasks.core.config import Tools
 
 TOOLS: dict[str, type[Tool]] = {tool.name: tool for tool in (Grep, Glob, ReadFile)}
-"""Every tool, in the order in which a model is shown them."""
+"""All tools, in the order in which models see them."""
 
 MEMORY_BYTES = 16 * 2**20
 _ERROR = "Error: "
@@ -42,7 +42,7 @@ def schemas() -> list[dict[str, Any]]:
 
 
 def parse_call(name: str, arguments: object) -> Tool:
-    """The checked call. Raises :class:`ToolError` that names the tools, or the arguments of this one."""
+    """The validated call. Raises :class:`ToolError` with the names of the tools, or with the arguments of this one."""
     if not isinstance(name, str) or name not in TOOLS:
         raise ToolError(f"there is no tool {shown(str(name), 40)}; the tools are {', '.join(TOOLS)}")
     return TOOLS[name].parse(arguments)
@@ -50,7 +50,7 @@ def parse_call(name: str, arguments: object) -> Tool:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """One observation: what the model sees, its entities, the error line if it failed, and the wall seconds it took."""
+    """One observation: what the model sees, its entities, the error if it failed, and its wall seconds."""
 
     output: str
     entities: list[str] = field(default_factory=list)
@@ -61,22 +61,25 @@ class ToolResult:
 class Toolbox:
     """The tools over ``repository``, for any number of episodes, threads and event loops.
 
-    ``limits.concurrency`` searches run at once per process. ``memory_bytes`` bounds what is remembered of earlier calls,
-    0 remembers nothing. Toolboxes over one :class:`Repository` object with equal limits share their memory, which lasts
-    as long as that object.
+    Each process runs ``limits.concurrency`` searches at once. ``memory_bytes`` limits the memory of earlier calls; 0 turns it
+    off. Toolboxes over one :class:`Repository` object with equal limits share their memory, which lives as long as that
+    object.
     """
 
     def __init__(self, repository: Repository, limits: Tools | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
         if limits is None:
-            from tasks.core.config import Tools  # here, since `fusesearch --help` lists the tools and waits for no pydantic
+            # imported here, so that `fusesearch --help`, which lists the tools, does not import pydantic
+            from tasks.core.config import Tools
 
             limits = Tools()
         self.repository = repository
         self.limits = limits
-        self._memory = _memory_of(repository, self.limits, memory_bytes)
+        with _MEMORIES_LOCK:
+            memories = _MEMORIES.setdefault(repository, {})
+            self._memory = memories.setdefault((self.limits, memory_bytes), _Memory(memory_bytes))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run one call. Raises only :class:`InfrastructureError`, when ripgrep is missing or cannot be started."""
+        """Run one call. Raises only :class:`InfrastructureError`, if ripgrep is missing or cannot be started."""
         started = time.perf_counter()
         try:
             request = parse_call(name, arguments)
@@ -88,7 +91,7 @@ class Toolbox:
         return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
 
     async def _search(self, request: Tool) -> Outcome:
-        """Share one search among all that ask for it now; end it when the last of them was cancelled."""
+        """Share one search among all concurrent callers; stop it when the last of them is cancelled."""
         memory = self._memory
         with memory.lock:
             flight = memory.flights.get(request)
@@ -116,7 +119,7 @@ class Toolbox:
             flight.future.set_result(outcome)
 
     def _answer(self, request: Tool, search: Search) -> Outcome:
-        """Answer and remember, failures too. Raises :class:`Unfinished`, which must not be remembered."""
+        """Answer and remember the outcome, also of failures. Raises :class:`Unfinished`, which must not be remembered."""
         try:
             outcome = request.run(self.repository, self.limits, search)
         except Unfinished:
@@ -134,7 +137,7 @@ class Toolbox:
 
 
 class _Flight:
-    """One search under way. Its future counts as running from the start, so that one waiter cannot cancel it for all."""
+    """One running search. Its future counts as running from the start, so that one waiter cannot cancel it for all."""
 
     def __init__(self) -> None:
         self.search = Search()
@@ -144,7 +147,7 @@ class _Flight:
 
 
 class _Memory:
-    """Outcomes of earlier requests, the least recently used forgotten first; and searches under way."""
+    """Outcomes of earlier requests, dropped least recently used first, and running searches."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -170,7 +173,7 @@ class _Memory:
                 self._bytes -= _size(self._outcomes.popitem(last=False)[1])
 
     def land(self, request: Tool, flight: _Flight) -> None:
-        """A search has ended: the next one to ask finds its outcome in memory, or starts again."""
+        """End a search. The next caller finds its outcome in memory or starts a new search."""
         with self.lock:
             if self.flights.get(request) is flight:
                 del self.flights[request]
@@ -180,17 +183,12 @@ _MEMORIES: WeakKeyDictionary[Repository, dict[tuple[Tools, int], _Memory]] = Wea
 _MEMORIES_LOCK = threading.Lock()
 
 
-def _memory_of(repository: Repository, limits: Tools, size: int) -> _Memory:
-    with _MEMORIES_LOCK:
-        return _MEMORIES.setdefault(repository, {}).setdefault((limits, size), _Memory(size))
-
-
 def _size(outcome: Outcome) -> int:
-    """Bytes an outcome takes, roughly."""
+    """Approximate bytes of an outcome."""
     return 500 + 2 * len(outcome.output) + sum(60 + len(entity) for entity in outcome.entities)
 
 
 @lru_cache(maxsize=8)
 def _pool(process: int, concurrency: int) -> ThreadPoolExecutor:
-    """Threads that wait for ripgrep; one pool per process, as threads do not survive a fork."""
+    """Threads that wait for ripgrep; one pool per process, because threads do not survive a fork."""
     return ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="search")

@@ -1,4 +1,4 @@
-"""Builds the folder of one git tree out of files that all trees share."""
+"""Builds the folder of a git tree from files that all trees share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import IO
@@ -15,14 +15,14 @@ from tasks.core.errors import RepositoryError
 from tasks.search.git import LINK, Entry, Git
 
 _CHUNK = 1 << 20
-_PAGE = 4096  # what a file or a folder takes at least, on usual file systems
+_PAGE = 4096  # smallest size of a file or folder on common file systems
 _ATTEMPTS = 10
 
 
 class TreeBuilder:
     """Builds trees in ``cache_dir`` from the objects of ``git``.
 
-    ``obtain``, if given, is told the tree and the blobs that will be read, before they are: a partial clone fetches them.
+    ``obtain``, if given, gets the tree and its blobs before they are read, so that a partial clone can fetch them.
     """
 
     def __init__(self, cache_dir: Path, git: Git, obtain: Callable[[str, set[str]], None] | None = None) -> None:
@@ -30,10 +30,10 @@ class TreeBuilder:
         self.git = git
         self.obtain = obtain
         self.added = 0
-        """About how many bytes on disk were added so far."""
+        """Approximate bytes on disk added so far."""
 
     def build(self, tree_id: str, final: Path) -> None:
-        """Make the folder ``final``, whole or not at all. Raises :class:`RepositoryError` when that cannot be done."""
+        """Make the folder ``final``, completely or not at all. Raises :class:`RepositoryError` on failure."""
         entries = [entry for entry in self.git.entries(tree_id) if _is_safe(entry)]
         work = Path(tempfile.mkdtemp(dir=self.cache_dir / "tmp"))
         try:
@@ -42,7 +42,7 @@ class TreeBuilder:
             os.rename(work / "tree", final)
         except OSError as error:
             if not final.is_dir():
-                raise RepositoryError(f"the snapshot {final} cannot be made: {error.strerror or error}") from None
+                raise RepositoryError(f"the snapshot {final} cannot be built: {error.strerror or error}") from None
         finally:
             shutil.rmtree(work, ignore_errors=True)
 
@@ -58,23 +58,25 @@ class TreeBuilder:
         self.added += _PAGE * len(folders)
 
     def _fill(self, work: Path, tree_id: str, entries: list[Entry]) -> None:
-        """Files first and links last, so that no file can be written through a link of the same tree."""
+        """Write files first and links last, so that no file is written through a link of the same tree."""
         for links in (False, True):
             pending = [entry for entry in entries if (entry.mode == LINK) == links]
-            for _ in range(_ATTEMPTS):  # more than two only where blobs are evicted between their coming and their use
+            for _ in range(_ATTEMPTS):  # more than two only if blobs are evicted before they are used
                 pending = [entry for entry in pending if not self._place(entry, f"{work}/tree/{entry.path}")]
                 if not pending:
                     break
                 self._fetch(work, tree_id, {entry.blob for entry in pending})
             else:
-                raise RepositoryError(f"blobs are evicted as soon as they are made: raise the limit of {self.cache_dir}")
+                raise RepositoryError(f"blobs are evicted as soon as they are written: raise the limit of {self.cache_dir}")
 
     def _place(self, entry: Entry, target: str) -> bool:
-        """Put one entry into the tree; False when its blob is not here."""
+        """Put one entry into the tree. False if its blob is missing."""
         blob = self._blob(entry.blob)
         try:
             if entry.mode == LINK:
-                _symlink(Path(blob).read_bytes(), target)
+                text = Path(blob).read_bytes()
+                with suppress(OSError, ValueError):  # leave out a link whose text the file system rejects (too long, NUL)
+                    os.symlink(text, os.fsencode(target))
             else:
                 self._link(blob, target)
         except FileNotFoundError:
@@ -87,17 +89,14 @@ class TreeBuilder:
         except OSError as error:
             if error.errno not in (errno.EMLINK, errno.EPERM, errno.EOPNOTSUPP):
                 raise
-            # No links here, or this file has all it may have (65,000 on ext4): the copy takes the next ones.
+            # the file system has no hard links, or this file has reached its limit (65,000 on ext4)
             shutil.copy(blob, target)
             self.added += _pages(os.path.getsize(target))
-            if error.errno == errno.EMLINK:
-                self._renew(blob)
-
-    def _renew(self, blob: str) -> None:
-        descriptor, fresh = tempfile.mkstemp(dir=self.cache_dir / "tmp")
-        os.close(descriptor)
-        shutil.copy(blob, fresh)
-        os.replace(fresh, blob)
+            if error.errno == errno.EMLINK:  # a new copy of the blob takes the next links
+                descriptor, fresh = tempfile.mkstemp(dir=self.cache_dir / "tmp")
+                os.close(descriptor)
+                shutil.copy(blob, fresh)
+                os.replace(fresh, blob)
 
     def _fetch(self, work: Path, tree_id: str, blobs: set[str]) -> None:
         if self.obtain is not None:
@@ -105,52 +104,38 @@ class TreeBuilder:
         for blob, size, stream in self.git.contents(sorted(blobs)):
             fresh = f"{work}/{blob}"
             _write(fresh, stream, size)
-            self._keep(fresh, self._blob(blob))
+            final = self._blob(blob)
+            try:
+                os.replace(fresh, final)
+            except FileNotFoundError:
+                os.makedirs(os.path.dirname(final), exist_ok=True)
+                os.replace(fresh, final)
             self.added += _pages(size)
-
-    @staticmethod
-    def _keep(fresh: str, final: str) -> None:
-        try:
-            os.replace(fresh, final)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(final), exist_ok=True)
-            os.replace(fresh, final)
 
     def _blob(self, blob: str) -> str:
         return f"{self.cache_dir}/blobs/{blob[:2]}/{blob[2:]}"
 
 
 def _is_safe(entry: Entry) -> bool:
-    """Whether all names are ordinary: a hostile tree may hold ``..`` or ``.git``, or an ignore file that is a link."""
+    """Whether an entry is harmless: a hostile tree may have ``..`` or ``.git`` in names, or an ignore file that is a link."""
     parts = entry.path.split("/")
     if entry.mode == LINK and parts[-1] == ".gitignore":
         return False
     return all(part not in ("", ".", "..") and part.lower() != ".git" for part in parts)
 
 
-def _symlink(text: bytes, target: str) -> None:
-    """A link as git has it; one whose text no link can have (too long, NUL) is left out."""
-    with suppress(OSError, ValueError):
-        os.symlink(text, os.fsencode(target))
-
-
 def _write(path: str, stream: IO[bytes], size: int) -> None:
-    """A new read-only file with the next ``size`` bytes of the stream."""
+    """Write the next ``size`` bytes of the stream to a new read-only file."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444), "wb", buffering=0) as handle:
-        os.fchmod(handle.fileno(), 0o444)  # whatever the umask
-        for chunk in _chunks(stream, size):
+        os.fchmod(handle.fileno(), 0o444)  # regardless of the umask
+        while size > 0:
+            chunk = stream.read(min(size, _CHUNK))
+            if not chunk:
+                raise RepositoryError("git ended in the middle of an object")
             handle.write(chunk)
-
-
-def _chunks(stream: IO[bytes], size: int) -> Iterable[bytes]:
-    while size > 0:
-        chunk = stream.read(min(size, _CHUNK))
-        if not chunk:
-            raise RepositoryError("git ended in the middle of an object")
-        yield chunk
-        size -= len(chunk)
+            size -= len(chunk)
 
 
 def _pages(size: int) -> int:
-    """Bytes on disk of a file of ``size`` bytes."""
+    """Bytes on disk for a file of ``size`` bytes."""
     return -(-size // _PAGE) * _PAGE

@@ -32,7 +32,7 @@ from rich.table import Table
 
 from experiments.benchmarks.bench.rows import Goal, Row, Say, silent
 from tasks.core.storage import write_text
-from tasks.search.clones import opened
+from tasks.search.clones import open_clone
 from tasks.search.git import Git, git_command, git_environment
 from tasks.search.snapshots import SnapshotStore
 
@@ -115,7 +115,7 @@ def _lay_out(store: SnapshotStore, bare: Path, ids: list[str], worktrees: Path) 
 
 def _clone_bytes(bare: Path, ids: list[str], cache_dir: Path) -> int:
     SnapshotStore(cache_dir, limit=_NO_LIMIT)
-    with opened(bare.resolve().as_uri(), cache_dir) as clone:
+    with open_clone(bare.resolve().as_uri(), cache_dir) as clone:
         for commit in ids:
             with Git(clone.git_dir) as git:
                 tree_id = git.resolve(commit)[1]

@@ -14,7 +14,7 @@ from typing import TypeVar
 from tasks.core.errors import RepositoryError
 from tasks.core.text import flat_name
 from tasks.data.sources import history
-from tasks.search.clones import Clone, opened
+from tasks.search.clones import Clone, open_clone
 from tasks.search.git import git_environment, one_line
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ def mirrored(address: str, cache_dir: Path) -> Iterator[Mirror]:
 
     Raises :class:`RepositoryError` when cloning fails after some tries.
     """
-    with opened(address, cache_dir, _trying) as clone:
+    with open_clone(address, cache_dir, _trying) as clone:
         yield Mirror(clone)
 
 
