@@ -1,4 +1,4 @@
-"""A trajectory as the chat a model saw: the loop sends it, SFT trains on it, and both build it here."""
+"""A trajectory as a chat: the loop sends it and SFT trains on it, and both build it here."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tasks.core.schema import Trajectory, Turn
 def messages_of(trajectory: Trajectory, system: str | None = None) -> list[Message]:
     """The chat of a trajectory, exactly as the model saw and wrote it.
 
-    ``system`` replaces the system prompt, such as by the one without a teacher's guidance. Observations of a
-    last turn that went over a limit are left out, since no request carried them.
+    ``system`` replaces the system prompt, for example to drop a teacher's guidance. Observations of a last turn that
+    reached a limit are left out, because no request contained them.
     """
     messages = conversation(trajectory.system if system is None else system, trajectory.issue, trajectory.turns)
     if trajectory.stop in ("max_turns", "max_context") and trajectory.turns:
@@ -32,14 +32,16 @@ def conversation(system: str, issue: str, turns: Sequence[Turn]) -> list[Message
 
 
 def assistant_message(turn: Turn) -> Message:
-    """What the model wrote as a message; it carries ``tool_calls`` only when its text does not already hold them."""
+    """The message that the model wrote, with ``tool_calls`` unless its text already contains them."""
     native = [] if OPEN in turn.text else turn.calls
     return Message(role="assistant", content=turn.text, tool_calls=native, tokens=turn.tokens)
 
 
 def observation_messages(turn: Turn) -> list[Message]:
-    """One tool message per call, in the order of the calls; the notice ends the last one."""
-    messages = [Message(role="tool", content=seen.output, tool_call_id=seen.call_id) for seen in turn.observations]
+    """One tool message per call, in order; the last one ends with the notice."""
+    messages = [
+        Message(role="tool", content=observation.output, tool_call_id=observation.call_id) for observation in turn.observations
+    ]
     if messages and turn.notice:
         messages[-1].content += f"\n{turn.notice}"
     return messages

@@ -1,7 +1,7 @@
-"""Requests that a localizer's own program makes, one after another: for the systems of the papers that are no loop of tools.
+"""Requests from a localizer's own program, one after another, for the systems of the papers that do not loop over tools.
 
-Agentless asks four questions, CoSIL and OrcaLoca decide by program what is asked next. Each request and its reply is a
-:class:`~tasks.core.schema.Turn` with its ``prompt``, so that tokens, seconds, calls and gain are counted as for any other
+Agentless asks four questions; in CoSIL and OrcaLoca a program decides what to ask next. Each request with its reply is a
+:class:`~tasks.core.schema.Turn` with a ``prompt``, so that tokens, seconds, calls and gain are counted as for any other
 localizer.
 """
 
@@ -18,7 +18,7 @@ from tasks.search.gain import History
 
 
 class Interview:
-    """Asks a model and writes down what was said; gain is over the whole episode, as in the loop."""
+    """Asks a model and records the turns. Gain is over the whole episode, as in the loop."""
 
     def __init__(self, trajectory: Trajectory, model: Model, agent: Agent, sampling: Sampling, on_event: OnEvent | None = None):
         self.trajectory = trajectory
@@ -31,10 +31,10 @@ class Interview:
     async def ask(
         self, prompt: str, before: Sequence[Message] = (), tools: Sequence[dict[str, Any]] = (), system: str | None = None
     ) -> Turn:
-        """The reply to ``prompt``, which follows the conversation ``before`` (none: a new conversation).
+        """The reply to ``prompt`` after the conversation ``before`` (by default a new conversation).
 
-        The system prompt is the trajectory's unless ``system`` is given; an empty one sends none. Where the
-        conversation does not fit the model's context the turn has no text. Raises :class:`ModelUnavailable`.
+        ``system`` replaces the trajectory's system prompt; an empty one sends no system message. If the conversation does
+        not fit the model's context, the turn has no text. Raises :class:`ModelUnavailable`.
         """
         opening = self.trajectory.system if system is None else system
         messages = [Message(role="system", content=opening)] if opening else []
@@ -49,17 +49,17 @@ class Interview:
         return turn
 
     async def observe(self, turn: Turn, runner: CallRunner) -> None:
-        """Run the calls of ``turn`` at once; its observations carry their gain."""
+        """Run the calls of ``turn`` at once and store their observations with gain."""
         await observe(turn, runner, self.agent, self._history)
         self._emit("observations", {"number": len(self.trajectory.turns), "turn": turn})
 
     def answer(self, answer: Answer) -> None:
-        """End with ``answer``; one without a location to modify does not count."""
+        """End with ``answer``, which counts only with a location to modify."""
         self.trajectory.stop, self.trajectory.answer = conclusion(answer)
 
 
 class Interviewer(Protocol):
-    """A localizer whose program asks: its name, its model, and the limits of an episode."""
+    """A localizer whose own program asks the model."""
 
     name: str
     model: Model
@@ -75,7 +75,7 @@ async def interviewed(
     seed: int | None,
     work: Callable[[Interview], Coroutine[Any, Any, None]],
 ) -> Trajectory:
-    """One episode in which ``work`` asks; :func:`~tasks.agents.loop.record` says what becomes of failures."""
+    """One episode in which ``work`` asks; see :func:`~tasks.agents.loop.record` for failures."""
     sampling = by.sampling.seeded(seed)
     trajectory = new_trajectory(instance, by.agent, instructions, localizer=by.name, model=by.model.name, seed=sampling.seed)
     interview = Interview(trajectory, by.model, by.agent, sampling, by.on_event)

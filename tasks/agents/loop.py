@@ -1,6 +1,6 @@
 """The one multi-turn loop of parallel tool calls (FuseSearch algorithm 1): every rollout of the project goes through it.
 
-A step is one request to the model; its calls run at the same time, and their observations follow in the order of the
+A step is one request to the model. Its calls run at the same time, and their observations follow in the order of the
 calls. The first message without a call is the answer. :func:`tasks.agents.toolsets.make_episode` makes episodes.
 """
 
@@ -31,7 +31,7 @@ NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
 
 
 class CallRunner(Protocol):
-    """What runs a model's calls: the search tools over a repository, or those of another system."""
+    """Runs a model's calls: the search tools over a repository, or those of another system."""
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run one call. A model's fault is a result with ``error``; only :class:`InfrastructureError` is raised."""
@@ -40,7 +40,7 @@ class CallRunner(Protocol):
 
 @dataclass(frozen=True)
 class Instructions:
-    """The opening messages of an episode, the schemas of its tools, and how its last message is read as an answer."""
+    """The first messages of an episode, the schemas of its tools, and the reader of its answer."""
 
     system: str
     issue: str
@@ -50,11 +50,11 @@ class Instructions:
 
 @dataclass(frozen=True)
 class Episode:
-    """What stays the same from the first step of an episode to the last.
+    """Everything that stays the same during an episode.
 
     ``guidance`` is the number of calls per turn that ``instructions`` ask a teacher for. ``on_event`` gets ``turn``
-    (``number``, ``turn``) when a message has come, ``observations`` (the same) when its calls have run, and ``end``
-    (``trajectory``) last, also on cancellation.
+    (``number``, ``turn``) after a message, ``observations`` (the same) after its calls, and finally ``end``
+    (``trajectory``), also on cancellation.
     """
 
     instance: Instance
@@ -68,14 +68,14 @@ class Episode:
     on_event: OnEvent | None = None
 
     def emit(self, kind: str, **payload: Any) -> None:
-        """Hand an event to the listener, if there is one."""
+        """Send an event to the listener, if any."""
         if self.on_event is not None:
             self.on_event(kind, payload)
 
 
 @dataclass(frozen=True)
 class State:
-    """An episode so far: its turns, what they returned (H of equation 3), and, once it has ended, why and with what answer."""
+    """An episode so far: its turns, what they returned (H of equation 3), and at the end the reason and the answer."""
 
     turns: tuple[Turn, ...] = ()
     history: History = field(default_factory=History)
@@ -84,9 +84,9 @@ class State:
 
 
 async def step(state: State, episode: Episode) -> State:
-    """One request, its calls, their gain and the notice; returns a new state and leaves ``state`` and its turns as they are.
+    """One request, its calls, their gain and the notice. Returns a new state; ``state`` and its turns do not change.
 
-    Raises :class:`InfrastructureError` when the world failed: the endpoint, ripgrep, the snapshot.
+    Raises :class:`InfrastructureError` if the endpoint, ripgrep or the snapshot fails.
     """
     agent, instructions = episode.agent, episode.instructions
     messages = conversation(instructions.system, instructions.issue, state.turns)
@@ -116,10 +116,10 @@ async def step(state: State, episode: Episode) -> State:
 
 
 async def run_episode(episode: Episode) -> Trajectory:
-    """Steps until the model answers or a limit is reached.
+    """Run steps until the model answers or a limit is reached.
 
-    A failure of the world (endpoint down, snapshot gone, time-out) gives a trajectory with ``error`` set, which has no
-    score; it is not raised.
+    An infrastructure failure (endpoint down, snapshot gone, time-out) is not raised: the trajectory gets ``error`` and has
+    no score.
     """
     trajectory = new_trajectory(
         episode.instance, episode.agent, episode.instructions, localizer=episode.localizer,
@@ -127,7 +127,7 @@ async def run_episode(episode: Episode) -> Trajectory:
     )  # fmt: skip
 
     def listen(kind: str, payload: dict[str, Any]) -> None:
-        if kind == "turn":  # now, so that a turn whose calls fail or are cancelled is part of the trajectory
+        if kind == "turn":  # now, so that the trajectory has the turn even if its calls fail or are cancelled
             trajectory.turns.append(payload["turn"])
         episode.emit(kind, **payload)
 
@@ -150,7 +150,7 @@ def new_trajectory(
     seed: int | None = None,
     guidance: int | None = None,
 ) -> Trajectory:
-    """The trajectory of an episode before its first turn; it counts as interrupted until :func:`record` says otherwise."""
+    """The trajectory of an episode before its first turn, marked as interrupted until :func:`record` completes it."""
     return Trajectory(
         instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit, localizer=localizer,
         model=model, mode=agent.mode, system=instructions.system, issue=instructions.issue, guidance=guidance, seed=seed,
@@ -161,7 +161,7 @@ def new_trajectory(
 async def record(
     trajectory: Trajectory, search: Coroutine[Any, Any, None], max_seconds: float | None, on_event: OnEvent | None = None
 ) -> Trajectory:
-    """Run ``search``, which fills ``trajectory``, to its end or for ``max_seconds``; failures of the world become its error."""
+    """Run ``search``, which fills ``trajectory``, for at most ``max_seconds``. Infrastructure failures become its error."""
     started = time.perf_counter()
     limit = asyncio.timeout(max_seconds)
     try:
@@ -179,7 +179,7 @@ async def record(
 
 
 def calls_of(completion: Completion, number: int) -> list[ToolCall]:
-    """Calls of the reply in turn ``number``; those without an id of the server's get one that is unique in the episode."""
+    """Calls of the reply in turn ``number``. A call without an id from the server gets one that is unique in the episode."""
     parsed = completion.calls is None
     calls = parse_turn(completion.text)[1] if completion.calls is None else completion.calls
     for index, call in enumerate(calls):
@@ -188,17 +188,17 @@ def calls_of(completion: Completion, number: int) -> list[ToolCall]:
 
 
 def conclusion(answer: Answer) -> tuple[StopReason, Answer | None]:
-    """How an episode ends with ``answer``: one without a location to modify does not count."""
+    """How an episode ends with ``answer``, which counts only with a location to modify."""
     return "answer" if answer.modify else "no_answer", answer if answer.modify or answer.related else None
 
 
 async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:
-    """Run the calls of a turn at once; fill its observations with their gain."""
+    """Run the calls of a turn at once and store their observations with gain."""
     started = time.perf_counter()
     allowed = 1 if agent.mode == "sequential" else agent.max_calls_per_turn
     excess = f"not run: at most {allowed} call{'s are' if allowed > 1 else ' is'} run per turn; make it in a later turn"
     running = [_run(call, runner) for call in turn.calls[:allowed]]
-    # return_exceptions, because only then a cancelled gather waits for all of its calls to end
+    # return_exceptions, because only then does a cancelled gather wait for all its calls to end
     outcomes = await asyncio.gather(*running, return_exceptions=True)
     observations = [_or_raise(outcome) for outcome in outcomes] + [_refused(call, excess) for call in turn.calls[allowed:]]
     gains = history.gain([observation.entities for observation in observations])
@@ -228,11 +228,11 @@ def _refused(call: ToolCall, reason: str) -> Observation:
 
 
 async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: int) -> AsyncIterator[T]:
-    """Run up to ``concurrency`` jobs at once; yield each result as soon as it is there, in the order of finishing.
+    """Run up to ``concurrency`` jobs at once and yield results in the order of finishing.
 
-    A job is a function without arguments that starts one episode; the next is taken from ``jobs`` whenever one ends.
-    When a job raises, or the caller stops early (``contextlib.aclosing``) or is cancelled, all others are cancelled
-    and awaited: nothing is left running.
+    A job is a function without arguments that starts one episode. Whenever one ends, the next is taken from ``jobs``. If a
+    job raises, or the caller stops early (``contextlib.aclosing``) or is cancelled, all other jobs are cancelled and
+    awaited, so that nothing keeps running.
     """
     waiting = iter(jobs)
     running: set[asyncio.Future[T]] = set()

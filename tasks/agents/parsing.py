@@ -1,4 +1,4 @@
-"""Text a model wrote, to calls and answers and back. Text is parsed, never executed; any text parses in linear time.
+"""Converts text that a model wrote to calls and answers, and back. Parses any text in linear time and never executes it.
 
 Calls are Hermes blocks, as Qwen models write them: ``<tool_call>``, one JSON object, ``</tool_call>``. Answers are the
 two sections of FuseSearch appendix E; only *Locations to Modify* is scored.
@@ -32,10 +32,10 @@ _EXAMPLE = f'{OPEN}\n{{"name": "grep", "arguments": {{"pattern": "def main"}}}}\
 
 
 def parse_turn(text: str) -> tuple[str, list[ToolCall]]:
-    """The text outside of thinking and call blocks, and the calls in order; ids are ``call_0``, ``call_1``, ...
+    """The text outside thinking and call blocks, and the calls in order with ids ``call_0``, ``call_1``, ...
 
-    A call that cannot be read has ``error`` set to what was wrong and what would be right; its neighbours are not
-    affected. At most ``MAX_CALLS`` calls are read.
+    An unreadable call gets an ``error`` that says what is wrong and what would be right; other calls are not affected. At
+    most ``MAX_CALLS`` calls are read.
     """
     text = visible(text)
     plain: list[str] = []
@@ -53,7 +53,7 @@ def parse_turn(text: str) -> tuple[str, list[ToolCall]]:
 
 
 def visible(text: str) -> str:
-    """``text`` without the thinking it begins with; the opening tag may have been part of the prompt."""
+    """``text`` without the thinking at its start, whose opening tag may have been part of the prompt."""
     thinking, closed, rest = text.partition("</think>")
     if text.lstrip().startswith("<think>") or (closed and OPEN not in thinking):
         return rest
@@ -61,7 +61,7 @@ def visible(text: str) -> str:
 
 
 def call_of(call_id: str, name: object, arguments: object) -> ToolCall:
-    """A checked call. ``arguments`` may be an object, JSON text of one, or None; anything else sets ``error``."""
+    """A validated call. ``arguments`` may be an object, JSON text of one, or None; anything else sets ``error``."""
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_NAME_CHARS:
         return ToolCall(id=call_id, name="", error=f'"name" must be the name of a tool. Right would be: {_EXAMPLE}')
     name = _encodable(name)
@@ -83,7 +83,7 @@ def format_calls(calls: Iterable[tuple[str, dict[str, Any]]]) -> str:
 
 
 def _block(text: str, start: int, index: int) -> tuple[list[ToolCall], int]:
-    """The calls of the block whose content begins at ``start``, and where the text goes on."""
+    """The calls of the block whose content starts at ``start``, and the position after the block."""
     calls: list[ToolCall] = []
     position = _skip_space(text, start)
     while index + len(calls) < MAX_CALLS and (not calls or text.startswith("{", position)):
@@ -99,7 +99,7 @@ def _block(text: str, start: int, index: int) -> tuple[list[ToolCall], int]:
 
 
 def _block_end(text: str, position: int) -> int:
-    """Behind the closing tag; at the next opening tag when that comes first; else the end of the text."""
+    """The position after the closing tag, or of the next opening tag if that comes first, or the end of the text."""
     close, opening = text.find(CLOSE, position), text.find(OPEN, position)
     if close >= 0 and (opening < 0 or close < opening):
         return close + len(CLOSE)
@@ -144,7 +144,7 @@ def _loads(text: str) -> Any:
 
 
 def _clean(value: Any, depth: int = 0) -> Any:
-    """``value`` as it can be stored: bounded depth, no lone surrogates, integers of 64 bits."""
+    """``value`` in a form that can be stored: limited depth, no lone surrogates, 64-bit integers."""
     if depth > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     if isinstance(value, dict):
@@ -174,10 +174,10 @@ _SPACE = re.compile(r"\s+")
 
 
 def parse_answer(text: str) -> Answer:
-    """The two sections of the final answer, in rank order, without repeats; empty when there is nothing to read.
+    """The two sections of the final answer, in rank order, without duplicates; empty if nothing can be read.
 
-    Tolerates Markdown around entries. Text without any heading counts as *Locations to Modify* where a line starts
-    with a path under ``/repo``. A repeated heading replaces its section once an entry follows it.
+    Tolerates Markdown around entries. Without any heading, lines that start with a path under ``/repo`` count as
+    *Locations to Modify*. A repeated heading replaces its section once an entry follows it.
     """
     sections: dict[str, list[Location]] = {}
     unheaded: list[Location] = []
@@ -199,13 +199,13 @@ def parse_answer(text: str) -> Answer:
 
 
 def format_answer(answer: Answer) -> str:
-    """The canonical text of an answer; :func:`parse_answer` reads back the same. An empty second section is left out."""
+    """The canonical text of an answer, which :func:`parse_answer` reads back. An empty second section is left out."""
     sections = [(MODIFY, answer.modify)] + ([(RELATED, answer.related)] if answer.related else [])
     return "\n\n".join("\n".join([f"## {title}", *map(format_location, locations)]) for title, locations in sections) + "\n"
 
 
 def format_location(location: Location) -> str:
-    """One entry: ``- /repo/path::Qualified.name (lines 3-9)``; in backticks where blanks or brackets would mislead."""
+    """One entry: ``- /repo/path::Qualified.name (lines 3-9)``; in backticks if blanks or brackets would confuse the reader."""
     entity = f"{ROOT}/{location.entity}"
     lines = f" (lines {location.lines[0]}-{location.lines[1]})" if location.lines else ""
     plain = f"- {entity}{lines}"
@@ -213,10 +213,10 @@ def format_location(location: Location) -> str:
 
 
 def _heading(line: str) -> tuple[str, str] | None:
-    """The section that ``line`` is the heading of, and the entry behind its colon ("" when there is none).
+    """The section that ``line`` is the heading of, and the entry after its colon ("" without one).
 
-    A heading is the title, with or without markup, a number, a parenthesis and a colon. A short line may say more when
-    it is marked up as a heading or ends with a colon; any other line that begins with the title is a sentence.
+    A heading is the title, with or without markup, a number, a parenthesis and a colon. A short line may have more words if
+    it is marked up as a heading or ends with a colon; any other line that starts with the title is a sentence.
     """
     match = _TITLE.match(line)
     if not match:
@@ -236,7 +236,7 @@ def _heading(line: str) -> tuple[str, str] | None:
 
 
 def _entry(line: str, strict: bool) -> Location | None:
-    """The location a line names, or None. ``strict``: only lines that start with a path under ``/repo``."""
+    """The location on a line, or None. ``strict`` accepts only lines that start with a path under ``/repo``."""
     bullet = _BULLET.match(line)
     body = line[bullet.end() :] if bullet else line
     token, rest = _token(body.lstrip("* "))
@@ -244,15 +244,16 @@ def _entry(line: str, strict: bool) -> Location | None:
     if not rooted and (strict or not (bullet or "::" in token)):
         return None
     path, _, function = token.partition("::")
-    path, lines = _line_suffix(path)
-    relative = _relative(path, rooted)
+    suffix = _SUFFIX.search(path)  # a.py:12 or a.py:12-30
+    relative = _relative(path[: suffix.start()] if suffix else path, rooted)
     if relative is None:
         return None
-    return Location(path=relative, function=_function(function), lines=_lines_in(rest) or lines)
+    lines = _LINES.search(rest) or suffix
+    return Location(path=relative, function=_function(function), lines=_span(lines) if lines else None)
 
 
 def _token(body: str) -> tuple[str, str]:
-    """The first word, or what stands in the first backticks when the line begins with them; and the rest."""
+    """The first word, or the text in backticks if the line starts with them, and the rest."""
     if body.startswith("`"):
         token, _, rest = body[1:].partition("`")
         return token, rest
@@ -261,7 +262,7 @@ def _token(body: str) -> tuple[str, str]:
 
 
 def _relative(path: str, rooted: bool) -> str | None:
-    """``path`` relative to the root, or None when it is no path."""
+    """``path`` relative to the root, or None if it is not a path."""
     if rooted:
         path = path[len(ROOT) :]
     elif "://" in path or not ("/" in path or _EXTENSION.search(path)):
@@ -273,17 +274,6 @@ def _relative(path: str, rooted: bool) -> str | None:
 def _function(name: str) -> str | None:
     name = name.partition("(")[0].replace("::", ".").strip(" .,;:*")
     return name if name and all(part.isidentifier() for part in name.split(".")) else None
-
-
-def _line_suffix(path: str) -> tuple[str, tuple[int, int] | None]:
-    """``a.py:12`` and ``a.py:12-30``, taken apart."""
-    match = _SUFFIX.search(path)
-    return (path[: match.start()], _span(match)) if match else (path, None)
-
-
-def _lines_in(rest: str) -> tuple[int, int] | None:
-    match = _LINES.search(rest)
-    return _span(match) if match else None
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """The episode factory: synthesis, SFT, GRPO, evaluation and ``localize`` all make their episodes here.
 
-``agent.toolset`` names what an episode is made of. To add a toolset, write a :class:`Toolset` beside its tools and one line in
+``agent.toolset`` selects the parts of an episode. To add a toolset, write a :class:`Toolset` beside its tools and add a line to
 :data:`TOOLSETS`.
 """
 
@@ -22,16 +22,16 @@ from tasks.search.tools import Toolbox, schemas
 TOOLSETS = {
     "fusesearch": "tasks.agents.toolsets:FUSESEARCH",
 }
-"""The values of ``agent.toolset``, and where each :class:`Toolset` is: a name, since most belong to a layer above this one."""
+"""Values of ``agent.toolset`` and import paths of their :class:`Toolset`, since most are in layers above this one."""
 
 
 @dataclass(frozen=True)
 class Toolset:
-    """What an episode is made of.
+    """The parts of an episode.
 
-    ``open`` gives the tools over a repository within limits. ``instruct`` writes the instructions for a problem statement, among
-    them the reader of answers; its last argument is the number of calls per turn a teacher is asked for, which a student never
-    sees. ``scorer`` is where the function is that scores a trajectory against a truth, as ``module:function``.
+    ``open`` returns the tools over a repository within limits. ``instruct`` writes the instructions for a problem statement,
+    including the reader of answers; its last argument is the number of calls per turn that a teacher is asked for, which a
+    student never sees. ``scorer`` is the import path (``module:function``) of the function that scores a trajectory.
     """
 
     open: Callable[[Repository, Tools], CallRunner]
@@ -40,12 +40,12 @@ class Toolset:
 
     @property
     def score(self) -> Callable[..., Score]:
-        """The scorer; :func:`tasks.evaluation.metrics.score_trajectory` has its arguments."""
+        """The scorer, with the arguments of :func:`tasks.evaluation.metrics.score_trajectory`."""
         return resolve_name(self.scorer)
 
 
 def toolset_named(name: str) -> Toolset:
-    """The toolset. Raises :class:`ConfigError` that lists the names."""
+    """The toolset called ``name``. Raises :class:`ConfigError` with the known names."""
     if name not in TOOLSETS:
         raise ConfigError(f"agent.toolset {name!r} is unknown: use one of {', '.join(TOOLSETS)}")
     return resolve_name(TOOLSETS[name])
@@ -63,7 +63,7 @@ def make_episode(
     guidance: int | None = None,
     on_event: OnEvent | None = None,
 ) -> Episode:
-    """An episode of ``agent.toolset`` for :func:`tasks.agents.loop.run_episode`; ``localizer`` is what tables call it."""
+    """An episode of ``agent.toolset`` for :func:`tasks.agents.loop.run_episode`; ``localizer`` is its name in tables."""
     toolset = toolset_named(agent.toolset)
     return Episode(
         instance=instance,

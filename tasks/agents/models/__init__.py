@@ -1,4 +1,4 @@
-"""Ways to get a completion, one file each; :mod:`tasks.agents.models.base` is what they have in common."""
+"""Ways to get a completion, one file each; :mod:`tasks.agents.models.base` has their common types."""
 
 from tasks.agents.models.base import Completion, FinishReason, Message, Model, Sampling
 

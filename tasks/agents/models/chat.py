@@ -1,8 +1,8 @@
-"""Chat text to token ids, in one place for generation and for training.
+"""Converts chat text to token ids, in one place for generation and training.
 
-A conversation is only ever extended: the ids of earlier requests and of sampled tokens are kept as they were, and only
-the text that came after them (observations, role markers) is tokenized. So what is trained is what was generated.
-The chat template must preserve prefixes: the text of the first n messages is a prefix of the text of n + 1.
+A conversation only grows: ids of earlier requests and of sampled tokens stay as they were, and only the text after them
+(observations, role markers) is tokenized. So training sees exactly what was generated. This needs a
+prefix-preserving chat template: the text of the first n messages is a prefix of the text of n + 1.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tasks.core.errors import DataError
 
 
 def render(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, prompt: bool) -> str:
-    """Chat text of ``messages``; with ``prompt`` it ends where the assistant begins to speak."""
+    """Chat text of ``messages``; with ``prompt`` it ends where the assistant's message starts."""
     rows = [{"role": message.role, "content": message.content} for message in messages]
     return tokenizer.apply_chat_template(rows, tools=list(tools) or None, tokenize=False, add_generation_prompt=prompt)
 
 
 def encode(tokenizer: Any, text: str) -> list[int]:
-    """Token ids of ``text``, without any special token added."""
+    """Token ids of ``text``, without added special tokens."""
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
 def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> list[int]:
     """Ids of the request that asks for the next assistant message.
 
-    Starts from the recorded tokens of the last assistant message that has them; only what follows is tokenized.
+    Starts from the recorded tokens of the last assistant message that has any, and tokenizes only what follows.
     """
     last = max((i for i, message in enumerate(messages) if message.tokens is not None), default=None)
     if last is None:
@@ -38,7 +38,9 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict
     ids = recorded.prompt_ids + recorded.completion_ids
     if ids[-1] != tokenizer.eos_token_id:
         ids = [*ids, tokenizer.eos_token_id]
-    return ids + encode(tokenizer, _text_after(tokenizer, messages, last, tools))
+    # the text after the end-of-turn token of the last recorded message
+    seen = render(tokenizer, messages[:last], tools, prompt=True) + messages[last].content + tokenizer.eos_token
+    return ids + encode(tokenizer, _suffix(render(tokenizer, messages, tools, prompt=True), seen))
 
 
 def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[list[int], list[int]]:
@@ -56,13 +58,6 @@ def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[di
         mask += [0] * len(given) + [1] * len(sampled)
         seen = before + message.content + tokenizer.eos_token
     return ids, mask
-
-
-def _text_after(tokenizer: Any, messages: Sequence[Message], index: int, tools: Sequence[dict[str, Any]]) -> str:
-    """Chat text that follows the end-of-turn token of message ``index``, up to the next assistant's turn."""
-    before = render(tokenizer, messages[:index], tools, prompt=True)
-    spoken = before + messages[index].content + tokenizer.eos_token
-    return _suffix(render(tokenizer, messages, tools, prompt=True), spoken)
 
 
 def _suffix(text: str, prefix: str) -> str:

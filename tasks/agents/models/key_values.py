@@ -1,7 +1,7 @@
-"""Attention keys and values: of the batch that is being decoded, and of conversations that may go on.
+"""Attention keys and values of the current batch and of conversations that may continue.
 
-transformers' own dynamic cache copies everything it holds for each new token. Here a batch has memory for its last
-column from the start, and rows that have ended can be taken out.
+transformers' own dynamic cache copies all its content for each new token. Here a batch allocates memory for all columns at
+the start, and finished rows can be removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Layers = list[tuple[torch.Tensor, torch.Tensor]]  # keys and values of one row: 
 
 
 class KeptRows:
-    """Keys and values of recent conversations, by their token ids; bounded by a number of tokens, oldest out first."""
+    """Keys and values of recent conversations by token ids, up to a number of tokens; the oldest are dropped first."""
 
     def __init__(self, max_tokens: int) -> None:
         self.max_tokens = max_tokens
@@ -37,7 +37,7 @@ class KeptRows:
                 self._tokens -= len(old)
 
     def take(self, ids: Sequence[int]) -> Layers | None:
-        """Keys and values of the conversation that is exactly ``ids``, removed from here; ``None`` when not kept."""
+        """Remove and return the keys and values of the conversation ``ids``; ``None`` if it is not cached."""
         with self._lock:
             layers = self._rows.pop(tuple(ids), None)
             if layers is not None:
@@ -45,13 +45,13 @@ class KeptRows:
             return layers
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop everything."""
         self._rows.clear()
         self._tokens = 0
 
 
 class BatchCache(Cache):
-    """A cache of transformers for ``rows`` left-padded sequences of at most ``columns`` tokens."""
+    """A transformers cache for ``rows`` left-padded sequences of at most ``columns`` tokens."""
 
     def __init__(self, layers: int, rows: int, columns: int) -> None:
         self._layers = [_BatchLayer(rows, columns) for _ in range(layers)]
@@ -67,7 +67,7 @@ class BatchCache(Cache):
         return [(layer.keys[row, :, first:last].clone(), layer.values[row, :, first:last].clone()) for layer in self._layers]
 
     def keep(self, rows: Sequence[int], first: int) -> None:
-        """Leave only ``rows``, and of them the columns from ``first`` on."""
+        """Keep only ``rows``, and of them the columns from ``first`` on."""
         for layer in self._layers:
             layer.keep(list(rows), first)
 

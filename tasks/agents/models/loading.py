@@ -1,4 +1,4 @@
-"""Models by where they are: a checkpoint on disk, or an endpoint."""
+"""Loads a model from a checkpoint on disk or behind an endpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def load_model(
     """The model of a ``checkpoint`` directory, or ``model`` behind the OpenAI-compatible endpoint ``base_url``.
 
     ``options`` are those of :class:`~tasks.agents.models.openai_compatible.OpenAICompatibleModel`. Raises :class:`ArtifactError`
-    when the checkpoint is missing or damaged.
+    if the checkpoint is missing or damaged.
     """
     if checkpoint is not None:
         from tasks.agents.models.transformers import TransformersModel

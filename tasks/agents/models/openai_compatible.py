@@ -1,7 +1,7 @@
-"""Any endpoint that speaks OpenAI's chat completions: vLLM, SGLang, llama.cpp, Ollama, hosted models.
+"""Any endpoint with OpenAI's chat completions API: vLLM, SGLang, llama.cpp, Ollama, hosted models.
 
-Calls come as native ``tool_calls`` or, from servers that do not parse them, as Hermes text. What can pass is tried
-again (429 with Retry-After, 5xx, dropped connections, replies cut on the way), what cannot is not (400, 401, 404).
+Calls come as native ``tool_calls`` or, from servers that do not parse them, as Hermes text. Temporary failures are retried
+(429 with Retry-After, 5xx, dropped connections, truncated replies); others are not (400, 401, 404).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import random
 import time
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from tasks.agents.models.base import Completion, FinishReason, Message, Sampling, estimated_usage
+from tasks.agents.models.base import Completion, Message, Sampling, estimated_usage
 from tasks.agents.models.wire import chat_messages
 from tasks.agents.parsing import CLOSE, OPEN, call_of
 from tasks.core.errors import AGAIN, EndpointDown, ModelUnavailable
@@ -24,21 +24,22 @@ if TYPE_CHECKING:
 ToolFormat = Literal["auto", "native", "hermes"]
 
 _OVERFLOW = ("context length", "context_length", "context size", "context window", "maximum model length", "too many tokens")
-_PASSING = (408, 409, 425, 429)
+_TEMPORARY = (408, 409, 425, 429)
 MAX_WAIT_SECONDS = 60.0
 LEAST_FAILURES = 8
-"""So many requests in a row have failed at least before an endpoint is said to be down."""
+"""Fewest failed requests in a row before an endpoint counts as down."""
 
 
 class OpenAICompatibleModel:
     """A model behind ``base_url`` (with its ``/v1``).
 
     ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` starts
-    with native and changes when the server refuses tools. ``backoff_seconds`` doubles from try to try up to
-    :data:`MAX_WAIT_SECONDS`, which also bounds what a Retry-After can ask for. ``extra_body`` is sent with every request.
+    with native and switches if the server rejects tools. ``backoff_seconds`` doubles with each retry up to
+    :data:`MAX_WAIT_SECONDS`, which also limits a Retry-After. ``extra_body`` is sent with every request.
 
-    One failed request costs one episode. With a dead endpoint every episode would fail, each after minutes of tries: when as
-    many requests in a row have failed as were made at once (:data:`LEAST_FAILURES` at least), :class:`EndpointDown` ends the run.
+    One failed request costs one episode. With a dead endpoint every episode would fail after minutes of retries, so
+    :class:`EndpointDown` ends the run once as many requests in a row have failed as ran concurrently (at least
+    :data:`LEAST_FAILURES`).
     """
 
     def __init__(
@@ -69,13 +70,13 @@ class OpenAICompatibleModel:
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         """The server's next message.
 
-        Raises :class:`ModelUnavailable` when it refuses or tries have run out, :class:`EndpointDown` when that happens again and
-        again.
+        Raises :class:`ModelUnavailable` if the server refuses the request or retries run out, and :class:`EndpointDown` if
+        that happens repeatedly.
         """
         self._running += 1
         self._patience = max(self._patience, self._running)
         try:
-            completion = await self._tried(messages, tools, sampling)
+            completion = await self._with_retries(messages, tools, sampling)
         except ModelUnavailable as error:
             self._failed += 1
             if self._failed < self._patience:
@@ -86,7 +87,7 @@ class OpenAICompatibleModel:
         self._failed = 0
         return completion
 
-    async def _tried(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
+    async def _with_retries(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         from openai import APIConnectionError, APIError, APIStatusError
 
         reason = ""
@@ -99,9 +100,9 @@ class OpenAICompatibleModel:
                     return Completion(text="", calls=[], finish_reason="context")
                 if tools and not hermes and self._format != "native" and _refuses_tools(error):
                     self._format = "hermes"
-                    return await self._tried(messages, tools, sampling)
+                    return await self._with_retries(messages, tools, sampling)
                 reason = f"HTTP {error.status_code}: {_message(error)}"
-                if not _can_pass(error):
+                if not _is_temporary(error):
                     raise ModelUnavailable(f"{self.base_url} refuses the request for {self.name} ({reason})") from None
                 wait = _retry_after(error)
             except APIConnectionError as error:
@@ -109,7 +110,8 @@ class OpenAICompatibleModel:
             except (APIError, _MalformedReply, ValueError) as error:
                 reason, wait = f"unreadable reply: {_one_line(error)}", None
             if attempt < self._retries:
-                await asyncio.sleep(self._delay(attempt, wait))
+                backoff = min(self._backoff * 2**attempt, MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0)
+                await asyncio.sleep(backoff if wait is None else min(wait, MAX_WAIT_SECONDS))
         raise ModelUnavailable(f"{self.base_url} gave nothing for {self.name} in {self._retries + 1} tries ({reason})")
 
     async def close(self) -> None:
@@ -125,7 +127,7 @@ class OpenAICompatibleModel:
         if sampling.seed is not None:
             options["seed"] = sampling.seed
         started = time.perf_counter()
-        response = await self._connected().chat.completions.create(
+        response = await self._open_client().chat.completions.create(
             model=self.name,
             messages=cast(Any, chat_messages(messages, tools if hermes else [])),
             temperature=sampling.temperature,
@@ -140,34 +142,30 @@ class OpenAICompatibleModel:
         except (AttributeError, TypeError) as error:
             raise _MalformedReply(str(error)) from None
 
-    def _connected(self) -> AsyncOpenAI:
+    def _open_client(self) -> AsyncOpenAI:
         if self._client is None:
             from openai import AsyncOpenAI
 
-            # a key is always given, so that none from the environment reaches a server it is not for
+            # always pass a key, so that none from the environment reaches a server it is not meant for
             self._client = AsyncOpenAI(
                 api_key=self._api_key or "none", base_url=self.base_url, max_retries=0, timeout=self._timeout
             )
         return self._client
 
-    def _delay(self, attempt: int, asked: float | None) -> float:
-        """Seconds until the next try: what the server asked for, else twice the last, with jitter."""
-        wait = self._backoff * 2**attempt if asked is None else asked
-        return min(wait, MAX_WAIT_SECONDS) * (random.uniform(0.5, 1.0) if asked is None else 1.0)
-
 
 class _MalformedReply(Exception):
-    """The server answered 200 with something that is no chat completion."""
+    """The server answered 200 with something other than a chat completion."""
 
 
 def _completion(response: Any, messages: list[Message], seconds: float) -> Completion:
-    """A chat completion as the loop takes it. Raises :class:`_MalformedReply` when it is none."""
+    """A chat completion in the loop's form. Raises :class:`_MalformedReply` if it is not one."""
     choices = getattr(response, "choices", None)
     if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
         raise _MalformedReply("it holds no choices")
     message = choices[0].message
     text = message.content if isinstance(message.content, str) else ""
     text = text.encode("utf-8", "replace").decode("utf-8")
+    reason = choices[0].finish_reason
     calls = _native_calls(message.tool_calls)
     if calls:
         text = text.replace(OPEN, "").replace(CLOSE, "")
@@ -175,7 +173,7 @@ def _completion(response: Any, messages: list[Message], seconds: float) -> Compl
         text=text,
         calls=calls or None,
         usage=_usage(response, messages, text, seconds),
-        finish_reason=_finish_reason(choices[0].finish_reason),
+        finish_reason=reason if reason in ("length", "tool_calls") else "stop",
     )
 
 
@@ -195,15 +193,9 @@ def _usage(response: Any, messages: list[Message], text: str, seconds: float) ->
     return Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0, seconds=seconds)
 
 
-def _finish_reason(reason: str | None) -> FinishReason:
-    if reason == "length":
-        return "length"
-    return "tool_calls" if reason == "tool_calls" else "stop"
-
-
-def _can_pass(error: APIStatusError) -> bool:
-    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not cure."""
-    return error.code != "insufficient_quota" and (error.status_code in _PASSING or error.status_code >= 500)
+def _is_temporary(error: APIStatusError) -> bool:
+    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not fix."""
+    return error.code != "insufficient_quota" and (error.status_code in _TEMPORARY or error.status_code >= 500)
 
 
 def _is_overflow(error: APIStatusError) -> bool:
@@ -216,7 +208,7 @@ def _refuses_tools(error: APIStatusError) -> bool:
 
 
 def _retry_after(error: APIStatusError) -> float | None:
-    """Seconds a Retry-After header asks for; None when there is none or it is a date in the past or no number."""
+    """Seconds that a Retry-After header asks for; None if it is missing or invalid."""
     from email.utils import parsedate_to_datetime
 
     header = error.response.headers.get("retry-after", "")
@@ -231,7 +223,7 @@ def _retry_after(error: APIStatusError) -> float | None:
 
 
 def _message(error: APIStatusError) -> str:
-    """The server's own words. The body may be ``{"error": {"message": ...}}``, its inside, or anything else."""
+    """The server's error message. The body may be ``{"error": {"message": ...}}``, its inner object, or anything else."""
     body = error.body
     text = body.get("message") if isinstance(body, dict) else None
     return " ".join(str(text or (json.dumps(body) if body else error.message)).split())[:300]

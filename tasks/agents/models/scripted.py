@@ -15,8 +15,8 @@ Reply = str | Completion
 class ScriptedModel:
     """Replies from a list, one per turn of an episode, or from a function of the messages so far.
 
-    It keeps no state between requests, so one object serves any number of episodes at once. Usage of a text reply is
-    an estimate, as :func:`tasks.agents.models.base.estimated_usage` gives it.
+    It keeps no state between requests, so one object serves any number of concurrent episodes. Usage of a text reply is an
+    estimate (:func:`tasks.agents.models.base.estimated_usage`).
     """
 
     def __init__(self, script: Sequence[Reply] | Callable[[list[Message]], Reply], name: str = "scripted") -> None:
@@ -24,19 +24,18 @@ class ScriptedModel:
         self._script = script
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """The script's next reply. Raises :class:`ModelUnavailable` when a list has no more."""
+        """The script's next reply. Raises :class:`ModelUnavailable` at the end of a list."""
         started = time.perf_counter()
-        reply = self._script(messages) if callable(self._script) else self._next(messages)
+        if callable(self._script):
+            reply = self._script(messages)
+        else:
+            turn = sum(message.role == "assistant" for message in messages)
+            if turn >= len(self._script):
+                raise ModelUnavailable(f"the script of {self.name} has only {len(self._script)} replies")
+            reply = self._script[turn]
         if isinstance(reply, Completion):
             return reply.model_copy(deep=True)
         return Completion(text=reply, usage=estimated_usage(messages, reply, time.perf_counter() - started))
 
     async def close(self) -> None:
         """Nothing to free."""
-
-    def _next(self, messages: list[Message]) -> Reply:
-        assert not callable(self._script)  # noqa: S101 - narrowed by the caller
-        turn = sum(message.role == "assistant" for message in messages)
-        if turn >= len(self._script):
-            raise ModelUnavailable(f"the script of {self.name} has only {len(self._script)} replies")
-        return self._script[turn]

@@ -1,8 +1,8 @@
-"""A local transformers checkpoint as a model: concurrent requests are answered in batches.
+"""A local transformers checkpoint as a model that answers concurrent requests in batches.
 
 Every request continues a conversation whose earlier tokens the model has seen, so the attention keys and values of each
-conversation are kept between turns and only new tokens are computed. Token ids and log-probabilities of what was sampled
-are recorded as they are made.
+conversation are cached between turns and only new tokens are computed. Sampled token ids and their log-probabilities are
+recorded during sampling.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 
 SMALLEST_SHARE = 8
-"""Requests of a batch that are not worth a second thread: much of their time is Python's, of which one thread runs."""
+"""Fewest requests per thread of a batch: much of their time is spent in Python, where only one thread runs."""
 
 CACHE_TOKENS = 400_000
-"""Tokens of conversations whose keys and values are kept."""
+"""Most tokens of conversations whose keys and values are cached."""
 
 
 @dataclass
@@ -46,9 +46,9 @@ class _Request:
 class TransformersModel:
     """Batched sampling from a causal language model of transformers.
 
-    ``model`` and ``tokenizer`` are loaded objects; the tokenizer's chat template must be prefix-preserving. Batches are
-    computed in threads, so that tools run meanwhile. On a CPU with one OpenMP thread per thread (:mod:`tasks.core.cores`) a
-    batch is shared out to a thread per core.
+    ``model`` and ``tokenizer`` are loaded objects; the tokenizer's chat template must be prefix-preserving. Batches run in
+    threads, so that tools run meanwhile. On a CPU with one OpenMP thread per thread (:mod:`tasks.core.cores`) a batch is split
+    among one thread per core.
     """
 
     def __init__(
@@ -77,16 +77,16 @@ class TransformersModel:
     def load(
         cls, checkpoint: Path | str, *, dtype: str = "float32", device: str | None = None, **options: Any
     ) -> TransformersModel:
-        """Load a checkpoint directory. Raises :class:`ArtifactError` when there is none or it is damaged."""
+        """Load a checkpoint directory. Raises :class:`ArtifactError` if it is missing or damaged."""
         if not (Path(checkpoint) / "config.json").is_file():
             raise ArtifactError(
-                f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
+                f"{checkpoint} has no checkpoint (no config.json): train one with `make reproduce`, or name another"
             )
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging
 
-        logging.disable_progress_bar()  # loading takes a second, and errors on stderr should not stand behind a bar
+        logging.disable_progress_bar()  # loading takes a second, and a bar would hide errors on stderr
         logging.set_verbosity_error()
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
@@ -99,12 +99,12 @@ class TransformersModel:
         return cls(model, tokenizer, name=Path(checkpoint).name, **options)
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """One assistant message. Requests made at the same time share a batch."""
+        """One assistant message. Concurrent requests share a batch."""
         prompt = chat.prompt_ids(self.tokenizer, messages, tools)
         if len(prompt) + sampling.max_new_tokens > self.model.config.max_position_embeddings:
             return Completion(text="", usage=Usage(prompt_tokens=len(prompt)), finish_reason="context")
         loop = asyncio.get_running_loop()
-        request = _Request(prompt, _recorded(messages), sampling, loop.create_future())
+        request = _Request(prompt, _recorded_tokens(messages), sampling, loop.create_future())
         self._queue.append(request)
         if self._worker is None or self._worker.done():
             self._worker = loop.create_task(self._serve())
@@ -118,10 +118,6 @@ class TransformersModel:
         if self._threads:
             self._threads.shutdown(wait=False)
         self._threads = None
-        self._kept.clear()
-
-    def reset(self) -> None:
-        """Forget cached keys and values: the weights have changed."""
         self._kept.clear()
 
     async def _serve(self) -> None:
@@ -149,7 +145,7 @@ class TransformersModel:
         return [completion for completions in done for completion in completions]
 
     async def _settle(self) -> None:
-        """Wait while further requests still arrive, for a few milliseconds at most, so that batches are full."""
+        """Wait a few milliseconds while more requests arrive, so that batches are full."""
         for _ in range(20):
             size = len(self._queue)
             await asyncio.sleep(0.003)
@@ -157,8 +153,8 @@ class TransformersModel:
                 return
 
     def _next_batch(self) -> tuple[list[_Request], list[_Request]]:
-        kind = _kind(self._queue[0].sampling)
-        same = [request for request in self._queue if _kind(request.sampling) == kind]
+        batch_key = _batch_key(self._queue[0].sampling)
+        same = [request for request in self._queue if _batch_key(request.sampling) == batch_key]
         batch = sorted(same, key=lambda r: len(r.prompt))[: self.max_batch]
         chosen = {id(r) for r in batch}
         return batch, [r for r in self._queue if id(r) not in chosen]
@@ -189,7 +185,7 @@ class TransformersModel:
     def _sample(self, batch: list[_Request]) -> tuple[list[list[int]], list[list[float]]]:
         """Token ids and log-probabilities (natural log, under the sampling temperature) for each request.
 
-        Rows that have ended leave the batch once a quarter of it has.
+        Finished rows leave the batch once a quarter of its rows have finished.
         """
         import torch
 
@@ -237,8 +233,8 @@ class TransformersModel:
     def _prefill(self, batch: list[_Request]) -> list[Layers]:
         """Keys and values of each prompt without its last token.
 
-        Row by row, without padding: conversations differ widely in how much of them is new. What several requests
-        begin with, as the rollouts of a group do, is computed once.
+        Row by row, without padding, because conversations differ widely in their number of new tokens. A prompt that several
+        requests share, like the rollouts of a group, is computed once.
         """
         made: dict[tuple[int, ...], Layers] = {}
         rows = []
@@ -250,7 +246,7 @@ class TransformersModel:
         return rows
 
     def _row(self, ids: list[int], known: int) -> Layers:
-        """Keys and values of ``ids``; those of the first ``known`` may have been kept."""
+        """Keys and values of ``ids``; those of the first ``known`` may be cached."""
         import torch
 
         from tasks.agents.models.key_values import BatchCache
@@ -268,19 +264,19 @@ class TransformersModel:
     def _keep(
         self, batch: list[_Request], cache: BatchCache, places: dict[int, int], starts: list[int], sampled: list[list[int]]
     ) -> None:
-        """Keep keys and values of requests (number in the batch -> row of the cache) for their next turn."""
+        """Cache keys and values of requests (``places``: number in the batch -> row of the cache) for their next turn."""
         for number, row in places.items():
             ids = [*batch[number].prompt, *sampled[number][:-1]]
             self._kept.put(ids, cache.row(row, starts[number], starts[number] + len(ids)))
 
 
-def _kind(sampling: Sampling) -> tuple[float, float, int]:
-    """What requests of one batch must have in common."""
+def _batch_key(sampling: Sampling) -> tuple[float, float, int]:
+    """What requests must have in common to share a batch."""
     return sampling.temperature, sampling.top_p, sampling.max_new_tokens
 
 
-def _recorded(messages: Sequence[Message]) -> int:
-    """Number of leading token ids of the next request that the conversation has recorded."""
+def _recorded_tokens(messages: Sequence[Message]) -> int:
+    """Number of leading token ids of the next request that earlier turns recorded."""
     for message in reversed(messages):
         if message.tokens is not None:
             return len(message.tokens.prompt_ids) + len(message.tokens.completion_ids)
@@ -288,7 +284,7 @@ def _recorded(messages: Sequence[Message]) -> int:
 
 
 def _uniform(request: _Request, count: int) -> Any:
-    """Random numbers in [0, 1) of a request: they depend on its seed and place alone, not on the batch it is in."""
+    """Random numbers in [0, 1) for a request. They depend on its seed and position, not on its batch."""
     seed = request.sampling.seed
     generator = np.random.default_rng(None if seed is None else [seed, len(request.prompt)])
     return generator.random(count)
@@ -306,7 +302,7 @@ def _draw(logits: Any, sampling: Sampling, uniform: Any) -> tuple[Any, Any]:
 
 
 def _nucleus(probabilities: Any, top_p: float) -> Any:
-    """Probabilities with all but the most probable mass of ``top_p`` set to zero."""
+    """Probabilities with everything outside the most probable ``top_p`` mass set to zero."""
     if top_p >= 1:
         return probabilities
     ordered, index = probabilities.sort(-1, descending=True)

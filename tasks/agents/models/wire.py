@@ -1,4 +1,4 @@
-"""Messages as they go over the wire of OpenAI's chat API, with native tool calls or with Hermes text."""
+"""Messages in the form of OpenAI's chat API, with native tool calls or Hermes text."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tasks.core.schema import ToolCall
 
 
 def chat_messages(messages: list[Message], hermes_tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``messages`` as the API takes them.
+    """``messages`` in the API's form.
 
-    With ``hermes_tools`` the schemas become part of the system prompt and the observations of a turn one user message
-    of ``<tool_response>`` blocks, as Qwen's chat template renders them; so no server needs to know of tools.
+    With ``hermes_tools`` the schemas go into the system prompt and the observations of a turn into one user message of
+    ``<tool_response>`` blocks, as in Qwen's chat template, so that the server needs no support for tools.
     """
     return _hermes(messages, hermes_tools) if hermes_tools else [_native(message) for message in messages]
 

@@ -1,4 +1,4 @@
-"""The words models see. The texts are the ``.md`` files of this folder; ``$name`` marks what is filled in."""
+"""The prompts that models see: the ``.md`` files of this folder, where ``$name`` is a placeholder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CUT = "\n[... the issue goes on; {} more characters are not shown]"
 def render_system(agent: Agent, guidance: int | None = None) -> str:
     """The system prompt of an episode.
 
-    ``guidance`` asks a teacher for about that many calls per turn (FuseSearch 3.3); a student is never shown it.
+    ``guidance`` asks a teacher for about that many calls per turn (FuseSearch 3.3). A student never sees it.
     """
     parallelism = _SEQUENTIAL if agent.mode == "sequential" else ""
     system = _render(f"system_{agent.prompt}", turns=agent.max_turns, parallelism=parallelism)
@@ -32,14 +32,14 @@ def render_issue(agent: Agent, problem_statement: str) -> str:
 
 
 def render_notice(agent: Agent, remaining: int) -> str:
-    """The line below the observations that says how many turns remain; empty with the nano prompt."""
+    """The line after the observations that says how many turns remain; empty with the nano prompt."""
     if agent.prompt != "full":
         return ""
     return _render("last_turn") if remaining == 1 else _render("remaining", turns=remaining)
 
 
 def render_hermes_tools(tools: list[dict[str, Any]]) -> str:
-    """Tool schemas and the call format as text, for servers that take no ``tools``."""
+    """Tool schemas and the call format as text, for servers without support for ``tools``."""
     return _render("hermes_tools", schemas="\n".join(json.dumps(tool["function"]) for tool in tools))
 
 
