@@ -1,7 +1,7 @@
 """The mean of a policy's weights over the last steps of its training (Polyak and Ruppert).
 
-With a few hundred rollouts a step and a rate that does not fall, the weights of the last step are one draw of a noisy walk;
-their mean over the walk is not. PyTorch's ``swa_utils`` keeps it. For training in one process.
+With a few hundred rollouts per step and a constant learning rate, the weights of the last step are one point of a random walk;
+their mean is less noisy. Uses PyTorch's ``swa_utils``. Only for training in one process.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 
 def average_callback(model: Any, first: int, folder: Path) -> Any:
-    """A callback of the trainer that gives ``model`` at the end the mean of its weights after each step beyond ``first``.
+    """A trainer callback that finally sets ``model`` to the mean of its weights after each step beyond ``first``.
 
-    The mean so far is written to ``folder`` beside every checkpoint of the trainer: a run that was killed goes on with it.
+    Writes the mean so far to ``folder`` with every checkpoint of the trainer, so that a killed run can resume.
     """
     from safetensors.torch import load_model, save_model
     from torch.optim.swa_utils import AveragedModel
@@ -33,7 +33,7 @@ def average_callback(model: Any, first: int, folder: Path) -> Any:
             if state.global_step <= first:
                 return
             averaged.update_parameters(model)
-            if control.should_save:  # before the trainer writes its own part: where that is whole, this is
+            if control.should_save:  # runs before the trainer saves, so a complete checkpoint always has its mean
                 folder.mkdir(parents=True, exist_ok=True)
                 older = sorted(folder.glob("average-*.safetensors"), key=lambda path: path.stat().st_mtime)
                 save_model(averaged, str(file_of(state.global_step)))

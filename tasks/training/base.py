@@ -1,8 +1,8 @@
 """The nano base checkpoint: a model that knows the format and uses one tool at a time, aimlessly.
 
-It stands where the paper's base models stand: they call tools correctly but hardly in parallel. It is trained from
-random weights on every token of episodes of :class:`AimlessModel` over training repositories, never evaluation
-repositories, so that it also has read some code, and on drills in looking things up (:mod:`tasks.training.drills`).
+It corresponds to the paper's base models, which call tools correctly but rarely in parallel. It is trained from random weights
+on every token of episodes of :class:`AimlessModel` over training repositories (never evaluation repositories), so that it has
+also read some code, and on drills in looking things up (:mod:`tasks.training.drills`).
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ from tasks.training.trainer import quiet
 Snapshot = Callable[[Instance], Repository]
 
 VOCABULARY = 2048
-RENAMED_OF = (4, 5)  # episodes whose names are exchanged, of how many
+RENAMED_OF = (4, 5)  # in 4 of 5 episodes, names are exchanged
 SHAPE = {"hidden": 192, "layers": 4, "heads": 6, "feed_forward": 576}
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
 NAME = re.compile(r"[A-Za-z_]\w{2,}(?=\()|(?<=, in )[A-Za-z_]\w{2,}|(?<=import )[A-Za-z_]\w{2,}|[A-Za-z]+_\w+")  # of code
-NAMES_OF_WORDS = 0.9  # share of calls that ask for a name of code where there is one, not for any word
+NAMES_OF_WORDS = 0.9  # share of calls that search for a name from code, if there is one
 FRAME = re.compile(r'File "([^"\n]+\.py)"')
 PLACE = re.compile(r"/repo/(\S+?\.py)(?::(\d+))?")
 DEFINITION = re.compile(r"/repo/(\S+?\.py):\d+:\s*def (\w+)")
 
 
 class AimlessModel:
-    """A scripted model without a plan: one random call a turn, then a random answer from what it saw.
+    """A scripted model without a plan: one random call per turn, then a random answer from what it saw.
 
     Its next message is a function of the conversation and the seed.
     """
@@ -119,7 +119,7 @@ async def aimless_episodes(params: Params, instances: list[Instance], snapshot: 
 def train_base(
     params: Params, recipe: Base, instances: list[Instance], snapshot: Snapshot, out: Path, on_log: Callable[..., None]
 ) -> dict[str, float]:
-    """Make tokenizer and base checkpoint in ``out/checkpoint`` from scratch."""
+    """Train a tokenizer and the base checkpoint from scratch in ``out/checkpoint``."""
     quiet()
     trajectories = asyncio.run(aimless_episodes(params, instances, snapshot, recipe.episodes_per_instance))
     conversations = [messages_of(trajectory) for trajectory in trajectories]
@@ -144,17 +144,17 @@ def _sources(instances: list[Instance], snapshot: Snapshot) -> Iterator[str]:
 def _sequences(
     tokenizer: Any, conversations: list[list[Message]], drills: int, pool: Names, seed: int
 ) -> Iterator[dict[str, list[int]]]:
-    """Rows of the episodes, most of them with names of ``pool``, and of ``drills`` drills."""
+    """Rows of the episodes, most of them with names from ``pool``, then of ``drills`` drills."""
     for number, messages in enumerate(conversations):
         exchange = number % RENAMED_OF[1] < RENAMED_OF[0]
-        shown = renamed(messages, random.Random(f"{seed}-{number}"), pool) if exchange else messages
-        ids = training_ids(tokenizer, shown, [])[0]
+        content = renamed(messages, random.Random(f"{seed}-{number}"), pool) if exchange else messages
+        ids = training_ids(tokenizer, content, [])[0]
         yield {"input_ids": ids, "labels": ids}
     yield from drill_rows(drills, pool, tokenizer, seed)
 
 
 def _texts(conversations: Iterable[list[Message]]) -> Iterable[str]:
-    """Texts the tokenizer is trained on: each message once, without role marks."""
+    """Training texts of the tokenizer: each message once, without role markers."""
     seen: set[str] = set()
     for messages in conversations:
         for message in messages:

@@ -1,6 +1,6 @@
-"""GRPO with TRL's GRPOTrainer; the rollouts are made by the project's own loop (FuseSearch 3.3 and B.3).
+"""GRPO with TRL's GRPOTrainer and rollouts from the project's own loop (FuseSearch 3.3 and B.3).
 
-TRL 1.16 marks ``rollout_func`` as experimental: this file is the only bridge to it.
+TRL 1.16 marks ``rollout_func`` as experimental; only this file uses it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOGGED = (
     "f1", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
     "calls_per_turn", "turns", "calls", "failed_calls", "tokens_context", "tokens_completion",
 )  # fmt: skip
-"""Figures of :class:`Score` whose means stand in the training curve, beside what TRL logs: reward, entropy, KL, lengths."""
+"""Fields of :class:`Score` whose means are in the training curve, beside TRL's own: reward, entropy, KL, lengths."""
 
 
 def train_grpo(
@@ -45,14 +45,14 @@ def train_grpo(
     *,
     on_log: Callable[[dict[str, float]], None],
 ) -> dict[str, float]:
-    """Optimize ``checkpoint`` on the reward of ``section``; goes on from the last saved step when ``out`` holds one.
+    """Optimize ``checkpoint`` for the reward of ``section``. Resumes from the last saved step in ``out``, if any.
 
     Writes ``out/checkpoint`` and ``out/log.jsonl``. Returns the summary figures.
 
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
-        ConfigError: the rollouts are to come from vLLM, which this stage cannot do yet.
-        DataError: there is no instance to train on.
+        ConfigError: ``rollouts`` is ``vllm``, which this stage does not support yet.
+        DataError: ``instances`` is empty.
     """
     if section.rollouts == "vllm":
         raise ConfigError("grpo.rollouts: 'vllm' is not available yet; use 'transformers'")
@@ -70,9 +70,9 @@ def train_grpo(
 
 
 class Rollouts:
-    """Makes the rollouts of a step with the project's loop and tools, and scores them.
+    """Runs and scores the rollouts of a step with the project's loop and tools.
 
-    A rollout that failed for an infrastructure error has reward ``None``: TRL gives it no advantage.
+    After an infrastructure error a rollout has reward ``None``, and TRL gives it no advantage.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Rollouts:
         self._scores: list[Score] = []
 
     def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
-        """TRL's ``rollout_func``: prompts repeated per generation in, token ids, log-probabilities and mask out."""
+        """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities and mask out."""
         ids = [prompt[-1]["instance_id"] for prompt in prompts]
         model = trainer.accelerator.unwrap_model(trainer.model)
         training = model.training
@@ -128,7 +128,7 @@ class Rollouts:
         return [done[number] for number in range(len(ids))]
 
     def _renamed(self, policy: Model, seed: str) -> Model:
-        """The policy, or at a share of the prompts one that sees exchanged names, the same ones in the whole group."""
+        """The policy, or for a share of the prompts a policy that sees exchanged names, the same ones in the whole group."""
         draw = random.Random(seed)
         if self._names is None or draw.random() >= self.section.renamed:
             return policy
@@ -147,9 +147,9 @@ class Rollouts:
 
 
 def rollout_figures(scores: list[Score]) -> dict[str, float]:
-    """Means over rollouts: F1, e, calls per turn and the rest; tool success is over all their calls.
+    """Means of :data:`LOGGED` over rollouts, and tool success over all their calls.
 
-    Rollouts that the infrastructure spoilt are counted and in no mean; a figure that no rollout has is left out.
+    Errored rollouts are counted but not part of any mean. A figure that no rollout has is left out.
     """
     scored = [score for score in scores if score.error is None]
     figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
@@ -160,8 +160,8 @@ def rollout_figures(scores: list[Score]) -> dict[str, float]:
 def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
     """Token columns of one episode as they were generated.
 
-    ``prompt_ids`` is the first request; ``completion_ids`` all that came after it, ``env_mask`` 1 where it was sampled
-    and 0 where it was observed, ``logprobs`` 0 where it was observed.
+    ``prompt_ids`` is the first request and ``completion_ids`` everything after it. ``env_mask`` is 1 for sampled and 0 for
+    observed tokens; ``logprobs`` is 0 for observed ones.
     """
     turns = [turn.tokens for turn in trajectory.turns if turn.tokens is not None]
     if not turns:
@@ -176,7 +176,7 @@ def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
 
 
 def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
-    """The reward that :class:`Rollouts` computed, handed to TRL; ``None`` stays absent."""
+    """The reward that :class:`Rollouts` computed, for TRL; ``None`` stays absent."""
     return score
 
 
@@ -199,7 +199,7 @@ def _trainer(
         temperature=section.temperature,
         beta=section.kl,
         scale_rewards=section.scale_rewards,
-        loss_type="grpo",  # each rollout weighs the same: by token, the few that repeat themselves to the limit outweigh all
+        loss_type="grpo",  # equal weight per rollout: weighted by token, a few that repeat themselves to the limit dominate
         lr_scheduler_type="constant_with_warmup",
         warmup_steps=5,
         max_completion_length=params.agent.max_context_tokens,
@@ -214,7 +214,7 @@ def _trainer(
         model=model,
         args=arguments,
         reward_funcs=[rollout_reward],
-        rollout_func=rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists reach it as they are
+        rollout_func=rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists work too
         train_dataset=_prompts(params, rollouts.tasks),
         processing_class=tokenizer,
         callbacks=callbacks,

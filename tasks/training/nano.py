@@ -1,8 +1,8 @@
 """The nano student: a Qwen3-architecture model of a few million parameters with its own byte-level BPE tokenizer.
 
-What makes it learn within minutes on a CPU (FINDINGS: learning at nano size): words never carry a leading space, so an
-identifier has the same tokens in the issue, in a call and in an observation; the JSON around a tool call is a handful of
-single tokens, while the text stays valid Qwen/Hermes.
+Two choices let it learn within minutes on a CPU. Words have no leading space, so an identifier has the same tokens in the
+issue, in a call and in an observation. And the JSON around a tool call is a handful of single tokens, while the text stays valid
+Qwen/Hermes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
 def _opening(tool: type[Tool]) -> str:
-    """A call up to the value of its first argument, of which a path always starts with the root."""
+    """A call up to the value of its first argument; a path always starts with the root."""
     first = tool.required()[0]
     return f'<tool_call>\n{{"name": "{tool.name}", "arguments": {{"{first}": "' + ("/repo/" if first == "path" else "")
 
@@ -91,7 +91,7 @@ def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
     tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in BOILERPLATE])
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        eos_token="<|im_end|>",  # noqa: S106 - the end-of-turn mark, no secret
+        eos_token="<|im_end|>",  # noqa: S106 - the end-of-turn mark, not a secret
         pad_token="<|endoftext|>",  # noqa: S106
         chat_template=TEMPLATE,
         clean_up_tokenization_spaces=False,

@@ -12,7 +12,7 @@ class MuonAdamW(torch.optim.Optimizer):
     """Two optimizers behind one interface.
 
     Hidden matrices (two dimensions, not embeddings) go to Muon at ``learning_rate``; embeddings, norms and biases to
-    AdamW at half of it, the ratio at which small tied-embedding models trained most steadily here.
+    AdamW at half of it, the most stable ratio for small models with tied embeddings here.
     """
 
     def __init__(self, model: torch.nn.Module, learning_rate: float, weight_decay: float = 0.0) -> None:
@@ -40,7 +40,7 @@ class MuonAdamW(torch.optim.Optimizer):
         return {"muon": self._muon.state_dict(), "adamw": self._adamw.state_dict()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Restore what :meth:`state_dict` gave."""
+        """Restore a state from :meth:`state_dict`."""
         self._muon.load_state_dict(state_dict["muon"])
         self._adamw.load_state_dict(state_dict["adamw"])
         self.param_groups = self._muon.param_groups + self._adamw.param_groups

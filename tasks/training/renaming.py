@@ -1,8 +1,8 @@
-"""Episodes with other names: the same word replaced by the same random or made-up word in issue, calls, observations and answer.
+"""Episodes with other names: each word is replaced by one random or made-up word in issue, calls, observations and answer.
 
-A small model that sees a dozen repositories again and again learns their names by heart; with names that change from
-episode to episode it has to read and copy them, which is what it needs in a repository it has never seen. Texts of
-finished episodes are renamed as a whole (SFT); in a rollout the model alone sees the new names (GRPO).
+A small model that keeps seeing the same dozen repositories memorizes their names. With names that change from episode to episode
+it has to read and copy them, as in a repository that it has never seen. Texts of finished episodes are renamed completely (SFT);
+in a rollout only the model sees the new names (GRPO).
 """
 
 from __future__ import annotations
@@ -24,63 +24,63 @@ FORMAT = """name arguments content repo tool call response Locations Modify Rela
 narrow the Traceback most recent File self expected
 Expected returns should but not Example With instead got gives"""
 
-NOT_KEPT = {"context"}  # of grep; no nano model gives it, and issues and code often say it
+NOT_KEPT = {"context"}  # an argument of grep that nano models do not use, but a frequent word in issues and code
 TOOL_WORDS = {word for tool in TOOLS.values() for word in WORD.findall(" ".join([tool.name, *tool.properties]))} - NOT_KEPT
 KEPT = frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *TOOL_WORDS])
 
 
 @dataclass(frozen=True)
 class Names:
-    """What new names are made of: whole words, and pieces of the tokenizer's vocabulary."""
+    """Material for new names: whole words, and pieces of the tokenizer's vocabulary."""
 
     words: list[str]
     pieces: list[str]
 
     @classmethod
     def of(cls, texts: Iterable[str], tokenizer: Any) -> Names:
-        """All lower-case words of the texts that may be replaced, and all letters-only entries of the vocabulary."""
+        """All replaceable words of the texts in lower case, and all entries of the vocabulary that have only letters."""
         words = {word.lower() for text in texts for word in WORD.findall(text)} - KEPT
         pieces = {token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha()}
         return cls(sorted(words), sorted(pieces))
 
     def draw(self, draw: random.Random) -> str:
-        """A word, or, as often, one to three random pieces put together.
+        """A word or, equally often, one to three random pieces joined together.
 
-        The pieces see to it that every entry of the vocabulary is copied now and then: a small model copies no token
-        that it never had to say, and the names of unseen repositories are full of those.
+        With the pieces, every entry of the vocabulary gets copied now and then. A small model cannot copy a token that it never
+        had to write, and names in unseen repositories are full of such tokens.
         """
         made = "".join(draw.choices(self.pieces, k=draw.randint(1, 3))) if draw.random() < 0.5 else ""
         return made if len(made) > 2 and made not in KEPT else draw.choice(self.words or self.pieces)
 
 
 def renamed(messages: list[Message], draw: random.Random, pool: Names) -> list[Message]:
-    """The conversation with every replaceable word exchanged, the same way everywhere; the system prompt stays."""
+    """The conversation with every replaceable word exchanged consistently, except in the system prompt."""
     return Exchange(draw, pool).messages(messages)
 
 
 class Exchange:
-    """New names for the words of one conversation, drawn as the words appear, and the way back."""
+    """New names for the words of one conversation, drawn as the words appear, and their reverse mapping."""
 
     def __init__(self, draw: random.Random, pool: Names) -> None:
         self._draw, self._pool = draw, pool
         self._names: dict[str, str] = {}  # lower-case word -> its new name
         self._new: dict[str, str] = {}  # word -> new name in the word's case
-        self._old: dict[str, str] = {}  # the way back
+        self._old: dict[str, str] = {}  # the reverse mapping
         self._taken: set[str] = set()
 
     def messages(self, messages: list[Message]) -> list[Message]:
-        """The messages under their new names; system prompts stay."""
+        """The messages with new names; system prompts stay the same."""
         return [
             message if message.role == "system" else message.model_copy(update={"content": self.text(message.content)})
             for message in messages
         ]
 
     def text(self, text: str) -> str:
-        """A text under the new names."""
+        """A text with new names."""
         return WORD.sub(self._rename, text)
 
     def back(self, text: str) -> str:
-        """A text written under the new names, under the old ones; words without an old name stay."""
+        """A text with new names changed back to the old ones; other words stay the same."""
         return WORD.sub(lambda match: self._old.get(match[0], match[0]), text)
 
     def _rename(self, match: re.Match[str]) -> str:
@@ -89,12 +89,12 @@ class Exchange:
             if word.lower() not in self._names:
                 self._names[word.lower()] = self._fresh()
             new = _cased(self._names[word.lower()], word)
-            new = _cased(self._fresh(), word) if new in self._old else new  # as of fooBar, where there is foobar
+            new = _cased(self._fresh(), word) if new in self._old else new  # such as fooBar when foobar exists
             self._new[word], self._old[new] = new, word
         return self._new.get(word, word)
 
     def _fresh(self) -> str:
-        """A name that no other word has, in no case."""
+        """A name that no other word has, ignoring case."""
         new = self._pool.draw(self._draw)
         while new.lower() in self._taken or not KEPT.isdisjoint((new, new.upper(), _cased(new, "Xx"))):
             new += self._pool.draw(self._draw)
@@ -103,15 +103,15 @@ class Exchange:
 
 
 def _cased(new: str, word: str) -> str:
-    """``new`` in capitals, with a capital or as it is, as ``word`` is written."""
+    """``new`` in the case of ``word``: upper case, capitalized or unchanged."""
     return new.upper() if word.isupper() else new[0].upper() + new[1:] if word[0].isupper() else new
 
 
 class RenamedModel:
-    """A model that sees a repository under exchanged names: its input is renamed, and its output gets the real names back.
+    """A model that sees a repository with exchanged names: its input is renamed and its output changed back.
 
-    The tools, the answer and the score know the real names alone. The recorded token ids and log-probabilities are those
-    of what the model saw and said.
+    Tools, answer and score only see the real names. The recorded token ids and log-probabilities are those of the text that the
+    model saw and wrote.
     """
 
     def __init__(self, model: Model, exchange: Exchange) -> None:
@@ -119,9 +119,9 @@ class RenamedModel:
         self._model, self._exchange = model, exchange
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """One assistant message under the real names."""
+        """One assistant message with the real names."""
         completion = await self._model.complete(self._exchange.messages(messages), tools, sampling)
         return completion.model_copy(update={"text": self._exchange.back(completion.text)})
 
     async def close(self) -> None:
-        """The model behind it belongs to who made it."""
+        """Does nothing: the wrapped model belongs to its creator."""

@@ -1,8 +1,8 @@
-"""Rewards by name: what one episode is worth to GRPO and to the tables.
+"""Rewards by name, for GRPO and for the tables.
 
 FuseSearch equation 6 is R = alpha F1 + beta e + gamma F1 e, with 0.8, 0 and 0.2 in appendix B.3. The ablations of its
 table 5 are named by their formula and taken literally, with weights of one; GRPO normalizes within a group, so only the
-relation of the terms matters there.
+ratio of the terms matters.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class JointReward:
     gamma: float = 0.2
 
     def __call__(self, score: Score, scope: Scope = "turn") -> float:
-        """The reward. Raises :class:`DataError` for an errored score: it has none, and is never zero."""
+        """The reward. Raises :class:`DataError` for an errored score, which has no reward, not a reward of zero."""
         f1, e = _f1(score), efficiency_of(score, scope)
         return self.alpha * f1 + self.beta * e + self.gamma * f1 * e
 
 
 @dataclass(frozen=True)
 class RankedReward:
-    """nDCG@k of the functions (ToolTrain section 3.3.2), of the files where the truth names no function."""
+    """nDCG@k of the functions (ToolTrain section 3.3.2), or of the files if the truth has no function."""
 
     k: int
 
     def __call__(self, score: Score, scope: Scope = "turn") -> float:
-        """The reward; e plays no part in it. Raises :class:`DataError` for an errored score."""
+        """The reward, which does not depend on e. Raises :class:`DataError` for an errored score."""
         _f1(score)
         if score.true_functions:
             return ndcg_at(score.predicted_functions, score.true_functions, self.k)
@@ -49,7 +49,7 @@ NAMES = ("fusesearch", *FORMULAS, "ndcg@k")
 
 
 def make_reward(name: str, *, alpha: float = 0.8, beta: float = 0.0, gamma: float = 0.2) -> Reward:
-    """The reward of that name; the weights are those of ``fusesearch``. Raises :class:`ConfigError` listing the names."""
+    """The reward called ``name``; the weights only affect ``fusesearch``. Raises :class:`ConfigError` with the known names."""
     if name == "fusesearch":
         return JointReward(alpha, beta, gamma)
     if name in FORMULAS:

@@ -1,4 +1,4 @@
-"""Which candidates are worth learning from: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
+"""Selects the candidates to learn from: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tasks.core.schema import Score, Trajectory, Truth
 from tasks.evaluation.metrics import Scope, efficiency_of, score_trajectory
 
 REASONS = ("errored", "no_answer", "low_f1", "low_efficiency", "duplicate", "over_limit")
-"""Why a candidate is dropped, in the order of the checks: the first that applies counts."""
+"""Reasons to drop a candidate, in the order of the checks; the first that applies counts."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A candidate, what it scored, and why it was dropped (``None``: kept)."""
+    """A candidate, its score, and the reason why it was dropped (``None`` if it is kept)."""
 
     trajectory: Trajectory
     score: Score
@@ -44,12 +44,17 @@ def select(
         truths: truth by instance id.
         rules: the two thresholds and the limit.
         scope: history H of e.
-        scorer: of the toolset that the candidates were made with.
+        scorer: the scorer of the candidates' toolset.
 
     Raises:
-        DataError: a candidate belongs to no known instance.
+        DataError: the instance of a candidate is unknown.
     """
-    judged = [_judge(trajectory, truths, rules, scope, scorer) for trajectory in candidates]
+    judged = []
+    for trajectory in candidates:
+        if trajectory.instance_id not in truths:
+            raise DataError(f"{trajectory.instance_id}: a candidate of an unknown instance; run synthesize again")
+        score = scorer(trajectory, truths[trajectory.instance_id], scope=scope)
+        judged.append(Judged(trajectory, score, _reason(trajectory, score, rules, scope)))
     return _limit(_distinct(judged), rules.max_trajectories)
 
 
@@ -59,7 +64,7 @@ def kept(judged: Iterable[Judged]) -> list[Trajectory]:
 
 
 def drop_table(judged: Iterable[Judged]) -> dict[str, int]:
-    """How many were dropped for each reason; reasons nobody met are there with 0."""
+    """Number of dropped candidates per reason, including reasons with 0."""
     counts = Counter(row.reason for row in judged)
     return {reason: counts[reason] for reason in REASONS}
 
@@ -81,13 +86,13 @@ def plane(judged: Iterable[Judged]) -> list[dict[str, Any]]:
 
 
 def examples(judged: Iterable[Judged]) -> Examples:
-    """The first candidates of each reason: their figures, their issue, and what they answered or why they could not."""
+    """The first candidates of each reason: their figures, their issue, and their answer or error."""
     found = Examples(REASONS)
     for row in judged:
         if row.reason is not None and found.wants(row.reason):
             answer = row.trajectory.answer
-            said = "\n".join(location.entity for location in answer.modify) if answer else ""
-            texts = {"issue": row.trajectory.issue, "answer": row.trajectory.error or said}
+            entities = "\n".join(location.entity for location in answer.modify) if answer else ""
+            texts = {"issue": row.trajectory.issue, "answer": row.trajectory.error or entities}
             found.add(row.reason, row.trajectory.instance_id, _facts(row), texts)
     return found
 
@@ -103,15 +108,6 @@ def _facts(row: Judged) -> dict[str, Any]:
     }
 
 
-def _judge(
-    trajectory: Trajectory, truths: Mapping[str, Truth], rules: Select, scope: Scope, scorer: Callable[..., Score]
-) -> Judged:
-    if trajectory.instance_id not in truths:
-        raise DataError(f"{trajectory.instance_id}: a candidate of no known instance; run synthesize again")
-    score = scorer(trajectory, truths[trajectory.instance_id], scope=scope)
-    return Judged(trajectory, score, _reason(trajectory, score, rules, scope))
-
-
 def _reason(trajectory: Trajectory, score: Score, rules: Select, scope: Scope) -> str | None:
     if score.error is not None:
         return "errored"
@@ -123,19 +119,19 @@ def _reason(trajectory: Trajectory, score: Score, rules: Select, scope: Scope) -
 
 
 def _distinct(judged: Sequence[Judged]) -> list[Judged]:
-    """Drop a kept candidate that says word for word what an earlier one of its instance said."""
+    """Drop a kept candidate whose text equals that of an earlier one of its instance."""
     seen: set[tuple[str, ...]] = set()
     result = []
     for row in judged:
-        said = (row.trajectory.instance_id, *(turn.text for turn in row.trajectory.turns))
-        result.append(row.with_reason("duplicate") if row.reason is None and said in seen else row)
+        text = (row.trajectory.instance_id, *(turn.text for turn in row.trajectory.turns))
+        result.append(row.with_reason("duplicate") if row.reason is None and text in seen else row)
         if row.reason is None:
-            seen.add(said)
+            seen.add(text)
     return result
 
 
 def _limit(judged: Sequence[Judged], most: int | None) -> list[Judged]:
-    """Keep at most ``most``: the first of every instance before the second of any, repositories taking turns."""
+    """Keep at most ``most``: the first of every instance before the second of any, with repositories taking turns."""
     if most is None:
         return list(judged)
     taken: Counter[str] = Counter()

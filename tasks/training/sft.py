@@ -23,7 +23,7 @@ Log = Callable[[dict[str, float]], None]
 
 
 def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
-    """Fine-tune the base model; goes on from the last saved step when ``out`` holds one.
+    """Fine-tune the base model. Resumes from the last saved step in ``out``, if any.
 
     Writes ``out/checkpoint`` (safetensors and tokenizer) and ``out/log.jsonl``. Returns the summary figures.
 
@@ -80,8 +80,8 @@ def fit(
 def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> tuple[list[dict[str, list[int]]], int]:
     """Rows of ``input_ids`` and ``labels`` (-100 outside assistant tokens), and how many were too long.
 
-    The teacher's guidance is left out of the system prompt: the student is to choose its breadth itself. ``sft.drills``
-    rows are drills, so that a small model does not unlearn to copy names while it learns to search.
+    The system prompt lacks the teacher's guidance, because the student should choose its breadth itself. ``sft.drills`` rows
+    are drills, so that a small model does not forget how to copy names while it learns to search.
     """
     student = toolset_named(params.agent.toolset).instruct(params.agent, "", None)
     conversations = [messages_of(trajectory, student.system) for trajectory in trajectories]

@@ -1,7 +1,7 @@
-"""Candidate trajectories from a teacher, several per instance, each guided to a breadth of its own (FuseSearch 3.3).
+"""Candidate trajectories from a teacher, several per instance, each with its own guided breadth (FuseSearch 3.3).
 
 The guidance is drawn by seed from ``synthesize.calls_per_turn``; the teacher sees it, the student never does. The
-default teacher is the lexical policy, which obeys it; any OpenAI-compatible endpoint can stand in (``teacher.model``).
+default teacher is the lexical policy, which follows it; any OpenAI-compatible endpoint works too (``teacher.model``).
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from tasks.localizers.lexical import LexicalModel, Plan, plan_for
 from tasks.search.repository import Repository
 
 PASSES = 2
-"""How often a candidate is tried before it is reported as errored."""
+"""Attempts per candidate before it is reported as errored."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One episode to be made: the instance, its number there, the calls per turn asked for, the sampling seed.
+    """One episode to make: the instance, its number there, the guided calls per turn, the sampling seed.
 
-    ``answers`` and ``turns`` are how many functions the lexical teacher names, and how many turns it takes, at most;
-    None leaves it to its plan.
+    ``answers`` and ``turns`` are the most functions that the lexical teacher names and the most turns that it takes;
+    None leaves them to its plan.
     """
 
     instance: Instance
@@ -45,14 +45,14 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """Its name in the journal."""
+        """Key in the journal."""
         return f"{self.instance.instance_id}#{self.number}"
 
 
 def draw(instances: Iterable[Instance], section: Synthesize, seed: int) -> list[Candidate]:
-    """``per_instance`` candidates each, their guidance without repetition as long as the range allows.
+    """``per_instance`` candidates for each instance, with distinct guidance as far as the range allows.
 
-    An instance's candidates depend on the seed and its id alone, so that adding instances changes none of the others.
+    An instance's candidates depend only on the seed and its id, so that new instances do not change the others.
     """
     return [candidate for instance in instances for candidate in _draw_one(instance, section, seed)]
 
@@ -76,11 +76,11 @@ def synthesize(
     journal: Journal,
     progress: Progress = silent,
 ) -> list[Trajectory]:
-    """Make the candidates that ``journal`` lacks; all of them in order, those that kept failing with ``error`` set.
+    """Make the candidates that ``journal`` lacks. Returns all in order; those that kept failing have ``error``.
 
     Raises:
-        InfrastructureError: over half of the candidates failed; what was made stays in the journal.
-        ConfigError: the teacher is not described.
+        InfrastructureError: over half of the candidates failed; finished ones stay in the journal.
+        ConfigError: the teacher's model or address is missing.
     """
     failed: dict[str, Trajectory] = {}
     for _ in range(PASSES):
@@ -91,11 +91,8 @@ def synthesize(
     if len(failed) * 2 > len(candidates):
         reason = next(iter(failed.values())).error
         raise InfrastructureError(f"the teacher failed on {len(failed)} of {len(candidates)} candidates: {reason}")
-    return [failed.get(candidate.key) or _journalled(journal, candidate.key) for candidate in candidates]
-
-
-def _journalled(journal: Journal, key: str) -> Trajectory:
-    return Trajectory.model_validate(journal.rows[key]["trajectory"])
+    keys = [candidate.key for candidate in candidates]
+    return [failed.get(key) or Trajectory.model_validate(journal.rows[key]["trajectory"]) for key in keys]
 
 
 async def _make(
@@ -105,9 +102,12 @@ async def _make(
     journal: Journal,
     done: Callable[[], None],
 ) -> dict[str, Trajectory]:
-    """Run episodes into the journal; returns those the infrastructure broke, by key."""
+    """Run episodes into the journal. Returns errored ones by key."""
     failed: dict[str, Trajectory] = {}
-    teacher = _Teacher(params, _repositories(candidates, params, snapshot))
+    instances = {candidate.instance.instance_id: candidate.instance for candidate in candidates}
+    # candidates of one instance share its repository and with it the results of equal calls
+    open_repository = lru_cache(maxsize=params.synthesize.concurrency)(lambda name: snapshot(instances[name]))
+    teacher = _Teacher(params, open_repository)
     jobs = (lambda candidate=candidate: teacher.episode(candidate) for candidate in candidates)
     try:
         async for candidate, trajectory in run_episodes(jobs, params.synthesize.concurrency):
@@ -149,22 +149,14 @@ class _Teacher:
 
 
 def _plan(candidate: Candidate, params: Params) -> Plan:
-    """The lexical teacher's plan with what was drawn for the candidate."""
+    """The lexical teacher's plan with the candidate's ``answers`` and ``turns``."""
     plan = plan_for(params.tools, params.agent)
     turns = min(candidate.turns or plan.turns, plan.turns)
     return replace(plan, functions=candidate.answers or plan.functions, turns=turns)
 
 
-def _repositories(
-    candidates: Iterable[Candidate], params: Params, snapshot: Callable[[Instance], Repository]
-) -> Callable[[str], Repository]:
-    """Opens the repository of an instance; candidates of one instance share it, and with it the results of equal calls."""
-    instances = {candidate.instance.instance_id: candidate.instance for candidate in candidates}
-    return lru_cache(maxsize=params.synthesize.concurrency)(lambda name: snapshot(instances[name]))
-
-
 def endpoint(teacher: Teacher) -> Model:
-    """The OpenAI-compatible teacher. Raises :class:`ConfigError` when model or address is missing."""
+    """The OpenAI-compatible teacher. Raises :class:`ConfigError` if model or address is missing."""
     if not (teacher.model and teacher.base_url):
         raise ConfigError("teacher.localizer is 'model', so teacher.model and teacher.base_url must be set in params.yaml")
     return load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))

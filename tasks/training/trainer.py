@@ -1,4 +1,4 @@
-"""What SFT and GRPO share: loading the student, trainer arguments, logs and resuming."""
+"""Shared parts of SFT and GRPO: loading the student, trainer arguments, logs and resuming."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tasks.core.errors import ArtifactError
 
 
 def quiet() -> None:
-    """Keep the libraries' banners and hub look-ups out of a stage's output. Call before importing them."""
+    """Silence the libraries' banners and hub look-ups. Call before importing them."""
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -26,7 +26,7 @@ def quiet() -> None:
 
 
 def load_student(checkpoint: str | Path, section: ModelSection) -> tuple[Any, Any]:
-    """Model in training dtype and tokenizer. Raises :class:`ArtifactError` when a local checkpoint is damaged."""
+    """Model in training dtype and tokenizer. Raises :class:`ArtifactError` if a local checkpoint is damaged."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -74,7 +74,7 @@ def resume_point(out: Path) -> str | None:
 
 
 def run_training(trainer: Any, out: Path) -> Any:
-    """Train, from the last saved step of ``out`` if there is one, without a line on the terminal for every step."""
+    """Train from the last saved step in ``out``, if any, without printing a line for every step."""
     from transformers import PrinterCallback
 
     trainer.remove_callback(PrinterCallback)
@@ -82,17 +82,17 @@ def run_training(trainer: Any, out: Path) -> Any:
 
 
 def save_checkpoint(trainer: Any, out: Path) -> None:
-    """Write ``out/checkpoint``: weights, config and tokenizer, without the trainer's pickled arguments; drop saved steps."""
+    """Write ``out/checkpoint``: weights, config and tokenizer, without the trainer's pickled arguments; delete saved steps."""
     trainer.save_model(str(out / "checkpoint"))
     (out / "checkpoint" / "training_args.bin").unlink(missing_ok=True)
     shutil.rmtree(out / "trainer", ignore_errors=True)
 
 
 def log_callback(path: Path, on_log: Callable[[dict[str, float]], None], extra: Callable[[], dict[str, float]] = dict) -> Any:
-    """A callback that appends each logged row to ``path`` and hands it on.
+    """A callback that appends each logged row to ``path`` and passes it to ``on_log``.
 
-    ``extra`` adds figures of the same step. After a resume, rows past the resumed step are dropped first, so that no
-    step is there twice.
+    ``extra`` adds figures of the same step. On resuming, rows after the resumed step are dropped, so that no step appears
+    twice.
     """
     from transformers import TrainerCallback
 

@@ -1,9 +1,9 @@
-"""Workarounds for TRL 1.16: a GRPO step computes what has no influence on its gradient, and on a CPU with one core.
+"""Workarounds for TRL 1.16, whose GRPO step computes values that do not affect the gradient, and uses one core of a CPU.
 
-TRL pads every rollout to the longest of the whole step: here each micro-batch is cut to its own longest rollout. It trains
-rollouts whose group all earned the same: here, without a KL term, they are left out. On a CPU, where a batch gains nothing,
-each rollout is computed at its own length, a prompt once for all rollouts of its group, and the groups of a micro-batch in
-threads. All of it can go when TRL does this itself.
+TRL pads every rollout to the longest of the whole step; here each micro-batch is cut to its own longest rollout. TRL trains on
+rollouts whose whole group has the same reward; here, without a KL term, they are left out. On a CPU, where batching gains
+nothing, each rollout is computed at its own length, each prompt once for its group, and the groups of a micro-batch in
+threads. All of this can go when TRL does it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from tasks.core.cores import cores
 
 
 class TrimmedGRPOTrainer(GRPOTrainer):
-    """GRPOTrainer that computes log-probabilities without columns that are padding in every row."""
+    """A GRPOTrainer that skips columns with padding in every row when it computes log-probabilities."""
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
-        """The loss of the rollouts that have an advantage, weighed as in the whole micro-batch; of one at least."""
+        """The loss of the rollouts with a nonzero advantage (at least one), weighted as in the whole micro-batch."""
         loss_of = super()._compute_loss
         size = len(inputs["advantages"])
         if self.beta or not model.training:
@@ -67,7 +67,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
     def _row_by_row(
         self, model: Any, input_ids: Any, attention_mask: Any, columns: int
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor | None, None]]:
-        """Log-probabilities and entropies of each row's last ``columns`` tokens, zero where the row is padded."""
+        """Log-probabilities and entropies of each row's last ``columns`` tokens, zero for padding."""
         for first, last in _runs(input_ids[:, :-columns]):
             prompt = input_ids[first, :-columns][attention_mask[first, :-columns].bool()]
             known = DynamicCache()
@@ -99,7 +99,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
 
 
 class _Computed(torch.autograd.Function):
-    """A loss whose gradient is known already."""
+    """A loss with a precomputed gradient."""
 
     @staticmethod
     def forward(ctx: Any, loss: torch.Tensor, gradients: list[torch.Tensor], *parameters: torch.Tensor) -> torch.Tensor:

@@ -80,7 +80,7 @@ class TransformersModel:
         """Load a checkpoint directory. Raises :class:`ArtifactError` if it is missing or damaged."""
         if not (Path(checkpoint) / "config.json").is_file():
             raise ArtifactError(
-                f"{checkpoint} has no checkpoint (no config.json): train one with `make reproduce`, or name another"
+                f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
             )
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
