@@ -1,7 +1,7 @@
-"""Localizers over instances: episodes run side by side, written down as they finish, scored at the end.
+"""Runs a localizer on instances: concurrent episodes, saved as they finish and scored at the end.
 
-A killed evaluation goes on where it was: finished episodes lie in a journal under ``instance_id#run``. An episode the
-infrastructure broke is tried once more after all others, then reported as errored; it never becomes a zero.
+A killed evaluation can resume: a journal has the finished episodes under ``instance_id#run``. An episode with an infrastructure
+error is retried once after all others, then reported as errored; it never becomes a zero.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from tasks.localizers.base import Localizer
 from tasks.search.repository import Repository
 
 Repositories = Callable[[Instance], Repository]
-"""Gives the snapshot of an instance; may take time, and is called in a thread."""
+"""Returns the snapshot of an instance. It may take time, so it is called in a thread."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Trajectories and their scores in one order: instance by instance, run by run."""
+    """Trajectories and their scores in the same order, by instance and run."""
 
     trajectories: list[Trajectory]
     scores: list[Score]
@@ -69,9 +69,9 @@ async def evaluate(
 ) -> Evaluation:
     """Run ``subject`` on every instance ``runs`` times and score the episodes.
 
-    ``accepted`` holds, by instance, what other patches modify that resolve its issue as well.
-    ``journal`` is where finished episodes are kept; it stays, closed, until the caller has published the result and
-    removes it. Token ids are not kept. Raises :class:`DataError` for an instance without truth or given twice.
+    ``accepted`` has, by instance, the changes of other patches that also resolve its issue. ``journal`` saves finished
+    episodes; the caller removes it after publishing the result. Token ids are not saved. Raises :class:`DataError` for an
+    instance that has no truth or is given twice.
     """
     cells = [_Cell(instance, run) for instance in _checked(instances) for run in range(runs)]
     bench = _Bench(subject, repositories, seed, concurrency)
@@ -93,7 +93,7 @@ async def evaluate(
 async def _pass(
     bench: _Bench, cells: Sequence[_Cell], rows: Journal, progress: Progress, total: int, *, keep_errors: bool
 ) -> list[_Cell]:
-    """Run ``cells`` and write them down; returns those that errored and, unless ``keep_errors``, were not written."""
+    """Run ``cells`` and save the episodes. Unless ``keep_errors``, errored ones are not saved, and their cells are returned."""
     broken: list[_Cell] = []
     jobs = (lambda cell=cell: bench.run(cell) for cell in cells)
     async for cell, trajectory in run_episodes(jobs, bench.concurrency):
@@ -116,21 +116,23 @@ class _Bench:
         self._shared: OrderedDict[tuple[str, str], asyncio.Future[Repository]] = OrderedDict()
 
     async def run(self, cell: _Cell) -> tuple[_Cell, Trajectory]:
+        instance = cell.instance
         try:
-            trajectory = await self._episode(cell)
+            repository = await self._repository(instance)
+            seed = zlib.crc32(f"{self.seed}/{cell.key}".encode()) >> 1
+            task = instance if getattr(self.subject, "sees_truth", False) else instance.task()
+            trajectory = await self.subject.localize(task, repository, seed)
         except (InfrastructureError, RepositoryError, OSError) as error:
-            trajectory = self._errored(cell.instance, error)
+            trajectory = Trajectory(
+                instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit,
+                localizer=self.subject.name, system="", issue=instance.problem_statement, stop="error",
+                error=" ".join(str(error).split()) or type(error).__name__,
+            )  # fmt: skip
         bare = [turn.model_copy(update={"tokens": None}) for turn in trajectory.turns]
         return cell, trajectory.model_copy(update={"turns": bare})
 
-    async def _episode(self, cell: _Cell) -> Trajectory:
-        repository = await self._place(cell.instance)
-        seed = zlib.crc32(f"{self.seed}/{cell.key}".encode()) >> 1
-        instance = cell.instance if getattr(self.subject, "sees_truth", False) else cell.instance.task()
-        return await self.subject.localize(instance, repository, seed)
-
-    async def _place(self, instance: Instance) -> Repository:
-        """The instance's snapshot, made once while it is in use, so that episodes on it share what its tools remember."""
+    async def _repository(self, instance: Instance) -> Repository:
+        """The instance's snapshot, opened once while it is in use, so that its episodes share the tools' memory."""
         key = (instance.repo, instance.base_commit)
         if key not in self._shared:
             self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._repositories, instance))
@@ -141,19 +143,12 @@ class _Bench:
         try:
             return await asyncio.shield(shared)
         except (InfrastructureError, RepositoryError, OSError):
-            self._shared.pop(key, None)  # so that the second try opens it anew
+            self._shared.pop(key, None)  # so that the retry opens it again
             raise
-
-    def _errored(self, instance: Instance, error: Exception) -> Trajectory:
-        return Trajectory(
-            instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit,
-            localizer=self.subject.name, system="", issue=instance.problem_statement, stop="error",
-            error=" ".join(str(error).split()) or type(error).__name__,
-        )  # fmt: skip
 
 
 def _checked(instances: Iterable[Instance]) -> list[Instance]:
-    """The instances, or :class:`DataError` before any work is done."""
+    """The instances. Raises :class:`DataError` before any work starts."""
     seen: dict[str, Instance] = {}
     for instance in instances:
         if instance.instance_id in seen:

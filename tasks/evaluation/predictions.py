@@ -1,4 +1,4 @@
-"""Predictions of any system in a file, scored against a file of truths (``fusesearch score``)."""
+"""Scores a file with the predictions of any system against a file of truths (``fusesearch score``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tasks.evaluation.quality import Pair, summarize
 
 
 class _Located(BaseModel):
-    """A line of either file: files and functions of one instance; other columns are of no concern."""
+    """A line of either file: files and functions of one instance. Other columns are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -26,7 +26,7 @@ class _Located(BaseModel):
 class _Prediction(_Located):
     @model_validator(mode="before")
     @classmethod
-    def _says_something(cls, data: Any) -> Any:
+    def _has_names(cls, data: Any) -> Any:
         if isinstance(data, dict) and not {"files", "functions"} & set(data):
             raise ValueError("neither `files` nor `functions` is given")
         return data
@@ -36,7 +36,7 @@ class _TruthLine(_Located):
     @model_validator(mode="before")
     @classmethod
     def _flatten(cls, data: Any) -> Any:
-        """An instance carries its truth in a field of its own; a truth line is flat."""
+        """Accept instances, which have a field ``truth``, as well as flat truth lines."""
         if isinstance(data, dict) and isinstance(data.get("truth"), dict):
             data = {**data["truth"], "instance_id": data.get("instance_id")}
         if isinstance(data, dict) and "files" not in data:
@@ -52,8 +52,8 @@ def score_files(predictions: Path, truth: Path) -> dict[str, Any]:
 
     Truth lines may also be instances with a nested ``truth``. Returns ``file`` and ``function``, each with ``micro`` and
     ``macro`` precision, recall and F1 and the ranked metrics; ``f1`` combined; ``instances``; ``missing`` (instances
-    without a prediction, scored as empty ones); ``unknown`` (predictions for instances not in the truth, left out).
-    Raises :class:`DataError` with file and line for what cannot be read, and for an instance that appears twice.
+    without a prediction, scored as empty); ``unknown`` (predictions for instances not in the truth, left out). Raises
+    :class:`DataError` with file and line for an unreadable line and for an instance that appears twice.
     """
     wanted = _by_instance(truth, _TruthLine)
     if not wanted:

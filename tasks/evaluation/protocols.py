@@ -1,7 +1,7 @@
-"""How each paper reads the same episodes: which instances count, what of their truth, and which averages are reported.
+"""How each paper evaluates the same episodes: which instances count, which part of their truth, and which averages.
 
-A protocol selects and reads; it never runs anything, so one row of scores can be read under all of them. None of the papers
-counts changelogs, manuals or tests: a protocol sees of a truth its files and functions of code.
+A protocol only selects and averages scores, so the same scores work for all protocols. No paper counts changelogs, manuals or
+tests, so a protocol reduces truth to files and functions of code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tasks.evaluation.statistics import Statistic
 
 LEVELS = ("file", "function")
 LONGEST_ISSUE = 20_000
-"""Characters; as ``filter.max_issue_chars``."""
+"""Characters, the same as ``filter.max_issue_chars``."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Name, source, instances kept, the columns of its table, and those of them that its paper compares systems by."""
+    """Name, source, the instances that count, the columns of its table, and the two columns that its paper compares."""
 
     name: str
     source: str
@@ -34,13 +34,13 @@ class Protocol:
     max_issue_chars: int | None = None
 
     def select(self, instances: Iterable[Instance]) -> list[Instance]:
-        """The instances that count. Raises :class:`DataError` for one whose truth was never computed."""
+        """The instances that count. Raises :class:`DataError` for one without truth."""
         return [row for row in instances if self.keeps(code_of(_truth(row))) and not self._too_long(len(row.problem_statement))]
 
     def view(self, scores: Iterable[Score], *, accepted: bool = False) -> list[Score]:
-        """The scores of instances that count, against the code of their truth; errored ones stay, without figures.
+        """Scores of the instances that count, against the code of their truth; errored ones stay, without figures.
 
-        With ``accepted`` they are against the accepted answer that fits best, where several are known.
+        With ``accepted`` they are against the best-fitting accepted answer, if several are known.
         """
         short = (score for score in scores if not self._too_long(score.issue_chars))
         kept = [(score, truth) for score in short if self.keeps(truth := code_of(_truth_of(score)))]
@@ -50,20 +50,20 @@ class Protocol:
         return self.max_issue_chars is not None and chars is not None and chars > self.max_issue_chars
 
     def read(self, scores: Iterable[Score]) -> dict[str, float | None]:
-        """One table row from the scores of a system; keys such as ``file_f1`` or ``function_recall@5``."""
-        seen = self.view(scores)
-        return {column.name: statistics.estimate(seen, column) for column in self.columns}
+        """One table row from a system's scores, with keys such as ``file_f1`` or ``function_recall@5``."""
+        counted = self.view(scores)
+        return {column.name: statistics.estimate(counted, column) for column in self.columns}
 
 
 def protocol_named(name: str) -> Protocol:
-    """The protocol of that name. Raises :class:`ConfigError` listing the names."""
+    """The protocol called ``name``. Raises :class:`ConfigError` with the known names."""
     if name not in PROTOCOLS:
         raise ConfigError(f"protocol {name!r} is unknown: use one of {', '.join(PROTOCOLS)}")
     return PROTOCOLS[name]
 
 
 def code_of(truth: Truth) -> Truth:
-    """The part of a truth that is code: neither tests nor documentation nor configuration."""
+    """The part of a truth that is code, without tests, documentation and configuration."""
     return Truth(
         files=[*filter(is_code, truth.files)],
         functions=[*filter(_in_code, truth.functions)],
@@ -77,22 +77,22 @@ def _in_code(entity: str) -> bool:
 
 
 def _modifies_functions(truth: Truth) -> bool:
-    """At least one function that exists at the base commit is modified."""
+    """Whether at least one function that exists at the base commit is modified."""
     return bool(truth.files and truth.functions)
 
 
 def _one_file(truth: Truth) -> bool:
-    """One file is modified and none added; an existing function is modified, and others may be added.
+    """Whether exactly one file is modified, none is added, and an existing function is modified; others may be added.
 
-    Of SWE-bench Verified this, with issues of at most :data:`LONGEST_ISSUE` characters, keeps 386 instances with 386 files, as
-    many as the tables of FuseSearch pool over, and 511 functions beside their 510: what the filter leaves with ``single_file``
-    and ``skip: [adds_function]`` (``experiments/benchmarks/truth/RESULTS.md``). Two more instances have longer issues.
+    On SWE-bench Verified, with issues of at most :data:`LONGEST_ISSUE` characters, this keeps 386 instances with 386 files, the
+    number that the tables of FuseSearch pool over, and 511 functions (theirs: 510). The filter with ``single_file`` and
+    ``skip: [adds_function]`` keeps the same (``experiments/benchmarks/truth/RESULTS.md``). Two more instances have longer issues.
     """
     return _modifies_functions(truth) and len(truth.files) == 1 and not truth.added_files
 
 
 def _one_file_adds_nothing(truth: Truth) -> bool:
-    """As :func:`_one_file`, and no function is added: all there is to find exists beforehand (361 instances of Verified)."""
+    """As :func:`_one_file`, with no function added, so that the whole truth exists beforehand (361 instances of Verified)."""
     return _one_file(truth) and not truth.added_functions
 
 
@@ -158,6 +158,6 @@ def _truth_of(score: Score) -> Truth:
 
 
 def _best(score: Score) -> Truth | None:
-    """What the accepted answer that fits best modifies in code; ``None`` where that is the gold patch."""
+    """The code that the best-fitting accepted answer modifies; ``None`` if that is the gold patch."""
     best = code_of(Truth(files=score.accepted_files, functions=score.accepted_functions))
     return best if best.files else None

@@ -1,6 +1,6 @@
-"""Released predictions of other systems, read from the files they publish and put into this project's terms.
+"""Released predictions of other systems, read from their published files and converted to this project's terms.
 
-One file for each format (``agentless``, ``cosil``, ``locagent``, ``orcaloca``, ``codescout``) reads rows into
-:class:`~tasks.evaluation.published.claims.Published`; ``matching`` finds what their names mean in a snapshot; ``importing`` does
-both and counts what could not be found; ``rules`` scores by the systems' own rules, for comparison.
+``formats`` (with ``orcaloca`` and ``codescout``) reads rows into :class:`~tasks.evaluation.published.claims.Published`;
+:mod:`tasks.code.names` resolves their names in a snapshot; ``importing`` does both and counts what was not found; ``rules``
+scores by the systems' own rules, for comparison.
 """

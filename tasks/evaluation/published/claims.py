@@ -1,20 +1,29 @@
-"""What a published answer says, before anything is looked up: files and names in rank order, as they were written."""
+"""Published answers before any look-up: files and names in rank order, as written, and the text that names places.
+
+Agentless and CoSIL name places of a file in text, one per line: ``function: f``, ``class: C``, ``line: 10-12``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 from tasks.code.names import MAX_TEXT, Claim
 
 MAX_CLAIMS = 5_000
-"""Files, and names, read of one answer; what stands behind them is cut."""
+"""Most files, and most names, of one answer."""
+MAX_LINES = 20_000
+"""Most lines of one block of text."""
+
+_KIND = re.compile(r"\W{0,8}(function|method|class|variable|line)s?[ \t]{0,8}:(.{0,2000})", re.IGNORECASE)
+_LINES = re.compile(r"\D{0,20}(\d{1,7})(?:[ \t]{0,4}[-\u2013][ \t]{0,4}(\d{1,7}))?")
 
 
 @dataclass(frozen=True)
 class Published:
-    """The answer to one instance: ``files`` and ``claims`` most likely first; ``modules`` where the format has them."""
+    """The answer to one instance: ``files`` and ``claims``, most likely first; ``modules`` if the format has them."""
 
     instance_id: str
     files: tuple[str, ...] = ()
@@ -23,7 +32,7 @@ class Published:
 
 
 def answer(instance_id: str, files: Iterable[str] = (), claims: Iterable[Claim] = (), modules: Iterable[str] = ()) -> Published:
-    """A :class:`Published` with its parts cut to the limits."""
+    """A :class:`Published` within the limits."""
     return Published(
         instance_id, tuple(clip(path) for path in islice(files, MAX_CLAIMS)), tuple(islice(claims, MAX_CLAIMS)),
         tuple(clip(name) for name in islice(modules, MAX_CLAIMS)),
@@ -33,3 +42,46 @@ def answer(instance_id: str, files: Iterable[str] = (), claims: Iterable[Claim] 
 def clip(text: str) -> str:
     """``text`` cut to the limit."""
     return text[:MAX_TEXT]
+
+
+def entity_claim(entity: str) -> Claim:
+    """The place ``path:Qualified.name``."""
+    path, _, name = clip(entity).partition(":")
+    return Claim(path, name.lstrip(":"), label=clip(entity))
+
+
+def claims_of_file(path: str, blocks: Iterable[str]) -> Iterator[Claim]:
+    """Places named in the blocks of text that a format lists for ``path``, in order, without blank lines."""
+    path = clip(path)
+    for block in blocks:
+        within = ""
+        for line in block.split("\n", MAX_LINES)[:MAX_LINES]:
+            if claim := _claim(path, line, within):
+                yield claim
+                if claim.kind == "class":
+                    within = claim.name if "." not in claim.name else ""
+
+
+def compared_name(line: str) -> str:
+    """The name that the evaluations of CoSIL and ToolTrain take from a line: the text after the first ``": "``."""
+    if "function:" not in line and "class:" not in line:
+        return ""
+    parts = line.split(": ", 2)
+    return clip(parts[1]) if len(parts) > 1 else ""
+
+
+def _claim(path: str, line: str, within: str) -> Claim | None:
+    if not line.strip():
+        return None
+    label = compared_name(line)
+    match = _KIND.match(line)
+    if match is None:
+        return Claim(path, line.strip()[:MAX_TEXT], label=label)
+    kind, name = match[1].lower().replace("method", "function"), match[2].strip()
+    if kind != "line":
+        return Claim(path, name[:MAX_TEXT], kind, within=within if kind == "function" else "", label=label)
+    numbers = _LINES.match(name)
+    if numbers is None:
+        return Claim(path, name[:MAX_TEXT], kind)
+    first = int(numbers[1])
+    return Claim(path, "", kind, (first, max(first, int(numbers[2] or first))))

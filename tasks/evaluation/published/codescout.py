@@ -1,9 +1,9 @@
-"""CodeScout: rollouts as Parquet or JSON lines, with the locations that ``localization_finish`` was given.
+"""CodeScout: rollouts as Parquet or JSON lines, with the locations passed to ``localization_finish``.
 
-They are read from ``prediction``, ``structured_locations`` or ``locations``: a list of ``file``, ``class_name`` and
-``function_name``, or lists under ``files`` and ``entities`` (``path:Qualified.name``), as values or as JSON text. Where none
-is there, from the one ``localization_finish`` call of the messages; as in CodeScout's evaluation, a rollout with no such call,
-or with several, has no answer.
+They are in ``prediction``, ``structured_locations`` or ``locations``: a list of ``file``, ``class_name`` and ``function_name``,
+or lists under ``files`` and ``entities`` (``path:Qualified.name``), as values or as JSON text. Without these fields, they come
+from the only ``localization_finish`` call in the messages; as in CodeScout's evaluation, a rollout without such a call, or with
+several, has no answer.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from tasks.code.names import Claim
 from tasks.core.errors import DataError
-from tasks.evaluation.published.claims import Published, answer, clip
+from tasks.evaluation.published.claims import Published, answer, clip, entity_claim
 from tasks.evaluation.published.rows import Row, json_lines, parquet_rows
 
 FINISH = "localization_finish"
 
 
 class CodeScoutRow(Row):
-    """One rollout. What it predicted has had several shapes, so it is checked when it is read."""
+    """One rollout. Its prediction has one of several shapes, so it is validated later."""
 
     instance_id: str
     prediction: Any = None
@@ -55,38 +55,35 @@ _PLACES = TypeAdapter(list[Place])
 def read(path: Path) -> Iterator[Published]:
     """The answers in one file."""
     for row in (parquet_rows if path.suffix == ".parquet" else json_lines)(path, CodeScoutRow):
-        said = next((value for value in (row.prediction, row.structured_locations, row.locations) if value is not None), None)
-        if said is None:
-            said = _finished(row)
+        given = next((value for value in (row.prediction, row.structured_locations, row.locations) if value is not None), None)
+        if given is None:
+            given = _finished(row)
         try:
-            yield _answer(row.instance_id, _parsed(said))
+            yield _answer(row.instance_id, _parsed(given))
         except ValidationError as error:
             reason = error.errors(include_url=False, include_input=False)[0]["msg"]
             raise DataError(f"{path}: {row.instance_id[:200]}: the locations have no known shape ({reason})") from None
 
 
-def _parsed(said: Any) -> Any:
-    """JSON text as its value; text that is none says nothing."""
-    if not isinstance(said, str):
-        return said
+def _parsed(given: Any) -> Any:
+    """The value of JSON text, or None if it is invalid; other values stay the same."""
+    if not isinstance(given, str):
+        return given
     try:
-        return json.loads(said)
+        return json.loads(given)
     except (ValueError, RecursionError):
         return None
 
 
-def _answer(instance_id: str, said: Any) -> Published:
-    if isinstance(said, dict) and "locations" in said:
-        said = _parsed(said["locations"])
-    if isinstance(said, dict):
-        levels = Levels.model_validate(said)
-        return answer(instance_id, levels.files or [], map(_of_entity, levels.entities or []))
-    places = _PLACES.validate_python(said or [])
-    return answer(instance_id, (place.file for place in places), (_of_place(place) for place in places if _named(place)))
-
-
-def _named(place: Place) -> bool:
-    return bool(place.class_name or place.function_name)
+def _answer(instance_id: str, given: Any) -> Published:
+    if isinstance(given, dict) and "locations" in given:
+        given = _parsed(given["locations"])
+    if isinstance(given, dict):
+        levels = Levels.model_validate(given)
+        return answer(instance_id, levels.files or [], map(entity_claim, levels.entities or []))
+    places = _PLACES.validate_python(given or [])
+    named = (place for place in places if place.class_name or place.function_name)
+    return answer(instance_id, (place.file for place in places), map(_of_place, named))
 
 
 def _of_place(place: Place) -> Claim:
@@ -94,20 +91,15 @@ def _of_place(place: Place) -> Claim:
     return Claim(clip(place.file), name, "function" if place.function_name else "class", label=f"{clip(place.file)}:{name}")
 
 
-def _of_entity(entity: str) -> Claim:
-    path, _, name = clip(entity).partition(":")
-    return Claim(path, name.lstrip(":"), label=clip(entity))
-
-
 def _finished(row: CodeScoutRow) -> Any:
-    """Arguments of the only call of the finishing tool among the messages."""
+    """Arguments of the only call of the finishing tool in the messages."""
     chat = row.chat_messages if row.chat_messages is not None else row.messages
     if isinstance(chat, dict):
         chat = chat.get("messages")
     calls = [call for message in _objects(chat) for call in _objects(message.get("tool_calls"))]
     functions = [call["function"] for call in calls if isinstance(call.get("function"), dict)]
-    given = [function.get("arguments") for function in functions if function.get("name") == FINISH]
-    return given[0] if len(given) == 1 else None
+    finishing = [function.get("arguments") for function in functions if function.get("name") == FINISH]
+    return finishing[0] if len(finishing) == 1 else None
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,15 @@
-"""The formats by name."""
+"""The formats by name, and the readers of those with ``found_files`` in JSON lines: Agentless, CoSIL and LocAgent.
+
+**Agentless**: ``loc_outputs.jsonl`` of any stage, and its merged locations. Functions come from ``found_edit_locs``, the last
+stage, if it names any, else from ``found_related_locs``. Either is a mapping from file to blocks of location lines, a list of
+such mappings (one per sample), or, in old versions, a list of blocks parallel to ``found_files``.
+
+**CoSIL**: ``found_related_locs`` is a mapping from file to blocks of location lines. Its repository publishes the answers of
+LocAgent and OrcaLoca in this form too.
+
+**LocAgent**: ``found_modules`` and ``found_entities`` as ``path:Qualified.name``. Its entities never name ``__init__``: a class
+also stands for its constructor.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +17,101 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tasks.code.names import Claim
 from tasks.core.errors import ConfigError
-from tasks.evaluation.published import agentless, codescout, cosil, locagent, orcaloca
-from tasks.evaluation.published.claims import Published
+from tasks.evaluation.published import codescout, orcaloca
+from tasks.evaluation.published.claims import Published, answer, claims_of_file, entity_claim
+from tasks.evaluation.published.rows import Row, json_lines
+
+Blocks = str | list[str] | None
+ByFile = dict[str, Blocks]
+Found = ByFile | list[ByFile | Blocks] | None
+
+
+class AgentlessRow(Row):
+    """One line of the file, without the model's texts."""
+
+    instance_id: str
+    found_files: list[str] | None = None
+    found_related_locs: Found = None
+    found_edit_locs: Found = None
+
+
+class CosilRow(Row):
+    """One line of the file."""
+
+    instance_id: str
+    found_files: list[str] | None = None
+    found_related_locs: dict[str, list[str] | None] | None = None
+
+
+class LocAgentRow(Row):
+    """One line of the file, without the raw texts and the copy of the instance."""
+
+    instance_id: str
+    found_files: list[str] | None = None
+    found_modules: list[str] | None = None
+    found_entities: list[str] | None = None
+
+
+def read_agentless(path: Path) -> Iterator[Published]:
+    """The answers in one file of Agentless."""
+    for row in json_lines(path, AgentlessRow):
+        files = row.found_files or []
+        claims = list(_claims(files, row.found_edit_locs)) or list(_claims(files, row.found_related_locs))
+        yield answer(row.instance_id, files, claims)
+
+
+def read_cosil(path: Path) -> Iterator[Published]:
+    """The answers in one file of CoSIL."""
+    for row in json_lines(path, CosilRow):
+        located = (row.found_related_locs or {}).items()
+        claims = (claim for path, blocks in located for claim in claims_of_file(path, blocks or []))
+        yield answer(row.instance_id, row.found_files or [], claims)
+
+
+def read_locagent(path: Path) -> Iterator[Published]:
+    """The answers in one file of LocAgent."""
+    for row in json_lines(path, LocAgentRow):
+        claims = map(entity_claim, row.found_entities or [])
+        yield answer(row.instance_id, row.found_files or [], claims, row.found_modules or [])
+
+
+def _claims(files: list[str], found: Found) -> Iterator[Claim]:
+    for sample in found if isinstance(found, list) else [found]:
+        if isinstance(sample, dict):
+            for path, blocks in sample.items():
+                yield from claims_of_file(path, _blocks(blocks))
+    if isinstance(found, list):
+        for path, item in zip(files, found, strict=False):
+            if not isinstance(item, dict):
+                yield from claims_of_file(path, _blocks(item))
+
+
+def _blocks(blocks: Blocks) -> list[str]:
+    return [blocks] if isinstance(blocks, str) else blocks or []
 
 
 class Format(NamedTuple):
-    """How to read the files of one system, and what they are."""
+    """The reader of one system's files, and what they are."""
 
     read: Callable[[Path], Iterator[Published]]
     files: str
 
 
 FORMATS = {
-    "agentless": Format(agentless.read, "loc_outputs.jsonl of any stage: found_files, found_related_locs, found_edit_locs"),
+    "agentless": Format(read_agentless, "loc_outputs.jsonl of any stage: found_files, found_related_locs, found_edit_locs"),
     "cosil": Format(
-        cosil.read, "JSON lines of found_files and found_related_locs; LocAgent and OrcaLoca in CoSIL's repository too"
+        read_cosil, "JSON lines of found_files and found_related_locs; LocAgent and OrcaLoca in CoSIL's repository too"
     ),
-    "locagent": Format(locagent.read, "loc_outputs.jsonl: found_files, found_entities"),
+    "locagent": Format(read_locagent, "loc_outputs.jsonl: found_files, found_entities"),
     "orcaloca": Format(orcaloca.read, "a folder of searcher_<instance>.json files, or one of them"),
     "codescout": Format(codescout.read, "rollouts, Parquet or JSON lines: prediction, or the call of localization_finish"),
 }
 
 
 def format_named(name: str) -> Format:
-    """The format of that name. Raises :class:`ConfigError` listing the names."""
+    """The format called ``name``. Raises :class:`ConfigError` with the known names."""
     if name not in FORMATS:
         raise ConfigError(f"format {name!r} is unknown: use one of {', '.join(FORMATS)}")
     return FORMATS[name]

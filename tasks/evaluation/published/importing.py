@@ -1,7 +1,7 @@
-"""Published answers in this project's terms, and a count of everything that has no place in it.
+"""Converts published answers to this project's terms and counts every name that does not fit.
 
-A name that is not there stays in the prediction as it was written, in its rank: it was an answer, and a wrong one. A class, a
-variable or lines outside of functions are there, but no functions: they are left out of ``functions``. Nothing is named twice.
+A name that does not exist stays in the prediction as written, at its rank, because it was a wrong answer. A class, a variable or
+lines outside functions exist but are not functions, so ``functions`` leaves them out. Duplicates are dropped.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ FILE, FUNCTION = "file", "function"
 
 
 class Base(NamedTuple):
-    """Where an instance starts: ``owner/name`` and a commit of it."""
+    """Where an instance starts: ``owner/name`` and a commit."""
 
     repo: str
     commit: str
 
 
 class Prediction(BaseModel):
-    """A line of the output, as ``fusesearch score`` reads it; both lists most likely first."""
+    """A line of the output, in the format of ``fusesearch score``; both lists most likely first."""
 
     instance_id: str
     files: list[str]
@@ -41,9 +41,9 @@ class Prediction(BaseModel):
 
 @dataclass
 class Tally:
-    """What became of the names: counts by level and how they were found, or by level and why they were not.
+    """Counts of names by level and how they were found, or by level and why they were not.
 
-    ``examples`` has a few ``(instance, text)`` for each of the latter.
+    ``examples`` has a few ``(instance, text)`` for each reason.
     """
 
     answers: int = 0
@@ -65,50 +65,50 @@ class Tally:
             self.examples[key].append((instance_id, text))
 
     def named(self, level: str) -> int:
-        """Names of a level, all together."""
+        """Number of names of a level."""
         counts = (*self.found.items(), *self.unmatched.items())
         return sum(count for (at, _), count in counts if at == level)
 
     def matched(self, level: str) -> int:
-        """Names of a level that lead to a file, or to functions."""
+        """Number of names of a level that were found."""
         return sum(count for (at, _), count in self.found.items() if at == level)
 
 
 def import_predictions(
     answers: Iterable[Published], bases: Mapping[str, Base], repositories: Snapshots, tally: Tally, *, class_as_init: bool = False
 ) -> Iterator[Prediction]:
-    """Predictions one at a time. Answers to instances without a base are counted as unknown and left out.
+    """Predictions one at a time. Answers for instances without a base are counted as unknown and left out.
 
-    Raises :class:`DataError` for an instance that is answered twice, and what the repositories raise.
+    Raises :class:`DataError` if an instance has two answers, and the errors of the repositories.
     """
     seen: set[str] = set()
-    for said in answers:
-        if said.instance_id in seen:
-            raise DataError(f"{said.instance_id[:200]} is answered twice: import one run at a time")
-        seen.add(said.instance_id)
-        base = bases.get(said.instance_id)
+    for given in answers:
+        if given.instance_id in seen:
+            raise DataError(f"{given.instance_id[:200]} is answered twice: import one run at a time")
+        seen.add(given.instance_id)
+        base = bases.get(given.instance_id)
         if base is None:
             tally.unknown += 1
             continue
-        yield prediction(said, repositories.at(*base), tally, class_as_init=class_as_init)
+        yield prediction(given, repositories.at(*base), tally, class_as_init=class_as_init)
 
 
-def prediction(said: Published, snapshot: Snapshot, tally: Tally, *, class_as_init: bool = False) -> Prediction:
-    """One answer in the terms of a snapshot. Without files of its own, those of its names are its files."""
+def prediction(given: Published, snapshot: Snapshot, tally: Tally, *, class_as_init: bool = False) -> Prediction:
+    """One answer in the terms of a snapshot. If it lists no files, those of its names count."""
     tally.answers += 1
-    named = said.files or tuple(dict.fromkeys(claim.path for claim in said.claims))
+    named = given.files or tuple(dict.fromkeys(claim.path for claim in given.claims))
     files = _Distinct(tally, FILE)
     for text in named:
         place = file_named(text, snapshot)
-        tally.note(FILE, place, said.instance_id, text)
+        tally.note(FILE, place, given.instance_id, text)
         files.add(place.path)
     functions = _Distinct(tally, FUNCTION)
-    for claim in said.claims:
+    for claim in given.claims:
         place = functions_named(claim, snapshot, class_as_init=class_as_init)
-        tally.note(FUNCTION, place, said.instance_id, claim.text)
+        tally.note(FUNCTION, place, given.instance_id, claim.text)
         functions.add(*_entities(place, claim.name))
     tally.empty += not files.names
-    return Prediction(instance_id=said.instance_id, files=list(files.names), functions=list(functions.names))
+    return Prediction(instance_id=given.instance_id, files=list(files.names), functions=list(functions.names))
 
 
 def answers_in(read: Callable[[Path], Iterator[Published]], paths: Iterable[Path]) -> Iterator[Published]:
@@ -118,7 +118,7 @@ def answers_in(read: Callable[[Path], Iterator[Published]], paths: Iterable[Path
 
 
 class _Distinct:
-    """Names in order of their first mention; further ones are counted."""
+    """Distinct names in order; counts the duplicates."""
 
     def __init__(self, tally: Tally, level: str) -> None:
         self.names: dict[str, None] = {}
@@ -130,7 +130,7 @@ class _Distinct:
 
 
 def _entities(place: Place, text: str) -> list[str]:
-    """What goes into ``functions``: what was found; what is not there, as written; of things of another kind, nothing."""
+    """Entries for ``functions``: what was found, or the name as written if it does not exist, or nothing for other kinds."""
     if place.functions:
         return [f"{place.path}::{name}" for name in place.functions]
     if place.reason in REAL or not text.strip():

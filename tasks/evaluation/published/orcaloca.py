@@ -1,7 +1,7 @@
 """OrcaLoca: one ``searcher_<instance>.json`` for each instance, in a folder of the run.
 
 ``bug_locations`` lists objects of ``file_path`` (``file`` or ``file_name`` in some versions), ``class_name`` and
-``method_name``. Files without it are answers without a place. The ranking is the order of the list.
+``method_name``. A file without it is an answer without places. The order of the list is the ranking.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PREFIX, _SUFFIX = "searcher_", ".json"
 
 
 class BugLocation(Row):
-    """One place; an empty string and null are the same."""
+    """One place; an empty string equals null."""
 
     file_path: str | None = Field(default=None, validation_alias=AliasChoices("file_path", "file_name", "file"))
     class_name: str | None = None
@@ -36,10 +36,10 @@ class OrcaLocaAnswer(Row):
 
 
 def read(path: Path) -> Iterator[Published]:
-    """The answers in a folder (searched with its folders), or the one in a file. Links are not followed."""
+    """The answers in a folder (searched recursively) or the one in a file. Links are not followed."""
     for found in _files(path) if path.is_dir() else [path]:
         if not (found.name.startswith(_PREFIX) and found.name.endswith(_SUFFIX)):
-            raise DataError(f"{found} is no file of OrcaLoca: they are named searcher_<instance>.json")
+            raise DataError(f"{found} is not a file of OrcaLoca: these are named searcher_<instance>.json")
         yield _answer(found.name[len(_PREFIX) : -len(_SUFFIX)], json_document(found, OrcaLocaAnswer))
 
 
@@ -56,13 +56,10 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _answer(instance_id: str, said: OrcaLocaAnswer) -> Published:
-    places = [place for place in said.bug_locations or [] if (place.file_path or "").strip()]
-    return answer(instance_id, (place.file_path or "" for place in places), map(_claim, filter(_names_something, places)))
-
-
-def _names_something(place: BugLocation) -> bool:
-    return bool((place.class_name or "").strip() or (place.method_name or "").strip())
+def _answer(instance_id: str, found: OrcaLocaAnswer) -> Published:
+    places = [place for place in found.bug_locations or [] if (place.file_path or "").strip()]
+    named = (place for place in places if (place.class_name or "").strip() or (place.method_name or "").strip())
+    return answer(instance_id, (place.file_path or "" for place in places), map(_claim, named))
 
 
 def _claim(place: BugLocation) -> Claim:

@@ -1,7 +1,7 @@
-"""Rows of published files, one at a time: JSON lines, one JSON document, or Parquet. Everything read is somebody else's.
+"""Rows of published files, one at a time: JSON lines, one JSON document, or Parquet. The content is untrusted.
 
-A row is checked against a strict model before it is used. Raises :class:`DataError` with file and line for what is no row of
-the format, so that nothing is lost silently; values that are absent or null are empty.
+Each row is validated against a strict model. Raises :class:`DataError` with file and line for a row that does not fit the
+format, so that nothing is lost silently. Absent and null values are empty.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tasks.core.errors import DataError
 
 MAX_ROW_BYTES = 64 << 20
-"""A longer line is refused: rollouts with all their messages stay far below."""
+"""Longer lines are refused; rollouts with all their messages are much shorter."""
 
 BATCH_ROWS = 50
 
 
 class Row(BaseModel):
-    """Base of the formats' rows: other columns are of no concern, text is text."""
+    """Base of the formats' rows: ignores other columns and does not convert types."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -57,7 +57,7 @@ def json_document(path: Path, model: type[R]) -> R:
 
 
 def parquet_rows(path: Path, model: type[R]) -> Iterator[R]:
-    """Rows of a Parquet file, the columns of ``model`` alone, a few at a time."""
+    """Rows of a Parquet file with only the columns of ``model``, a few at a time."""
     import polars as pl
 
     try:
@@ -69,7 +69,7 @@ def parquet_rows(path: Path, model: type[R]) -> Iterator[R]:
                 number += 1
                 yield _checked(f"{path}: row {number}", row, model)
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{path} is no Parquet file ({' '.join(str(error).split())[:150]})") from None
+        raise DataError(f"{path} is not a Parquet file ({' '.join(str(error).split())[:150]})") from None
 
 
 def _checked(where: str, row: Any, model: type[R]) -> R:

@@ -1,4 +1,4 @@
-"""The real entities of a repository at a commit, read from git: which files there are, and what those that are named hold."""
+"""The real files and entities of a repository at a commit, read from git."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import IO
 
 from cachetools import LRUCache
 
@@ -14,19 +13,19 @@ from tasks.code.entities import Entities
 from tasks.search.git import LINK, Git, Gits
 
 MAX_SOURCE_BYTES = 8 << 20
-"""Larger files hold no entities: they are generated, or made to cost time."""
+"""Larger files count as empty: they are generated, or hostile."""
 
 KEPT_FILES = 600
-"""Outlines kept for further commits: most files are the same in many."""
+"""Entities cached across commits, which share most files."""
 
 _CHUNK = 1 << 20
 
 Kept = LRUCache[tuple[str, str], Entities]
-"""Outlines by path and blob."""
+"""Entities by path and blob."""
 
 
 class Snapshot:
-    """Files of one commit. Outlines are made when they are asked for, and the last of them ``kept``."""
+    """Files of one commit. Entities are read on demand and cached in ``kept``."""
 
     def __init__(self, git: Git, commit: str, kept: Kept | None = None) -> None:
         self._git = git
@@ -49,22 +48,26 @@ class Snapshot:
         return [path for path in self._by_name.get(tail.rpartition("/")[2], []) if f"/{path}".endswith(f"/{tail}")]
 
     def entities(self, path: str) -> Entities:
-        """What a file of the snapshot holds; nothing where it is too large."""
+        """The entities of a file, empty if it is too large."""
         key = (path, self._blobs[path])
         if key not in self._kept:
             self._kept[key] = Entities(path, self._text(key[1]))
         return self._kept[key]
 
     def _text(self, blob: str) -> str:
-        text = ""
+        data = b""
         for _, size, stream in self._git.contents([blob]):
-            data = _bytes(stream, size)
-            text = data.decode("utf-8", "replace") if size <= MAX_SOURCE_BYTES else ""
-        return text
+            if size <= MAX_SOURCE_BYTES:
+                data = stream.read(size)
+                continue
+            remaining = size
+            while remaining > 0:  # the stream must be read to its end
+                remaining -= len(stream.read(min(remaining, _CHUNK))) or remaining
+        return data.decode("utf-8", "replace")
 
 
 class Snapshots(Gits):
-    """Snapshots of the repositories that ``where`` finds by their name ``owner/name``. A context manager."""
+    """Snapshots of repositories by name (``owner/name``), at the paths that ``where`` returns; a context manager."""
 
     def __init__(self, where: Callable[[str], Path]) -> None:
         super().__init__(where)
@@ -74,14 +77,5 @@ class Snapshots(Gits):
         return self
 
     def at(self, repo: str, commit: str) -> Snapshot:
-        """The snapshot of a commit. Raises :class:`RepositoryError` where there is none."""
+        """The snapshot of a commit. Raises :class:`RepositoryError` if it does not exist."""
         return Snapshot(self[repo], commit, self._kept)
-
-
-def _bytes(stream: IO[bytes], size: int) -> bytes:
-    """All of a small object; of a large one nothing, though it is read past."""
-    if size <= MAX_SOURCE_BYTES:
-        return stream.read(size)
-    while size > 0:
-        size -= len(stream.read(min(size, _CHUNK))) or size
-    return b""
