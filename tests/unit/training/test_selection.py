@@ -84,8 +84,8 @@ def test_the_plane_shows_scored_candidates_only():
     assert rows == [{"instance_id": "i", "guidance": 2, "f1": 1.0, "efficiency": 1.0, "efficiency_call": 0.5, "outcome": "kept"}]
 
 
-def test_a_candidate_of_no_known_instance_is_an_error():
-    with pytest.raises(DataError, match="x: a candidate of no known instance"):
+def test_a_candidate_of_an_unknown_instance_is_an_error():
+    with pytest.raises(DataError, match="x: a candidate of an unknown instance"):
         select([candidate("x")], {"i": TRUTH}, Select())
 
 

@@ -153,7 +153,7 @@ def test_codescout_rollouts_may_be_parquet(tmp_path):
     first, second = read("codescout", tmp_path / "rollouts.parquet")
     assert (first.files, second.files) == (("a.py", "b.py"), ("b.py",))
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 not really")
-    with pytest.raises(DataError, match="no Parquet"):
+    with pytest.raises(DataError, match="not a Parquet"):
         read("codescout", tmp_path / "bad.parquet")
 
 
