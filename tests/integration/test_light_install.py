@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.cli.extras import PARTS, listed
+from tasks.cli.extras import PARTS, how_to_install, listed
 
 ISSUE = "perimeter(3) returns 9 but should be 12"
 BLOCKED = """
@@ -84,8 +84,7 @@ def test_what_needs_no_extra(light, repo, tmp_path):
     [
         (("localize", "--localizer", "bm25"), "models"),
         (("localize", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"), "models"),
-        (("experiment", "list"), "pipeline"),
-        (("compare", "a", "b"), "evaluate"),
+        (("track",), "pipeline"),
     ],
 )
 def test_what_needs_one_says_which(light, repo, arguments, extra):
@@ -95,6 +94,12 @@ def test_what_needs_one_says_which(light, repo, arguments, extra):
     (line,) = done.stderr.splitlines()
     assert line.startswith("fusesearch: ")
     assert line.endswith(f"pip install 'fusesearch[{extra}]'")
+
+
+def test_a_command_names_the_extra_that_has_all_it_needs():
+    missing = ModuleNotFoundError(name="numpy")
+    assert how_to_install(missing).endswith("pip install 'fusesearch[models]'")
+    assert how_to_install(missing, "compare").endswith("pip install 'fusesearch[evaluate]'")
 
 
 def test_every_page_of_help_opens_without_extras(light):
