@@ -21,13 +21,13 @@ S = TypeVar("S", bound="Section")
 
 
 class Section(BaseModel):
-    """Base of all sections: immutable; unknown keys and numbers that are none are refused."""
+    """Base of all sections. Immutable. Rejects unknown keys, NaN and infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _checked_by(lookup: str) -> AfterValidator:
-    """The field names an entry of a registry that belongs to a layer above: ``module:function`` raises for an unknown name."""
+    """Check a name against a registry of a higher layer: ``module:function`` raises for an unknown one."""
 
     def known(name: str) -> str:
         try:
@@ -41,25 +41,25 @@ def _checked_by(lookup: str) -> AfterValidator:
 
 def _ascending(drawn: tuple[int, int]) -> tuple[int, int]:
     if not 1 <= drawn[0] <= drawn[1]:
-        raise ValueError(f"{list(drawn)} is no range: two numbers from 1 on, the smaller one first")
+        raise ValueError(f"{list(drawn)} is not a range: write two numbers from 1 on, the smaller one first")
     return drawn
 
 
 Range = Annotated[tuple[int, int], AfterValidator(_ascending)]
-"""Two numbers from 1 on between which is drawn, both included."""
+"""Two numbers from 1 on; values are drawn from between them, both included."""
 
 
 class Tools(Section):
     """Limits of the three tools: what a model sees of a result."""
 
-    read_lines: int = Field(1000, ge=1, description="lines read_file returns when no range, or a longer one, is asked for")
-    grep_lines: int = Field(200, ge=1, description="result lines (matches, files or counts) grep returns at most")
-    glob_paths: int = Field(100, ge=1, description="paths glob returns at most")
-    line_chars: int = Field(400, ge=20, description="characters of one line shown; the rest is cut with a mark")
-    output_chars: int = Field(30_000, ge=200, description="characters of one observation shown at most")
+    read_lines: int = Field(1000, ge=1, description="most lines read_file returns")
+    grep_lines: int = Field(200, ge=1, description="most result lines (matches, files or counts) grep returns")
+    glob_paths: int = Field(100, ge=1, description="most paths glob returns")
+    line_chars: int = Field(400, ge=20, description="characters shown of a line; the rest is cut with a mark")
+    output_chars: int = Field(30_000, ge=200, description="most characters of one observation")
     context_lines: int = Field(0, ge=0, description="lines of context around a match in content mode")
     timeout_seconds: float = Field(10.0, gt=0, description="wall time one call may take")
-    concurrency: int = Field(8, ge=1, description="ripgrep processes running at once in this process")
+    concurrency: int = Field(8, ge=1, description="ripgrep processes at once")
 
 
 class Agent(Section):
@@ -70,45 +70,49 @@ class Agent(Section):
     )
     prompt: Literal["full", "nano"] = Field("full", description="system prompt under tasks/agents/prompts")
     mode: Literal["parallel", "sequential"] = "parallel"
-    max_turns: int = Field(12, ge=1, description="assistant messages at most; the last one must answer")
-    max_calls_per_turn: int = Field(8, ge=1, description="calls of one turn that are run; further ones become errors")
-    max_context_tokens: int = Field(32_768, ge=64, description="context at which the episode is ended")
-    max_new_tokens: int = Field(2048, ge=8, description="tokens sampled for one turn at most")
+    max_turns: int = Field(12, ge=1, description="most assistant messages; the last one must answer")
+    max_calls_per_turn: int = Field(8, ge=1, description="calls run in one turn; further ones become errors")
+    max_context_tokens: int = Field(32_768, ge=64, description="context length at which the episode ends")
+    max_new_tokens: int = Field(2048, ge=8, description="most tokens sampled for one turn")
     issue_chars: int = Field(20_000, ge=100, description="characters of the issue shown to the model")
-    max_seconds: float | None = Field(None, gt=0, description="wall time of one episode; over it, the episode is an error")
+    max_seconds: float | None = Field(
+        None, gt=0, description="most wall time of one episode; beyond it, the episode counts as errored"
+    )
     history_scope: Literal["turn", "call"] = Field(
-        "turn", description="history H of equation 3: earlier turns, or also earlier calls of the turn"
+        "turn", description="history H of equation 3: earlier turns only, or also earlier calls of the same turn"
     )
 
 
 class Criteria(Section):
-    """Which repositories of GitHub to mine; null leaves a criterion to the preset, and without one to nobody."""
+    """Which repositories of GitHub to mine; null takes the value of the preset, if there is one."""
 
     min_stars: int | None = Field(None, ge=0)
     min_issues: int | None = Field(None, ge=0, description="issues, open and closed")
     min_pulls: int | None = Field(None, ge=0, description="merged pull requests")
-    licences: list[str] | None = Field(None, description="SPDX ids; `any`: whatever licence, but one that GitHub knows")
-    languages: list[str] | None = Field(None, description="the main language is one of these; null: any")
-    max_repositories: int | None = Field(None, ge=1, description="the ones with the most stars")
+    licences: list[str] | None = Field(None, description="SPDX ids; `any`: every licence that GitHub knows")
+    languages: list[str] | None = Field(None, description="allowed main languages; null: any")
+    max_repositories: int | None = Field(None, ge=1, description="keep those with the most stars")
 
 
 class GitHubSource(Section):
     """The source `github`: merged pull requests and the issues they close (docs/data.md)."""
 
-    repositories: list[str] = Field(default_factory=list, description="owner/name; then nothing is searched for")
+    repositories: list[str] = Field(default_factory=list, description="owner/name; if given, GitHub is not searched")
     preset: Literal["fusesearch", "tooltrain"] | None = Field(None, description="thresholds of a paper, as far as it gives them")
     criteria: Criteria = Field(default_factory=Criteria)
-    exclude: list[str] = Field(default_factory=list, description="owner/name never mined, besides the benchmarks' repositories")
+    exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
     since: date | None = Field(None, description="only pull requests merged since this day")
     comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
-    budget: int | None = Field(None, ge=60, description="GraphQL points one run may spend; null: as many as it takes")
-    max_wait: float = Field(3700.0, ge=0, description="seconds to wait for a rate limit; a longer wait ends the run, rows kept")
-    retry_seconds: float = Field(1.0, ge=0, description="pause after a failed request, doubled with every further failure")
-    retries: int = Field(10, ge=0, description="tries of one request beyond the first, waits for rate limits not counted")
+    budget: int | None = Field(None, ge=60, description="most GraphQL points per run; null: no limit")
+    max_wait: float = Field(
+        3700.0, ge=0, description="most seconds to wait for a rate limit; a longer wait ends the run, which keeps its rows"
+    )
+    retry_seconds: float = Field(1.0, ge=0, description="pause after a failed request, doubled with each failure")
+    retries: int = Field(10, ge=0, description="further tries of a failed request, not counting waits for rate limits")
     api_url: str = Field("", description="address of the API; empty: GITHUB_API_URL, else https://api.github.com")
-    clone_url: str = Field("https://github.com/{repo}.git", description="where git finds a repository")
-    token_env: str = Field("GITHUB_TOKEN", description="environment variable with a token, or several with commas between")
-    app_id: int | None = Field(None, description="a GitHub App instead of tokens; its id")
+    clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
+    token_env: str = Field("GITHUB_TOKEN", description="environment variable with one token, or several separated by commas")
+    app_id: int | None = Field(None, description="id of a GitHub App, to use instead of tokens")
     app_installation: int | None = Field(None, description="id of the App's installation")
     app_key: Path | None = Field(None, description="file with the App's private key")
 
@@ -117,10 +121,12 @@ class GitSource(Section):
     """The source `git`: the same pairs from local clones."""
 
     repositories: list[str] = Field(default_factory=list, description="folders of clones, or owner/name=folder")
-    issues: list[Path] = Field(default_factory=list, description="JSONL dumps of issues: number, title, body; repo if of several")
-    notes_ref: str | None = Field(None, description="git notes that hold the issue of a commit, such as refs/notes/issues")
-    branch: str = Field("HEAD", description="whose first-parent history is read")
-    weak: bool = Field(False, description="commit messages as issue text where there is no issue; marked in the provenance")
+    issues: list[Path] = Field(
+        default_factory=list, description="JSONL dumps of issues: number, title, body, and repo if there are several clones"
+    )
+    notes_ref: str | None = Field(None, description="git notes with the issue of a commit, such as refs/notes/issues")
+    branch: str = Field("HEAD", description="branch whose first-parent history is read")
+    weak: bool = Field(False, description="use commit messages for missing issues; marked in the provenance")
     since: date | None = Field(None, description="only commits since this day")
 
 
@@ -129,7 +135,7 @@ class BenchmarkSource(Section):
 
     files: list[Path] = Field(default_factory=list, description=".json, .jsonl or .parquet")
     hub: list[str] = Field(default_factory=list, description="ids of data sets, as owner/name or owner/name:split")
-    clone_url: str = Field("https://github.com/{repo}.git", description="where git finds a repository")
+    clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
 
 
 class Mine(Section):
@@ -140,15 +146,15 @@ class Mine(Section):
     git: GitSource = Field(default_factory=GitSource)
     benchmark: BenchmarkSource = Field(default_factory=BenchmarkSource)
     packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
-    per_repository: int = Field(60, ge=1, description="synthetic: pairs kept per repository at most")
+    per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     per_training_repository: int | None = Field(
         None, ge=1, description="synthetic: a lower limit for the repositories of owners that held_out does not name"
     )
     held_out: list[str] = Field(
         default_factory=list, description="synthetic: owners whose pairs are all measured; see split.validation_owners"
     )
-    attempts_per_repository: int = Field(400, ge=1, description="synthetic: mutants tried per repository at most")
-    seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: processor seconds per repository at most")
+    attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
+    seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
     example_timeout_seconds: float = Field(
         10.0, gt=0, description="synthetic: processor seconds for the doctests of one mutant at most, should counting events fail"
     )
@@ -163,7 +169,7 @@ class Filter(Section):
         None, description="values of a paper for keys not given here; null: all rules but those on near-duplicates"
     )
     min_issue_chars: int = Field(
-        NO_PRESET["min_issue_chars"], ge=0, description="characters an issue needs, white space at its ends left out"
+        NO_PRESET["min_issue_chars"], ge=0, description="least characters of an issue, after stripping white space"
     )
     max_issue_chars: int = Field(20_000, ge=1)
     max_patch_chars: int = Field(1_000_000, ge=1)
@@ -175,7 +181,7 @@ class Filter(Section):
         le=1,
         description="Jaccard similarity to a kept issue or patch from which a pair is dropped; null: not looked for",
     )
-    skip: list[str] = Field(NO_PRESET["skip"], description="rules not to apply, by name")
+    skip: list[str] = Field(NO_PRESET["skip"], description="names of rules to skip")
 
     @model_validator(mode="before")
     @classmethod
@@ -184,18 +190,18 @@ class Filter(Section):
 
 
 class Split(Section):
-    """Which repositories are for what. A repository is in exactly one split, and so are its forks and former names."""
+    """How to split by repository. A repository, its forks and its former names share one split."""
 
     sft: float = Field(0.5, ge=0, le=1, description="share of the repositories, relative to the other two")
     rl: float = Field(0.5, ge=0, le=1, description="share of the repositories, relative to the other two")
     validation: float = Field(0.0, ge=0, le=1, description="share of the repositories, relative to the other two")
-    validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) held out besides")
+    validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) that are also held out")
     benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
     near_duplicate: float | None = Field(
         0.8, gt=0.1, le=1, description="Jaccard similarity to a benchmark's issue or patch from which an instance is dropped"
     )
     aliases: dict[str, str] = Field(
-        default_factory=dict, description="other names of repositories and their forks: owner/name to the name to go by"
+        default_factory=dict, description="other names of repositories and their forks, mapped to their main name"
     )
 
 
@@ -213,7 +219,7 @@ class Synthesize(Section):
     """Candidate trajectories per instance, each guided to a number of calls per turn (FuseSearch 3.3)."""
 
     per_instance: int = Field(4, ge=1)
-    calls_per_turn: Range = Field((2, 8), description="guidance is drawn from this range, inclusive")
+    calls_per_turn: Range = Field((2, 8), description="range of the guided number of calls, inclusive")
     answers: Range | None = Field(
         None, description="functions a lexical teacher's answer names at most, drawn from this range; null: as many as it would"
     )
@@ -229,7 +235,7 @@ class Select(Section):
     min_f1: float = Field(0.5, ge=0, le=1, description="rho_F")
     min_efficiency: float = Field(0.5, ge=0, le=1, description="rho_e")
     max_trajectories: int | None = Field(
-        None, ge=1, description="how many are kept at most: one of every instance first, repositories taking turns"
+        None, ge=1, description="most trajectories kept: first one of every instance, repositories taking turns"
     )
 
 
@@ -244,8 +250,8 @@ class Sft(Section):
     """Supervised fine-tuning with TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
 
     epochs: float = Field(1.0, gt=0)
-    renamed_copies: int = Field(0, ge=0, description="each trajectory again with its names exchanged, this many times")
-    drills: int = Field(0, ge=0, description="sequences added that are lists of made-up names and questions about them, for nano")
+    renamed_copies: int = Field(0, ge=0, description="copies of each trajectory with its names exchanged")
+    drills: int = Field(0, ge=0, description="extra sequences with lists of made-up names and questions about them, for nano")
     batch_size: int = Field(32, ge=1, description="trajectories per step")
     micro_batch: int = Field(8, ge=1, description="trajectories per forward and backward pass")
     optimizer: Literal["muon", "adamw"] = "adamw"
@@ -279,11 +285,11 @@ class Grpo(Section):
     beta: float = 0.0
     gamma: float = 0.2
     scale_rewards: Literal["group", "none"] = Field(
-        "group", description="what advantages are divided by: the deviation of their group, as the paper does, or nothing"
+        "group", description="divide advantages by the standard deviation of their group, as the paper does, or by nothing"
     )
     kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
     temperature: float = Field(0.7, gt=0)
-    renamed: float = Field(0.0, ge=0, le=1, description="share of prompts at which the policy sees exchanged names")
+    renamed: float = Field(0.0, ge=0, le=1, description="share of prompts in which the policy sees exchanged names")
     learning_rate: float = Field(1e-6, gt=0)
     optimizer: Literal["muon", "adamw"] = "adamw"
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
@@ -297,7 +303,7 @@ class Grpo(Section):
     def _steps_are_whole_batches(self) -> Grpo:
         size = self.prompts_per_step * self.group
         if size % min(self.micro_batch, size):
-            raise ValueError(f"prompts_per_step * group = {size} is no multiple of micro_batch = {self.micro_batch}")
+            raise ValueError(f"prompts_per_step * group = {size} is not a multiple of micro_batch = {self.micro_batch}")
         return self
 
 
@@ -305,7 +311,7 @@ class Evaluate(Section):
     """Scores of every arm on held-out instances."""
 
     arms: list[Literal["base", "rl", "sft", "sft+rl", "lexical"]] = Field(
-        ["base", "rl", "sft", "sft+rl", "lexical"], min_length=1, description="what is scored, in the order of the tables"
+        ["base", "rl", "sft", "sft+rl", "lexical"], min_length=1, description="arms to score, in the order of the tables"
     )
     max_instances: int | None = Field(None, ge=1)
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")

@@ -1,8 +1,8 @@
-"""How many cores this process has, and one OpenMP thread a process.
+"""The number of cores, and the limit of one OpenMP thread per process.
 
-OpenMP's threads wait actively for each other: two of them on two cores are hardly faster than one at nano's sizes, and a
-third as fast beside any other busy process. So a stage that trains or samples on a CPU has one OpenMP thread and uses its
-cores with threads of Python.
+OpenMP threads busy-wait for each other. At nano's sizes, two on two cores are hardly faster than one, and run at a third of
+the speed beside another busy process. So stages that train or sample on a CPU use one OpenMP thread, and Python threads for
+the cores.
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ def cores() -> int:
 
 
 def one_openmp_thread() -> None:
-    """Give this process and its children one OpenMP thread each, unless the user chose. Call it before torch is imported."""
+    """Limit this process and its children to one OpenMP thread, unless the user set a number. Call before importing torch."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")

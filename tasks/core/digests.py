@@ -14,7 +14,7 @@ from tasks.core.errors import ArtifactError
 
 
 def file_digest(path: Path) -> str:
-    """MD5 of one file, the figure DVC records in ``dvc.lock`` for it."""
+    """MD5 of one file, as in ``dvc.lock``."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 

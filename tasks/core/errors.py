@@ -10,8 +10,8 @@
     ├── RepositoryError          a repository or snapshot cannot be read
     │   └── OutsideRootError     a path would leave the snapshot
     ├── ToolError                a tool call failed; the message is what the model sees
-    ├── AlreadyRunning           another process is at the same work
-    ├── EndpointDown             an endpoint failed request after request: not one score is absent, the work ends
+    ├── AlreadyRunning           another process is doing the same work
+    ├── EndpointDown             an endpoint failed too often in a row: the work ends
     └── InfrastructureError      the world failed, not the model: the score is absent, never zero
         ├── ModelUnavailable     endpoint down, refused or out of retries
         └── TrackingUnavailable  the MLflow or Prefect server does not answer
@@ -20,7 +20,7 @@
 from __future__ import annotations
 
 AGAIN = "run the same command again to go on from here"
-"""What a stage says last that may well end otherwise the next time."""
+"""The end of messages about failures that another try may fix."""
 
 
 class FusesearchError(Exception):
@@ -60,11 +60,11 @@ class ToolError(FusesearchError):
 
 
 class AlreadyRunning(FusesearchError):
-    """Another process is at the same work: nothing is wrong with it, nor with its params."""
+    """Another process is already doing the same work."""
 
 
 class EndpointDown(FusesearchError):
-    """An endpoint has failed so often in a row that nothing more is asked of it. What was made before is kept."""
+    """An endpoint failed too often in a row, so the work ends. Earlier results are kept."""
 
 
 class InfrastructureError(FusesearchError):
@@ -76,7 +76,7 @@ class ModelUnavailable(InfrastructureError):
 
 
 class TrackingUnavailable(InfrastructureError):
-    """The MLflow store or the Prefect server does not answer. ``status``: what HTTP status it gave, 0 for none."""
+    """The MLflow store or the Prefect server does not answer. ``status`` is the HTTP status, or 0."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""A few of the rows that each rule of a stage dropped, as people look at them: an id and the first lines of its texts."""
+"""Examples of the rows that each rule of a stage dropped: ids and the first lines of their texts."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tasks.core.schema import Record
 from tasks.core.storage import read_json, write_csv, write_json
 
 MOST = 5
-"""Examples kept per rule: the first ones, so that a stage that runs again keeps the same."""
+"""Examples kept per rule: the first ones, so that every run keeps the same."""
 
 LINES = 8
 CHARS = 600
-"""How much of a text is kept."""
+"""Limits on the part of a text that is kept."""
 
 
 class Example(Record):
@@ -44,11 +44,11 @@ class Examples:
         name = _plain(str(row_id)[:200])
         self._dropped.append((name, rule))
         if self.wants(rule):
-            shown = {heading: first_lines(text) for heading, text in texts.items()}
-            self._rows[rule].append(Example(id=name, facts=dict(facts), texts=shown))
+            excerpts = {heading: first_lines(text) for heading, text in texts.items()}
+            self._rows[rule].append(Example(id=name, facts=dict(facts), texts=excerpts))
 
     def write(self, path: Path) -> None:
-        """All rules with their rows as JSON; rules nobody met have none."""
+        """Write all rules with their rows as JSON."""
         write_json(path, {rule: [row.model_dump(mode="json") for row in rows] for rule, rows in self._rows.items()})
 
     def write_dropped(self, path: Path) -> None:
@@ -58,21 +58,21 @@ class Examples:
 
 
 def read_examples(path: Path) -> dict[str, list[Example]]:
-    """What :meth:`Examples.write` wrote. Raises :class:`ArtifactError` when it is missing or something else."""
+    """What :meth:`Examples.write` wrote. Raises :class:`ArtifactError` when it is missing or malformed."""
     rules = read_json(path)
     try:
         return {str(rule): [Example.model_validate(row) for row in rows] for rule, rows in rules.items()}
     except (AttributeError, TypeError, ValidationError):
-        raise ArtifactError(f"{path} holds no examples by rule: delete it and run `dvc repro`") from None
+        raise ArtifactError(f"{path} does not hold examples by rule: delete it and run `dvc repro`") from None
 
 
 def first_lines(text: str) -> str:
-    """At most :data:`LINES` lines and :data:`CHARS` characters, with an ellipsis where something is left out."""
+    """At most :data:`LINES` lines and :data:`CHARS` characters, with an ellipsis if something is cut."""
     lines = text[:CHARS].rstrip("\r\n").split("\n")
     cut = len(text) > CHARS or len(lines) > LINES
     return _plain("\n".join(lines[:LINES]) + (" …" if cut else ""))
 
 
 def _plain(text: str) -> str:
-    """Text that UTF-8 can hold: lone surrogates are written out."""
+    """Escape lone surrogates, which UTF-8 cannot encode."""
     return text.encode("utf-8", "backslashreplace").decode()

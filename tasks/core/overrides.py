@@ -1,4 +1,4 @@
-"""Params with other values for some of their keys, which are named with dots, such as ``sft.epochs``."""
+"""Override params by dotted keys such as ``sft.epochs``."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def _check_known(key: str, source: str) -> None:
 
 
 def nested(key: str, value: Any) -> dict[str, Any]:
-    """A value by dotted key as nested mappings."""
+    """A dotted key and its value as nested mappings."""
     for part in reversed(key.split(".")):
         value = {part: value}
     return dict(value)
 
 
 def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested mappings as one with dotted keys; lists stay values."""
+    """Nested mappings as one mapping with dotted keys; lists stay values."""
     flat: dict[str, Any] = {}
     for key, item in value.items():
         name = f"{prefix}{key}"

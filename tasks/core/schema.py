@@ -18,7 +18,7 @@ StopReason = Literal["answer", "no_answer", "max_turns", "max_context", "error"]
 
 
 class Record(BaseModel):
-    """Base of all records: unknown fields are refused, so that a misspelt one is not silently lost."""
+    """Base of all records. Rejects unknown fields, so that a misspelt one is not silently lost."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -57,7 +57,7 @@ class Instance(BaseModel):
 
 
 class ToolCall(Record):
-    """A call as the model wrote it. ``error`` is set when the call could not even be parsed."""
+    """A call as the model wrote it. ``error`` is set if it could not be parsed."""
 
     id: str
     name: str
@@ -66,7 +66,7 @@ class ToolCall(Record):
 
 
 class Observation(Record):
-    """What one call returned, and what it added.
+    """What one call returned, and its information gain.
 
     ``entities`` are ``path`` (paths-only results) or ``path:line`` (content results). ``gain_turn`` and ``gain_call``
     are the information gain g of FuseSearch equation 3 under its two history scopes.
@@ -175,7 +175,7 @@ class Trajectory(Record):
 
 
 class Score(Record):
-    """All that is measured of one trajectory; figures are ``None`` where the infrastructure failed. Seconds are wall time."""
+    """All metrics of one trajectory; ``None`` if the infrastructure failed. Seconds are wall time."""
 
     instance_id: str = Field(description="the instance")
     repo: str = Field("", description="its repository")

@@ -1,7 +1,7 @@
 """Artifacts on disk: written to a temporary name in the same folder, flushed, then renamed.
 
 A process killed at any moment leaves either the old file, the new file, or a ``.partial-*`` file that nobody reads.
-Rows of a long stage go to a :class:`Journal`, one JSON line each, so that a stage that was killed goes on where it was.
+Rows of a long stage go to a :class:`Journal`, one JSON line each, so that a killed stage can resume.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PART_CHARS = 32_000_000
 READ_ROWS = 500
 
 Progress = Callable[[int, int], None]
-"""A long stage calls it with rows done and rows in all."""
+"""Called by a long stage with the rows done and the total."""
 
 
 def silent(done: int, total: int) -> None:
@@ -66,7 +66,7 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def read_text(path: Path) -> str:
-    """Text of a UTF-8 file of the user's. Raises :class:`DataError` when it cannot be read or is not UTF-8."""
+    """Text of the user's UTF-8 file. Raises :class:`DataError` when it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -135,7 +135,7 @@ def read_trajectories(path: Path) -> list[Trajectory]:
 def write_instances(path: Path, instances: Iterable[Instance]) -> int:
     """Write instances as Parquet: SWE-bench columns as they are, ``truth`` and the rest as JSON strings.
 
-    ``instances`` may be more than memory holds: they are written in parts of a few ten megabytes, which become one file.
+    Works for more instances than fit in memory: writes parts of some 30 MB and joins them.
     """
     import polars as pl
 
@@ -156,7 +156,7 @@ def write_instances(path: Path, instances: Iterable[Instance]) -> int:
 
 
 def _parts(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, str | None]]]:
-    """Rows in lists that are not large; one empty list where there is no row."""
+    """Rows in lists of limited size; one empty list if there are no rows."""
     part: list[dict[str, str | None]] = []
     size, first = 0, True
     for row in rows:
@@ -175,7 +175,7 @@ def read_instances(path: Path) -> list[Instance]:
 
 
 def iter_instances(path: Path, repos: Iterable[str] | None = None) -> Iterator[Instance]:
-    """As :func:`read_instances`, one by one, holding little of the file at a time; of certain repositories or of all."""
+    """Like :func:`read_instances`, but streamed; of all repositories or only ``repos``."""
     for row in iter_rows(path, repos=repos):
         try:
             yield instance_of(row)
@@ -186,7 +186,7 @@ def iter_instances(path: Path, repos: Iterable[str] | None = None) -> Iterator[I
 def iter_rows(
     path: Path, columns: Sequence[str] = INSTANCE_COLUMNS, repos: Iterable[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Rows of a table of instances as they are stored, of certain repositories or of all, in their order.
+    """Rows of a table of instances as stored, in order; of all repositories or only ``repos``.
 
     Raises :class:`ArtifactError` when the file cannot be read or lacks a column.
     """
@@ -214,11 +214,11 @@ def count_rows(path: Path) -> int:
 def _unreadable(path: Path, error: Exception) -> ArtifactError:
     if isinstance(error, FileNotFoundError):
         return ArtifactError(f"{path} is missing: run the stage that makes it (`dvc repro`)")
-    return ArtifactError(f"{path} is no table of instances ({_first_line(error)}): delete it and run `dvc repro`")
+    return ArtifactError(f"{path} is not a table of instances ({_first_line(error)}): delete it and run `dvc repro`")
 
 
 def instance_of(row: Mapping[str, Any]) -> Instance:
-    """The instance that a stored row is. Raises :class:`DataError` for a row that is none, such as one with damaged JSON."""
+    """The instance of a stored row. Raises :class:`DataError` for a malformed row, such as one with damaged JSON."""
     try:
         data = {name: row[name] for name in INSTANCE_COLUMNS[:5]}
         truth = Truth.model_validate_json(row["truth"]) if row["truth"] else None
@@ -231,8 +231,7 @@ def instance_of(row: Mapping[str, Any]) -> Instance:
 class Journal:
     """Append-only JSON lines with a key per row: the rows a stage has finished, safe against being killed.
 
-    A torn last line (the process died while writing) is dropped on opening; a key that is already there is not
-    written twice. ``commit`` writes the final artifact from the rows and removes the journal.
+    Opening drops a torn last line, left by a process that died while writing. A key is never written twice.
     """
 
     def __init__(self, path: Path, key: str) -> None:

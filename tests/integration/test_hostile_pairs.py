@@ -63,7 +63,7 @@ def test_a_file_that_is_no_table_is_an_error_in_one_line(tmp_path):
     (tmp_path / "x.parquet").write_text('{"not": "parquet"}')
     pl.DataFrame({"repo": ["o/n"]}).write_parquet(tmp_path / "columns.parquet")
     for name in ("x.parquet", "columns.parquet"):
-        with pytest.raises(ArtifactError, match=f"{name} is no table of instances"):
+        with pytest.raises(ArtifactError, match=f"{name} is not a table of instances"):
             list(filter_table(tmp_path / name, Filter(), tmp_path, Counter()))
     with pytest.raises(ArtifactError, match="is missing"):
         list(filter_table(tmp_path / "none.parquet", Filter(), tmp_path, Counter()))

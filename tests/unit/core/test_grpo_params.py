@@ -8,7 +8,7 @@ from tasks.training.rewards import NAMES, make_reward
 
 
 def test_a_step_is_a_whole_number_of_micro_batches() -> None:
-    with pytest.raises(ConfigError, match="is no multiple of micro_batch = 5"):
+    with pytest.raises(ConfigError, match="is not a multiple of micro_batch = 5"):
         parse_params({"grpo": {"prompts_per_step": 2, "group": 4, "micro_batch": 5}})
 
 

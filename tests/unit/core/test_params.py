@@ -12,7 +12,7 @@ from tasks.core.overrides import differences, flat_params, override
 @pytest.mark.parametrize("drawn", [[8, 2], [0, 3], [-3, 2]])
 @pytest.mark.parametrize("key", ["calls_per_turn", "answers", "turns"])
 def test_what_is_drawn_from_is_a_range_from_one_on(key, drawn):
-    with pytest.raises(ConfigError, match=rf"synthesize\.{key}: .* is no range"):
+    with pytest.raises(ConfigError, match=rf"synthesize\.{key}: .* is not a range"):
         parse_params({"synthesize": {key: drawn}})
 
 
