@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from tasks.core.errors import RepositoryError
 from tasks.search.eviction import folder_bytes, locked, touch
 from tasks.search.git import ID, Git, git_command, one_line
-from tasks.search.repository import shown
+from tasks.search.repository import clipped
 
 TIMEOUT_SECONDS = 1800.0
 """Most wall time of one git command on a remote."""
@@ -48,19 +48,19 @@ def is_address(source: Path | str) -> bool:
 def check_address(address: str) -> None:
     """Raise :class:`RepositoryError` unless the address is allowed."""
     if not address.isprintable() or " " in address:
-        raise RepositoryError(f"{shown(address)}: the address of a repository cannot contain spaces or control characters")
+        raise RepositoryError(f"{clipped(address)}: the address of a repository cannot contain spaces or control characters")
     if short := _SHORT.fullmatch(address):
         _check_host(address, short["user"], short["host"])
         if short["path"].startswith("-"):
-            raise RepositoryError(f"{shown(address)}: the path of a repository cannot begin with a dash")
+            raise RepositoryError(f"{clipped(address)}: the path of a repository cannot begin with a dash")
         return
     try:
         parts = urlsplit(address)
         parts.port  # noqa: B018 - raises ValueError if it is not a number
     except ValueError:
-        raise RepositoryError(f"{shown(address)} is not the address of a repository") from None
+        raise RepositoryError(f"{clipped(address)} is not the address of a repository") from None
     if parts.scheme not in _PROTOCOLS or not address.startswith(f"{parts.scheme}://"):
-        raise RepositoryError(f"{shown(address)}: only {', '.join(_PROTOCOLS)} repositories can be cloned")
+        raise RepositoryError(f"{clipped(address)}: only {', '.join(_PROTOCOLS)} repositories can be cloned")
     if parts.password is not None:
         raise RepositoryError(f"{parts.hostname}: leave the password out of the address; git's credential helper is asked for it")
     if parts.scheme != "file" or parts.netloc:
@@ -70,7 +70,7 @@ def check_address(address: str) -> None:
 def check_commit(commit: str) -> None:
     """Raise :class:`RepositoryError` unless ``commit`` looks like an id, a branch or a tag."""
     if not _NAME.fullmatch(commit) or ".." in commit:
-        raise RepositoryError(f"{shown(commit)!r} is not a commit, a branch or a tag")
+        raise RepositoryError(f"{clipped(commit)!r} is not a commit, a branch or a tag")
 
 
 @contextmanager
@@ -194,4 +194,4 @@ def _environment() -> dict[str, str]:
 
 def _check_host(address: str, user: str | None, host: str) -> None:
     if not _HOST.fullmatch(host) or (user is not None and not _USER.fullmatch(user)):
-        raise RepositoryError(f"{shown(address)}: {shown(host)!r} is not a valid host name")
+        raise RepositoryError(f"{clipped(address)}: {clipped(host)!r} is not a valid host name")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tasks.core.errors import ToolError
 from tasks.search import searches
-from tasks.search.repository import Repository, shown, virtual_path
+from tasks.search.repository import Repository, clipped, virtual_path
 from tasks.search.results import Outcome, Row, listing
 from tasks.search.ripgrep import Search
 from tasks.search.tool import Tool
@@ -38,7 +38,7 @@ class Glob(Tool):
         """
         place = repository.resolve(self.path)
         if not place.is_dir():
-            raise ToolError(f"glob: {shown(repository.virtual(place))} is no folder; give a folder as path, or use read_file")
+            raise ToolError(f"glob: {clipped(repository.virtual(place))} is no folder; give a folder as path, or use read_file")
         where = searches.where(self.pattern, place, repository)
         output = searches.run(["--files", "--null", *where], repository, limits, search)
         found = searches.by_path(output.stdout, searches.PATHS)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tasks.search import searches
-from tasks.search.repository import Repository, shown, virtual_path
+from tasks.search.repository import Repository, clipped, virtual_path
 from tasks.search.results import Outcome, Row, cut, listing
 from tasks.search.ripgrep import Search
 from tasks.search.tool import Tool
@@ -53,7 +53,7 @@ class Grep(Tool):
             if searches.is_part(path, place, bool(self.glob), repository):
                 rows.extend(self._rows(path, records, limits.line_chars, context))
         if not rows:
-            return searches.nothing(f"No matches for {shown(self.pattern, 60)} in", place, self.glob, repository, output)
+            return searches.nothing(f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, output)
         hint = f"{'lines' if self.output_mode == 'content' else 'files'}; narrow the pattern, path or glob"
         return listing(rows, limits.grep_lines, limits.output_chars, hint, output.complete)
 

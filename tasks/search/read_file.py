@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from tasks.core.errors import ToolError
-from tasks.search.repository import Repository, shown
+from tasks.search.repository import Repository, clipped
 from tasks.search.results import Outcome, Row, cut, fitting, shorten
 from tasks.search.ripgrep import MAX_FILE_BYTES, Search
 from tasks.search.tool import Tool
@@ -72,7 +72,7 @@ class ReadFile(Tool):
         start = max(1, self.start_line or 1)
         end = min(total, total if self.end_line is None else self.end_line, start + most - 1)
         if start > total:
-            raise ToolError(f"read_file: start_line {start} is past the end of {shown(name)}, which has {total} lines")
+            raise ToolError(f"read_file: start_line {start} is past the end of {clipped(name)}, which has {total} lines")
         if end < start:
             raise ToolError(f"read_file: end_line {self.end_line} is before start_line {start}")
         return start, end
@@ -91,7 +91,7 @@ def decode(data: bytes, name: str, cut_off: bool = False) -> tuple[str, list[str
         if data.startswith(mark):
             return data.decode(encoding, "replace").removeprefix("\ufeff"), notices
     if b"\0" in data[:_SNIFF_BYTES]:
-        raise ToolError(f"{shown(name)} is a binary file")
+        raise ToolError(f"{clipped(name)} is a binary file")
     try:
         return data.decode("utf-8"), notices
     except UnicodeDecodeError as error:

@@ -54,10 +54,10 @@ class Repository:
         if not real.is_relative_to(self.root):
             raise self._outside(virtual)
         if any(part.lower() == ".git" for part in real.relative_to(self.root).parts):
-            raise ToolError(f"{shown(virtual)}: the folder .git cannot be searched or read")
+            raise ToolError(f"{clipped(virtual)}: the folder .git cannot be searched or read")
         if not os.path.lexists(real) or real.is_symlink():
             close = self._close_names(relative)
-            raise ToolError(f"no such file or folder: {shown(virtual)}{f'; close: {close}' if close else ''}")
+            raise ToolError(f"no such file or folder: {clipped(virtual)}{f'; close: {close}' if close else ''}")
         return real
 
     def relative(self, virtual: str) -> str:
@@ -98,13 +98,13 @@ class Repository:
         try:
             descriptor = self._open(real.relative_to(self.root).parts)
         except OSError as error:
-            raise ToolError(f"{shown(name)} cannot be read: {error.strerror}") from None
+            raise ToolError(f"{clipped(name)} cannot be read: {error.strerror}") from None
         try:
             mode = os.fstat(descriptor).st_mode
             if stat.S_ISDIR(mode):
-                raise ToolError(f"{shown(name)} is a folder; glob with path {shown(name)} lists it")
+                raise ToolError(f"{clipped(name)} is a folder; glob with path {clipped(name)} lists it")
             if not stat.S_ISREG(mode):
-                raise ToolError(f"{shown(name)} is not a regular file")
+                raise ToolError(f"{clipped(name)} is not a regular file")
             return _read(descriptor, limit)
         finally:
             os.close(descriptor)
@@ -145,7 +145,7 @@ class Repository:
     def _outside(self, virtual: str) -> OutsideRootError:
         close = self._close_names(virtual, similar=False)
         hint = f"; close: {close}" if close else ""
-        return OutsideRootError(f"{shown(virtual)} is outside {VIRTUAL_ROOT}, with which every path begins{hint}")
+        return OutsideRootError(f"{clipped(virtual)} is outside {VIRTUAL_ROOT}, with which every path begins{hint}")
 
     def _close_names(self, path: str, similar: bool = True) -> str:
         """Up to three files: those of the same name that share the most folders, then those with a similar name."""
@@ -156,7 +156,7 @@ class Repository:
         same.sort(key=lambda file: -len(set(wanted).intersection(file.split("/"))))
         by_name = {file.rpartition("/")[2]: file for file in self.files()[:_CLOSE_CANDIDATES]} if similar else {}
         found = [*same, *(by_name[close] for close in get_close_matches(name, by_name, _CLOSE_NAMES))]
-        return ", ".join(shown(virtual_path(file)) for file in list(dict.fromkeys(found))[:_CLOSE_NAMES])
+        return ", ".join(clipped(virtual_path(file)) for file in list(dict.fromkeys(found))[:_CLOSE_NAMES])
 
 
 def virtual_path(relative: str) -> str:
@@ -178,7 +178,7 @@ def clean_name(name: bytes) -> str | None:
     return text if text.isprintable() else None
 
 
-def shown(text: str, chars: int = 120) -> str:
+def clipped(text: str, chars: int = 120) -> str:
     """``text`` as one printable line of at most ``chars`` characters, for messages."""
     line = "".join(character if character.isprintable() else "\ufffd" for character in text[: chars + 1])
     return line if len(line) <= chars else line[: chars - 1] + "…"

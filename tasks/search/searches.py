@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tasks.core.errors import ToolError
 from tasks.search import ripgrep
 from tasks.search.read_file import decode
-from tasks.search.repository import VIRTUAL_ROOT, Repository, clean_name, path_order, shown, virtual_path
+from tasks.search.repository import VIRTUAL_ROOT, Repository, clean_name, clipped, path_order, virtual_path
 from tasks.search.results import Outcome
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def _check_searchable(real: Path, repository: Repository) -> None:
     status = real.stat()
     name = repository.virtual(real)
     if not stat.S_ISREG(status.st_mode):
-        raise ToolError(f"{shown(name)} is not a regular file")
+        raise ToolError(f"{clipped(name)} is not a regular file")
     if status.st_size > ripgrep.MAX_FILE_BYTES:
-        raise ToolError(f"{shown(name)} is too large to search ({status.st_size >> 20} MiB); read_file shows its beginning")
+        raise ToolError(f"{clipped(name)} is too large to search ({status.st_size >> 20} MiB); read_file shows its beginning")
     decode(repository.read_bytes(real, _SNIFF_BYTES), name, cut_off=True)
 
 
@@ -71,7 +71,7 @@ def run(arguments: list[str], repository: Repository, limits: Tools, search: rip
     if not output.complete:
         output = search.run(["--sort=path", *arguments], repository.root, deadline, _READ_BYTES)
     if output.complete and output.returncode not in (0, 1) and not output.stdout:
-        raise ToolError(shown(f"ripgrep: {ripgrep.message(output.stderr) or 'failed on this request'}", 300))
+        raise ToolError(clipped(f"ripgrep: {ripgrep.message(output.stderr) or 'failed on this request'}", 300))
     return output
 
 
@@ -101,5 +101,5 @@ def nothing(start: str, place: Path, pattern: str, repository: Repository, outpu
         raise ToolError("too much was found; narrow the pattern, path or glob")
     relative = place.relative_to(repository.root).as_posix()
     hidden = any(part.startswith(".") and part != "." for part in (relative + "/" + pattern).split("/"))
-    words = [start, shown(virtual_path(relative)), f"({shown(pattern, 60)})" if pattern else ""]
+    words = [start, clipped(virtual_path(relative)), f"({clipped(pattern, 60)})" if pattern else ""]
     return Outcome(" ".join(filter(None, [*words, "(hidden files are left out)" if hidden else ""])))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tasks.core.errors import ToolError
 from tasks.core.text import printable
-from tasks.search.repository import Repository, shown
+from tasks.search.repository import Repository, clipped
 from tasks.search.results import Outcome
 from tasks.search.ripgrep import Search
 
@@ -63,7 +63,7 @@ class Tool:
             raise ToolError(f"{cls.name}: arguments must be a JSON object; {cls._usage()}")
         given = {key: value for key, value in arguments.items() if value is not None}
         if unknown := [key for key in given if key not in cls.properties]:
-            raise ToolError(f"{cls.name}: unknown argument {shown(str(unknown[0]), 40)}; {cls._usage()}")
+            raise ToolError(f"{cls.name}: unknown argument {clipped(str(unknown[0]), 40)}; {cls._usage()}")
         for key in cls.required():
             if key not in given:
                 raise ToolError(f"{cls.name}: {key} is missing; {cls._usage()}")
@@ -83,9 +83,9 @@ class Tool:
         if rule["type"] == "integer":
             return cls._integer(key, value)
         if not isinstance(value, str):
-            raise ToolError(f"{cls.name}: {key} must be a string, not {shown(repr(value), 40)}; {cls._usage()}")
+            raise ToolError(f"{cls.name}: {key} must be a string, not {clipped(repr(value), 40)}; {cls._usage()}")
         if "enum" in rule and value not in rule["enum"]:
-            raise ToolError(f"{cls.name}: {key} must be one of {', '.join(rule['enum'])}, not {shown(value, 40)}")
+            raise ToolError(f"{cls.name}: {key} must be one of {', '.join(rule['enum'])}, not {clipped(value, 40)}")
         if problem := _malformed(value):
             raise ToolError(f"{cls.name}: {key} {problem}")
         return value
@@ -98,7 +98,7 @@ class Tool:
             return value
         if isinstance(value, str) and len(value) <= 20 and value.strip().removeprefix("-").isdecimal():
             return int(value)
-        raise ToolError(f"{cls.name}: {key} must be an integer, not {shown(repr(value), 40)}")
+        raise ToolError(f"{cls.name}: {key} must be an integer, not {clipped(repr(value), 40)}")
 
 
 def describe(arguments: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from tasks.core.errors import RepositoryError, ToolError
 from tasks.search.glob import Glob
 from tasks.search.grep import Grep
 from tasks.search.read_file import ReadFile
-from tasks.search.repository import Repository, shown
+from tasks.search.repository import Repository, clipped
 from tasks.search.results import Outcome, shorten
 from tasks.search.ripgrep import Search, Unfinished
 from tasks.search.tool import Tool
@@ -44,7 +44,7 @@ def schemas() -> list[dict[str, Any]]:
 def parse_call(name: str, arguments: object) -> Tool:
     """The validated call. Raises :class:`ToolError` with the names of the tools, or with the arguments of this one."""
     if not isinstance(name, str) or name not in TOOLS:
-        raise ToolError(f"there is no tool {shown(str(name), 40)}; the tools are {', '.join(TOOLS)}")
+        raise ToolError(f"there is no tool {clipped(str(name), 40)}; the tools are {', '.join(TOOLS)}")
     return TOOLS[name].parse(arguments)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tasks.core.errors import RepositoryError, ToolError
 from tasks.core.text import printable
-from tasks.search.repository import Repository, shown
+from tasks.search.repository import Repository, clipped
 
 
 class Roots:
@@ -34,7 +34,7 @@ class Roots:
         if name is None and len(self._folders) == 1:
             return self.names[0]
         if not isinstance(name, str) or name not in self._folders:
-            problem = "root is missing" if name is None else f"there is no root {shown(str(name), 60)}"
+            problem = "root is missing" if name is None else f"there is no root {clipped(str(name), 60)}"
             raise ToolError(f"{problem}; the roots are {', '.join(self._folders)}")
         return name
 

@@ -30,7 +30,7 @@ from tasks.core.config import Tools
 from tasks.core.errors import FusesearchError, ToolError
 from tasks.core.schema import Instance, Trajectory
 from tasks.localizers.searcher import Searcher, instance_of
-from tasks.search.repository import Repository, shown
+from tasks.search.repository import Repository, clipped
 from tasks.search.tools import Toolbox
 
 
@@ -68,7 +68,7 @@ class Service:
             result = await Toolbox(self.roots.repository(root), Tools()).call(name, given)
             return CallToolResult(content=[TextContent(type="text", text=result.output)], is_error=result.error is not None)
         except FusesearchError as error:
-            line = f"Error: {shown(' '.join(str(error).split()), 500)}"
+            line = f"Error: {clipped(' '.join(str(error).split()), 500)}"
             return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)
 
     async def _localize(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
@@ -93,7 +93,7 @@ class Service:
     async def _call_tool(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
         names = [tool.name for tool in definitions.tools(self.roots.names)]
         if params.name not in names:
-            raise MCPError(INVALID_PARAMS, f"there is no tool {shown(params.name, 40)}; the tools are {', '.join(names)}")
+            raise MCPError(INVALID_PARAMS, f"there is no tool {clipped(params.name, 40)}; the tools are {', '.join(names)}")
         with anyio.CancelScope() as scope:
             self._running.add(scope)
             try:
@@ -115,7 +115,7 @@ def _issue(arguments: dict[str, Any]) -> str:
     """The text of the issue. Raises :class:`ToolError` if it is missing or there are other arguments."""
     issue = arguments.get("issue")
     if unknown := [key for key in arguments if key != "issue"]:
-        raise ToolError(f"localize: unknown argument {shown(unknown[0], 40)}; use localize(issue, root?)")
+        raise ToolError(f"localize: unknown argument {clipped(unknown[0], 40)}; use localize(issue, root?)")
     if not isinstance(issue, str):
         problem = "is missing" if issue is None else "must be a string"
         raise ToolError(f"localize: issue {problem}; use localize(issue, root?)")

@@ -15,7 +15,7 @@ from tasks.code.names import match_path, qualified
 from tasks.code.outline import Outline
 from tasks.code.tree import cut
 from tasks.core.schema import ToolCall
-from tasks.search.repository import shown
+from tasks.search.repository import clipped
 from tasks.search.tools import ToolResult
 
 PARAMETERS = {
@@ -60,7 +60,7 @@ def read_call(text: str, call_id: str) -> ToolCall | None:
 def call_text(call: ToolCall) -> str:
     """A call as the prompts show it."""
     values = ", ".join(repr(str(value)) for value in call.arguments.values())
-    return shown(f"{call.name}({values})", 2 * MAX_ARGUMENT_CHARS)
+    return clipped(f"{call.name}({values})", 2 * MAX_ARGUMENT_CHARS)
 
 
 class SearchTools:
@@ -104,7 +104,7 @@ class SearchTools:
         path = match_path(arguments["file_name"], self.files, self._known)
         outline = self.outlines.get(path) if path else None
         if outline is None:
-            return _failed(f"no file {shown(arguments['file_name'])}; file_name is one of those listed, with its whole path")
+            return _failed(f"no file {clipped(arguments['file_name'])}; file_name is one of those listed, with its whole path")
         self.graph.open(outline.path)
         if name == "get_code_of_file_function":
             return self._function(outline, arguments["func_name"])
@@ -166,7 +166,7 @@ class SearchTools:
 
 def _fault(name: str, arguments: dict[str, Any]) -> str | None:
     if name not in PARAMETERS:
-        return f"there is no function {shown(name)}. Functions are {', '.join(PARAMETERS)}"
+        return f"there is no function {clipped(name)}. Functions are {', '.join(PARAMETERS)}"
     names = PARAMETERS[name]
     if set(arguments) != set(names) or not all(isinstance(value, str) and value for value in arguments.values()):
         wanted = ", ".join(f"'{parameter}'" for parameter in names)
@@ -177,7 +177,7 @@ def _fault(name: str, arguments: dict[str, Any]) -> str | None:
 def _missing(what: str, name: str, outline: Outline, names: Sequence[str]) -> str:
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - MAX_NAMES} more" if len(distinct) > MAX_NAMES else ""
-    return f"no {what} {shown(name)} in {outline.path}; there is: {', '.join(distinct[:MAX_NAMES]) or 'none'}{more}"
+    return f"no {what} {clipped(name)} in {outline.path}; there is: {', '.join(distinct[:MAX_NAMES]) or 'none'}{more}"
 
 
 def _failed(reason: str) -> ToolResult:

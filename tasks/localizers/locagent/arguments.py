@@ -6,7 +6,7 @@ from typing import Any
 
 from tasks.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
 from tasks.core.errors import ToolError
-from tasks.search.repository import shown
+from tasks.search.repository import clipped
 
 DIRECTIONS = ("downstream", "upstream", "both")
 MAX_ITEMS = 10  # of one list argument
@@ -84,13 +84,13 @@ def checked(name: str, arguments: object) -> dict[str, Any]:
     Raises :class:`ToolError` with a message that says what would be right.
     """
     if name not in _TOOLS:
-        raise ToolError(f"there is no tool {shown(str(name), 40)}; the tools are {', '.join(_TOOLS)}")
+        raise ToolError(f"there is no tool {clipped(str(name), 40)}; the tools are {', '.join(_TOOLS)}")
     _, properties, required = _TOOLS[name]
     if not isinstance(arguments, dict):
         raise ToolError(f"{name}: arguments must be a JSON object; {_usage(name)}")
     given = {key: value for key, value in arguments.items() if value is not None and value != ""}
     if unknown := [key for key in given if key not in properties]:
-        raise ToolError(f"{name}: unknown argument {shown(str(unknown[0]), 40)}; {_usage(name)}")
+        raise ToolError(f"{name}: unknown argument {clipped(str(unknown[0]), 40)}; {_usage(name)}")
     if missing := [key for key in required if not given.get(key)]:
         raise ToolError(f"{name}: {missing[0]} is missing; {_usage(name)}")
     return {key: _value(name, key, rule, given.get(key)) for key, rule in properties.items()}
@@ -110,7 +110,7 @@ def _value(name: str, key: str, rule: dict[str, Any], value: Any) -> Any:
         return _integer(name, key, value)
     text = _text(name, key, value)
     if "enum" in rule and text not in rule["enum"]:
-        raise ToolError(f"{name}: {key} must be one of {', '.join(rule['enum'])}, not {shown(text, 40)}")
+        raise ToolError(f"{name}: {key} must be one of {', '.join(rule['enum'])}, not {clipped(text, 40)}")
     return text
 
 
@@ -122,13 +122,13 @@ def _list(name: str, key: str, kind: str, value: Any) -> list[Any]:
     found = [read(name, key, item) for item in items]
     allowed = {"node_types": NODE_TYPES, "edge_types": EDGE_TYPES}.get(key)
     if allowed and (wrong := [item for item in found if item not in allowed]):
-        raise ToolError(f"{name}: {key} must be of {', '.join(allowed)}, not {shown(str(wrong[0]), 40)}")
+        raise ToolError(f"{name}: {key} must be of {', '.join(allowed)}, not {clipped(str(wrong[0]), 40)}")
     return list(dict.fromkeys(found))
 
 
 def _text(name: str, key: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise ToolError(f"{name}: {key} must be text, not {shown(repr(value), 40)}; {_usage(name)}")
+        raise ToolError(f"{name}: {key} must be text, not {clipped(repr(value), 40)}; {_usage(name)}")
     return value.strip()[:MAX_TEXT]
 
 
@@ -137,4 +137,4 @@ def _integer(name: str, key: str, value: Any) -> int:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**9:
         return value
-    raise ToolError(f"{name}: {key} must be an integer, not {shown(repr(value), 40)}")
+    raise ToolError(f"{name}: {key} must be an integer, not {clipped(repr(value), 40)}")

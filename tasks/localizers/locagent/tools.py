@@ -21,7 +21,7 @@ from tasks.core.config import Tools
 from tasks.core.errors import ToolError
 from tasks.localizers.locagent.arguments import checked
 from tasks.localizers.locagent.traversal import Walk, add_tree
-from tasks.search.repository import Repository, shown
+from tasks.search.repository import Repository, clipped
 from tasks.search.results import shorten
 from tasks.search.tools import ToolResult
 
@@ -112,15 +112,15 @@ class _PageWriter:
         if node is not None and not is_test(path_of(node)):
             return node
         if node is not None:
-            self.page.add(f"{shown(text)}: {_NO_TESTS}")
+            self.page.add(f"{clipped(text)}: {_NO_TESTS}")
             return None
         close = ", ".join(shown_node(other) for other in self.index.with_words_in_id(text, FEW))
-        self.page.add(f"no such id: {shown(text)}{f'; close: {close}' if close else ''}")
+        self.page.add(f"no such id: {clipped(text)}{f'; close: {close}' if close else ''}")
         return None
 
     def _looked_up(self, term: str, pattern: str | None) -> bool:
         """Show what a term means. False if it is neither an id nor a name, so that its words were searched."""
-        self.page.add(f"# {shown(term)}")
+        self.page.add(f"# {clipped(term)}")
         node = node_named(term, self.graph)
         if node is not None and is_test(path_of(node)):
             self.page.add(_NO_TESTS)

@@ -29,7 +29,7 @@ from tasks.code.graph.storing import graph_of
 from tasks.code.kinds import is_test
 from tasks.core.config import Tools
 from tasks.localizers.orcaloca.actions import ARGUMENTS, Action
-from tasks.search.repository import Repository, shown
+from tasks.search.repository import Repository, clipped
 from tasks.search.tools import ToolResult
 
 FILE_LINES, CLASS_LINES = 200, 100
@@ -64,7 +64,7 @@ class Searches:
     def meaning(self, action: Action) -> Meaning:
         """The nodes that an action refers to."""
         nodes = tuple(node for node in self._meanings[action.name](action) if not is_test(path_of(node)))
-        return Meaning(nodes, "" if nodes else f"nothing found by {shown(str(action), 200)}")
+        return Meaning(nodes, "" if nodes else f"nothing found by {clipped(str(action), 200)}")
 
     def page(self, action: Action) -> Page:
         """What an action shows."""
@@ -182,7 +182,7 @@ class SearchTools:
         """Run one search. If it finds nothing, the result has ``error``."""
         started = time.perf_counter()
         if name not in ARGUMENTS:
-            reason = f"there is no search {shown(name, 40)}; there are {', '.join(ARGUMENTS)}"
+            reason = f"there is no search {clipped(name, 40)}; there are {', '.join(ARGUMENTS)}"
             return ToolResult(f"Error: {reason}", [], reason)
         action = Action.of(name, **{key: str(value) for key, value in arguments.items()})
         searches = await self.searches()

@@ -15,7 +15,7 @@ from tasks.code.modules import outlines_of
 from tasks.code.outline import Outline
 from tasks.code.tree import source_files, tree_text
 from tasks.core.errors import OutsideRootError, ToolError
-from tasks.search.repository import Repository, shown, virtual_path
+from tasks.search.repository import Repository, clipped, virtual_path
 from tasks.search.results import Outcome, cut, shorten
 from tasks.search.tools import ToolResult
 
@@ -82,7 +82,7 @@ class SearchTools:
         if self.over:
             raise ToolError("the search is over: write the answer, without a call")
         if name not in _TOOLS:
-            raise ToolError(f"there is no tool {shown(name)!r}: use one of {', '.join(_TOOLS)}")
+            raise ToolError(f"there is no tool {clipped(name)!r}: use one of {', '.join(_TOOLS)}")
         values = _checked(name, arguments)
         if name == EXIT:
             self.over = True
@@ -133,7 +133,7 @@ class SearchTools:
         found = self._outlines.get(self._repository.relative(file))
         if found is None:
             self._repository.resolve(file)  # raises an error that explains the path and lists similar ones
-            raise ToolError(f"{shown(file)} is not a file of source code that can be searched")
+            raise ToolError(f"{clipped(file)} is not a file of source code that can be searched")
         return found
 
     def _shown(self, found: Outline, numbers: Sequence[int]) -> Outcome:
@@ -156,7 +156,7 @@ def _checked(name: str, arguments: dict[str, Any]) -> list[str]:
     wanted = [key for key, _ in _TOOLS[name][1]]
     right = f"right would be {name}({', '.join(wanted)})"
     if unknown := [key for key in arguments if key not in wanted]:
-        raise ToolError(f"{name} has no argument {shown(unknown[0])!r}: {right}")
+        raise ToolError(f"{name} has no argument {clipped(unknown[0])!r}: {right}")
     values = [arguments.get(key) for key in wanted]
     for key, value in zip(wanted, values, strict=True):
         if not isinstance(value, str) or not value.strip() or len(value) > _MAX_NAME_CHARS:
@@ -170,8 +170,8 @@ def _missing(found: Outline, kind: str, name: str, names: Iterable[str], first: 
     last = name.rpartition(".")[2]
     same = [one for one in known if one.rpartition(".")[2] == last]
     close = same or get_close_matches(name[:100], known[:5000], _MAX_NAMES) or list(first) or known
-    listed = f"; it has {', '.join(shown(one) for one in close[:_MAX_NAMES])}" if close else ""
-    return ToolError(f"{virtual_path(found.path)} has no {kind} {shown(name)!r}{listed}")
+    listed = f"; it has {', '.join(clipped(one) for one in close[:_MAX_NAMES])}" if close else ""
+    return ToolError(f"{virtual_path(found.path)} has no {kind} {clipped(name)!r}{listed}")
 
 
 def _files_of(tree: str) -> Iterator[str]:

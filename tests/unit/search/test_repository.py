@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tasks.core.errors import OutsideRootError, RepositoryError, ToolError
-from tasks.search.repository import Repository, path_order, shown
+from tasks.search.repository import Repository, clipped, path_order
 
 
 @pytest.fixture
@@ -197,4 +197,4 @@ def test_reading_is_bounded_on_sparse_files(tree):
 
 
 def test_shown_text_is_one_printable_line():
-    assert shown("a\nb\x00" + "c" * 200, 10) == "a\ufffdb\ufffdccccc…"
+    assert clipped("a\nb\x00" + "c" * 200, 10) == "a\ufffdb\ufffdccccc…"
