@@ -1,7 +1,7 @@
-"""Doctest examples read from source, cut down to what one example needs, and run.
+"""Read doctest examples from source, cut them down to what one example needs, and run them.
 
-The unit that is tested and reported is a *reproducer*: one example with an expected output, preceded by just those
-earlier examples of its docstring that set up the names it uses.
+The unit of testing and reporting is a *reproducer*: one example with an expected output, after only those earlier
+examples of its docstring that set up the names it uses.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_REPRODUCER_CHARS = 420
 MAX_WANT_CHARS = 260
 _HARNESS = os.path.dirname(__file__)
 _CHECKER = doctest.OutputChecker()
-_ADDRESS = re.compile(r"0x[0-9a-f]{8,16}")
+_ADDRESS = re.compile(r"0x[0-9a-f]{8,16}")  # replaced in outputs, because it differs from run to run
 _PRIVATE = re.compile(r"(?<![\w.\"'])_[a-zA-Z]\w*\(|import _[a-z]")
 _DIRECTIVE = re.compile(r"\s*#.*doctest.*$", re.MULTILINE)
 _UNSUITABLE_SOURCE = re.compile(
@@ -35,7 +35,7 @@ _UNSUITABLE_WANT = re.compile(r"0x[0-9a-f]{4}|\bat 0x|Traceback.*File \"/|<BLANK
 
 @dataclass(frozen=True)
 class Example:
-    """One ``>>>`` statement: source and expected output (either ends with a newline), doctest options."""
+    """One ``>>>`` statement: source and expected output (each ends with a newline), and doctest options."""
 
     source: str
     want: str
@@ -59,7 +59,7 @@ class Docstring:
 
 @dataclass(frozen=True)
 class Frame:
-    """A traceback entry outside the example itself and what runs it."""
+    """A traceback entry outside the example and this module."""
 
     filename: str
     line: int
@@ -68,7 +68,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one example did: ``got`` is its output, or the exception's type and message with frames."""
+    """What one example did: ``got`` is its output; or the exception's type, message and frames."""
 
     passed: bool
     got: str = ""
@@ -134,12 +134,12 @@ def _import_nodes(source: str) -> list[ast.Import | ast.ImportFrom]:
 
 
 def needs_display(docstring: Docstring) -> bool:
-    """Whether the docstring draws: slow, and nothing of it is printed."""
+    """Whether the docstring draws, which is slow and prints nothing."""
     return any("matplotlib" in example.source or "plt." in example.source for example in docstring.examples)
 
 
 def uses_private_names(examples: Iterable[Example]) -> bool:
-    """Whether a statement speaks of names no user would."""
+    """Whether a statement uses private names, which no user would."""
     return any(_PRIVATE.search(example.source) for example in examples)
 
 
@@ -151,7 +151,7 @@ def is_reportable(example: Example) -> bool:
 
 
 def reproducer(docstring: Docstring, index: int) -> tuple[Example, ...] | None:
-    """The example and the earlier ones it needs, imports trimmed to the names used; None if that is too long or unparsable."""
+    """The example and the earlier ones it needs, imports trimmed to the names used; None if too long or not parsable."""
     try:
         trees = [ast.parse(example.source) for example in docstring.examples[: index + 1]]
     except (SyntaxError, ValueError):
@@ -174,7 +174,7 @@ def _names(tree: ast.AST, context: type[ast.expr_context]) -> set[str]:
 
 
 def _rebound(tree: ast.Module) -> set[str]:
-    """Names that a plain assignment or import gives a new value, so that nothing before it matters."""
+    """Names that a plain assignment or import sets without reading them: what set them before does not matter."""
     whole = len(tree.body) == 1 and isinstance(tree.body[0], ast.Assign | ast.Import | ast.ImportFrom)
     return bound_names(tree) - _names(tree, ast.Load) if whole else set()
 
@@ -227,7 +227,7 @@ def _trimmed(example: Example, tree: ast.Module, needed: set[str]) -> Example:
 
 
 def run_examples(examples: Sequence[Example], names: dict[str, Any]) -> list[Outcome]:
-    """Run examples in order in one namespace, as an interactive session would; stops at the first that fails."""
+    """Run examples in order in one namespace, up to the first that fails."""
     outcomes = []
     for example in examples:
         outcomes.append(run_example(example, names))
@@ -248,7 +248,9 @@ def run_example(example: Example, names: dict[str, Any]) -> Outcome:
     finally:
         sys.stdout = saved
     got = output.getvalue()
-    return Outcome(example.exception is None and _matches(example, got), _without_addresses(got))
+    skipped = not example.want and example.options & doctest.SKIP
+    passed = example.exception is None and (bool(skipped) or _CHECKER.check_output(example.want, got, example.options))
+    return Outcome(passed, _ADDRESS.sub("0x...", got))
 
 
 def _future_flags(names: dict[str, Any]) -> int:
@@ -258,12 +260,6 @@ def _future_flags(names: dict[str, Any]) -> int:
         if feature is not None and names.get(name) is feature:
             flags |= int(getattr(feature, "compiler_flag", 0))
     return flags
-
-
-def _matches(example: Example, got: str) -> bool:
-    if not example.want and example.options & doctest.SKIP:
-        return True
-    return _CHECKER.check_output(example.want, got, example.options)
 
 
 def _raised(example: Example, error: BaseException) -> Outcome:
@@ -276,12 +272,7 @@ def _raised(example: Example, error: BaseException) -> Outcome:
         for entry in traceback.extract_tb(error.__traceback__, limit=-12)
         if not entry.filename.startswith("<") and os.path.dirname(entry.filename) != _HARNESS
     )
-    return Outcome(passed, text, type(error).__name__, _without_addresses(_message(error)), frames)
-
-
-def _without_addresses(text: str) -> str:
-    """Memory addresses differ from run to run and tell nobody anything."""
-    return _ADDRESS.sub("0x...", text)
+    return Outcome(passed, text, type(error).__name__, _ADDRESS.sub("0x...", _message(error)), frames)
 
 
 def _message(error: BaseException) -> str:

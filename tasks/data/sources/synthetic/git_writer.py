@@ -1,4 +1,4 @@
-"""Bare git repositories written in one stream, with commits whose SHAs depend on nothing but their content."""
+"""Writes bare git repositories in one stream; the SHAs of commits depend on their content alone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _CONFIG = ("-c", "core.quotepath=off", "-c", "fastimport.unpackLimit=0", "-c", "
            "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")  # fmt: skip
 
 _DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full-index", "--src-prefix=b/", "--dst-prefix=a/")
-"""With ``-R``, which exchanges the prefixes too, the patch leads back to the parent."""
+"""``-R`` makes the patch lead back to the parent and swaps the prefixes, which this swaps back."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One instance's commit: file ``path`` gets ``content``; kept under ``refs/instances/<name>``."""
+    """One instance's commit, ``refs/instances/<name>``: file ``path`` gets ``content``."""
 
     name: str
     path: str
@@ -33,7 +33,7 @@ class Change:
 def write_repository(
     git_dir: Path, files: dict[str, bytes], changes: Iterable[Change], message: str
 ) -> dict[str, tuple[str, str]]:
-    """Write ``git_dir`` atomically: ``main`` holds ``files``, each change is a commit on top of it.
+    """Write ``git_dir`` atomically: ``main`` holds ``files``, and each change is a commit on it.
 
     Returns (commit, patch) per change name; the patch leads from the changed tree back to ``main``.
     Raises :class:`RepositoryError` when git fails.
@@ -75,7 +75,7 @@ def _quoted(path: str) -> bytes:
 
 
 def _commits_and_patches(git_dir: Path) -> dict[str, tuple[str, str]]:
-    """(commit, patch) per change; with one git process for all, because mining makes thousands."""
+    """(commit, patch) per change, from one git process, because mining makes thousands."""
     refs = _git(git_dir, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/instances").decode().splitlines()
     commits = [line.split(" ", 1) for line in refs]
     listed = "".join(f"{commit}\n" for commit, _ in commits).encode()

@@ -1,7 +1,7 @@
 """Issue texts: what a user saw, in a user's words.
 
-Everything in them comes from running the reproducer: the statements, the output, the expected output, the traceback.
-Wordings vary with the instance; the same instance always gets the same text.
+All facts come from running the reproducer: statements, output, expected output, traceback. The wording depends on the
+instance's key alone.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ _WRAPPERS = {
 
 @dataclass(frozen=True)
 class TracebackEntry:
-    """One frame as shown: ``path`` relative to the repository or the installation, ``code`` the line's text."""
+    """One printed frame: ``path`` relative to the repository or the installation, ``code`` the line's text."""
 
     path: str
     line: int
@@ -160,8 +160,8 @@ class TracebackEntry:
 class Symptom:
     """What happened. ``statements`` end with the one that went wrong.
 
-    ``exception`` is the type raised, if any, with ``message``; ``promised`` the exception its documentation shows
-    (``Type: message``), if any; otherwise ``want`` is the output it shows and ``got`` the output there was.
+    ``exception`` is the type raised, if any, with ``message``; ``promised`` is the exception that the documentation shows
+    (``Type: message``), if any. Otherwise ``want`` is the documented output and ``got`` the real one.
     """
 
     imports: tuple[str, ...]
@@ -175,7 +175,7 @@ class Symptom:
 
     @property
     def promised_type(self) -> str:
-        """Name of the exception that was promised."""
+        """Name of the promised exception."""
         return self.promised.split(":")[0].strip().split(".")[-1]
 
 
@@ -197,7 +197,7 @@ def write_issue(symptom: Symptom, package: str, key: str) -> str | None:
 
 
 def _words(symptom: Symptom, package: str) -> dict[str, str]:
-    """What templates can speak of. ``called`` is a function or, for want of one, the expression."""
+    """Values of the templates' fields. ``called`` is a function or, without one, the expression."""
     expression = _expression(symptom.statements[-1])
     called = _called(symptom.statements)
     subject = expression if expression and len(expression) <= _SUBJECT_CHARS else called or "this example"
@@ -215,7 +215,7 @@ def _words(symptom: Symptom, package: str) -> dict[str, str]:
 
 
 class _Chooser:
-    """Picks among templates and fills them, the same way for the same key."""
+    """Picks templates by the key and fills them."""
 
     def __init__(self, key: str, words: dict[str, str]) -> None:
         self._key = key
@@ -244,13 +244,8 @@ def _titles(symptom: Symptom, words: dict[str, str]) -> Sequence[str]:
 def _code(symptom: Symptom, style: str) -> str:
     lines = [*symptom.imports, *symptom.statements]
     if style == "prompt":
-        return "\n".join(_prompted(statement) for statement in lines)
+        return "\n".join(">>> " + statement.replace("\n", "\n... ") for statement in lines)
     return "```python\n" + "\n".join(lines) + "\n```"
-
-
-def _prompted(statement: str) -> str:
-    first, *rest = statement.split("\n")
-    return "\n".join([f">>> {first}", *(f"... {line}" for line in rest)])
 
 
 def _shape(text: str) -> str:
@@ -277,14 +272,14 @@ def _closing(symptom: Symptom, words: dict[str, str], choose: _Chooser) -> str:
 
 
 def _block(text: str) -> str:
-    """Output as shown: indentation of the first line kept where there are several, cut when it is long."""
+    """Output as quoted: cut when long; several lines keep the first one's indentation."""
     text = text.replace("<BLANKLINE>", "").rstrip()
     shown = text if "\n" in text else text.strip()
     return shown if len(shown) <= MAX_SHOWN_CHARS else shown[:MAX_SHOWN_CHARS] + "..."
 
 
 def _short(text: str, limit: int) -> str:
-    """The text when it fits on a line of a title, else nothing."""
+    """The text if it is one line of at most ``limit`` characters, else nothing."""
     text = text.strip()
     return text if "\n" not in text and len(text) <= limit else ""
 
@@ -304,8 +299,8 @@ def _expression(statement: str) -> str:
 
 
 def _called(statements: Sequence[str]) -> str:
-    """The function that the last statement is about: its outermost call except mere wrappers, or that of an earlier statement
-    that made the name it shows."""
+    """The function that the last statement is about: its outermost call but for wrappers, or that of an earlier statement
+    which made a name it uses."""
     try:
         trees = [ast.parse(statement) for statement in statements]
     except SyntaxError:
@@ -313,15 +308,12 @@ def _called(statements: Sequence[str]) -> str:
     wanted = {node.id for node in ast.walk(trees[-1]) if isinstance(node, ast.Name)}
     for position, tree in enumerate(reversed(trees)):
         made = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-        name = _outermost_call(tree) if position == 0 or made & wanted else ""
-        if name:
-            return name
+        if position == 0 or made & wanted:
+            for node in ast.walk(tree):
+                name = _dotted(node.func) if isinstance(node, ast.Call) else ""
+                if name and name not in _WRAPPERS:
+                    return name
     return ""
-
-
-def _outermost_call(tree: ast.AST) -> str:
-    names = (_dotted(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
-    return next((name for name in names if name and name not in _WRAPPERS), "")
 
 
 def _dotted(node: ast.expr) -> str:

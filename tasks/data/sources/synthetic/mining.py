@@ -1,11 +1,11 @@
-"""Mine all packages with a few processes, so that a killed run goes on where it was.
+"""Mine all packages in a few processes; a killed run continues where it stopped.
 
-One worker process mines a repository from start to end; then its instances are one row of the journal. A repository that
-was not finished when the run was killed is mined again, with the same result.
+One worker process mines a whole repository, whose instances become one row of the journal. A repository that was unfinished
+when the run died is mined again, with the same result.
 
-Which packages a data set has depends on the packages alone: one that its worker process reports as unusable is skipped.
-A worker that ends without a report (by a signal, out of memory, or at its limit of wall time, which a busy machine reaches
-sooner) ends the run with an error, and the next run goes on.
+The packages of a data set depend on the packages alone: only one that its worker reports as unusable is skipped. A worker
+that ends without a report (killed, out of memory, or over its wall time, which a busy machine reaches sooner) ends the run
+with an error, and the next run continues.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -35,14 +36,14 @@ from tasks.data.sources.synthetic.packages import Package, parse_packages, size_
 
 VERSION = 9
 SPARE_SECONDS = 600.0
-"""Wall time a worker has beside a minute for each second of ``seconds_per_repository``."""
+"""A worker's wall time beyond a minute for each second of ``seconds_per_repository``."""
 
 
 class Synthetic:
-    """The source of planted faults: mines ``config.packages``, each one repository.
+    """Plants faults in ``config.packages``, each one repository.
 
-    A package that cannot be used is skipped and listed in the table. What is finished stays in ``journal_dir``, where the next
-    run with the same config and seed finds it.
+    Skips unusable packages and lists them in the table. Finished repositories stay in ``journal_dir`` for the next run with
+    the same config and seed.
     """
 
     def __init__(self, config: Mine, seed: int, journal_dir: Path) -> None:
@@ -51,11 +52,11 @@ class Synthetic:
         self.journal_dir = journal_dir
 
     def mine(self, repos_dir: Path, progress: Progress) -> Mined:
-        """Mine, with the instances in the order of the packages; the table is that of :func:`_summary`.
+        """Instances in the order of the packages, and the table of :func:`_summary`.
 
-        ``progress`` is called from worker threads. Raises :class:`ConfigError` on a malformed list, :class:`DataError` when
-        nothing was found, and :class:`InfrastructureError` when a worker process died or was killed at its limit of wall
-        time: what the others were working on is finished first and stays in the journal.
+        Calls ``progress`` from worker threads. Raises :class:`ConfigError` on a malformed list, :class:`DataError` when
+        nothing was found, and :class:`InfrastructureError` when a worker died or ran over its wall time, after the other
+        workers have finished their repositories.
         """
         packages = parse_packages(self.config.packages)
         total = sum(map(self._most, packages))
@@ -91,7 +92,7 @@ class Synthetic:
         return Mined(instances, _summary([row["table"] for row in rows], skipped))
 
     def _most(self, package: Package) -> int:
-        """Pairs of a repository at most."""
+        """Most pairs of a repository."""
         config = self.config
         if config.per_training_repository is None or package.owner in config.held_out:
             return config.per_repository
@@ -103,7 +104,7 @@ class Synthetic:
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
-        """What the worker process reports of a package. Raises :class:`InfrastructureError` when it ends without a report."""
+        """The worker's report of a package. Raises :class:`InfrastructureError` when it ends without one."""
         limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
         with tempfile.TemporaryDirectory(prefix="fusesearch-mine-") as folder:
             process = _start_worker(package, folder)
@@ -127,11 +128,11 @@ class Synthetic:
         if result is not None:
             return result
         if late.is_set():
-            raise _died(package, f"was killed after {limit:,.0f} s; with a larger mine.seconds_per_repository it has longer")
-        ended = f"was ended by signal {-status}" if status < 0 else f"ended with status {status}"
+            raise _died(package, f"was killed after {limit:,.0f} s; a larger mine.seconds_per_repository gives it longer")
+        ended = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
         with suppress(ValueError):
-            ended = f"was ended by {signal.Signals(-status).name}"
-        raise _died(package, f"{ended} while mining; with fewer mine.workers each has more memory")
+            ended = f"was killed by {signal.Signals(-status).name}"
+        raise _died(package, f"{ended} while mining; fewer mine.workers leave each more memory")
 
     def _job(self, package: Package, repos_dir: Path) -> dict[str, Any]:
         config = self.config
@@ -169,11 +170,11 @@ def _start_worker(package: Package, folder: str) -> subprocess.Popen[bytes]:
             cwd=folder, env=_environment(folder),
         )  # fmt: skip
     except OSError as error:
-        raise InfrastructureError(f"mine: {package.repo}: no process can be started ({error.strerror}); {AGAIN}") from None
+        raise InfrastructureError(f"mine: {package.repo}: cannot start a process ({error.strerror}); {AGAIN}") from None
 
 
 def _converse(process: subprocess.Popen[bytes], job: dict[str, Any], on_kept: Callable[[int], None]) -> dict[str, Any] | None:
-    """Give the worker its job and follow its progress; returns its report, ``None`` when it ends without one."""
+    """Send the worker its job, follow its progress, and return its report; None if it ends without one."""
     assert process.stdin  # noqa: S101  a pipe was asked for
     with suppress(BrokenPipeError), process.stdin as stdin:
         stdin.write(json.dumps(job).encode())
@@ -188,20 +189,20 @@ def _converse(process: subprocess.Popen[bytes], job: dict[str, Any], on_kept: Ca
 
 
 def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Whole lines of a process, until it is gone: a child of its own that outlives it may keep its pipe open."""
+    """Whole lines of a process until it ends, even if a child of it keeps the pipe open."""
     assert process.stdout  # noqa: S101  a pipe was asked for
-    rest, gone = b"", False
+    rest, ended = b"", False
     while True:
-        if select.select([process.stdout], [], [], 0 if gone else 1.0)[0]:
+        if select.select([process.stdout], [], [], 0 if ended else 1.0)[0]:
             chunk = os.read(process.stdout.fileno(), 1 << 16)
             if not chunk:
                 return
             *lines, rest = (rest + chunk).split(b"\n")
             yield from lines
-        elif gone:
+        elif ended:
             return
         else:
-            gone = process.poll() is not None
+            ended = process.poll() is not None
 
 
 def _died(package: Package, how: str) -> InfrastructureError:
@@ -211,51 +212,45 @@ def _died(package: Package, how: str) -> InfrastructureError:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """One thread, fixed hashes, no colours, no home: examples behave alike everywhere."""
+    """One thread, fixed hashes, no colours, an empty home: examples behave alike everywhere."""
     project = str(Path(next(iter(tasks.__path__))).parent)
     paths = [project, *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
     single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
     terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
     fixed = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
-    # memory that nobody wrote, which numpy.empty returns, holds the same bytes in every run: no cache that skips the filling
+    # fills unwritten memory, which numpy.empty returns, with the same bytes; the cache would skip the filling
     fixed["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0"
     home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
     return {**single, **terminal, **fixed, **home}
 
 
 def _summary(tables: list[dict[str, Any]], skipped: dict[str, str]) -> dict[str, Any]:
-    """``repositories`` (a table each), ``kinds`` (tried, kept) and ``hops`` summed over them, ``dropped`` by reason.
+    """``repositories`` (a table each) and sums over them: ``kinds`` (tried, kept), ``hops``, ``dropped`` by reason.
 
-    ``lost`` has, for each kind, why its mutants were not kept; ``skipped`` the packages that could not be used;
-    ``unsteady`` the repositories whose instances another run may not repeat, and why.
+    ``lost`` has each kind's reasons for dropped mutants, ``skipped`` the unusable packages with their reasons, ``unsteady``
+    the repositories whose instances another run may not repeat, and why.
     """
-    kinds: dict[str, dict[str, int]] = {}
-    lost: dict[str, dict[str, int]] = {}
-    hops: dict[str, int] = {}
-    dropped: dict[str, int] = {}
+    kinds: dict[str, Counter[str]] = {}
+    lost: dict[str, Counter[str]] = {}
+    hops: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
     for table in tables:
         for kind, counts in table["kinds"].items():
-            total = kinds.setdefault(kind, {"attempts": 0, "kept": 0})
-            total["attempts"] += counts["attempts"]
-            total["kept"] += counts["kept"]
+            kinds.setdefault(kind, Counter()).update(counts)
         for kind, counts in table["lost"].items():
-            _add(lost.setdefault(kind, {}), counts)
-        _add(hops, table["hops"])
-        _add(dropped, table["dropped"])
-    return {"repositories": tables, "kinds": dict(sorted(kinds.items())), "lost": dict(sorted(lost.items())),
-            "hops": dict(sorted(hops.items())), "dropped": dict(sorted(dropped.items())), "skipped": skipped,
+            lost.setdefault(kind, Counter()).update(counts)
+        hops.update(table["hops"])
+        dropped.update(table["dropped"])
+    return {"repositories": tables, "kinds": {kind: dict(counts) for kind, counts in sorted(kinds.items())},
+            "lost": {kind: dict(counts) for kind, counts in sorted(lost.items())}, "hops": dict(sorted(hops.items())),
+            "dropped": dict(sorted(dropped.items())), "skipped": skipped,
             "unsteady": {table["repo"]: reason for table in tables if (reason := _unsteady(table))}}  # fmt: skip
 
 
 def _unsteady(table: dict[str, Any]) -> str:
-    """Why the instances of a repository may depend on the machine's speed or on chance; empty when they do not."""
+    """Why a repository's instances may depend on the machine's speed or on chance; empty if they do not."""
     if table["budget_spent"] or table["dropped"].get("docstring not recorded in time"):
-        return "seconds_per_repository were spent"
+        return "seconds_per_repository ran out"
     if table["ended_by_clock"]:
         return f"the clock ended examples {table['ended_by_clock']} times"
-    return "" if table["fixed_addresses"] else "the system does not let a process have fixed addresses"
-
-
-def _add(total: dict[str, int], counts: dict[str, int]) -> None:
-    for name, count in counts.items():
-        total[name] = total.get(name, 0) + count
+    return "" if table["fixed_addresses"] else "the system does not allow fixed addresses"

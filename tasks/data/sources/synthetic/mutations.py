@@ -1,7 +1,7 @@
 """Small faults in one function, each a minimal change of its text.
 
-A mutant replaces one stretch of the source; formatting and comments around it stay, so that the patch that undoes it
-is as small as a real one. Kinds are listed in ``KINDS``, one generator each.
+A mutant replaces one stretch of the source and keeps the formatting and comments around it, so that the patch that undoes
+it is as small as a real one. ``KINDS`` has one generator per kind.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-from tasks.data.sources.synthetic.tracing import FunctionNode
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _COMPARE_FLIPPED = {
     **{"==": "!=", "!=": "==", "is": "is not", "is not": "is", "in": "not in", "not in": "in"},
@@ -29,12 +29,11 @@ _OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
     **{ast.FloorDiv: ("//", "%"), ast.Mod: ("%", "//"), ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<")},
     **{ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.BitXor: ("^", "|")},
 }
-_BLOCKS = ("body", "orelse", "finalbody")
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change of ``text[start:end]`` (character offsets into the file) to ``replacement``; ``line`` is where, 1-based."""
+    """Replaces ``text[start:end]`` (character offsets into the file) by ``replacement``, on ``line`` (1-based)."""
 
     kind: str
     start: int
@@ -43,7 +42,7 @@ class Mutant:
     line: int
 
     def apply(self, text: str) -> str:
-        """The file's text with the fault in it."""
+        """The file's text with the fault."""
         return text[: self.start] + self.replacement + text[self.end :]
 
 
@@ -71,7 +70,7 @@ class Source:
         return start + len(self.text[start : self._starts[line]].encode()[:column].decode())
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Start and end offsets of a node."""
+        """Start and end offset of a node."""
         return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
 
     def of(self, node: ast.AST) -> str:
@@ -80,13 +79,13 @@ class Source:
         return self.text[start:end]
 
     def lines(self, first: int, last: int) -> tuple[int, int]:
-        """Offsets of whole lines, the last one's end included."""
+        """Offsets of whole lines, with the end of the last."""
         return self._starts[first - 1], self._starts[last]
 
 
 @dataclass
 class Scope:
-    """What generators know of the function a node is in."""
+    """What generators know about the function around a node."""
 
     source: Source
     function: FunctionNode
@@ -96,12 +95,12 @@ class Scope:
     first_bound: dict[str, int]
 
     def replace(self, node: ast.AST, text: str) -> tuple[int, int, str]:
-        """An edit that puts ``text`` in the node's place."""
+        """An edit that replaces the node by ``text``."""
         start, end = self.source.span(node)
         return start, end, text
 
     def between(self, left: ast.AST, right: ast.AST, old: str, new: str) -> tuple[int, int, str] | None:
-        """An edit of the operator ``old`` between two nodes; None when it is not there in just one piece."""
+        """An edit of the operator ``old`` between two nodes; None unless it occurs there once."""
         start, end = self.source.span(left)[1], self.source.span(right)[0]
         gap = self.source.text[start:end]
         if gap.count(old) != 1 or "#" in gap:
@@ -111,7 +110,8 @@ class Scope:
 
     def drop(self, statement: ast.stmt) -> tuple[int, int, str] | None:
         """An edit that removes a statement's lines; None when its block or line would not survive that."""
-        block = self._block(statement)
+        blocks = (getattr(self.parents.get(statement), name, None) for name in ("body", "orelse", "finalbody"))
+        block = next((block for block in blocks if isinstance(block, list) and statement in block), None)
         if block is None or len(block) < 2 or statement is self.function.body[-1]:
             return None
         start, end = self.source.lines(statement.lineno, statement.end_lineno or statement.lineno)
@@ -120,25 +120,19 @@ class Scope:
         after = text[self.source.span(statement)[1] : end].strip()
         return None if before.strip() or (after and not after.startswith("#")) else (start, end, "")
 
-    def _block(self, statement: ast.stmt) -> list[ast.stmt] | None:
-        parent = self.parents.get(statement)
-        for name in _BLOCKS:
-            block = getattr(parent, name, None)
-            if isinstance(block, list) and statement in block:
-                return block
-        return None
-
 
 Edit = tuple[int, int, str] | None
 Generator = Callable[[ast.AST, Scope], Iterator[Edit]]
 
 
 def mutants(source: Source, function: FunctionNode, lines: set[int]) -> list[Mutant]:
-    """All mutants of a function on the given lines (1-based, those some example runs), in source order."""
+    """All mutants of a function on the given lines (1-based: those that examples run), in source order."""
     scope = _scope(source, function)
     found = []
     for node in _nodes(function):
-        statement = _statement(node, scope.parents)
+        statement = node
+        while not isinstance(statement, ast.stmt):
+            statement = scope.parents[statement]
         if statement.lineno not in lines and getattr(node, "lineno", 0) not in lines and statement is not function:
             continue
         for kind, generate in KINDS.items():
@@ -163,7 +157,7 @@ def _scope(source: Source, function: FunctionNode) -> Scope:
 
 
 def _nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """Nodes worth changing: the arguments' defaults and the body without docstrings, annotations, raises and asserts."""
+    """The function and its body, without docstrings, annotations, raises and asserts."""
     yield function
     pending: list[ast.AST] = list(reversed(_body(function)))
     while pending:
@@ -179,12 +173,6 @@ def _nodes(function: FunctionNode) -> Iterator[ast.AST]:
 def _body(function: FunctionNode) -> list[ast.stmt]:
     has_docstring = ast.get_docstring(function, clean=False) is not None
     return function.body[1:] if has_docstring else list(function.body)
-
-
-def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.stmt:
-    while not isinstance(node, ast.stmt):
-        node = parents[node]
-    return node
 
 
 def _comparison(node: ast.AST, scope: Scope, table: dict[str, str]) -> Iterator[Edit]:

@@ -1,9 +1,9 @@
-"""Installed packages as repositories: which files belong to one, and what they are called there.
+"""Installed packages as repositories: their files and the files' names.
 
 A package of ``mine.packages`` is an import name (``sympy.ntheory``, ``toolz``), a named group of modules
 (``cpython/stdlib=statistics,difflib``) or a folder (``./src/mypackage``), which need not be installed. A package leaves
-out the subpackages that are listed on their own, so that every function belongs to one repository. Nothing of a package
-is imported here.
+out subpackages that are listed themselves, so that every function belongs to one repository. This module imports none of
+the packages.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Package:
-    """One repository to be mined. ``without`` are import names left out; ``repo`` is ``distribution/name``.
+    """One repository to mine, ``distribution/name``, without the import names in ``without``.
 
-    ``root`` is the folder to import from, where the package was given as a folder; its ``repo`` is ``local/name``.
+    If the package was given as a folder, ``root`` is the folder to import from and ``repo`` is ``local/name``.
     """
 
     repo: str
@@ -60,7 +60,7 @@ class Package:
 
     @property
     def title(self) -> str:
-        """Distribution and version as people write them: ``sympy 1.14.0``, ``Python 3.11.7``; the name alone for a folder."""
+        """Distribution and version as people write them: ``sympy 1.14.0``, ``Python 3.11.7``; only the name for a folder."""
         if self.root is not None:
             return self.modules[0]
         return f"{'Python' if self.owner == 'cpython' else self.owner} {self.version}"
@@ -69,7 +69,10 @@ class Package:
     def version(self) -> str:
         """Version of the distribution; of Python for the standard library; a digest of the files for a folder."""
         if self.root is not None:
-            return _digest_of(files_of(self))
+            total = hashlib.sha256()
+            for file in files_of(self):
+                total.update(f"{file.path}\0".encode("utf-8", "surrogateescape") + file.real.read_bytes())
+            return total.hexdigest()[:12]
         try:
             return importlib.metadata.version(self.owner)
         except importlib.metadata.PackageNotFoundError:
@@ -104,7 +107,7 @@ def _parse(entry: str, listed: Sequence[str]) -> Package:
 
 
 def _folder(entry: str) -> Package:
-    """A package given by its folder: imported from the first folder above it that is not a package."""
+    """A package given as a folder, imported from the first folder above it that is not a package."""
     folder = Path(entry).expanduser().resolve()
     if not folder.is_dir():
         raise ConfigError(f"mine.packages: {entry!r} is not a folder")
@@ -122,14 +125,12 @@ def _folder(entry: str) -> Package:
 def repository_name(module: str) -> str:
     """``sympy.ntheory`` -> ``sympy/ntheory``; ``sklearn.metrics`` -> ``scikit-learn/metrics``; ``json`` -> ``cpython/json``."""
     top, _, rest = module.partition(".")
-    return f"{_owner(top)}/{rest or top}"
-
-
-def _owner(top: str) -> str:
     if top in sys.stdlib_module_names:
-        return "cpython"
-    names = _distributions().get(top)
-    return sorted(names)[0].lower() if names else top
+        owner = "cpython"
+    else:
+        names = _distributions().get(top)
+        owner = min(names).lower() if names else top
+    return f"{owner}/{rest or top}"
 
 
 @cache
@@ -168,13 +169,6 @@ def size_of(package: Package) -> int:
         return sum(file.real.stat().st_size for file in files_of(package))
     except DataError:
         return 0
-
-
-def _digest_of(files: Sequence[SourceFile]) -> str:
-    total = hashlib.sha256()
-    for file in files:
-        total.update(f"{file.path}\0".encode("utf-8", "surrogateescape") + file.real.read_bytes())
-    return total.hexdigest()[:12]
 
 
 def _files(module: str, without: Sequence[str], root: Path | None = None) -> Iterator[SourceFile]:

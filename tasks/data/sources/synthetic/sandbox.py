@@ -1,6 +1,6 @@
-"""Run a function in a forked child with limits on time and memory, without side effects, and the same way in every run.
+"""Run a function in a forked child: limited time and memory, no side effects, and the same course in every run.
 
-The parent has imported the package and never runs its examples, so that every child starts from the same clean state.
+The parent has imported the package and never runs its examples, so every child starts from the same clean state.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ _FORBIDDEN = (
     *("shutil.", "tempfile."),
 )
 
-
 violations: list[str] = []
-"""What this child tried to do outside itself and was refused."""
+"""Refused attempts of this child to reach outside itself."""
 
 
 class Sandbox:
-    """Forks children of this process; ``cpu_budget`` is what all of them and this process may use together.
+    """Forks children of this process, which share ``cpu_budget`` with it.
 
-    Budgets count processor time, not wall time, so that a busy machine makes mining slower but not different.
+    Budgets count processor time, not wall time: a busy machine makes mining slower but not different.
     """
 
     def __init__(self, cpu_budget: float, wall_seconds: float, memory_mb: int) -> None:
@@ -45,20 +44,20 @@ class Sandbox:
         self._wall_seconds = wall_seconds
         self._memory = memory_mb * 1_000_000
         self.late = 0
-        """Children that the clock ended, so that a slower machine may end others."""
+        """Children that the clock ended; a slower machine may end others."""
 
     def used(self) -> float:
         """Processor seconds of this process and its children so far."""
         return time.process_time() + sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
 
     def spent(self, share: float = 1.0) -> bool:
-        """Whether so much of the budget is used up."""
+        """Whether this share of the budget is used up."""
         return self.used() > share * self._cpu_budget
 
     def run(self, function: Callable[[], T], cpu_seconds: float) -> T | None:
-        """The function's (picklable) result from a child; None when it hung, crashed, ran out of memory or said too much.
+        """The function's (picklable) result from a child; None if it hung, crashed, ran out of memory or returned too much.
 
-        Ends this process when the one that started it is gone: a run that was killed must not go on beside its successor.
+        Ends this process when its parent has died: a killed run must not continue beside its successor.
         """
         if os.getppid() != self._parent:
             os._exit(1)
@@ -102,7 +101,7 @@ def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory:
 
 
 def _limit(cpu_seconds: float, memory: int) -> None:
-    """``memory`` is in bytes, beside what the child has from its parent."""
+    """``memory`` is in bytes, beyond what the child inherited."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGPROF, signal.SIGALRM):
         signal.signal(number, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
@@ -129,9 +128,9 @@ def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _read_all(reader: int, seconds: float) -> bytes | None:
-    """All of a child's answer, ``None`` when it is not there after so many seconds of waiting, nothing when it is too long.
+    """All of a child's answer: None after ``seconds`` of waiting, empty if it is too long.
 
-    Waiting is counted in steps of a second, so that it makes no difference whether both processes were stopped meanwhile.
+    Counts the waiting in steps of a second, so that it does not matter if both processes were stopped meanwhile.
     """
     chunks: list[bytes] = []
     size = 0
@@ -159,37 +158,34 @@ def address_space() -> int:
         return 4 << 30
 
 
-_NO_RANDOM_ADDRESSES = 0x0040000
-_ASK = 0xFFFFFFFF
-
-
 def fix_addresses() -> bool:
-    """Start this process again with addresses that are always the same (Linux); whether they are so now.
+    """Restart this process with addresses that are the same in every run (Linux); returns whether they are now.
 
-    Sets of classes and functions are ordered by address, so examples may take another course at other addresses. To be called
-    before anything was read from stdin. Where the system refuses, the process goes on as it is.
+    Sets of classes and functions are ordered by address, so examples may run differently at other addresses. Call it before
+    reading stdin. If the system refuses, the process continues as it is.
     """
+    no_random_addresses, ask = 0x0040000, 0xFFFFFFFF
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None)
-    persona = libc.personality(_ASK)
-    if persona == -1 or persona & _NO_RANDOM_ADDRESSES:
+    persona = libc.personality(ask)
+    if persona == -1 or persona & no_random_addresses:
         return persona != -1
-    if libc.personality(persona | _NO_RANDOM_ADDRESSES) == -1 or not libc.personality(_ASK) & _NO_RANDOM_ADDRESSES:
+    if libc.personality(persona | no_random_addresses) == -1 or not libc.personality(ask) & no_random_addresses:
         return False
     os.execv(sys.executable, sys.orig_argv)  # noqa: S606  this very process
 
 
 def fix_random_numbers() -> None:
-    """Make every source of random numbers give the same ones each time: ``random``, ``secrets``, ``uuid``, ``numpy.random``.
+    """Make ``random``, ``secrets``, ``uuid`` and ``numpy.random`` give the same numbers in every run.
 
-    To be called before packages are imported: many make a generator at import, which Python seeds from the system.
+    Call it before importing packages: many create a generator at import, which Python seeds from the system.
     """
     random.Random.seed = _seed  # type: ignore[method-assign]
     random.seed(0)
     source = random.Random()
     os.urandom = source.randbytes
-    setattr(random, "_urandom", source.randbytes)  # noqa: B010  what SystemRandom and with it secrets read from
+    setattr(random, "_urandom", source.randbytes)  # noqa: B010  the source of SystemRandom and secrets
     numpy_random = sys.modules.get("numpy.random")
     if numpy_random is not None:
         numpy_random.seed(0)
@@ -203,7 +199,7 @@ def _seed(self: random.Random, a: Any = None, version: int = 2) -> None:
 
 
 def _fix_empty_arrays() -> None:
-    """Let ``numpy.empty`` and ``empty_like`` give zeros: numpy reuses memory of small arrays with whatever they held."""
+    """Let ``numpy.empty`` and ``empty_like`` return zeros, because numpy reuses the memory of small arrays as it is."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return

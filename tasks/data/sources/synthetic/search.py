@@ -1,4 +1,4 @@
-"""The search for mutants that an example observes, spread over functions, kinds of fault and distances."""
+"""Searches for mutants that an example observes, spread over functions, kinds of fault and distances."""
 
 from __future__ import annotations
 
@@ -8,13 +8,21 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import CodeType
 
-from tasks.data.sources.synthetic import doctests, issues, patching
-from tasks.data.sources.synthetic.corpus import Corpus, digest
-from tasks.data.sources.synthetic.mutations import Mutant, Source, mutants
-from tasks.data.sources.synthetic.recording import Unit
+from tasks.data.sources.synthetic import doctests, issues
+from tasks.data.sources.synthetic.corpus import (
+    Corpus,
+    Function,
+    NotPatchable,
+    compiled,
+    digest,
+    future_flags,
+    mutated_node,
+    replace_function,
+)
+from tasks.data.sources.synthetic.mutations import FunctionNode, Mutant, Source, mutants
+from tasks.data.sources.synthetic.recording import Unit, Watch
 from tasks.data.sources.synthetic.sandbox import Sandbox, violations
 from tasks.data.sources.synthetic.symptoms import Mutated, is_trivial, symptom_of
-from tasks.data.sources.synthetic.tracing import Function, FunctionNode, Watch
 
 KEPT_PER_FUNCTION = 3
 KEPT_PER_EXAMPLE = 3
@@ -24,15 +32,14 @@ SHARE_WITH_HOPS = 0.6
 SHARE_WITH_EXCEPTION = 0.45
 SHORT_CHARS = 260
 EVENTS = 1_000_000
-"""Python calls, and lines of the changed function, that a mutant may take beyond ten times those of its reproducers."""
+"""Python calls and lines of the changed function that a mutant may run beyond ten times those of its reproducers."""
 
 
 @dataclass
 class Target:
-    """A function that some reproducer reaches, and what was tried on it so far.
+    """A function that a reproducer reaches, and the attempts on it so far.
 
-    ``direct`` are reproducers that call it themselves, ``indirect`` those that reach it through other functions of the
-    repository.
+    ``direct`` reproducers call it themselves, ``indirect`` ones through other functions of the repository.
     """
 
     function: Function
@@ -46,13 +53,13 @@ class Target:
 
     @property
     def open(self) -> bool:
-        """Whether more should be tried."""
+        """Whether to try more mutants."""
         return bool(self.pending) and self.kept < KEPT_PER_FUNCTION and self.attempts < ATTEMPTS_PER_FUNCTION
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A mutant that a reproducer observed, and what a user would write about it."""
+    """A mutant that a reproducer observed, and a user's issue about it."""
 
     function: Function
     mutant: Mutant
@@ -68,11 +75,11 @@ class Finding:
 
 
 class Dropped(Exception):
-    """The mutant cannot be used; the message is the reason that is counted."""
+    """The mutant cannot be used; the message is the reason to count."""
 
 
 class Search:
-    """Tries mutants one after another; the order depends on the seed and on earlier results alone."""
+    """Tries mutants one by one, in an order that depends on the seed and earlier results alone."""
 
     def __init__(self, corpus: Corpus, units: Iterable[Unit], seed: int, sandbox: Sandbox, timeout: float) -> None:
         self.corpus = corpus
@@ -94,22 +101,22 @@ class Search:
                 function, node = self.corpus.functions[entity]
                 target = targets.setdefault(entity, Target(function, node, self.corpus.sources[function.path]))
                 (target.indirect if hops else target.direct).append(unit)
-        for target in targets.values():
-            target.pending = self._mutants(target)
+        for entity, target in targets.items():
+            units_of_target = (*target.direct, *target.indirect)
+            lines: set[int] = set().union(*(unit.coverage.lines.get(target.function.path, set()) for unit in units_of_target))
+            found = [
+                (digest(self.seed, entity, mutant.kind, mutant.start, mutant.replacement), mutant)
+                for mutant in mutants(target.source, target.node, lines)
+            ]
+            target.pending = [mutant for _, mutant in sorted(found, key=lambda pair: pair[0])]
         return sorted(targets.values(), key=lambda target: digest(self.seed, "function", target.function.entity))
 
-    def _mutants(self, target: Target) -> list[Mutant]:
-        lines: set[int] = set()
-        for unit in (*target.direct, *target.indirect):
-            lines |= unit.coverage.lines.get(target.function.path, set())
-        found = mutants(target.source, target.node, lines)
-        return sorted(found, key=lambda m: digest(self.seed, target.function.entity, m.kind, m.start, m.replacement))
-
     def run(self, keep: int, attempts: int, report: Callable[[int], None]) -> None:
-        """Search until ``keep`` mutants are found, ``attempts`` are spent, or nothing is left to try."""
+        """Search until it has found ``keep`` mutants, made ``attempts``, or has nothing left to try."""
         tried = 0
         while self._queue and len(self.findings) < keep and tried < attempts and not self.sandbox.spent():
-            target = self._next()
+            suits = (i for i, target in enumerate(self._queue) if (target.indirect if self._wants_hops else target.direct))
+            target = self._queue.pop(next(suits, 0))
             mutant, units = self._choose(target)
             if mutant is not None:
                 tried += 1
@@ -122,17 +129,8 @@ class Search:
     def _wants_hops(self) -> bool:
         return sum(finding.hops > 0 for finding in self.findings) < SHARE_WITH_HOPS * (len(self.findings) + 1)
 
-    @property
-    def _enough_exceptions(self) -> bool:
-        return sum(bool(finding.symptom.exception) for finding in self.findings) > SHARE_WITH_EXCEPTION * len(self.findings) + 1
-
-    def _next(self) -> Target:
-        """The next function in the queue that suits the wanted share of hops; the first one, when none does."""
-        suits = (i for i, target in enumerate(self._queue) if (target.indirect if self._wants_hops else target.direct))
-        return self._queue.pop(next(suits, 0))
-
     def _choose(self, target: Target) -> tuple[Mutant | None, list[Unit]]:
-        """The next mutant to try, of a kind that is rare so far, with reproducers that run its line; those without any go."""
+        """The next mutant to try, of a kind rare so far, with reproducers that run its line; drops mutants without any."""
         while target.pending:
             mutant = min(target.pending, key=lambda m: self.kept[m.kind] + self.attempted[m.kind] / 8)
             target.pending.remove(mutant)
@@ -164,7 +162,8 @@ class Search:
             raise Dropped("example fails without the fault")
         if is_trivial(unit.examples[len(outcomes) - 1], outcomes[-1]):
             raise Dropped("difference too small to report")
-        if outcomes[-1].exception and self._enough_exceptions:
+        exceptions = sum(bool(finding.symptom.exception) for finding in self.findings)
+        if outcomes[-1].exception and exceptions > SHARE_WITH_EXCEPTION * len(self.findings) + 1:
             raise Dropped("enough exceptions")
         symptom = symptom_of(unit, outcomes, mutated, self.corpus)
         key = digest(self.seed, target.function.entity, mutant.start, mutant.replacement)
@@ -174,7 +173,7 @@ class Search:
         return Finding(target.function, mutant, text, unit, issue, symptom)
 
     def _units(self, target: Target, mutant: Mutant) -> list[Unit]:
-        """Reproducers that run the mutated line, first those at the distance that is wanted now."""
+        """Reproducers that run the mutated line, those at the distance wanted now first."""
         header = range(target.function.start, target.node.body[0].lineno)
         path = target.function.path
 
@@ -189,17 +188,17 @@ class Search:
         return [unit for group in groups for unit in sorted(filter(fits, group), key=order)][:EXAMPLES_PER_MUTANT]
 
     def _patch(self, target: Target, mutated: Mutated) -> tuple[Callable[[], None], CodeType]:
-        """A function that, called in the child, puts the fault in place, and the code it puts there."""
+        """A function for the child that installs the fault, and the code it installs."""
         try:
-            node = patching.mutated_node(mutated.text, target.function, mutated.lines_added)
+            node = mutated_node(mutated.text, target.function, mutated.lines_added)
             if ast.dump(node) == ast.dump(target.node):
                 raise Dropped("same program as without the fault")
             filename = self.corpus.filenames[target.function.path]
-            code = patching.compiled(node, target.function, filename, patching.future_flags(target.source.tree))
-        except (SyntaxError, ValueError, RecursionError, patching.NotPatchable):
+            code = compiled(node, target.function, filename, future_flags(target.source.tree))
+        except (SyntaxError, ValueError, RecursionError, NotPatchable):
             raise Dropped("not compiled") from None
         live = self.corpus.live(target.function)
-        return lambda: patching.replace_function(live, code, node), code
+        return lambda: replace_function(live, code, node), code
 
     def _first_failure(self, units: list[Unit], patch: Callable[[], None], code: CodeType) -> tuple[Unit, list[doctests.Outcome]]:
         watch = Watch(code, EVENTS + 10 * sum(unit.coverage.events for unit in units))
@@ -207,7 +206,7 @@ class Search:
         def run() -> tuple[int, list[doctests.Outcome]] | str:
             try:
                 patch()
-            except (patching.NotPatchable, ValueError):
+            except (NotPatchable, ValueError):
                 return "function cannot be replaced"
             for position, unit in enumerate(units):
                 names = self.corpus.namespace(unit.module)
@@ -227,7 +226,7 @@ class Search:
         return units[result[0]], result[1]
 
     def _passes_untouched(self, unit: Unit) -> bool:
-        """Whether the reproducer passes on the untouched package, twice, in a child like the mutant's."""
+        """Whether the reproducer passes twice on the original package, in a child like the mutant's."""
 
         def run() -> bool:
             done = [doctests.run_examples(unit.examples, self.corpus.namespace(unit.module)) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""From what a reproducer did to what a user would tell: imports, statements, output, traceback."""
+"""Turns what a reproducer did into a user's report: imports, statements, output, traceback."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from types import ModuleType
 from typing import Any
 
 from tasks.data.sources.synthetic import doctests
-from tasks.data.sources.synthetic.corpus import CONVENTIONAL, Corpus, shortened
+from tasks.data.sources.synthetic.corpus import CONVENTIONAL, Corpus, Function, shortened
 from tasks.data.sources.synthetic.issues import Symptom, TracebackEntry
 from tasks.data.sources.synthetic.recording import Unit
-from tasks.data.sources.synthetic.tracing import Function
 
 MAX_FRAMES = 3
 MAX_CODE_CHARS = 90
@@ -24,7 +23,7 @@ MAX_CODE_CHARS = 90
 
 @dataclass(frozen=True)
 class Mutated:
-    """The mutated file as a traceback would show it: its text, and how many lines it has more than the original."""
+    """The mutated file: its text, and how many lines it has more than the original."""
 
     function: Function
     text: str
@@ -32,7 +31,7 @@ class Mutated:
 
 
 def symptom_of(unit: Unit, outcomes: Sequence[doctests.Outcome], mutated: Mutated, corpus: Corpus) -> Symptom:
-    """What a user saw: the statements up to the one that went wrong, and what came of it."""
+    """What a user saw: the statements up to the one that went wrong, and its result."""
     run, outcome = unit.examples[: len(outcomes)], outcomes[-1]
     promised = run[-1].exception
     return Symptom(
@@ -48,7 +47,7 @@ def symptom_of(unit: Unit, outcomes: Sequence[doctests.Outcome], mutated: Mutate
 
 
 def is_trivial(example: doctests.Example, outcome: doctests.Outcome) -> bool:
-    """Differences only in the order of a set or dict, or in the last digits of a float, make no fair report."""
+    """Whether outputs differ only in the order of a set or dict or in a float's last digits: not a fair report."""
     if outcome.exception or example.exception:
         return False
     want, got = example.want.split(), outcome.got.split()
@@ -65,7 +64,7 @@ def _close(first: str, second: str) -> bool:
 
 
 def _imports(module: str, examples: Sequence[doctests.Example]) -> Iterator[str]:
-    """Imports of the names that the statements take from the module their docstring stands in."""
+    """Imports of the names that the statements take from their docstring's module."""
     tree = ast.parse("\n".join(example.source for example in examples))
     bound = doctests.bound_names(tree)
     if "*" in bound:
@@ -84,7 +83,7 @@ def _imports(module: str, examples: Sequence[doctests.Example]) -> Iterator[str]
 
 
 def _home(name: str, thing: Any, module: str) -> str:
-    """Where a user would import it from: the outermost package that offers the thing."""
+    """Where a user would import the thing from: the outermost package that has it."""
     parents = [".".join(module.split(".")[:count]) for count in range(1, module.count(".") + 2)]
     home = next((parent for parent in parents if getattr(sys.modules.get(parent), name, None) is thing), module)
     origin = getattr(thing, "__module__", None)
@@ -94,7 +93,7 @@ def _home(name: str, thing: Any, module: str) -> str:
 
 
 def _traceback(outcome: doctests.Outcome, mutated: Mutated, corpus: Corpus) -> list[TracebackEntry]:
-    """The last frames; when none of them is in the repository, the last one that is stands first."""
+    """The last frames; if none of them is in the repository, the last one that is comes first."""
     frames = list(outcome.frames)
     tail = frames[-MAX_FRAMES:]
     inside = [frame for frame in frames if frame.filename in corpus.paths]

@@ -1,7 +1,7 @@
-"""One process that mines one package: import, record what its examples reach, try mutants, write the repository.
+"""Mines one package in its own process: import it, record what its examples reach, try mutants, write the repository.
 
-Started by :mod:`tasks.data.sources.synthetic.mining`; reads its job as JSON from stdin and writes JSON lines to stdout:
-progress, and the finished row last.
+:mod:`tasks.data.sources.synthetic.mining` starts it. It reads its job as JSON from stdin and writes JSON lines to stdout:
+progress, and at last the finished row.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def main() -> None:
 def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[str, Any]:
     """Do one job: ``{"row": {"repo", "instances", "table"}}`` or ``{"skipped": reason}``.
 
-    ``steady`` says whether addresses are the same in every run.
+    ``steady``: addresses are the same in every run.
     """
     root = Path(job["root"]) if job.get("root") else None
     package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)
@@ -77,7 +77,7 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
 
 
 def _write(corpus: Corpus, findings: list[Finding], git_dir: Path) -> list[dict[str, Any]]:
-    """Write the repository; its instances as plain dicts, in the order they were found."""
+    """Write the repository; return its instances as plain dicts in the order found."""
     named = {}
     for finding in findings:
         mutant = finding.mutant
@@ -119,7 +119,7 @@ def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: s
 
 
 def _table(corpus: Corpus, search: Search) -> dict[str, Any]:
-    """What was tried, kept and dropped, per kind of fault and reason."""
+    """Counts of mutants tried, kept and dropped, by kind of fault and reason."""
     return {
         "repo": corpus.package.repo,
         "files": len(corpus.files),

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.data.sources.synthetic import doctests
-from tasks.data.sources.synthetic.tracing import Recorder, outermost_functions
+from tasks.data.sources.synthetic.corpus import outermost_functions
+from tasks.data.sources.synthetic.recording import Recorder
 
 TEXT = '''
 """Module.

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tasks.data.sources.synthetic.corpus import outermost_functions
 from tasks.data.sources.synthetic.mutations import KINDS, Source, mutants
-from tasks.data.sources.synthetic.tracing import outermost_functions
 
 CASES = [
     ("comparison_flipped", "def f(a, b):\n    return a == b\n", "a != b"),

@@ -3,7 +3,7 @@
 import pytest
 
 from tasks.data.sources.synthetic.doctests import Example, run_example
-from tasks.data.sources.synthetic.tracing import BudgetSpent, Watch
+from tasks.data.sources.synthetic.recording import BudgetSpent, Watch
 
 
 def spin():
