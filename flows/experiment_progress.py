@@ -1,4 +1,4 @@
-"""How far the jobs of experiments are: bars on a terminal, elsewhere a line in the log whenever one starts or ends."""
+"""Progress of experiments: bars on a terminal, elsewhere a log line whenever a task starts or ends."""
 
 from __future__ import annotations
 
@@ -16,55 +16,55 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from tasks.pipeline.dvc_command import Busy
-from tasks.pipeline.experiments.jobs import Job, counts_in, duration, end_of, job_seconds, seconds_left
+from tasks.pipeline.experiments.schedule import ExperimentTask, counts_in, duration, end_of, seconds_left, task_seconds
 from tasks.pipeline.timing import usual_seconds
 
 
 @dataclass
 class Row:
-    """Where a job stands. ``held``: another process is at the same work; ``reason`` then says so, or why it failed."""
+    """The state of a task. ``reason`` says why it failed, or, if ``busy``, that another process has it locked."""
 
-    job: Job
+    task: ExperimentTask
     state: Literal["waiting", "running", "done", "failed"] = "waiting"
     started: float = 0.0
     seconds: float = 0.0
     reason: str = ""
-    held: bool = False
+    busy: bool = False
     counts: tuple[int, int] | None = None
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """The job runs inside the block, and has ended with it."""
+        """The task runs inside the block and ends with it."""
         self.state, self.started, self.counts = "running", time.monotonic(), None
         try:
             yield
         except Busy as error:
-            self.state, self.held, self.reason = "waiting", True, str(error)
+            self.state, self.busy, self.reason = "waiting", True, str(error)
             raise
         except CancelledRun:
             self.state = "waiting"
             raise
         except Exception as error:
-            self.state, self.held, self.reason = "failed", False, str(error)
+            self.state, self.busy, self.reason = "failed", False, str(error)
             raise
-        self.state, self.held, self.reason = "done", False, ""
+        self.state, self.busy, self.reason = "done", False, ""
         self.seconds = time.monotonic() - self.started
 
-    def look(self) -> None:
-        """Read from its log how far it is."""
+    def update(self) -> None:
+        """Read its progress from its log."""
         self.seconds = time.monotonic() - self.started
-        if counts := counts_in(end_of(self.job.log)):
-            self.counts, self.held = counts, False
+        if counts := counts_in(end_of(self.task.log)):
+            self.counts, self.busy = counts, False
 
     @property
-    def words(self) -> str:
-        """The state in a word, or that another process holds the job, which each new try of it does not change."""
-        return self.reason if self.held and self.state in ("waiting", "running") else self.state
+    def status(self) -> str:
+        """The state in a word, or why the task waits: each new try of a locked task would otherwise change the state."""
+        return self.reason if self.busy and self.state in ("waiting", "running") else self.state
 
 
 @contextmanager
 def watch(rows: Sequence[Row], workers: int) -> Iterator[Callable[[], None]]:
-    """Yields what shows the rows as they are now."""
+    """Yields a function that displays the current state of the rows."""
     if not sys.stderr.isatty():
         yield _Lines(rows, workers)
         return
@@ -74,52 +74,54 @@ def watch(rows: Sequence[Row], workers: int) -> Iterator[Callable[[], None]]:
 
 
 class _Bars:
-    """A bar for all jobs with the time left, and one for each that runs."""
+    """One bar over all tasks with the time left, and one per running task."""
 
     def __init__(self, progress: Progress, rows: Sequence[Row], workers: int) -> None:
         self.progress, self.rows, self.workers = progress, rows, workers
-        self.whole = progress.add_task("all runs", total=len(rows), words="")
+        self.total = progress.add_task("all runs", total=len(rows), words="")
         self.bars: dict[str, TaskID] = {}
 
     def __call__(self) -> None:
         ended = sum(row.state in ("done", "failed") for row in self.rows)
-        self.progress.update(self.whole, completed=ended, words=left_of(self.rows, self.workers))
+        self.progress.update(self.total, completed=ended, words=time_left(self.rows, self.workers))
         for row in self.rows:
-            name = row.job.name
-            if row.state == "running" or row.held:
+            name = row.task.name
+            if row.state == "running" or row.busy:
                 if name not in self.bars:
-                    self.bars[name] = self.progress.add_task(f"{name} {escape(''.join(row.job.users[:1]))}", total=None, words="")
+                    self.bars[name] = self.progress.add_task(
+                        f"{name} {escape(''.join(row.task.users[:1]))}", total=None, words=""
+                    )
                 done, total = row.counts or (0, None)
-                words = row.words if row.held else f"{done}/{total}" if row.counts else ""
+                words = row.status if row.busy else f"{done}/{total}" if row.counts else ""
                 self.progress.update(self.bars[name], completed=done, total=total, words=escape(words))
             elif name in self.bars:
                 self.progress.remove_task(self.bars.pop(name))
 
 
 class _Lines:
-    """A line in the flow's log when a job starts, waits for another process, and ends."""
+    """A line in the flow's log when a task starts, waits for another process, or ends."""
 
     def __init__(self, rows: Sequence[Row], workers: int) -> None:
         self.rows, self.workers = rows, workers
         self.logger = get_run_logger()
-        self.shown: dict[str, str] = {}
+        self.printed: dict[str, str] = {}
 
     def __call__(self) -> None:
         ended = sum(row.state in ("done", "failed") for row in self.rows)
         for row in self.rows:
-            if row.words == self.shown.get(row.job.name, "waiting"):
+            if row.status == self.printed.get(row.task.name, "waiting"):
                 continue
-            self.shown[row.job.name] = row.words
+            self.printed[row.task.name] = row.status
             took = f" in {duration(row.seconds)}" if row.state == "done" else f": {row.reason}" if row.state == "failed" else ""
-            left = left_of(self.rows, self.workers)
-            self.logger.info("[%d/%d] %s: %s%s; %s", ended, len(self.rows), row.job.name, row.words, took, left)
+            left = time_left(self.rows, self.workers)
+            self.logger.info("[%d/%d] %s: %s%s; %s", ended, len(self.rows), row.task.name, row.status, took, left)
 
 
-def left_of(rows: Sequence[Row], workers: int) -> str:
-    """About how long the jobs that have not ended will take."""
+def time_left(rows: Sequence[Row], workers: int) -> str:
+    """An estimate of how long the unfinished tasks will take."""
     usual = usual_seconds()
-    whole = seconds_left([row.job for row in rows if row.state in ("waiting", "running")], usual)
+    whole = seconds_left([row.task for row in rows if row.state in ("waiting", "running")], usual)
     if whole is None:
         return "time left not known yet"
-    gone = sum(min(row.seconds, job_seconds(row.job, usual) or 0.0) for row in rows if row.state == "running")
-    return f"{duration(max(0.0, whole - gone) / workers)} left"
+    elapsed = sum(min(row.seconds, task_seconds(row.task, usual) or 0.0) for row in rows if row.state == "running")
+    return f"{duration(max(0.0, whole - elapsed) / workers)} left"

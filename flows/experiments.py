@@ -1,7 +1,7 @@
-"""Experiments: one Prefect flow, with a task for every node that waits for those it builds on and runs it in its own process.
+"""The Prefect flow that runs experiments: one task per node, which waits for the nodes it builds on.
 
-A task runs ``dvc repro`` for one stage, so DVC remembers every node as soon as it is done, and a node that was cut off continues
-where it stopped. Whatever ends the flow (Ctrl-C, a kill, a lost server), the same command goes on from there.
+A task runs ``dvc repro`` for one node in its own process, so DVC records each node as soon as it is done, and an interrupted node
+resumes where it stopped. After Ctrl-C, a kill or a lost server, run the same command again to resume.
 """
 
 from __future__ import annotations
@@ -36,22 +36,29 @@ from tasks.core.storage import read_text
 from tasks.pipeline.dvc_command import PATIENCE, Busy, is_busy
 from tasks.pipeline.dvc_command import RETRY_SECONDS as BUSY_SECONDS
 from tasks.pipeline.experiments.dvc_file import write_dvc_files
-from tasks.pipeline.experiments.jobs import LOGS, Job, alone, end_of, up_to_date, workers_for
-from tasks.pipeline.experiments.mlflow_runs import record
+from tasks.pipeline.experiments.mlflow_runs import track_experiment
 from tasks.pipeline.experiments.outcome import outcomes
 from tasks.pipeline.experiments.rebuild import write_overview
 from tasks.pipeline.experiments.results import write_results
+from tasks.pipeline.experiments.schedule import (
+    LOGS,
+    ExperimentTask,
+    end_of,
+    experiments_lock,
+    pending_tasks,
+    up_to_date,
+    workers_for,
+)
 from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.experiments.todo import left_to_do
 from tasks.pipeline.process import OWNER, identity
 from tasks.reporting.experiment.results import PAGE
 
 TRIES = 3
-"""Runs of a node whose server went away."""
+"""How often a node runs at most if its server goes away."""
 
 RETRY_SECONDS = 10.0
-HELD_TRIES = int(PATIENCE * BUSY_SECONDS / RETRY_SECONDS)
-"""An hour of tries of a node that another process holds: a deployment's stage, or another ``dvc repro``."""
+BUSY_TRIES = int(PATIENCE * BUSY_SECONDS / RETRY_SECONDS)
+"""An hour of tries while another process (a deployment's stage, another ``dvc repro``) has the node locked."""
 
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 60.0
@@ -59,7 +66,7 @@ _EXITED = re.compile(r"exited with (-?\d+)")
 
 
 class LostServer(InfrastructureError):
-    """A node failed because a server went away; run again, it continues."""
+    """A node failed because a server went away. It resumes if it is run again."""
 
 
 def run_experiments(names: Sequence[str], seeds: Sequence[int] | None, workers: int | None) -> None:
@@ -75,48 +82,49 @@ def run_experiments(names: Sequence[str], seeds: Sequence[int] | None, workers: 
 
 
 def _belongs_on_console(record: logging.LogRecord) -> bool:
-    """Bars take the place of a log on a terminal, and the command itself reports what failed. The server gets all records."""
+    """On a terminal bars replace the log, and the command itself reports failures. The server gets all records."""
     error = record.exc_info[1] if record.exc_info else None
     return not sys.stderr.isatty() and not isinstance(error, FusesearchError)
 
 
 @flow(name="experiment", flow_run_name=lambda: ", ".join(flow_run.parameters["names"]), log_prints=True)
 def experiment(
-    names: list[str], seeds: list[int] | None = None, jobs: Annotated[int, Field(ge=1)] | None = None, dry_run: bool = False
+    names: list[str], seeds: list[int] | None = None, workers: Annotated[int, Field(ge=1)] | None = None, dry_run: bool = False
 ) -> None:
-    """Run what experiments need and do not have, then write their results and the page over all.
+    """Run the nodes that experiments lack, then write their results and the page over all experiments.
 
-    Only one such flow runs in a working copy: one that a deployment started waits until an earlier one has ended.
+    Only one such flow runs in a working copy. A flow that a deployment started waits for an earlier one to end.
 
     Args:
         names: Folders of the experiments.
-        seeds: Some of their seeds; empty: all.
-        jobs: Nodes at once; empty: two where cores and memory allow it.
-        dry_run: Only list, in the log, what would run.
+        seeds: Seeds to run; empty: all.
+        workers: Nodes to run at once; empty: two if cores and memory allow it.
+        dry_run: Only list in the log what would run.
     """
-    with alone(wait=bool(deployment.id)):
-        left, total = left_to_do([load_experiment(name) for name in names], seeds)
-        print(f"{len(left)} of {total} to run")
+    with experiments_lock(wait=bool(deployment.id)):
+        pending, total = pending_tasks([load_experiment(name) for name in names], seeds)
+        print(f"{len(pending)} of {total} to run")
         if dry_run:
-            for job in left:
-                print(f"{job.name}: {'; '.join(job.users)}")
+            for row in pending:
+                print(f"{row.name}: {'; '.join(row.users)}")
             return
-        if left:
+        if pending:
             write_dvc_files()
-            run_jobs(left, jobs or workers_for(load_params()))
+            run_tasks(pending, workers or workers_for(load_params()))
         write_overview()
 
 
-def run_jobs(jobs: Sequence[Job], workers: int) -> None:
-    """Inside a flow: run ``jobs``, each after those it needs, as tasks on ``workers`` threads.
+def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
+    """Inside a flow: run each task after the tasks it needs, on ``workers`` threads.
 
-    A job does not run if one that it needs failed; the others go on. Raises :class:`DataError` at the end if any failed.
+    A task is skipped if one that it needs failed; the others run. Raises :class:`DataError` at the end if any failed.
     """
-    rows = {job.name: Row(job) for job in jobs}
+    rows = {own.name: Row(own) for own in tasks}
     stopped = Event()
-    environment = _environment()
+    path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}"
+    environment = {**os.environ, "PATH": path, OWNER: identity(os.getpid())}
 
-    @task(retries=HELD_TRIES, retry_delay_seconds=RETRY_SECONDS, retry_condition_fn=_may_run_again, cache_policy=NO_CACHE)
+    @task(retries=BUSY_TRIES, retry_delay_seconds=RETRY_SECONDS, retry_condition_fn=_may_run_again, cache_policy=NO_CACHE)
     def node(name: str) -> None:
         with rows[name].running():
             _run_node(rows[name], environment, stopped)
@@ -124,53 +132,45 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> None:
     @task(cache_policy=NO_CACHE)
     def results(name: str) -> None:
         with rows[name].running():
-            _write_results(rows[name].job.users[0])
+            _write_results(rows[name].task.users[0])
 
     started: dict[str, Any] = {}
     with ThreadPoolTaskRunner[Any](max_workers=workers) as runner:
         try:
-            for job in jobs:
-                kind = (node if job.target else results).with_options(name=job.stage, task_run_name=job.name)
-                needs = [started[name] for name in job.needs if name in started]
-                started[job.name] = runner.submit(kind, {"name": job.name}, wait_for=needs)
-            with watch(list(rows.values()), workers) as show:
-                pending = {future.wrapped_future for future in started.values()}
-                while pending:
-                    pending = futures.wait(pending, timeout=POLL_SECONDS).not_done
-                    show()
+            for own in tasks:
+                kind = (node if own.target else results).with_options(name=own.stage, task_run_name=own.name)
+                needs = [started[name] for name in own.needs if name in started]
+                started[own.name] = runner.submit(kind, {"name": own.name}, wait_for=needs)
+            with watch(list(rows.values()), workers) as update_display:
+                unfinished = {future.wrapped_future for future in started.values()}
+                while unfinished:
+                    unfinished = futures.wait(unfinished, timeout=POLL_SECONDS).not_done
+                    update_display()
             for future in started.values():
-                future.wait()  # or its state would be asked from the server
+                future.wait()  # otherwise reading its state asks the server
         finally:
-            stopped.set()  # or the runner, which waits for its threads, would wait for the nodes
+            stopped.set()  # otherwise the runner, which waits for its threads, waits for the nodes
     failed = [rows[name] for name, future in started.items() if future.state.is_failed()]
     if failed:
-        reasons = "; ".join(f"{row.job.name} failed: {row.reason} (its output: {row.job.log})" for row in failed)
+        reasons = "; ".join(f"{row.task.name} failed: {row.reason} (its output: {row.task.log})" for row in failed)
         blocked = sum(row.state == "waiting" for row in rows.values() if row not in failed)
         raise DataError(f"{reasons}; {len(failed)} failed, {blocked} wait for them; {AGAIN}")
 
 
-def _environment() -> dict[str, str]:
-    return {
-        **os.environ,
-        "PATH": f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}",
-        OWNER: identity(os.getpid()),
-    }
-
-
-def command(job: Job) -> list[str]:
-    """What runs a node: DVC, which also records that it is done."""
-    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", job.target]
+def command(task: ExperimentTask) -> list[str]:
+    """The command that runs a node: DVC, which also records that it is done."""
+    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", task.target]
 
 
 def _run_node(row: Row, environment: dict[str, str], stopped: Event) -> None:
-    """Run a node to its end, in a process group of its own, so that Ctrl-C reaches it once: from here."""
+    """Run a node to its end. It gets its own process group, so that Ctrl-C reaches it only once, from here."""
     LOGS.mkdir(parents=True, exist_ok=True)
-    with row.job.log.open("wb") as log:
+    with row.task.log.open("wb") as log:
         process = subprocess.Popen(
-            command(row.job), stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+            command(row.task), stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )
     while process.poll() is None and not stopped.wait(POLL_SECONDS):
-        row.look()
+        row.update()
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)
         try:
@@ -180,24 +180,24 @@ def _run_node(row: Row, environment: dict[str, str], stopped: Event) -> None:
             process.wait()
     if stopped.is_set():
         raise CancelledRun
-    printed = end_of(row.job.log)
+    printed = end_of(row.task.log)
     if process.returncode and is_busy(printed):
-        raise Busy("waits: another process runs it, or reads what it made (a deployment, or `dvc repro`)")
+        raise Busy("waits: another process runs it or reads its output (a deployment, or `dvc repro`)")
     if process.returncode:
         reason = _reason(printed, process.returncode)
         raise LostServer(reason) if AGAIN in printed else DataError(reason)
 
 
 def _reason(printed: str, code: int) -> str:
-    """One line: the stage's own error, else what ended it, else the last line it printed."""
+    """One line: the stage's own error, else the signal that ended it, else the last line it printed."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     if errors := [line for line in lines if line.startswith("error:")]:
         return errors[-1].removeprefix("error:").strip()
     exits = [code, *map(int, _EXITED.findall(printed))]
     if killed := {-status if status < 0 else status - 128 for status in exits} & signal.valid_signals():
         return f"killed by signal {min(killed)}{', often for lack of memory' if signal.SIGKILL in killed else ''}"
-    own = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # DVC's last line, whatever failed
-    return own[-1] if own else f"exit code {code}"
+    other = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # DVC prints this for any failure
+    return other[-1] if other else f"exit code {code}"
 
 
 def _may_run_again(task: object, run: TaskRun, state: State[Any]) -> bool:
@@ -206,10 +206,10 @@ def _may_run_again(task: object, run: TaskRun, state: State[Any]) -> bool:
 
 
 def _write_results(name: str) -> None:
-    """Table, tests, verdicts and figures beside the experiment's file, over the runs that are finished; its arms in MLflow."""
-    found = load_experiment(name)
-    runs = outcomes(found, up_to_date())
-    record(found, runs, write_results(found, runs), load_params())
+    """Write the results of an experiment over its finished runs, and record them in MLflow and Prefect."""
+    spec = load_experiment(name)
+    runs = outcomes(spec, up_to_date())
+    track_experiment(spec, runs, write_results(spec, runs), load_params())
     create_markdown_artifact(
-        read_text(found.folder / PAGE), key=f"results-{name.replace('_', '-')}", description=f"Experiment {name}"
+        read_text(spec.folder / PAGE), key=f"results-{name.replace('_', '-')}", description=f"Experiment {name}"
     )

@@ -20,7 +20,7 @@ from tasks.evaluation.results import Cell, cell_folder
 from tasks.pipeline.grid import GridRun, opened
 from tasks.pipeline.places import SNAPSHOTS
 from tasks.pipeline.record import RunRecord, cell_record, grid_record, write_record
-from tasks.pipeline.tracking import record
+from tasks.pipeline.tracking import track
 
 
 @task(name="run cell", task_run_name="{cell.name}", **RETRIED)
@@ -30,7 +30,7 @@ def run_cell(current: GridRun, cell: Cell, parent: RunRecord, progress: StagePro
     figures = current.run(cell, progress)
     done = cell_record(parent, cell.name, current.params_of(cell), cell_folder(current.out, cell), figures["protocols"], begun)
     write_record(done)
-    record(done)
+    track(done)
     return {"cell": cell.name, **{name: figures[name] for name in ("instances", "scores", "errored")}, **figures["protocols"]}
 
 
@@ -47,7 +47,7 @@ def grid_flow(grid: Grid, out: Path) -> list[dict[str, Any]]:
         write_record(parent)
         rows = [run_cell(current, cell, parent, progress) for cell in current.cells]
         current.finish()
-    record(parent)
+    track(parent)
     create_table_artifact(table=rows, key="grid", description=f"Cells of {out}")
     return rows
 

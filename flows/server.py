@@ -51,10 +51,11 @@ def prefect_server() -> Iterator[str]:
 
     if url := named_server():
         if not 200 <= _status(f"{url.rstrip('/')}/health", seconds=10) < 500:  # "sign in" is an answer: Prefect's client can
-            from tasks.pipeline.tracking.store import shown
+            from tasks.pipeline.tracking.store import without_passwords
 
+            address = without_passwords(url)
             raise TrackingUnavailable(
-                f"the Prefect server at {shown(url)} does not answer: start it, or unset PREFECT_API_URL to use a local one"
+                f"the Prefect server at {address} does not answer: start it, or unset PREFECT_API_URL to use a local one"
             )
         yield url
         return

@@ -14,8 +14,8 @@ from prefect.exceptions import ObjectNotFound
 from prefect.states import Crashed
 
 from flows.limits import limits_of, occupied
+from flows.prefect_artifacts import show
 from flows.progress import StageProgress
-from flows.shown import show
 from tasks.core.config import load_params
 from tasks.core.errors import AGAIN, AlreadyRunning, DataError
 from tasks.core.storage import read_json, write_json
@@ -24,7 +24,7 @@ from tasks.pipeline.record import digests, reproduction_record, stage_record, wr
 from tasks.pipeline.resume import alone, finished, is_of, progress_dir
 from tasks.pipeline.stages import stage_named
 from tasks.pipeline.timing import note_seconds, parts_of
-from tasks.pipeline.tracking import Live, record
+from tasks.pipeline.tracking import Live, track
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def running(node: Node) -> Iterator[Job]:
         _COMPLETE.add(node.name)
         done = begun.complete(_outputs(node), job.metrics)
         write_record(done)
-        show(job, record(done))
+        show(job, track(done))
     finished(node.name)
 
 

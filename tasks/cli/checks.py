@@ -103,25 +103,27 @@ def lock(root: Path) -> Iterator[Check]:
 def prefect_server() -> Check:
     """Whether the Prefect server answers: the one at ``PREFECT_API_URL``, or this project's own."""
     from flows.server import running
-    from tasks.pipeline.tracking.store import shown
+    from tasks.pipeline.tracking.store import without_passwords
 
     api = os.environ.get("PREFECT_API_URL")
     if api:
-        return Check("prefect server", _answers(f"{api.rstrip('/')}/health"), shown(api), "start it, or unset PREFECT_API_URL")
+        return Check(
+            "prefect server", _answers(f"{api.rstrip('/')}/health"), without_passwords(api), "start it, or unset PREFECT_API_URL"
+        )
     url = running()
     return Check("prefect server", url is not None, url or "not running", "make serve, or run a stage: it starts the server")
 
 
 def mlflow_store() -> Check:
     """Where MLflow keeps its runs, and whether that store exists or answers."""
-    from tasks.pipeline.tracking.store import is_server, shown, tracking_uri
+    from tasks.pipeline.tracking.store import is_server, tracking_uri, without_passwords
 
     uri = tracking_uri()
     if is_server(uri):
         hint = "start it, or unset MLFLOW_TRACKING_URI"
-        return Check("mlflow store", _answers(f"{uri.rstrip('/')}/health"), shown(uri), hint)
+        return Check("mlflow store", _answers(f"{uri.rstrip('/')}/health"), without_passwords(uri), hint)
     exists = Path(uri.removeprefix("sqlite:///").removeprefix("file://")).exists()
-    return Check("mlflow store", exists, shown(uri), "the first stage creates it: make reproduce")
+    return Check("mlflow store", exists, without_passwords(uri), "the first stage creates it: make reproduce")
 
 
 def params(root: Path) -> Iterator[Check]:

@@ -91,9 +91,9 @@ def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
         done += current.episodes_of(cell)
     current.finish()
     if parent:
-        from tasks.pipeline.tracking import record
+        from tasks.pipeline.tracking import track
 
-        record(parent)
+        track(parent)
 
 
 def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
@@ -150,12 +150,12 @@ def _parent(current: Any, out: Path) -> RunRecord:
 def _record(parent: RunRecord, current: Any, cell: Any, figures: Mapping[str, Any], started: float) -> None:
     from tasks.evaluation.results import cell_folder
     from tasks.pipeline.record import cell_record, write_record
-    from tasks.pipeline.tracking import record
+    from tasks.pipeline.tracking import track
 
     folder = cell_folder(current.out, cell)
     done = cell_record(parent, cell.name, current.params_of(cell), folder, figures["protocols"], started)
     write_record(done)
-    record(done)
+    track(done)
 
 
 class Bar:

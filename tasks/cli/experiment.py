@@ -39,8 +39,8 @@ def list_experiments() -> None:
 def run(
     names: Names,
     seeds: Seeds = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Nodes to run at once; by default two if cores and memory allow it.", min=1)
+    workers: Annotated[
+        int | None, typer.Option("--jobs", help="Nodes to run at once; by default two if cores and memory allow it.", min=1)
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and how long it would take.")] = False,
     profile: Annotated[
@@ -62,9 +62,8 @@ def run(
     from tasks.cli.experiment_tables import chosen
     from tasks.cli.profile import switch
     from tasks.core.config import load_params
-    from tasks.pipeline.experiments.jobs import alone, duration, seconds_left, workers_for
     from tasks.pipeline.experiments.rebuild import write_overview
-    from tasks.pipeline.experiments.todo import check, left_to_do
+    from tasks.pipeline.experiments.schedule import check, duration, experiments_lock, pending_tasks, seconds_left, workers_for
     from tasks.pipeline.timing import usual_seconds
 
     experiments, numbers = chosen(names), _numbers(seeds)
@@ -75,24 +74,24 @@ def run(
     if dry_run and profile:
         raise usage_error(f"a dry run leaves params.yaml as it is: `fusesearch profile use {profile}` first", "--profile")
 
-    with nullcontext() if dry_run else alone():
+    with nullcontext() if dry_run else experiments_lock():
         if profile:
             switch(profile, Path.cwd())
             typer.echo(f"params.yaml is now {profile}")
-        workers = jobs or workers_for(load_params())
-        left, total = left_to_do(experiments, numbers)
-        if not left:
+        workers = workers or workers_for(load_params())
+        pending, total = pending_tasks(experiments, numbers)
+        if not pending:
             typer.echo(f"nothing to do: all {total} runs exist, and nothing they depend on has changed")
         else:
-            took = duration(seconds_left(left, usual_seconds(), workers))
-            typer.echo(f"{len(left)} of {total} to run, {workers} at a time; time: {took}")
-        for job in left:
-            own = " (main pipeline)" if job.target == job.name else ""
-            more = f" and {len(job.users) - 2} more" if job.users[2:] else ""
-            typer.echo(f"  {job.name}{own}: {'; '.join(job.users[:2])}{more}")
+            took = duration(seconds_left(pending, usual_seconds(), workers))
+            typer.echo(f"{len(pending)} of {total} to run, {workers} at a time; time: {took}")
+        for task in pending:
+            own = " (main pipeline)" if task.target == task.name else ""
+            more = f" and {len(task.users) - 2} more" if task.users[2:] else ""
+            typer.echo(f"  {task.name}{own}: {'; '.join(task.users[:2])}{more}")
         if dry_run:
             return
-        if left:
+        if pending:
             from flows.experiments import run_experiments  # takes seconds: it imports Prefect
 
             started = time.monotonic()
@@ -113,7 +112,7 @@ def status(names: Names) -> None:
     from rich.console import Console
 
     from tasks.cli.experiment_tables import chosen, states
-    from tasks.pipeline.experiments.jobs import up_to_date
+    from tasks.pipeline.experiments.schedule import up_to_date
 
     experiments, current = chosen(names), up_to_date()
     for experiment in experiments:

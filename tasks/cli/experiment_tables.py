@@ -14,9 +14,9 @@ from rich.table import Table
 from tasks.core.config import load_params
 from tasks.core.storage import read_text
 from tasks.pipeline.experiments.dvc_file import target
-from tasks.pipeline.experiments.jobs import Job, counts_in, duration, end_of, seconds_left, up_to_date, workers_for
 from tasks.pipeline.experiments.outcome import is_finished
 from tasks.pipeline.experiments.plan import nodes_of, plan
+from tasks.pipeline.experiments.schedule import ExperimentTask, counts_in, duration, end_of, seconds_left, up_to_date, workers_for
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.pipeline.node import Node
 from tasks.pipeline.places import STATE
@@ -44,7 +44,7 @@ def overview() -> Table:
         experiment = load_experiment(name)
         plans = plan(experiment, params)
         left = [
-            Job(node.name, node.stage, (), target(node), parts=parts_of(node.stage, node.params(params)))
+            ExperimentTask(node.name, node.stage, (), target(node), parts=parts_of(node.stage, node.params(params)))
             for node in nodes_of(plans)
             if node.name not in current
         ]
@@ -97,7 +97,7 @@ def _cell(node: Node, current: Container[str]) -> str:
 
 def _counts(node: Node, unfinished: Iterable[Path]) -> tuple[int, int] | None:
     """Rows done and rows in all; None if the log is older than the unfinished work and so belongs to an earlier process."""
-    log = Job(node.name, node.stage, ()).log
+    log = ExperimentTask(node.name, node.stage, ()).log
     last = max((path.stat().st_mtime for folder in unfinished if (path := folder / "runs.json").exists()), default=None)
     return counts_in(end_of(log)) if last is not None and log.exists() and log.stat().st_mtime >= last else None
 

@@ -36,7 +36,7 @@ def track(
     from tasks.core.errors import FusesearchError
     from tasks.pipeline.record import RUNS, records
     from tasks.pipeline.tracking.projection import TRACES, Projection
-    from tasks.pipeline.tracking.store import answers, opened, shown, tracking_uri
+    from tasks.pipeline.tracking.store import answers, locked_client, tracking_uri, without_passwords
 
     uri = tracking_uri()
     found = records()
@@ -46,16 +46,16 @@ def track(
     made, failed = 0, 0
     for record in bar(found, "runs", console=Console(stderr=True), disable=not sys.stderr.isatty()):
         try:
-            with opened(uri) as client:
+            with locked_client(uri) as client:
                 projection = Projection(client, TRACES if traces is None else traces, again or traces is not None)
                 if not projection.is_recorded(record):
-                    projection.record(record)
+                    projection.track(record)
                     made += 1
         except FusesearchError as error:
             if not answers(uri):
                 raise
             failed += 1
             typer.echo(f"fusesearch: {record.name}: {error}", err=True)
-    typer.echo(f"{made} of {len(found)} runs recorded in {shown(uri)}, {len(found) - made - failed} were there")
+    typer.echo(f"{made} of {len(found)} runs recorded in {without_passwords(uri)}, {len(found) - made - failed} were there")
     if failed:
         raise typer.Exit(1)

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.core.errors import DataError
 from tasks.pipeline.dvc_command import dvc
-from tasks.pipeline.experiments.jobs import up_to_date
+from tasks.pipeline.experiments.schedule import up_to_date
 
 
 @pytest.fixture(scope="module")

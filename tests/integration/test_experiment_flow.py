@@ -14,7 +14,7 @@ from flows import experiments
 from flows.server import RECORD, prefect_server, stop
 from tasks.core.errors import DataError
 from tasks.core.storage import read_json
-from tasks.pipeline.experiments.jobs import Job
+from tasks.pipeline.experiments.schedule import ExperimentTask
 from tasks.pipeline.process import OWNER, birth
 
 ROOT = Path(__file__).parents[2]
@@ -35,21 +35,21 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def project(server, tmp_path, monkeypatch):
-    """Jobs run the Python code that stands in place of DVC's name for them."""
+    """Tasks run the Python code that stands in place of DVC's name for them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiments, "RETRY_SECONDS", 0.1)
-    monkeypatch.setattr(experiments, "command", lambda job: [sys.executable, "-c", job.target])
+    monkeypatch.setattr(experiments, "command", lambda task: [sys.executable, "-c", task.target])
     return tmp_path
 
 
-def job(name, code="pass", needs=()):
-    return Job(name, "sft", needs, code, users=["arm"])
+def task(name, code="pass", needs=()):
+    return ExperimentTask(name, "sft", needs, code, users=["arm"])
 
 
-def run(*jobs, workers=1):
+def run(*tasks, workers=1):
     """The reasons for failures; empty if nothing failed."""
     try:
-        flow(experiments.run_jobs, name="test")(jobs, workers)
+        flow(experiments.run_tasks, name="test")(tasks, workers)
     except DataError as error:
         return str(error)
     return ""
@@ -59,8 +59,8 @@ APPEND = "open('order', 'a').write('{0} ')"
 
 
 def test_a_node_runs_after_those_it_needs(project):
-    jobs = [job(name, APPEND.format(name), needs) for name, needs in (("a", ()), ("b", ("a",)), ("c", ("a", "b")))]
-    assert run(*jobs, workers=3) == ""
+    tasks = [task(name, APPEND.format(name), needs) for name, needs in (("a", ()), ("b", ("a",)), ("c", ("a", "b")))]
+    assert run(*tasks, workers=3) == ""
     assert (project / "order").read_text().split() == ["a", "b", "c"]
 
 
@@ -69,13 +69,13 @@ MEET = "import os, time\nopen('{0}', 'w')\nwhile not os.path.exists('{1}'): time
 
 def test_two_nodes_run_at_once_with_one_openmp_thread_each(project):
     threads = "open('threads', 'w').write(os.environ['OMP_NUM_THREADS'])"
-    assert run(job("a", MEET.format("x", "y")), job("b", f"{MEET.format('y', 'x')}\n{threads}"), workers=2) == ""
+    assert run(task("a", MEET.format("x", "y")), task("b", f"{MEET.format('y', 'x')}\n{threads}"), workers=2) == ""
     assert (project / "threads").read_text() == "1"
 
 
 def test_what_builds_on_a_failed_node_is_blocked_and_the_rest_goes_on(project):
     fails = "import sys; print('error: data/x is missing: run the stage that makes it'); sys.exit(1)"
-    said = run(job("a", fails), job("b", needs=("a",)), job("c", needs=("b",)), job("d", APPEND.format("d")))
+    said = run(task("a", fails), task("b", needs=("a",)), task("c", needs=("b",)), task("d", APPEND.format("d")))
     assert said.startswith("a failed: data/x is missing: run the stage that makes it (its output: .fusesearch/experiments/a.log)")
     assert "1 failed, 2 wait for them" in said
     assert (project / "order").read_text() == "d "
@@ -91,7 +91,7 @@ if len(open('tries').read()) < {0}:
 
 @pytest.mark.parametrize(("needed", "fails"), [(2, False), (9, True)])
 def test_a_node_whose_server_went_away_is_tried_again_but_not_for_ever(project, needed, fails):
-    assert bool(run(job("a", AGAIN.format(needed)))) == fails
+    assert bool(run(task("a", AGAIN.format(needed)))) == fails
     assert len((project / "tries").read_text()) == min(needed, experiments.TRIES)
 
 
@@ -106,8 +106,8 @@ print('grpo: 1 of 2')
 
 @pytest.mark.parametrize(("tries", "fails"), [(20, False), (2, True)])
 def test_a_node_waits_for_a_deployment_that_runs_the_same_stage_but_not_for_ever(project, monkeypatch, tries, fails, caplog):
-    monkeypatch.setattr(experiments, "HELD_TRIES", tries)
-    assert bool(run(job("a", HELD.format(4)))) == fails
+    monkeypatch.setattr(experiments, "BUSY_TRIES", tries)
+    assert bool(run(task("a", HELD.format(4)))) == fails
     lines = [message for message in caplog.messages if "/1] a: " in message]
     assert len([line for line in lines if "waits: another process runs it" in line]) == 1, lines
 
@@ -147,7 +147,7 @@ def test_an_interruption_ends_the_nodes_that_run(project, monkeypatch):
 
     monkeypatch.setattr(experiments, "watch", Interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(job("a", waits), job("b", APPEND.format("b")), job("c", needs=("a",)))
+        run(task("a", waits), task("b", APPEND.format("b")), task("c", needs=("a",)))
     assert not psutil.pid_exists(int((project / "pid").read_text()))
     assert not (project / "order").exists()
 
@@ -157,7 +157,7 @@ def test_a_server_that_is_killed_is_started_again_and_the_flow_goes_on(server, p
     monkeypatch.chdir(server)  # where the thread that watches it finds its record
     kills = f"import os, time; os.killpg({read_json(RECORD)['pid']}, 9); time.sleep(2)"
     after = f"open({str(project / 'order')!r}, 'a').write('b ')"
-    assert run(job("a", kills), job("b", after, ("a",))) == ""
+    assert run(task("a", kills), task("b", after, ("a",))) == ""
     assert (project / "order").read_text() == "b "
 
 

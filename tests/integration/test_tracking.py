@@ -17,7 +17,7 @@ from tasks.core.schema import Answer, Instance, Location, Observation, Score, To
 from tasks.core.storage import write_instances, write_jsonl
 from tasks.evaluation.metrics import COUNTS, METRICS, aggregate
 from tasks.pipeline.record import RunRecord, digests, reproduction_record, stage_record, write_record
-from tasks.pipeline.tracking import EXPERIMENT, Live, record, tracking_uri
+from tasks.pipeline.tracking import EXPERIMENT, Live, track, tracking_uri
 from tasks.pipeline.tracking.store import make_client
 
 
@@ -57,7 +57,7 @@ def run_stage(stage="mine", outputs=(), metrics=None, **more):
     """A stage that runs without any live run; returns its record."""
     done = begin(stage, **more).complete(digests(outputs), metrics or {})
     write_record(done)
-    record(done)
+    track(done)
     return done
 
 
@@ -224,7 +224,7 @@ def test_recording_twice_changes_nothing(project):
     scored = run_stage("evaluate", outputs=[evaluated(Path("artifacts/evaluate"), base=[0.0, 1.0])], metrics={"loss": 0.5})
     before = snapshot()
     for done in (trained, scored):
-        record(done)
+        track(done)
     assert snapshot() == before
     said = CliRunner().invoke(app, ["track", "--again"])  # without the mark that it is there: everything is looked at again
     assert (said.exit_code, said.stdout.partition(" recorded")[0]) == (0, "3 of 3 runs")
@@ -262,7 +262,7 @@ def test_live_points_and_the_curve_make_one_curve(project):
     path = curve(Path("artifacts/grpo/curve.csv"), (1, 0.25), (2, 0.5))
     done = began.complete(digests([path]), {"examples": 3})
     write_record(done)
-    record(done)
+    track(done)
     (made,) = stages()
     assert (made.info.status, history(made, "reward")) == ("FINISHED", [(1, 0.25), (2, 0.5)])
     assert made.data.metrics["examples"] == 3.0
@@ -292,7 +292,7 @@ def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
         wait_for(lambda: len(history(stages()[0], "reward")) == 2)
     done = again.complete({}, {})
     write_record(done)
-    record(done)
+    track(done)
     (made,) = stages()
     assert (made.info.status, made.data.tags["resumed"]) == ("FINISHED", "true")
     assert history(made, "reward") == [(1, 1.0), (2, 2.0)]
@@ -344,7 +344,7 @@ def test_a_deleted_experiment_is_restored_and_a_deleted_run_stays_deleted(projec
     assert [run.info.status for run in runs(stage="filter")] == ["FINISHED"]
     (mine,) = runs(stage="mine")
     client.delete_run(mine.info.run_id)
-    record(done)
+    track(done)
     assert runs(stage="mine") == []
 
 
@@ -366,7 +366,7 @@ def test_a_store_that_cannot_be_written_is_one_warning(project, monkeypatch, cap
     done = begin("mine")
     with Live(done):
         pass
-    assert record(done.complete({}, {})) == ""
+    assert track(done.complete({}, {})) == ""
     assert len([row for row in caplog.records if row.levelname == "WARNING" and row.name.startswith("tasks")]) == 1
 
 
@@ -395,7 +395,7 @@ def arms(folder, values, seeds=(0, 1), nodes=None):
     for row in (parent, *made):
         write_record(row)
     for row in (*made, parent):
-        record(row)
+        track(row)
 
 
 def test_an_experiment_has_a_child_per_arm_and_seed_that_stands_alone(project):

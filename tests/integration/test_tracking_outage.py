@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tasks.cli.app import app
 from tasks.core.config import Params
 from tasks.pipeline.record import digests, reproduction_record, stage_record, write_record
-from tasks.pipeline.tracking import EXPERIMENT, Live, record
+from tasks.pipeline.tracking import EXPERIMENT, Live, track
 from tasks.pipeline.tracking.store import make_client
 
 pytestmark = pytest.mark.rare
@@ -109,7 +109,7 @@ def finish(began, figure, *rows):
     (folder / "note.md").write_text("note")
     done = began.complete(digests([folder / "curve.csv", folder / "note.md"]), {})
     write_record(done)
-    assert record(done) == ""
+    assert track(done) == ""
 
 
 def runs(client):

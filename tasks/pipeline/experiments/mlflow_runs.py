@@ -12,17 +12,17 @@ from tasks.core.overrides import flatten
 from tasks.core.text import safe_name
 from tasks.evaluation.metrics import aggregate
 from tasks.evaluation.results import SCORES
-from tasks.pipeline import tracking
 from tasks.pipeline.experiments.outcome import ArmRun
 from tasks.pipeline.experiments.spec import Experiment
 from tasks.pipeline.places import NODES, RESULT_FILES, Places
 from tasks.pipeline.record import RunRecord, digests, revision, write_record
+from tasks.pipeline.tracking import track
 
 if TYPE_CHECKING:
     from tasks.reporting.experiment.results import Results
 
 
-def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
+def track_experiment(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
     """Record what is finished of an experiment, and which of its arms' runs the newest results are made of.
 
     Args:
@@ -43,7 +43,7 @@ def record(experiment: Experiment, runs: Sequence[ArmRun], results: Results, par
     for row in (parent, *arms):
         write_record(row)
     for row in (*arms, parent):
-        tracking.record(row)
+        track(row)
 
 
 def arm_record(experiment: Experiment, run: ArmRun, params: Params, parent: str) -> RunRecord:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tasks.core.errors import FusesearchError
 from tasks.core.storage import write_text
-from tasks.pipeline.experiments.jobs import up_to_date
 from tasks.pipeline.experiments.outcome import ArmRun, outcomes
 from tasks.pipeline.experiments.results import write_results
+from tasks.pipeline.experiments.schedule import up_to_date
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.pipeline.places import EXPERIMENTS
 from tasks.reporting.experiment.pages import overview

@@ -1,7 +1,7 @@
 """MLflow as a projection: every record (:mod:`tasks.pipeline.record`) becomes a run, made from the artifacts it names.
 
-- :func:`record` makes or completes the run of a record. Recording twice changes nothing. If the store is away, that is one
-  warning: `fusesearch track` records the run later (:func:`missing`).
+- :func:`track` makes or completes the run of a record. Doing it twice changes nothing. If the store is down, it
+  logs one warning, and `fusesearch track` records the run later.
 - :class:`Live` shows a run and its curves while a stage is at work, as far as the store answers.
 
 | record | MLflow's experiment | run |
@@ -16,7 +16,7 @@ import, so it is imported inside functions.
 """
 
 from tasks.pipeline.tracking.live import Live
-from tasks.pipeline.tracking.projection import EXPERIMENT, Projection, record
+from tasks.pipeline.tracking.projection import EXPERIMENT, Projection, track
 from tasks.pipeline.tracking.store import tracking_uri
 
-__all__ = ["EXPERIMENT", "Live", "Projection", "record", "tracking_uri"]
+__all__ = ["EXPERIMENT", "Live", "Projection", "track", "tracking_uri"]

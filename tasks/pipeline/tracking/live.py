@@ -17,7 +17,7 @@ from tasks.core.errors import TrackingUnavailable
 from tasks.pipeline.record import RunRecord
 from tasks.pipeline.stages import TRAINED
 from tasks.pipeline.tracking.projection import KEY, LIVE, Projection, row_points
-from tasks.pipeline.tracking.store import opened, reachable, tracking_uri, without_passwords
+from tasks.pipeline.tracking.store import locked_client, tracking_uri, translated_errors, without_passwords
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -35,7 +35,7 @@ class Live:
     """``with Live(record) as live: live.log({"step": 1, "loss": 0.5})``.
 
     A thread of its own talks to the store, so that a store that is slow or away never holds up the stage. After one failure it
-    stops trying. A block that ends well leaves the run open for :func:`~tasks.pipeline.tracking.record`; one that fails marks it
+    stops trying. A block that ends well leaves the run open for :func:`~tasks.pipeline.tracking.track`; one that fails marks it
     as failed or killed. A killed stage goes on in its own run.
     """
 
@@ -65,9 +65,9 @@ class Live:
     def _work(self) -> None:
         uri = tracking_uri()
         try:
-            with opened(uri) as client:
+            with locked_client(uri) as client:
                 run_id, parent = self._open(client)
-            with reachable(uri):
+            with translated_errors(uri):
                 monitor = self._monitor(uri, run_id)
                 try:
                     status = self._send(client, run_id)

@@ -20,7 +20,7 @@ from tasks.pipeline.record import RunRecord, find_record, is_unchanged
 from tasks.pipeline.tracking.datasets import dataset_input
 from tasks.pipeline.tracking.episodes import episodes_of, keep_pages, keep_scores, spread
 from tasks.pipeline.tracking.registry import model_name, register
-from tasks.pipeline.tracking.store import opened, tracking_uri
+from tasks.pipeline.tracking.store import locked_client, tracking_uri
 from tasks.pipeline.tracking.traces import trace_id, trace_of
 from tasks.reporting.inputs import by_arm
 
@@ -50,7 +50,7 @@ Point = tuple[str, int, float]
 logger = logging.getLogger(__name__)
 
 
-def record(record: RunRecord, traces: int = TRACES) -> str:
+def track(record: RunRecord, traces: int = TRACES) -> str:
     """Make or complete the run of a record. Never raises: if MLflow is away, that is one warning.
 
     Args:
@@ -62,8 +62,8 @@ def record(record: RunRecord, traces: int = TRACES) -> str:
     """
     uri = tracking_uri()
     try:
-        with opened(uri) as client:
-            return Projection(client, traces).record(record)
+        with locked_client(uri) as client:
+            return Projection(client, traces).track(record)
     except (FusesearchError, ModuleNotFoundError) as error:  # the extra that has MLflow is not installed
         logger.warning("%s: %s is not recorded yet; `fusesearch track` does it later", error, record.name)
         return ""
@@ -79,7 +79,7 @@ class Projection:
         self.again = again
         self._experiments: dict[str, str] = {}
 
-    def record(self, record: RunRecord) -> str:
+    def track(self, record: RunRecord) -> str:
         """Make or complete the run of a record, and return its id. A run that was deleted stays deleted."""
         run = self.open(record)
         run_id = str(run.info.run_id)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LOCK_SECONDS = 120
 """How long a process waits for another one of this working copy that is recording."""
 _DENIED = re.compile(r"\b40[13]\b|UNAUTHENTICATED|PERMISSION_DENIED")
-_PASSWORD = re.compile(r"(://[^\s:/@]*):[^\s/?]*@")
+_PASSWORD = re.compile(r"(://[^\s:/@]*):(?!\d+[/?])\S*@")  # a port and a path are not a password
 
 SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -40,15 +40,8 @@ def tracking_uri() -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{Path('mlflow.db').resolve()}"
 
 
-def shown(uri: str) -> str:
-    """The address of a store without its password: for messages, and for files that name it."""
-    scheme, split, rest = uri.partition("://")
-    account, at, place = rest.rpartition("@")
-    return f"{scheme}{split}{account.partition(':')[0]}{at}{place}"
-
-
 def without_passwords(text: str) -> str:
-    """A text without the passwords of the addresses in it."""
+    """An address, or a text with addresses, without their passwords: for messages, and for files that name a store."""
     return _PASSWORD.sub(r"\1@", text)
 
 
@@ -70,15 +63,15 @@ def answers(uri: str) -> bool:
 
 
 @contextmanager
-def opened(uri: str) -> Iterator[MlflowClient]:
+def locked_client(uri: str) -> Iterator[MlflowClient]:
     """The client of a store, for this process alone: two processes that record one run at once would make it twice.
 
     Raises:
         TrackingUnavailable: the store is away, rejects the credentials, or failed.
     """
     if not answers(uri):
-        raise TrackingUnavailable(f"the MLflow server at {shown(uri)} does not answer")
-    with reachable(uri), FileLock(STATE / "tracking.lock", timeout=LOCK_SECONDS):
+        raise TrackingUnavailable(f"the MLflow server at {without_passwords(uri)} does not answer")
+    with translated_errors(uri), FileLock(STATE / "tracking.lock", timeout=LOCK_SECONDS):
         yield make_client(uri)
 
 
@@ -88,7 +81,7 @@ def make_client(uri: str) -> MlflowClient:
         os.environ.setdefault(name, value)
     for name in _QUIET:  # a new SQLite store prints a hundred lines
         logging.getLogger(name).setLevel(logging.ERROR)
-    with reachable(uri):
+    with translated_errors(uri):
         from mlflow import MlflowClient
         from mlflow.store.db import utils
 
@@ -97,7 +90,7 @@ def make_client(uri: str) -> MlflowClient:
 
 
 @contextmanager
-def reachable(uri: str) -> Iterator[None]:
+def translated_errors(uri: str) -> Iterator[None]:
     """Turn whatever MLflow and its store raise into one line, without the exception, which quotes addresses with passwords.
 
     Raises:
@@ -109,10 +102,11 @@ def reachable(uri: str) -> Iterator[None]:
         raise
     except Exception as error:
         reason = without_passwords((str(error).splitlines() or [type(error).__name__])[0])[:300]
-        line = f"MLflow at {shown(uri)} failed: {reason}"
+        address = without_passwords(uri)
+        line = f"MLflow at {address} failed: {reason}"
         if is_server(uri) and _DENIED.search(reason):
             line = (
-                f"MLflow at {shown(uri)} rejects these credentials: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, "
+                f"MLflow at {address} rejects these credentials: set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, "
                 f"or MLFLOW_TRACKING_TOKEN, or ask its administrator ({reason})"
             )
         raise TrackingUnavailable(line) from None

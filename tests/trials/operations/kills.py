@@ -27,8 +27,8 @@ from tasks.core.config import load_params
 from tasks.core.schema import Score
 from tasks.core.storage import count_rows, read_csv, read_json, read_jsonl, write_text
 from tasks.pipeline.experiments.plan import nodes_of, plan
+from tasks.pipeline.experiments.schedule import pending_tasks
 from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.experiments.todo import left_to_do
 from tasks.pipeline.node import Node
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.stages import TRAINED
@@ -54,7 +54,7 @@ _ENDED = re.compile(r"\[(\d+)/\d+\] (\S+): (done|running)")
 def main(name: str) -> None:
     """Run the experiment with its kills and write the page."""
     experiment = load_experiment(name)
-    jobs, _ = left_to_do([experiment])
+    jobs, _ = pending_tasks([experiment])
     if len(jobs) < LEAST:
         raise SystemExit(f"{name} has {len(jobs)} runs left, too few to kill anything in the middle: take another experiment")
     server.ensure()

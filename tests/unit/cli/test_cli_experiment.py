@@ -11,13 +11,13 @@ import pytest
 import yaml
 from rich.console import Console
 
-from flows.experiment_progress import Row, left_of
+from flows.experiment_progress import Row, time_left
 from tasks.cli import experiment_tables
 from tasks.core.config import load_params
 from tasks.core.errors import DataError
-from tasks.pipeline.experiments import todo
-from tasks.pipeline.experiments.jobs import Job, alone, duration, jobs_of
+from tasks.pipeline.experiments import schedule
 from tasks.pipeline.experiments.plan import nodes_of, plan
+from tasks.pipeline.experiments.schedule import ExperimentTask, duration, experiments_lock, tasks_of
 from tasks.pipeline.experiments.spec import load_experiment
 from tasks.pipeline.timing import note_seconds
 from tasks.reporting.experiment.results import read_results
@@ -49,8 +49,7 @@ def current(monkeypatch, *names):
     """What DVC finds up to date."""
     for place in ("experiment_tables", "experiment"):
         monkeypatch.setattr(f"tasks.cli.{place}.up_to_date", lambda: set(names), raising=False)
-    monkeypatch.setattr("tasks.pipeline.experiments.jobs.up_to_date", lambda: set(names))
-    monkeypatch.setattr("tasks.pipeline.experiments.todo.up_to_date", lambda: set(names))
+    monkeypatch.setattr("tasks.pipeline.experiments.schedule.up_to_date", lambda: set(names))
 
 
 def nodes(stage):
@@ -109,7 +108,9 @@ def test_the_status_says_how_far_a_node_is_that_another_terminal_started(project
 def test_jobs_know_how_many_arms_they_evaluate(project):
     params = load_params()
     experiment = load_experiment("filters")
-    parts = {job.name: job.parts for job in jobs_of([(experiment, plan(experiment, params))], params) if job.stage == "evaluate"}
+    parts = {
+        task.name: task.parts for task in tasks_of([(experiment, plan(experiment, params))], params) if task.stage == "evaluate"
+    }
     assert parts.pop("evaluate") == len(params.evaluate.arms)
     assert set(parts.values()) == {1}
 
@@ -143,19 +144,19 @@ def test_results_are_written_again_if_scores_or_the_experiment_changed(project, 
     shutil.copytree(ROOT / "experiments/reference", project / "experiments/reference")
     made = read_results(folder).inputs
     found = load_experiment("guidance")
-    current(monkeypatch, *(job.name for job in jobs_of([(found, plan(found, PARAMS))], PARAMS)))
-    monkeypatch.setattr(todo, "outcomes", lambda experiment, current: [])
-    monkeypatch.setattr(todo, "scores_digest", lambda runs: made)
-    assert todo.left_to_do([found])[0] == []
+    current(monkeypatch, *(task.name for task in tasks_of([(found, plan(found, PARAMS))], PARAMS)))
+    monkeypatch.setattr(schedule, "outcomes", lambda experiment, current: [])
+    monkeypatch.setattr(schedule, "scores_digest", lambda runs: made)
+    assert schedule.pending_tasks([found])[0] == []
     os.utime(folder / "experiment.yaml", (2e9, 2e9))
-    assert [job.name for job in todo.left_to_do([found])[0]] == ["results-guidance"]
+    assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-guidance"]
     os.utime(folder / "experiment.yaml", (0, 0))
-    monkeypatch.setattr(todo, "scores_digest", lambda runs: "other")
-    assert [job.name for job in todo.left_to_do([found])[0]] == ["results-guidance"]
+    monkeypatch.setattr(schedule, "scores_digest", lambda runs: "other")
+    assert [task.name for task in schedule.pending_tasks([found])[0]] == ["results-guidance"]
 
 
 def test_nothing_is_changed_under_experiments_that_run(project, run):
-    with ThreadPoolExecutor(1) as other, alone():
+    with ThreadPoolExecutor(1) as other, experiments_lock():
         refused = other.submit(run, "experiment", "run", "filters", "--profile", "small").result()
         assert (refused.exit_code, "already running here" in refused.output) == (1, True)
     assert (project / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
@@ -166,7 +167,7 @@ def test_one_that_waits_runs_after_the_one_before(project):
     order = []
 
     def work(number):
-        with alone(wait=True):
+        with experiments_lock(wait=True):
             order.append(number)
             time.sleep(0.05)
             order.append(number)
@@ -246,8 +247,8 @@ def test_a_duration_is_as_exact_as_it_is_known(seconds, shown):
 
 
 def test_the_time_left_counts_what_runs_as_partly_done(project):
-    jobs = [Job("sft-1", "sft", ()), Job("sft-2", "sft", ()), Job("sft-3", "sft", ())]
-    rows = [Row(jobs[0], "done"), Row(jobs[1], "running", seconds=300), Row(jobs[2])]
-    assert left_of(rows, workers=1) == "time left not known yet"
+    tasks = [ExperimentTask("sft-1", "sft", ()), ExperimentTask("sft-2", "sft", ()), ExperimentTask("sft-3", "sft", ())]
+    rows = [Row(tasks[0], "done"), Row(tasks[1], "running", seconds=300), Row(tasks[2])]
+    assert time_left(rows, workers=1) == "time left not known yet"
     note_seconds("sft", 600)
-    assert left_of(rows, workers=1) == "15 min left"
+    assert time_left(rows, workers=1) == "15 min left"

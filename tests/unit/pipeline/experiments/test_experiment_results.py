@@ -146,9 +146,9 @@ def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
 def test_p_is_corrected_over_the_claims(root):
     claim = {"metric": "f1_macro", "better": "joint", "than": "none"}
     others = [{"metric": name, "better": "joint", "than": "none"} for name in ("file_micro_f1", "tokens_context")]
-    alone = measured_of(root, runs(root, BETTER), claims=[claim]).claims[0]
+    experiments_lock = measured_of(root, runs(root, BETTER), claims=[claim]).claims[0]
     among = measured_of(root, runs(root, BETTER), claims=[claim, *others]).claims[0]
-    assert alone.p_holm == alone.p == among.p
+    assert experiments_lock.p_holm == experiments_lock.p == among.p
     assert among.p_holm == pytest.approx(3 * among.p) or among.p_holm == pytest.approx(2 * among.p)
 
 
@@ -165,8 +165,8 @@ def test_power_is_told_in_f1_besides_the_primary_metric_and_at_the_level_that_th
     made = runs(root, BETTER)
     two = measured_of(root, made, primary="efficiency", claims=claims).power
     assert [(row.metric, row.level) for row in two] == [("efficiency", 0.025), ("f1_macro", 0.025)]
-    (alone,) = measured_of(root, made, claims=claims[1:]).power
-    assert alone.detectable[3] < two[1].detectable[3]
+    (experiments_lock,) = measured_of(root, made, claims=claims[1:]).power
+    assert experiments_lock.detectable[3] < two[1].detectable[3]
 
 
 def test_an_undecided_claim_says_what_would_have_been_seen_and_of_a_pair_named_both_ways_once(root):

@@ -12,9 +12,9 @@ from tasks.core.config import Params, load_params
 from tasks.core.overrides import flatten, override
 from tasks.evaluation.metrics import METRICS
 from tasks.pipeline.experiments import dvc_file
-from tasks.pipeline.experiments.jobs import Job, jobs_of, seconds_left, with_dependents
 from tasks.pipeline.experiments.paper import REFERENCE
 from tasks.pipeline.experiments.plan import built_on, nodes_of, plan
+from tasks.pipeline.experiments.schedule import ExperimentTask, seconds_left, tasks_of, with_dependents
 from tasks.pipeline.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.pipeline.node import parse_node
 from tasks.pipeline.places import MAIN
@@ -144,11 +144,11 @@ def test_a_node_of_dvc_is_what_its_command_line_says():
 
 def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_experiment_needs():
     pairs = [(row, plan(row, PARAMS)) for row in map(load_experiment, ("filtering", "stages"))]
-    jobs = jobs_of(pairs, PARAMS)
-    names = [job.name for job in jobs]
+    tasks = tasks_of(pairs, PARAMS)
+    names = [task.name for task in tasks]
     assert len(names) == len(set(names))
-    for place, job in enumerate(jobs):
-        assert set(job.needs) <= set(names[:place])
+    for place, task in enumerate(tasks):
+        assert set(task.needs) <= set(names[:place])
     first = {node.name for node in nodes_of(pairs[0][1])}
     assert first <= set(names[: names.index("results-filtering")])
     assert names[names.index("results-filtering") + 1] not in first
@@ -157,19 +157,19 @@ def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_e
 
 
 def test_the_main_evaluation_brings_the_stages_it_needs():
-    jobs = jobs_of([(row := experiment(sft={}), plan(row, PARAMS, [PARAMS.seed]))], PARAMS)
-    assert {"grpo", "grpo_from_base"} <= {job.name for job in jobs if job.target == job.name}
+    tasks = tasks_of([(row := experiment(sft={}), plan(row, PARAMS, [PARAMS.seed]))], PARAMS)
+    assert {"grpo", "grpo_from_base"} <= {task.name for task in tasks if task.target == task.name}
 
 
 @given(st.sets(st.sampled_from(["mine", "split", "select-451b9dbc", "evaluate"])))
 def test_what_builds_on_a_changed_run_has_to_run_too(changed):
-    found = with_dependents(JOBS, changed)
-    assert changed & {job.name for job in JOBS} <= found
-    for job in JOBS:
-        assert (job.name in found) == (job.name in changed or bool(found & set(job.needs)))
+    found = with_dependents(TASKS, changed)
+    assert changed & {task.name for task in TASKS} <= found
+    for task in TASKS:
+        assert (task.name in found) == (task.name in changed or bool(found & set(task.needs)))
 
 
-JOBS = []
+TASKS = []
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -177,13 +177,16 @@ def some_jobs():
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(ROOT)
         found = load_experiment("filtering")
-        JOBS[:] = jobs_of([(found, plan(found, PARAMS))], PARAMS)
+        TASKS[:] = tasks_of([(found, plan(found, PARAMS))], PARAMS)
 
 
 def test_the_main_evaluation_takes_as_long_as_all_of_its_arms():
     usual = {"evaluate": 60.0, "sft": 100.0}
-    jobs = [Job("evaluate", "evaluate", (), parts=5), Job("evaluate-1", "evaluate", ()), Job("sft-1", "sft", ())]
-    assert seconds_left(jobs, usual) == 5 * 60 + 60 + 100
+    tasks = [
+        *(ExperimentTask(f"{stage}-1", stage, ()) for stage in ("evaluate", "sft")),
+        ExperimentTask("evaluate", "evaluate", (), parts=5),
+    ]
+    assert seconds_left(tasks, usual) == 5 * 60 + 60 + 100
     assert parts_of("evaluate", Params()) == len(Params().evaluate.arms) > 1
     assert parts_of("sft", Params()) == 1
 
@@ -196,6 +199,6 @@ def test_how_long_stages_took_is_remembered(tmp_path):
     record.write_text(record.read_text() + '{"torn')
     usual = usual_seconds(record)
     assert usual == {"sft": 10.0, "evaluate": 10.0}
-    jobs = [Job("sft-1", "sft", ()), Job("evaluate-1", "evaluate", ()), Job("results-x", "results", ())]
-    assert seconds_left(jobs, usual, workers=2) == 10.0
-    assert seconds_left([*jobs, Job("grpo-1", "grpo", ())], usual) is None
+    tasks = [ExperimentTask(f"{stage}-1", stage, ()) for stage in ("sft", "evaluate", "results")]
+    assert seconds_left(tasks, usual, workers=2) == 10.0
+    assert seconds_left([*tasks, ExperimentTask("grpo-1", "grpo", ())], usual) is None

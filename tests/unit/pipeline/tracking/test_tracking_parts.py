@@ -14,18 +14,18 @@ from tasks.core.errors import TrackingUnavailable
 from tasks.core.schema import Score, Trajectory
 from tasks.core.storage import write_jsonl
 from tasks.pipeline.record import RUNS, RunRecord, digests, is_unchanged, records, revision, stage_record, write_record
-from tasks.pipeline.tracking import record
+from tasks.pipeline.tracking import track
 from tasks.pipeline.tracking.episodes import episodes_of, spread
 from tasks.pipeline.tracking.projection import curve_points, is_kept
-from tasks.pipeline.tracking.store import opened, reachable, shown, without_passwords
+from tasks.pipeline.tracking.store import locked_client, translated_errors, without_passwords
 
 _WORDS = st.text(st.characters(categories=("L", "N")), min_size=1)
 
 
 @given(_WORDS, _WORDS)
 def test_a_password_is_never_shown(user, secret):
-    assert shown(f"postgresql://{user}:{secret}@db:5432/mlflow") == f"postgresql://{user}@db:5432/mlflow"
-    assert shown("http://127.0.0.1:5000") == "http://127.0.0.1:5000"
+    assert without_passwords(f"postgresql://{user}:{secret}@db:5432/mlflow") == f"postgresql://{user}@db:5432/mlflow"
+    assert without_passwords("http://127.0.0.1:5000") == "http://127.0.0.1:5000"
 
 
 @given(_WORDS, st.text(st.characters(categories=("L", "N", "P"), exclude_characters="/?"), min_size=1))
@@ -37,7 +37,7 @@ def test_no_password_is_in_what_an_error_quotes(user, secret):
 def test_an_error_of_the_store_is_one_line_without_its_password():
     secret = "s3cret"
     url = f"http://ann:{secret}@mlflow"
-    with pytest.raises(TrackingUnavailable) as caught, reachable(url):
+    with pytest.raises(TrackingUnavailable) as caught, translated_errors(url):
         raise OSError(f"500 Client Error for url: {url}/api/x\nmore")
     text = "".join(traceback.format_exception(caught.value))
     assert "for url: http://ann@mlflow/api/x" in text
@@ -65,7 +65,7 @@ def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkey
     threading.Thread(target=server.serve_forever, daemon=True).start()
     hint = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
     try:
-        with pytest.raises(TrackingUnavailable, match=hint), opened(f"http://127.0.0.1:{server.server_port}") as client:
+        with pytest.raises(TrackingUnavailable, match=hint), locked_client(f"http://127.0.0.1:{server.server_port}") as client:
             client.search_experiments()
     finally:
         server.shutdown()
@@ -74,7 +74,7 @@ def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkey
 def test_a_store_that_is_away_is_one_warning_for_the_stage(tmp_path, monkeypatch, caplog):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ann:s3cret@127.0.0.1:9")
-    assert record(RunRecord(stage="mine")) == ""
+    assert track(RunRecord(stage="mine")) == ""
     (warning,) = caplog.messages
     assert warning == (
         "the MLflow server at http://ann@127.0.0.1:9 does not answer: mine is not recorded yet; `fusesearch track` does it later"

@@ -16,7 +16,7 @@ from tasks.pipeline.node import Job
 from tasks.pipeline.places import Places
 from tasks.pipeline.stages import STAGES
 from tasks.pipeline.tracking import tracking_uri
-from tasks.pipeline.tracking.store import is_server, make_client, reachable, shown
+from tasks.pipeline.tracking.store import is_server, make_client, translated_errors, without_passwords
 
 
 def show(job: Job, run_id: str) -> None:
@@ -73,8 +73,8 @@ def _link(run_id: str) -> str:
 def run_page(run_id: str) -> str:
     """The address of a run in MLflow's pages, without a password."""
     uri = tracking_uri()
-    base = shown(uri) if is_server(uri) else "http://127.0.0.1:5000"
-    with reachable(uri):
+    base = without_passwords(uri) if is_server(uri) else "http://127.0.0.1:5000"
+    with translated_errors(uri):
         experiment = make_client(uri).get_run(run_id).info.experiment_id
     return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from flows import shown
-from flows.shown import funnel
+from flows import prefect_artifacts
+from flows.prefect_artifacts import funnel
 from tasks.core.storage import write_json
 from tasks.pipeline.places import MAIN
 
@@ -26,9 +26,9 @@ def test_it_has_a_row_for_every_stage_that_has_run_in_order_and_zero_is_a_count(
 def test_the_address_of_a_run_holds_no_password(monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", "https://ann:secret@mlflow.example.org/")
     client = SimpleNamespace(get_run=lambda run_id: SimpleNamespace(info=SimpleNamespace(experiment_id="7")))
-    monkeypatch.setattr(shown, "make_client", lambda uri: client)
-    assert shown.run_page("abc") == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
+    monkeypatch.setattr(prefect_artifacts, "make_client", lambda uri: client)
+    assert prefect_artifacts.run_page("abc") == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
 
 
 def test_a_run_that_is_not_recorded_yet_says_how_to_record_it():
-    assert "`fusesearch track`" in shown._link("")
+    assert "`fusesearch track`" in prefect_artifacts._link("")
