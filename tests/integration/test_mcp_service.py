@@ -13,7 +13,7 @@ from tasks.agents.models.scripted import ScriptedModel
 from tasks.cli.serving.roots import Roots
 from tasks.cli.serving.service import Service
 from tasks.core.config import Agent, Tools
-from tasks.localizers.searcher import Searcher, choose
+from tasks.localizers.searcher import Searcher, SearchOptions, choose
 from tasks.search import tools
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 
@@ -24,8 +24,7 @@ def tree(tmp_path_factory):
 
 
 def service(*folders, script=None):
-    lexical = choose(model=None, base_url=None, settings=None, checkpoint=None, calls_per_turn=4, mode="parallel", max_turns=None)
-    searcher = lexical if script is None else Searcher("fusesearch", ScriptedModel(script), Agent(), Tools())
+    searcher = choose(SearchOptions()) if script is None else Searcher("fusesearch", ScriptedModel(script), Agent(), Tools())
     return Service(Roots(folders), searcher)
 
 
