@@ -16,6 +16,7 @@ from dashboards.read import cached, node_labels, read_scores
 from tasks.core.errors import ArtifactError, FusesearchError
 from tasks.core.schema import Trajectory, Truth
 from tasks.core.storage import iter_rows
+from tasks.evaluation.results import TRAJECTORIES
 from tasks.pipeline.places import MAIN, NODES
 from tasks.reporting.reproduction import label
 from tasks.reporting.table import ARMS
@@ -55,14 +56,14 @@ class Source:
 
     def f1(self) -> dict[str, float]:
         """F1 of the first scored run of each instance; empty without scores. The teacher's candidates have none."""
-        path = self.path.parent.with_name(MAIN["evaluate.scores"].name)
+        path = self.path.parent.parent.with_name(MAIN["evaluate.scores"].name)
         try:
             scores = cached(path, self.stage, read_scores) if path.exists() else []
         except FusesearchError:
             return {}
         found: dict[str, float] = {}
         for score in scores:
-            if (score.arm or score.localizer) == self.path.stem and score.f1 is not None:
+            if (score.arm or score.localizer) == self.path.parent.name and score.f1 is not None:
                 found.setdefault(score.instance_id, score.f1)
         return found
 
@@ -77,16 +78,14 @@ class Source:
 def sources(root: Path) -> list[Source]:
     """Evaluated arms in the order of tables, runs of experiments, then the teacher's candidates."""
     held_out, imitated = root / MAIN["split.validation"], root / MAIN["split.sft"]
-    arms = {path.stem: path for path in sorted((root / MAIN["evaluate.trajectories"]).glob("*.jsonl"))}
+    arms = {path.parent.name: path for path in sorted((root / MAIN["evaluate.cells"]).glob(f"*/{TRAJECTORIES}"))}
     order = [arm for arm in ARMS if arm in arms] + [arm for arm in arms if arm not in ARMS]
     found = [Source(arm, label(arm), arms[arm], held_out, "evaluate") for arm in order]
     labels = node_labels(root)
-    for path in sorted((root / NODES).glob("*/trajectories/*.jsonl")):
-        node = path.parent.parent.name
-        name = labels.get(node, f"{node}: {label(path.stem)}")
-        found.append(
-            Source(f"{node}/{path.stem}", name, path, held_out, f"experiments/dvc.yaml:{node.rpartition('-')[0]}@{node}")
-        )
+    for path in sorted((root / NODES).glob(f"*/cells/*/{TRAJECTORIES}")):
+        node, cell = path.parents[2].name, path.parent.name
+        name = labels.get(node, f"{node}: {label(cell)}")
+        found.append(Source(f"{node}/{cell}", name, path, held_out, f"experiments/dvc.yaml:{node.rpartition('-')[0]}@{node}"))
     if (root / MAIN["synthesize.candidates"]).exists():
         found.append(Source("candidates", "teacher's candidates", root / MAIN["synthesize.candidates"], imitated, "synthesize"))
     return found

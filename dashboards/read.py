@@ -19,7 +19,7 @@ from tasks.evaluation.metrics import METRICS
 from tasks.evaluation.statistics import Difference, Measured
 from tasks.pipeline.experiments.spec import experiment_names
 from tasks.pipeline.places import EXPERIMENTS, MAIN, NODES, experiment_files
-from tasks.pipeline.stages import TRAINED, TRAINED_BY
+from tasks.pipeline.stages import TRAINED
 from tasks.pipeline.work.report import PAPER_STAGES
 from tasks.reporting.curves import read_curve
 from tasks.reporting.experiment.results import RESULTS, Results, read_results
@@ -160,7 +160,7 @@ def main_curves(root: Path) -> tuple[list[Curve], list[str]]:
     """Curves of the main pipeline's training stages, and a line for each that is missing or damaged."""
     found, faults = [], []
     for stage in TRAINED:
-        arm = next(arm for arm, trained in TRAINED_BY.items() if trained == stage)
+        arm = {"grpo": "sft+rl"}.get(stage, stage)
         try:
             found.append(Curve(arm, f"{label(arm)} ({stage})", stage, _curve(root / MAIN[f"{stage}.curve"], stage)))
         except FusesearchError as error:

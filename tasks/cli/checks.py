@@ -177,7 +177,7 @@ def profile_checks(params: Params, root: Path) -> Iterator[Check]:
     local = has_checkpoint(root, base)
     hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
     yield Check("base checkpoint", local, base if local else f"{base} is not on this machine", hint)
-    if "vllm" in (params.grpo.rollouts, params.grpo_from_base.rollouts):
+    if params.grpo.rollouts == "vllm":
         version = installed("vllm")
         yield Check("vllm", version is not None, version or "not installed", "pip install 'fusesearch[gpu]'")
         yield Check("grpo rollouts", False, "vllm rollouts are not built yet", "set grpo.rollouts to transformers")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,7 @@ from tasks.cli.output import usage_error
 from tasks.core.text import flat_name
 
 if TYPE_CHECKING:
+    from tasks.core.schema import Score
     from tasks.evaluation.grid import Grid
     from tasks.pipeline.record import RunRecord
 
@@ -85,9 +86,9 @@ def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
     parent = _parent(current, out) if track else None
     for cell in current.cells:
         started = time.time()
-        figures = current.run(cell, bar.of(cell.name, done, current.episodes))
+        scores = current.run(cell, bar.of(cell.name, done, current.episodes))
         if parent:
-            _record(parent, current, cell, figures, started)
+            _record(parent, current, cell, scores, started)
         done += current.episodes_of(cell)
     current.finish()
     if parent:
@@ -140,20 +141,21 @@ def _parent(current: Any, out: Path) -> RunRecord:
     from tasks.pipeline.record import grid_record, write_record
 
     grid = current.grid
-    values = {"localizers": ",".join(grid.localizers), "models": ",".join(row.name for row in grid.models)}
+    values = {"localizers": ",".join(grid.localizers or grid.cells), "models": ",".join(row.name for row in grid.models)}
     values |= {"benchmarks": ",".join(row.name for row in grid.benchmarks), "runs": grid.runs, "seed": grid.seed}
     parent = grid_record(f"grid {out.name}", values, [row.instances for row in grid.benchmarks], out)
     write_record(parent)
     return parent
 
 
-def _record(parent: RunRecord, current: Any, cell: Any, figures: Mapping[str, Any], started: float) -> None:
+def _record(parent: RunRecord, current: Any, cell: Any, scores: list[Score], started: float) -> None:
     from tasks.evaluation.results import cell_folder
+    from tasks.pipeline.grid import figures_of
     from tasks.pipeline.record import cell_record, write_record
     from tasks.pipeline.tracking import track
 
     folder = cell_folder(current.out, cell)
-    done = cell_record(parent, cell.name, current.params_of(cell), folder, figures["protocols"], started)
+    done = cell_record(parent, cell.name, current.params_of(cell), folder, figures_of(scores)["protocols"], started)
     write_record(done)
     track(done)
 

@@ -12,7 +12,7 @@ from pkgutil import resolve_name
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from tasks.core.errors import ConfigError
 from tasks.core.presets import FILTER_PRESETS, NO_PRESET
@@ -272,18 +272,26 @@ class Base(Section):
     train: Sft = Field(default_factory=Sft)
 
 
-class Grpo(Section):
-    """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
+class Rewarded(Section):
+    """What an episode is worth."""
 
-    steps: int = Field(100, ge=1)
-    prompts_per_step: int = Field(8, ge=1)
-    group: int = Field(8, ge=2, description="rollouts per prompt")
     reward: Annotated[str, _checked_by("tasks.training.rewards:make_reward")] = Field(
-        "fusesearch", description="what an episode is worth: a name of tasks/training/rewards.py"
+        "fusesearch", description="a name of tasks/training/rewards.py"
     )
     alpha: float = 0.8
     beta: float = 0.0
     gamma: float = 0.2
+
+
+class Grpo(Rewarded):
+    """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
+
+    start: Literal["sft", "base"] = Field(
+        "sft", description="the model that is trained: that of the sft stage, or the base model"
+    )
+    steps: int = Field(100, ge=1)
+    prompts_per_step: int = Field(8, ge=1)
+    group: int = Field(8, ge=2, description="rollouts per prompt")
     scale_rewards: Literal["group", "none"] = Field(
         "group", description="divide advantages by the standard deviation of their group, as the paper does, or by nothing"
     )
@@ -307,11 +315,37 @@ class Grpo(Section):
         return self
 
 
-class Evaluate(Section):
-    """Scores of every arm on held-out instances."""
+Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$")]
+"""Part of the name of a folder."""
 
-    arms: list[Literal["base", "rl", "sft", "sft+rl", "lexical"]] = Field(
-        ["base", "rl", "sft", "sft+rl", "lexical"], min_length=1, description="arms to score, in the order of the tables"
+
+class Subject(Section):
+    """What a cell of an evaluation measures: a localizer, with the model of a checkpoint if it asks one."""
+
+    localizer: str = Field("fusesearch", description="a name of tasks/localizers/registry.py")
+    checkpoint: str = Field(
+        "", description="a folder; in params.yaml also base, sft or grpo, what the stages start from and make"
+    )
+
+    @model_validator(mode="after")
+    def _has_the_model_it_asks(self) -> Subject:
+        try:
+            asks = resolve_name("tasks.localizers.registry:asks_model")(self.localizer)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        if asks != bool(self.checkpoint):
+            raise ValueError(f"{self.localizer} asks {'a' if asks else 'no'} model: {'give' if asks else 'leave out'} checkpoint")
+        return self
+
+
+class Evaluate(Section):
+    """Scores of checkpoints and localizers on held-out instances."""
+
+    cells: dict[Name, Subject] = Field(
+        {name: Subject(checkpoint=checkpoint) for name, checkpoint in (("base", "base"), ("sft", "sft"), ("sft+rl", "grpo"))}
+        | {"lexical": Subject(localizer="lexical")},
+        min_length=1,
+        description="what is scored, by name, in the order of the tables",
     )
     max_instances: int | None = Field(None, ge=1)
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
@@ -342,7 +376,6 @@ class Params(Section):
     model: ModelSection = ModelSection()
     sft: Sft = Sft()
     grpo: Grpo = Grpo()
-    grpo_from_base: Grpo = Grpo()
     evaluate: Evaluate = Evaluate()
     report: Report = Report()
 

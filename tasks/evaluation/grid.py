@@ -1,18 +1,18 @@
-"""A grid of evaluations as a YAML file: localizers x models x benchmarks, each cell with the same runs and limits."""
+"""A grid of evaluations as a YAML file: cells by name, or localizers x models x benchmarks, all with the same runs and limits.
+
+The evaluate stage of the pipeline is such a grid too, which ``params.yaml`` describes (:mod:`tasks.pipeline.work.evaluation`).
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
-from tasks.core.config import Agent, Section, Tools, parse_section
+from tasks.core.config import Agent, Name, Rewarded, Section, Subject, Tools, parse_section
 from tasks.core.errors import ConfigError
-
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$")]
-"""Part of the name of a folder."""
 
 
 class Prices(Section):
@@ -29,6 +29,7 @@ class Endpoint(Section):
     model: str = Field("", description="name the endpoint knows it by; empty: as `name`")
     base_url: str = Field("", description="with its /v1")
     checkpoint: Path | None = Field(None, description="folder of a checkpoint, instead of an endpoint")
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="of a checkpoint")
     api_key_env: str | None = Field(None, description="environment variable that holds the key; null: no key is sent")
     tool_format: Literal["auto", "native", "hermes"] = "auto"
     temperature: float = Field(0.7, ge=0)
@@ -55,6 +56,7 @@ class Benchmark(Section):
     clone_url: str | None = Field(None, description="remote instead of clones, such as https://github.com/{repo}.git")
     alternatives: Path | None = Field(None, description="JSONL of other accepted answers: instance_id, and files or a patch")
     max_instances: int | None = Field(None, ge=1, description="as many instances, drawn by the seed")
+    seed: int | None = Field(None, ge=0, description="of that draw; null: the grid's")
 
     @model_validator(mode="after")
     def _one_origin(self) -> Benchmark:
@@ -63,10 +65,13 @@ class Benchmark(Section):
         return self
 
 
-class Grid(Section):
-    """Everything ``fusesearch evaluate`` runs."""
+class Grid(Rewarded):
+    """Everything ``fusesearch evaluate`` runs: its ``cells``, or every localizer with every model on every benchmark."""
 
-    localizers: list[str] = Field(min_length=1, description="names of tasks/localizers/registry.py")
+    cells: dict[Name, Subject] = Field(default_factory=dict, description="what is evaluated, by name, on one benchmark")
+    temperature: float = Field(0.7, ge=0, description="of the cells' checkpoints")
+    dtype: Literal["float32", "bfloat16"] = Field("float32", description="of the cells' checkpoints")
+    localizers: list[str] = Field(default_factory=list, description="names of tasks/localizers/registry.py")
     models: list[Endpoint] = Field(default_factory=list, description="for the localizers that ask one")
     benchmarks: list[Benchmark] = Field(min_length=1)
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
@@ -74,6 +79,14 @@ class Grid(Section):
     seed: int = Field(0, ge=0)
     agent: Agent = Agent()
     tools: Tools = Tools()
+
+    @model_validator(mode="after")
+    def _one_way_to_say_it(self) -> Grid:
+        if bool(self.cells) == bool(self.localizers):
+            raise ValueError("give either localizers or cells")
+        if self.cells and (self.models or len(self.benchmarks) > 1):
+            raise ValueError("a grid of cells has one benchmark and no models: each cell names its checkpoint")
+        return self
 
     @model_validator(mode="after")
     def _names_differ(self) -> Grid:

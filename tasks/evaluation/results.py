@@ -31,21 +31,22 @@ JOURNAL, TRAJECTORIES, SCORES, SCORES_TABLE = "journal.jsonl", "trajectories.jso
 
 
 class Cell(Record):
-    """One localizer with one model (empty: it asks none) on one benchmark."""
+    """One localizer with one model (empty: it asks none) on one benchmark, and its name where the grid gives one."""
 
     localizer: str
     model: str = ""
     benchmark: str
+    given_name: str = ""
 
     @property
     def name(self) -> str:
         """Name of its folder and of its arm."""
-        return ".".join(part for part in (self.localizer, self.model, self.benchmark) if part)
+        return self.given_name or ".".join(part for part in (self.localizer, self.model, self.benchmark) if part)
 
     @property
     def system(self) -> str:
         """What a table calls it within its benchmark."""
-        return f"{self.localizer} ({self.model})" if self.model else self.localizer
+        return self.given_name or (f"{self.localizer} ({self.model})" if self.model else self.localizer)
 
 
 class Loaded(Record):

@@ -71,10 +71,15 @@ LOCALIZERS = {
 }
 
 
-def make_localizer(name: str, setup: Setup) -> Localizer:
-    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name or a missing model."""
+def asks_model(name: str) -> bool:
+    """Whether the localizer called ``name`` asks a model. Raises :class:`ConfigError` for an unknown name."""
     if name not in LOCALIZERS:
         raise ConfigError(f"localizer {name!r} is unknown: use one of {', '.join(LOCALIZERS)}")
-    if LOCALIZERS[name].asks_model and setup.model is None:
+    return LOCALIZERS[name].asks_model
+
+
+def make_localizer(name: str, setup: Setup) -> Localizer:
+    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, or if it asks a model and has none."""
+    if asks_model(name) and setup.model is None:
         raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
     return resolve_name(LOCALIZERS[name].path)(setup)

@@ -1,26 +1,30 @@
 """``dvc.yaml`` from the table of stages: ``python -m tasks.pipeline.deps --check`` or ``--write``.
 
-The code that a stage depends on is what its function imports, directly or not, also inside functions. A package is named as a
-whole if most of its files are used. What follows ``plots:`` in ``dvc.yaml`` is kept as it is.
+The code that a stage depends on is what its function imports, directly or not, also inside functions, and the localizers that
+``params.yaml`` has it run. A package is named as a whole if most of its files are used. What follows ``plots:`` in ``dvc.yaml``
+is kept as it is.
 """
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
 from tasks.core.storage import read_text, write_text
+from tasks.localizers.registry import LOCALIZERS
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.stages import STAGES, Stage, stage_named
 
 DVC_YAML = Path("dvc.yaml")
+PARAMS = Path("params.yaml")
 HEADER = """\
 # Written by `python -m tasks.pipeline.deps --write` from tasks/pipeline/stages.py; plots are written by hand.
 # `python` is that of the environment: run `make reproduce`, or activate .venv before `dvc repro`.
@@ -32,11 +36,13 @@ DECIDES_NOTHING = (
     "tasks/core/config.py",  # its values are params: params.yaml has all of them
     "tasks/core/overrides.py",
     "tasks/core/errors.py",
+    "tasks/localizers/registry.py",
     "tasks/pipeline/stages.py",
     "tasks/pipeline/places.py",
     "tasks/pipeline/node.py",
     "tasks/pipeline/deps.py",
     "tasks/pipeline/process.py",
+    "tasks/pipeline/record.py",
     "tasks/pipeline/resume.py",
 )
 """Modules that say where and with which params a stage runs, not what it makes."""
@@ -67,20 +73,21 @@ def render(root: Path = Path()) -> str:
 def entry(stage: Stage, root: Path = Path()) -> dict[str, Any]:
     """A stage as DVC has it."""
     inputs = [MAIN.input(name).as_posix() for name in stage.inputs]
+    run = [stage.run, *(LOCALIZERS[name].path for name in stage.localizers(load_params(root / PARAMS)))]
     return {
         "cmd": f"python -m flows.run {stage.name}",
         "desc": stage.description,
-        "deps": [*sorted(inputs), *sorted({*stage.code, *imported_code(stage.run.partition(":")[0], root)})],
+        "deps": [*sorted(inputs), *sorted({*stage.code, *imported_code([where.partition(":")[0] for where in run], root)})],
         "params": list(stage.params),
         "outs": list(stage.outputs.values()),
         "metrics": [{stage.metrics: {"cache": False}}],
     }
 
 
-def imported_code(module: str, root: Path = Path()) -> set[str]:
-    """Files and packages of the project that a module is made of."""
+def imported_code(modules: Iterable[str], root: Path = Path()) -> set[str]:
+    """Files and packages of the project that modules are made of."""
     found: set[Path] = set()
-    pending = [_file(module, root)]
+    pending = [_file(module, root) for module in modules]
     while pending:
         path = pending.pop()
         if path is None or path in found or path.relative_to(root).as_posix() in DECIDES_NOTHING:

@@ -1,4 +1,4 @@
-"""Evaluate a grid: every localizer with every model on every benchmark, cell by cell, into one folder.
+"""Evaluate a grid, cell by cell, into one folder: for ``fusesearch evaluate`` and for the evaluate stage.
 
 A cell is a run of :func:`tasks.evaluation.harness.evaluate`, so finished episodes are in its journal and a killed grid goes on
 where it was. A finished cell is opened again only for episodes it lacks (more runs, more instances, or errored ones that are
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,15 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from tasks.agents.models.loading import load_model
+from tasks.agents.toolsets import toolset_named
 from tasks.core.digests import digest
 from tasks.core.errors import ConfigError
-from tasks.core.schema import Instance, Score, Trajectory
+from tasks.core.schema import Score, Trajectory
 from tasks.core.storage import Journal, Progress, read_json, read_jsonl, silent, write_json, write_jsonl
+from tasks.evaluation.benchmarks import Prepared, prepare, snapshot
 from tasks.evaluation.grid import Endpoint, Grid
-from tasks.evaluation.harness import evaluate, journal_key
-from tasks.evaluation.metrics import aggregate, score_trajectory
+from tasks.evaluation.harness import Evaluation, evaluate, journal_key
+from tasks.evaluation.metrics import aggregate
 from tasks.evaluation.protocols import PROTOCOLS
 from tasks.evaluation.results import (
     DONE,
@@ -41,9 +42,9 @@ from tasks.evaluation.results import (
     write_scores_table,
 )  # fmt: skip
 from tasks.localizers.base import Setup
-from tasks.localizers.registry import LOCALIZERS, make_localizer
-from tasks.pipeline.benchmarks import Prepared, prepare, snapshot
+from tasks.localizers.registry import asks_model, make_localizer
 from tasks.pipeline.places import GRAPHS
+from tasks.pipeline.record import git
 from tasks.search.snapshots import SnapshotStore
 from tasks.training.rewards import make_reward
 
@@ -56,15 +57,16 @@ def cells_of(grid: Grid) -> list[Cell]:
 
     Raises :class:`ConfigError` for an unknown localizer, and where one needs a model and none is given.
     """
+    cells = [
+        Cell(localizer=row.localizer, model=row.checkpoint and name, benchmark=grid.benchmarks[0].name, given_name=name)
+        for name, row in grid.cells.items()
+    ]
     for name in grid.localizers:
-        if name not in LOCALIZERS:
-            raise ConfigError(f"localizer {name!r} is unknown: use some of {', '.join(LOCALIZERS)}")
-        if LOCALIZERS[name].asks_model and not grid.models:
+        if asks_model(name) and not grid.models:
             raise ConfigError(f"localizer {name} asks a model: name one under models, or with --model and --base-url")
-    cells = []
     for benchmark in grid.benchmarks:
         for localizer in grid.localizers:
-            models = [model.name for model in grid.models] if LOCALIZERS[localizer].asks_model else [""]
+            models = [model.name for model in grid.models] if asks_model(localizer) else [""]
             cells += [Cell(localizer=localizer, model=model, benchmark=benchmark.name) for model in models]
     return cells
 
@@ -97,6 +99,8 @@ class GridRun:
         self, grid: Grid, out: Path, snapshots: Path, cells: list[Cell], retry_errored: bool, progress: Progress
     ) -> None:
         self.grid, self.out, self.cells, self.retry_errored = grid, out, cells, retry_errored
+        self._reward = make_reward(grid.reward, alpha=grid.alpha, beta=grid.beta, gamma=grid.gamma)
+        self._score = toolset_named(grid.agent.toolset).score
         self._store = SnapshotStore(snapshots)
         self._benchmarks = {
             row.name: prepare(row, out / "instances", self._store, grid.seed, progress) for row in grid.benchmarks
@@ -104,7 +108,8 @@ class GridRun:
         for cell in cells:
             self._check_settings(cell)
         facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
-        self.manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=_revision())
+        revision = git("-C", str(Path(__file__).parent), "rev-parse", "HEAD") or "unknown"
+        self.manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=revision)
         write_json(out / MANIFEST, self.manifest.model_dump(mode="json"))
 
     @property
@@ -116,21 +121,34 @@ class GridRun:
         """Episodes of one cell."""
         return len(self._benchmarks[cell.benchmark].instances) * self.grid.runs
 
-    def run(self, cell: Cell, progress: Progress = silent) -> dict[str, Any]:
-        """Run what the cell lacks and write it down; returns its figures (:func:`figures_of`)."""
+    def run(self, cell: Cell, progress: Progress = silent) -> list[Score]:
+        """Run what the cell lacks and write it down; returns its scores, instance by instance, run by run."""
         folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
         scoring = digest(*(row.truth for row in prepared.instances), self._truths(prepared))
         known = self._known(folder)
         if all(key in known for key in self._wanted(prepared)):
             progress(self.episodes_of(cell), self.episodes_of(cell))
             if read_json(folder / DONE).get("scoring") == scoring:
-                return figures_of(list(read_jsonl(folder / SCORES, Score)))
+                return list(read_jsonl(folder / SCORES, Score))
             return self._publish(cell, self._rescored(cell, known, prepared), None, scoring)
         (folder / DONE).unlink(missing_ok=True)
         write_json(folder / SETTINGS, self._settings(cell))
         _seed_journal(folder / JOURNAL, known)
-        found = asyncio.run(self._evaluate(cell, prepared, folder / JOURNAL, progress))
+        found = self.episodes_into(folder / JOURNAL, cell, progress=progress)
         return self._publish(cell, found.scores, found.trajectories, scoring)
+
+    def lacking(self, cell: Cell) -> list[str]:
+        """Instances of which the cell lacks a run, in their order."""
+        folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
+        with closing(Journal(folder / JOURNAL, key="key")) as journal:
+            known = {*self._known(folder), *journal.rows}
+        return list(dict.fromkeys(name for key, name in self._wanted(prepared).items() if key not in known))
+
+    def episodes_into(
+        self, journal: Path, cell: Cell, only: Container[str] | None = None, progress: Progress = silent
+    ) -> Evaluation:
+        """The cell's episodes, or those on some instances, of which ``journal`` has what is finished."""
+        return asyncio.run(self._evaluate(cell, journal, only, progress))
 
     def finish(self) -> None:
         """Write the scores of all cells as one table."""
@@ -142,13 +160,15 @@ class GridRun:
         limits = {f"agent.{name}": value for name, value in self.grid.agent.model_dump(mode="json").items()}
         return {**cell.model_dump(), "runs": self.grid.runs, "seed": self.grid.seed, **limits}
 
-    async def _evaluate(self, cell: Cell, prepared: Prepared, journal: Path, progress: Progress) -> Any:
+    async def _evaluate(self, cell: Cell, journal: Path, only: Container[str] | None, progress: Progress) -> Evaluation:
+        prepared = self._benchmarks[cell.benchmark]
+        instances = [row for row in prepared.instances if only is None or row.instance_id in only]
         model = _make_model(self._endpoint(cell)) if cell.model else None
         try:
             return await evaluate(
-                self._localizer(cell, model), prepared.instances, partial(snapshot, prepared.benchmark, self._store),
+                self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
                 journal=journal, runs=self.grid.runs, concurrency=self.grid.concurrency, seed=self.grid.seed, arm=cell.name,
-                reward=make_reward("fusesearch"), scope=self.grid.agent.history_scope, accepted=prepared.accepted,
+                reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._score, accepted=prepared.accepted,
                 progress=progress,
             )  # fmt: skip
         finally:
@@ -164,35 +184,38 @@ class GridRun:
         return make_localizer(cell.localizer, Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS))
 
     def _endpoint(self, cell: Cell) -> Endpoint:
-        return next(row for row in self.grid.models if row.name == cell.model)
+        grid = self.grid
+        if given := grid.cells.get(cell.given_name):
+            return Endpoint(name=cell.model, checkpoint=Path(given.checkpoint), temperature=grid.temperature, dtype=grid.dtype)
+        return next(row for row in grid.models if row.name == cell.model)
 
-    def _publish(
-        self, cell: Cell, scores: Sequence[Score], trajectories: Sequence[Trajectory] | None, scoring: str
-    ) -> dict[str, Any]:
+    def _publish(self, cell: Cell, scores: list[Score], trajectories: Sequence[Trajectory] | None, scoring: str) -> list[Score]:
         """Put the cell's files in place, the one that says it is finished last."""
-        folder, figures = cell_folder(self.out, cell), figures_of(scores)
+        folder = cell_folder(self.out, cell)
         if trajectories is not None:
             write_jsonl(folder / TRAJECTORIES, trajectories)
         write_jsonl(folder / SCORES, scores)
         write_scores_table(folder / SCORES_TABLE, scores)
-        write_json(folder / DONE, {"scoring": scoring, "figures": figures})
+        write_json(folder / DONE, {"scoring": scoring, "figures": figures_of(scores)})
         (folder / JOURNAL).unlink(missing_ok=True)
-        return figures
+        return scores
 
     def _rescored(self, cell: Cell, known: Mapping[str, Episode], prepared: Prepared) -> list[Score]:
         by_id = {row.instance_id: row for row in prepared.instances}
         return [
-            score_trajectory(
-                trajectory, _truth(by_id[trajectory.instance_id]), accepted=prepared.accepted.get(trajectory.instance_id, ()),
+            self._score(
+                trajectory, by_id[trajectory.instance_id].truth, accepted=prepared.accepted.get(trajectory.instance_id, ()),
                 issue_chars=len(by_id[trajectory.instance_id].problem_statement),
-                reward=make_reward("fusesearch"), scope=self.grid.agent.history_scope, arm=cell.name, run=run,
+                reward=self._reward, scope=self.grid.agent.history_scope, arm=cell.name, run=run,
             )
             for trajectory, run in known.values()
             if trajectory.instance_id in by_id
         ]  # fmt: skip
 
-    def _wanted(self, prepared: Prepared) -> Iterator[str]:
-        return (journal_key(row.instance_id, run) for row in prepared.instances for run in range(self.grid.runs))
+    def _wanted(self, prepared: Prepared) -> dict[str, str]:
+        """The instance of every episode, by the key of the episode."""
+        ids = [row.instance_id for row in prepared.instances]
+        return {journal_key(name, run): name for name in ids for run in range(self.grid.runs)}
 
     def _known(self, folder: Path) -> dict[str, Episode]:
         """Episodes of a finished cell, by their key; without the errored ones where those are to be tried again."""
@@ -206,9 +229,11 @@ class GridRun:
     def _settings(self, cell: Cell) -> dict[str, Any]:
         """What the cell's episodes depend on: not how many they are, nor how the endpoint is reached."""
         asked = {"model", "checkpoint", "tool_format", "temperature", "top_p", "extra_body"}
+        asked |= {"dtype"} if cell.model and self._endpoint(cell).checkpoint else set()
         model = self._endpoint(cell).model_dump(mode="json", include=asked) if cell.model else None
         limits = {"agent": self.grid.agent.model_dump(mode="json"), "tools": self.grid.tools.model_dump(mode="json")}
-        return {**cell.model_dump(), "endpoint": model, **limits, "seed": self.grid.seed}
+        names = {"model": "", **cell.model_dump(exclude_defaults=True)}
+        return {**names, "endpoint": model, **limits, "seed": self.grid.seed}
 
     def _check_settings(self, cell: Cell) -> None:
         path = cell_folder(self.out, cell) / SETTINGS
@@ -237,7 +262,7 @@ def _seed_journal(path: Path, known: Mapping[str, Episode]) -> None:
 
 def _make_model(endpoint: Endpoint) -> Any:
     if endpoint.checkpoint is not None:
-        return load_model(checkpoint=endpoint.checkpoint)
+        return load_model(checkpoint=endpoint.checkpoint, dtype=endpoint.dtype)
     return load_model(
         endpoint.model or endpoint.name, endpoint.base_url, api_key=_key(endpoint), tool_format=endpoint.tool_format,
         retries=endpoint.retries, timeout_seconds=endpoint.timeout_seconds, backoff_seconds=endpoint.backoff_seconds,
@@ -251,16 +276,3 @@ def _key(endpoint: Endpoint) -> str | None:
     if endpoint.api_key_env not in os.environ:
         raise ConfigError(f"model {endpoint.name}: the environment variable {endpoint.api_key_env} is not set")
     return os.environ[endpoint.api_key_env]
-
-
-def _truth(instance: Instance) -> Any:
-    return instance.truth
-
-
-def _revision() -> str:
-    """The commit of the program's own checkout, ``unknown`` where it is none."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return "unknown"

@@ -17,7 +17,7 @@ from typing import Any
 
 from tasks.core.config import Params
 from tasks.core.storage import Journal, read_instances, silent
-from tasks.pipeline.places import Places
+from tasks.pipeline.places import SNAPSHOTS, Places
 
 Row = dict[str, Any]
 """A line of a journal: ``key`` and ``trajectory``."""
@@ -25,17 +25,17 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Share:
-    """Instances to run: the teacher's candidates on them, or the episodes of ``arm``. ``journal`` is where the rows belong."""
+    """Instances to run: the teacher's candidates on them, or the episodes of ``cell``. ``journal`` is where the rows belong."""
 
     stage: str
-    arm: str
+    cell: str
     journal: str
     instances: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """What people see of it."""
-        return f"{self.arm or self.stage}: {len(self.instances)} instances from {self.instances[0]}"
+        return f"{self.cell or self.stage}: {len(self.instances)} instances from {self.instances[0]}"
 
 
 def shares_of(stage: str, params: Params, places: Places, scratch: Path, count: int) -> list[Share]:
@@ -44,9 +44,9 @@ def shares_of(stage: str, params: Params, places: Places, scratch: Path, count: 
     Neighbours are often of one repository, whose snapshot and results of tools they share.
     """
     return [
-        Share(stage, arm, journal, part)
-        for arm, journal, keys in _wanted(stage, params, places)
-        for part in _divided(_lacking(scratch / journal, keys), count)
+        Share(stage, cell, journal, part)
+        for cell, journal, lacking in _lacking(stage, params, places, scratch)
+        for part in _divided(lacking, count)
     ]
 
 
@@ -57,7 +57,7 @@ def run_share(share: Share, params: Params, places: Places) -> list[Row]:
         InfrastructureError: over half of the teacher's candidates failed.
         ArtifactError: a checkpoint or a table is not on this machine.
     """
-    run = _episodes if share.arm else _candidates
+    run = _episodes if share.cell else _candidates
     with TemporaryDirectory(prefix="share-") as folder:
         run(share, params, places, Path(folder))
         with closing(Journal(Path(folder) / share.journal, key="key")) as journal:
@@ -75,40 +75,38 @@ def take_in(share: Share, rows: Iterable[Row], scratch: Path) -> int:
 def _candidates(share: Share, params: Params, places: Places, folder: Path) -> None:
     from tasks.pipeline.work.synthesis import make_candidates
 
-    make_candidates(_chosen(share, read_instances(places["split.sft"])), params, places, folder, silent)
+    chosen = [row for row in read_instances(places["split.sft"]) if row.instance_id in share.instances]
+    make_candidates(chosen, params, places, folder, silent)
 
 
 def _episodes(share: Share, params: Params, places: Places, folder: Path) -> None:
-    from tasks.pipeline.work.evaluation import evaluate_arm, held_out
+    from tasks.pipeline.grid import opened
+    from tasks.pipeline.work.evaluation import held_out_grid
 
-    evaluate_arm(share.arm, params, places, _chosen(share, held_out(params, places)), folder, silent)
+    with opened(held_out_grid(params, places), folder, SNAPSHOTS) as grid:
+        (cell,) = (row for row in grid.cells if row.name == share.cell)
+        grid.episodes_into(folder / share.journal, cell, share.instances)
 
 
-def _chosen(share: Share, instances: Sequence[Any]) -> list[Any]:
-    return [row for row in instances if row.instance_id in share.instances]
-
-
-def _wanted(stage: str, params: Params, places: Places) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Arm, name of the journal, and the instance of each key that belongs there."""
+def _lacking(stage: str, params: Params, places: Places, scratch: Path) -> Iterator[tuple[str, str, list[str]]]:
+    """Cell, journal, and the instances whose rows it lacks, in their order."""
     if stage == "synthesize":
         from tasks.pipeline.work.synthesis import JOURNAL
         from tasks.training.synthesis import draw
 
         candidates = draw(read_instances(places["split.sft"]), params.synthesize, params.seed)
-        yield "", JOURNAL, {row.key: row.instance.instance_id for row in candidates}
+        with closing(Journal(scratch / JOURNAL, key="key")) as rows:
+            lacking = dict.fromkeys(row.instance.instance_id for row in candidates if row.key not in rows)
+        yield "", JOURNAL, list(lacking)
         return
-    from tasks.evaluation.harness import journal_key
-    from tasks.pipeline.work.evaluation import held_out, journal_of, runs_of
+    from tasks.evaluation import results
+    from tasks.pipeline.grid import opened
+    from tasks.pipeline.work.evaluation import held_out_grid
 
-    ids = [row.instance_id for row in held_out(params, places)]
-    for arm in params.evaluate.arms:
-        yield arm, journal_of(arm), {journal_key(name, run): name for name in ids for run in range(runs_of(arm, params))}
-
-
-def _lacking(path: Path, keys: dict[str, str]) -> list[str]:
-    """Instances with a key that the journal lacks, in their order."""
-    with closing(Journal(path, key="key")) as journal:
-        return list(dict.fromkeys(name for key, name in keys.items() if key not in journal))
+    with opened(held_out_grid(params, places), scratch, SNAPSHOTS, retry_errored=True) as grid:
+        for cell in grid.cells:
+            journal = results.cell_folder(Path(), cell) / results.JOURNAL
+            yield cell.name, journal.as_posix(), grid.lacking(cell)
 
 
 def _divided(names: Sequence[str], count: int) -> Iterator[tuple[str, ...]]:

@@ -7,7 +7,7 @@ that it reads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -15,9 +15,6 @@ from typing import Any, NamedTuple
 from tasks.core.config import Params
 from tasks.core.errors import ConfigError
 from tasks.core.overrides import flat_params
-
-TRAINED_BY = {"rl": "grpo_from_base", "sft": "sft", "sft+rl": "grpo"}
-"""The stage that trains the model of an evaluated arm. ``base`` is given, and ``lexical`` has no model."""
 
 
 class Count(NamedTuple):
@@ -36,10 +33,12 @@ class Stage:
         name: what DVC, Prefect and MLflow call it.
         description: what it does, in one line.
         run: its function as ``module:function``, imported when the stage runs.
-        inputs: what it reads: outputs of stages as ``stage.output``, and paths that no stage makes.
+        inputs: what it may read: outputs of stages as ``stage.output``, and paths that no stage makes.
         outputs: what it makes: files or folders of the main pipeline by name. Besides, every stage makes ``metrics``.
         params: the params it reads: sections, or single keys such as ``agent.history_scope``.
         code: files that decide its outputs but that imports do not show.
+        models: which of :data:`MODELS` it reads under some params, if those choose; it reads no other model then.
+        localizers: names of the localizers it runs under some params, whose code decides its outputs.
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
         gpu: whether it uses a GPU if the machine has one.
         episodes: whether it makes episodes that Ray workers may share.
@@ -54,6 +53,8 @@ class Stage:
     outputs: Mapping[str, str]
     params: tuple[str, ...]
     code: tuple[str, ...] = ()
+    models: Callable[[Params], Iterable[str]] | None = None
+    localizers: Callable[[Params], Iterable[str]] = lambda params: ()
     retried: bool = False
     gpu: bool = False
     episodes: bool = False
@@ -76,15 +77,16 @@ class Stage:
         return {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
 
     def reads(self, params: Params) -> tuple[str, ...]:
-        """Its inputs under these params: an evaluation reads no models of arms that it leaves out."""
-        if self.name != "evaluate":
+        """Its inputs under these params."""
+        if self.models is None:
             return self.inputs
-        models = {arm: f"{trained}.checkpoint" for arm, trained in TRAINED_BY.items()} | {"base": params.model.base}
-        unused = {model for arm, model in models.items() if arm not in params.evaluate.arms}
-        return tuple(name for name in self.inputs if name not in unused)
+        unread = {path for name, path in MODELS.items() if name not in self.models(params)}
+        return tuple(name for name in self.inputs if name not in unread)
 
 
 BASE = "experiments/nano/base"
+MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
+"""The model that training starts from and those that stages make: the input by the name that params have for it."""
 
 
 def _trained(name: str) -> dict[str, str]:
@@ -178,39 +180,32 @@ _ROWS = (
     ),
     Stage(
         name="grpo",
-        description="reinforce the sft checkpoint on the rl split",
+        description="reinforce the sft checkpoint, or the base model, on the rl split",
         run="tasks.pipeline.work.grpo:reinforce",
-        inputs=("sft.checkpoint", "mine.repos", "split.rl"),
+        inputs=("sft.checkpoint", BASE, "mine.repos", "split.rl"),
         outputs=_trained("grpo"),
         params=("grpo", "model", "agent", "tools", "seed"),
-        retried=True,
-        gpu=True,
-        shows=("checkpoint",),
-    ),
-    Stage(
-        name="grpo_from_base",
-        description="reinforce the base model without SFT",
-        run="tasks.pipeline.work.grpo:reinforce_base",
-        inputs=("mine.repos", "split.rl", BASE),
-        outputs=_trained("grpo_from_base"),
-        params=("grpo_from_base", "model", "agent", "tools", "seed"),
+        models=lambda params: [params.grpo.start],
         retried=True,
         gpu=True,
         shows=("checkpoint",),
     ),
     Stage(
         name="evaluate",
-        description="score base, RL without SFT, SFT, SFT+RL and lexical on held-out repositories",
-        run="tasks.pipeline.work.evaluation:evaluate_arms",
-        inputs=(
-            *("grpo.checkpoint", "grpo_from_base.checkpoint", "sft.checkpoint", BASE),
-            *("mine.repos", "split.validation"),
-        ),
-        outputs={"scores": "artifacts/evaluate/scores.jsonl", "trajectories": "artifacts/evaluate/trajectories"},
+        description="score checkpoints and localizers on held-out repositories",
+        run="tasks.pipeline.work.evaluation:evaluate_cells",
+        inputs=("grpo.checkpoint", "sft.checkpoint", BASE, "mine.repos", "split.validation"),
+        outputs={
+            "scores": "artifacts/evaluate/scores.jsonl",
+            "cells": "artifacts/evaluate/cells",
+            "manifest": "artifacts/evaluate/manifest.json",
+        },
         params=(
             *("evaluate", "model", "agent", "tools", "seed", "data_seed"),
             *("grpo.reward", "grpo.alpha", "grpo.beta", "grpo.gamma"),
         ),
+        models=lambda params: [cell.checkpoint for cell in params.evaluate.cells.values()],
+        localizers=lambda params: [cell.localizer for cell in params.evaluate.cells.values()],
         retried=True,
         gpu=True,
         episodes=True,
@@ -220,7 +215,7 @@ _ROWS = (
         description="tables beside the paper's with intervals, plots",
         run="tasks.pipeline.work.report:make_pages",
         inputs=(
-            *("evaluate.scores", "evaluate.trajectories", "grpo.curve", "grpo_from_base.curve", "sft.curve"),
+            *("evaluate.scores", "evaluate.cells", "grpo.curve", "sft.curve"),
             *("split.metrics", "filter.drops", "mine.table", "select.drops", "select.plane"),
             "experiments/reference/fusesearch_table2_stages.csv",
         ),

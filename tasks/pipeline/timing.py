@@ -16,8 +16,8 @@ LAST = 5
 
 
 def parts_of(stage: str, params: Params) -> int:
-    """Of how many equal parts a run of a stage is; what it takes is remembered by part: the arms of an evaluation."""
-    return len(params.evaluate.arms) if stage == "evaluate" else 1
+    """Of how many equal parts a run of a stage is; what it takes is remembered by part: the cells of an evaluation."""
+    return len(params.evaluate.cells) if stage == "evaluate" else 1
 
 
 def note_seconds(stage: str, seconds: float, parts: int = 1, record: Path = RECORD) -> None:

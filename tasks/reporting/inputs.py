@@ -11,18 +11,19 @@ from tasks.core.errors import ArtifactError
 from tasks.core.schema import Score, Trajectory
 from tasks.core.storage import read_csv, read_json, read_jsonl
 from tasks.evaluation.metrics import calls_by_turn
+from tasks.evaluation.results import TRAJECTORIES
 from tasks.reporting.curves import read_curve
 from tasks.reporting.table import ARMS
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the artifacts lie. ``trajectories`` is the folder with ``<arm>.jsonl``, ``paper`` the CSV of FuseSearch table 2,
+    """Where the artifacts lie. ``cells`` is the folder that has the episodes of each arm, ``paper`` the CSV of FuseSearch table 2,
     ``grpo`` has the training curve of each arm that has one of its own, ``drops`` the drop table of each stage.
     """
 
     scores: Path
-    trajectories: Path
+    cells: Path
     paper: Path
     grpo: Mapping[str, Path]
     sft: Path
@@ -61,7 +62,7 @@ def read_inputs(sources: Sources) -> Inputs:
     return Inputs(
         scores=scores,
         paper=read_csv(sources.paper) if sources.paper.exists() else [],
-        calls_by_turn={arm: _profile(sources.trajectories / f"{arm}.jsonl") for arm in by_arm(scores)},
+        calls_by_turn={arm: _profile(sources.cells / arm / TRAJECTORIES) for arm in by_arm(scores)},
         grpo={arm: rows for arm, path in sources.grpo.items() if (rows := read_curve(path))},
         sft=read_curve(sources.sft),
         mined=read_json(sources.mined) if sources.mined.exists() else {},

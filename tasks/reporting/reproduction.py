@@ -21,7 +21,7 @@ from tasks.reporting.inputs import Candidate, Inputs, by_arm
 from tasks.reporting.page import Figure, Page, Section
 from tasks.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
 
-COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("rl", "base"), ("sft+rl", "rl"), ("sft", "lexical"), ("sft+rl", "lexical"))
+COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
 """Pairs (first, second) whose difference first - second is reported."""
 
 REPORTED = (

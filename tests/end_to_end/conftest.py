@@ -28,7 +28,6 @@ TINY = {
     "select": {"min_f1": 0.0, "min_efficiency": 0.0, "max_trajectories": 8},
     "sft": {"epochs": 1, "max_length": 4096, "batch_size": 4, "micro_batch": 4, "save_steps": 1},
     "grpo": {"steps": 3, "prompts_per_step": 2, "group": 2, "micro_batch": 4, "save_steps": 1},
-    "grpo_from_base": {"steps": 2, "prompts_per_step": 2, "group": 2, "micro_batch": 4},
     "evaluate": {"runs": 1, "max_instances": 4},
 }
 

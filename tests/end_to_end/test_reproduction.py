@@ -80,7 +80,7 @@ def test_every_artifact_is_there_and_nothing_unfinished(project):
     assert not list(project.root.rglob(".partial-*"))
     assert not list((project.root / ".fusesearch/progress").iterdir())
     figures = read_json(project.root / MAIN["evaluate.metrics"])
-    assert {"base", "rl", "sft", "sft_rl", "lexical"} <= figures.keys()
+    assert {"base", "sft", "sft_rl", "lexical", "bm25"} <= figures.keys()
     assert figures["lexical"]["f1_macro"] > figures["base"]["f1_macro"]
 
 
@@ -118,7 +118,7 @@ def test_mlflow_holds_one_parent_with_a_child_per_stage_and_arm(project):
     (parent,) = [run for run in runs if run.data.tags.get("kind") == "reproduction"]
     children = [run for run in runs if run.data.tags.get("mlflow.parentRunId") == parent.info.run_id]
     finished = {run.info.run_name for run in children if run.info.status == "FINISHED"}
-    arms = {f"evaluate/{arm}" for arm in ("base", "rl", "sft", "sft+rl", "lexical")}
+    arms = {f"evaluate/{arm}" for arm in ("base", "sft", "sft+rl", "lexical", "bm25")}
     assert finished == {*STAGES, *arms}
     assert len(children) == len(finished)
     assert {run.info.run_name for run in children if run.data.tags.get("resumed")} == {"grpo", "synthesize"}

@@ -88,7 +88,7 @@ def _evaluate(root: Path) -> None:
     scores = []
     for arm, skill in ARMS.items():
         episodes = [episode(number, arm, draw.random() < skill, 1 + number % 3) for number in range(INSTANCES)]
-        write_jsonl(root / MAIN["evaluate.trajectories"] / f"{arm}.jsonl", episodes)
+        write_jsonl(root / MAIN["evaluate.cells"] / f"{arm}/trajectories.jsonl", episodes)
         scores += [
             score_trajectory(row, TRUTH, reward=lambda score, _: score.f1 or 0.0).model_copy(update={"arm": arm})
             for row in episodes
@@ -102,7 +102,7 @@ def _node(root: Path) -> None:
     """A run of evaluate that an experiment made: two episodes, one of them broken by the infrastructure."""
     episodes = [episode(number, "sft", True) for number in range(2)]
     folder = root / places.NODES / NODES["evaluate"]
-    write_jsonl(folder / MAIN["evaluate.trajectories"].name / "sft.jsonl", episodes)
+    write_jsonl(folder / MAIN["evaluate.cells"].name / "sft/trajectories.jsonl", episodes)
     broken = Score(instance_id=instance_id(1), arm="sft", error="endpoint down")
     known = score_trajectory(episodes[0], TRUTH).model_copy(update={"arm": "sft"})
     write_jsonl(folder / MAIN["evaluate.scores"].name, [known, broken])
@@ -147,9 +147,8 @@ def _figures(root: Path) -> None:
 
 
 def _curves(root: Path) -> None:
-    for stage in ("grpo", "grpo_from_base"):
-        rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
-        write_csv(root / MAIN[f"{stage}.curve"], rows)
+    rows = [{"step": step, "reward": step / 40, "f1": step / 50, "kl": 0.01 * step, "errored": 0.0} for step in range(40)]
+    write_csv(root / MAIN["grpo.curve"], rows)
     write_csv(root / MAIN["sft.curve"], [{"step": step, "loss": 3 - step / 50} for step in range(40)])
     write_csv(root / places.NODES / NODES["grpo"] / "curve.csv", [{"step": step, "reward": 0.5} for step in range(5)])
 

@@ -20,7 +20,7 @@ from tasks.core.schema import Score
 from tasks.core.storage import read_json, read_jsonl
 from tasks.evaluation.grid import load_grid
 from tasks.evaluation.results import read_results
-from tasks.pipeline.grid import opened
+from tasks.pipeline.grid import figures_of, opened
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"part{index}" for index in range(8)]
@@ -94,7 +94,7 @@ def grid_file(world, tmp_path, url, **changes):
 
 def run_grid(path, out, **options):
     with opened(load_grid(path), out, out.parent / "snapshots", **options) as current:
-        figures = {cell.name: current.run(cell) for cell in current.cells}
+        figures = {cell.name: figures_of(current.run(cell)) for cell in current.cells}
         current.finish()
     return figures
 

@@ -11,14 +11,14 @@ from tasks.core.storage import read_trajectories, silent, write_instances
 from tasks.pipeline.node import Job, Node
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.shares import run_share, shares_of, take_in
-from tasks.pipeline.work.evaluation import evaluate_arms
+from tasks.pipeline.work.evaluation import evaluate_cells
 from tasks.pipeline.work.synthesis import synthesize_candidates
 
 PARAMS = parse_params(
     {
         "agent": {"prompt": "nano", "max_turns": 4},
         "synthesize": {"per_instance": 3, "concurrency": 4},
-        "evaluate": {"arms": ["lexical"], "runs": 2},
+        "evaluate": {"cells": {"words": {"localizer": "lexical"}}, "runs": 2},
     }
 )
 
@@ -100,10 +100,10 @@ def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
         place = scratch(project, name)
         for share in shares_of("evaluate", PARAMS, MAIN, place, count) if count else []:
             take_in(share, run_share(share, PARAMS, MAIN), place)
-        evaluate_arms(job("evaluate", place))
-        figures.append((lines(MAIN["evaluate.scores"]), lines(MAIN["evaluate.trajectories"] / "lexical.jsonl")))
+        evaluate_cells(job("evaluate", place))
+        figures.append((lines(MAIN["evaluate.scores"]), lines(MAIN["evaluate.cells"] / "words/trajectories.jsonl")))
     assert figures[0] == figures[1]
-    assert len(figures[0][0]) == 5
+    assert len(figures[0][0]) == 10
 
 
 def test_a_row_that_is_taken_in_twice_is_there_once(project):

@@ -56,7 +56,7 @@ def _outcome(row: ArmPlan, read: dict[Path, list[Score]]) -> ArmRun:
     """``read`` remembers the files of scores, which many arms share."""
     if row.scores not in read:
         read[row.scores] = list(read_jsonl(row.scores, Score))
-    own = [score.model_copy(update={"arm": row.arm}) for score in read[row.scores] if score.arm == row.evaluated]
+    own = [score.model_copy(update={"arm": row.arm}) for score in read[row.scores] if score.arm == row.cell]
     curves = {stage: curve for stage, curve in row.curves.items() if curve.is_file()}
     nodes = {stage: node.name for stage, node in row.nodes.items()}
     return ArmRun(row.arm, row.seed, own, row.trajectories, curves, nodes)

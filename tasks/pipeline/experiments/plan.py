@@ -10,27 +10,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.core.config import Params
+from tasks.core.config import Params, Subject
 from tasks.core.digests import digest
 from tasks.core.overrides import differences, override
+from tasks.evaluation.results import TRAJECTORIES
 from tasks.pipeline.experiments.spec import Checkpoint, Experiment
 from tasks.pipeline.node import Node
 from tasks.pipeline.places import MAIN
-from tasks.pipeline.stages import STAGES, TRAINED, TRAINED_BY
-
-EVALUATED = {"base": "base", **{stage: arm for arm, stage in TRAINED_BY.items()}}
-"""The evaluate stage's name for the model that a stage makes."""
+from tasks.pipeline.stages import STAGES, TRAINED
 
 
 @dataclass(frozen=True)
 class ArmPlan:
-    """The runs that one arm with one seed is made of, by stage, in the order of the pipeline; ``evaluated`` is what the evaluate
+    """The runs that one arm with one seed is made of, by stage, in the order of the pipeline; ``cell`` is what the evaluate
     stage calls its model.
     """
 
     arm: str
     seed: int
-    evaluated: str
+    cell: str
     nodes: Mapping[str, Node]
 
     @property
@@ -41,7 +39,7 @@ class ArmPlan:
     @property
     def trajectories(self) -> Path:
         """The file of its evaluated episodes."""
-        return self.nodes["evaluate"].places["evaluate.trajectories"] / f"{self.evaluated}.jsonl"
+        return self.nodes["evaluate"].places["evaluate.cells"] / self.cell / TRAJECTORIES
 
     @property
     def curves(self) -> dict[str, Path]:
@@ -99,19 +97,25 @@ def ids(stage: str, params: Params) -> dict[str, str]:
     return found
 
 
+def _cell(params: Params, checkpoint: Checkpoint) -> str:
+    """What ``params.yaml`` calls the cell of a checkpoint; one that it does not evaluate is called by its own name."""
+    model = Subject(checkpoint=checkpoint)
+    return next((name for name, cell in params.evaluate.cells.items() if cell == model), checkpoint)
+
+
 def _only(params: Params, checkpoint: Checkpoint) -> Params:
-    return override(params, {"evaluate.arms": [EVALUATED[checkpoint]]}, "evaluate")
+    return override(params, {"evaluate.cells": {_cell(params, checkpoint): {"checkpoint": checkpoint}}}, "evaluate")
 
 
 def _arm(arm: str, seed: int, checkpoint: Checkpoint, params: Params, base: Params, shared: set[str]) -> ArmPlan:
     """The runs of an arm with these ``params``. Those with an id in ``shared`` are the main pipeline's (``base``)."""
-    evaluated, own = EVALUATED[checkpoint], _only(params, checkpoint)
+    cell, own = _cell(params, checkpoint), _only(params, checkpoint)
     nodes: dict[str, Node] = {}
     for stage, name in ids("evaluate", own).items():
-        if name in shared and (stage != "evaluate" or evaluated in base.evaluate.arms):
+        if name in shared and (stage != "evaluate" or cell in base.evaluate.cells):
             nodes[stage] = Node(stage=stage)
             continue
         changes = differences(STAGES[stage].values(own), STAGES[stage].values(base))
         origins = {up: folder for up in upstream(stage, own) if (folder := nodes[up].folder)}
         nodes[stage] = Node(stage=stage, id=name, set=changes, origins=origins)
-    return ArmPlan(arm, seed, evaluated, nodes)
+    return ArmPlan(arm, seed, cell, nodes)

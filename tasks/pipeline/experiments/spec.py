@@ -18,7 +18,7 @@ FILE = "experiment.yaml"
 ArmName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,49}$")]
 """Part of the name of a file."""
 
-Checkpoint = Literal["base", "sft", "grpo", "grpo_from_base"]
+Checkpoint = Literal["base", "sft", "grpo"]
 """Which model of an arm is evaluated: the base model, or what a training stage makes."""
 
 

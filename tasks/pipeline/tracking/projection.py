@@ -339,8 +339,8 @@ def _mark(record: RunRecord) -> str:
 
 
 def _trajectories(scores: Path, arm: str) -> Path | None:
-    """The episodes of an arm: beside its scores, or in the folder ``trajectories`` there."""
-    for path in (scores.parent / TRAJECTORIES, scores.parent / "trajectories" / f"{arm}.jsonl"):
+    """The episodes of an arm: beside its scores, or in its cell there."""
+    for path in (scores.parent / TRAJECTORIES, scores.parent / "cells" / arm / TRAJECTORIES):
         if path.is_file():
             return path
     return None

@@ -1,4 +1,4 @@
-"""What SFT and GRPO leave: a checkpoint and its training curve, one row per logged step."""
+"""Where models lie, and what SFT and GRPO leave: a checkpoint and its training curve, one row per logged step."""
 
 from __future__ import annotations
 
@@ -6,9 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tasks.core.config import Params
 from tasks.core.storage import write_csv
 from tasks.pipeline.node import Job
+from tasks.pipeline.places import Places
 from tasks.pipeline.resume import publish
+from tasks.pipeline.stages import MODELS, TRAINED
+
+
+def checkpoint_of(name: str, params: Params, places: Places) -> Path:
+    """The folder of a model: of one of :data:`~tasks.pipeline.stages.MODELS`, or ``name`` itself is the folder."""
+    return places[MODELS[name]] if name in TRAINED else Path(params.model.base if name == "base" else name)
 
 
 def publish_trained(job: Job) -> None:

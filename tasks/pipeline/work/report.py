@@ -11,7 +11,6 @@ from tasks.core.storage import read_json
 from tasks.pipeline.node import Job
 from tasks.pipeline.places import Places
 from tasks.pipeline.record import git
-from tasks.pipeline.stages import TRAINED_BY
 from tasks.reporting.inputs import Sources
 
 PAPER_STAGES = Path("experiments/reference/fusesearch_table2_stages.csv")
@@ -40,9 +39,9 @@ def sources(places: Places) -> Sources:
     """Where the report's artifacts lie."""
     return Sources(
         scores=places["evaluate.scores"],
-        trajectories=places["evaluate.trajectories"],
+        cells=places["evaluate.cells"],
         paper=places.root / PAPER_STAGES,
-        grpo={arm: places[f"{TRAINED_BY[arm]}.curve"] for arm in ("sft+rl", "rl")},
+        grpo={"sft+rl": places["grpo.curve"]},
         sft=places["sft.curve"],
         mined=places["mine.table"],
         drops={"Filter": places["filter.drops"], "Split": places["split.metrics"], "Select": places["select.drops"]},

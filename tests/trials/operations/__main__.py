@@ -36,13 +36,14 @@ PORT = 6399
 START_TRIES = 5
 """Ray gives a node 30 seconds to start its agents, which a busy machine does not keep."""
 
+CELLS = {"base": {"checkpoint": "base"}, "lexical": {"localizer": "lexical"}}
 CHANGES = {
     "synthesize": {"synthesize.per_instance": 2},
-    "evaluate": {"evaluate.arms": ["base", "lexical"], "evaluate.max_instances": 48},
+    "evaluate": {"evaluate.cells": CELLS, "evaluate.max_instances": 48},
 }
 FILES = {
     "synthesize": ["trajectories.jsonl"],
-    "evaluate": ["scores.jsonl", "trajectories/base.jsonl", "trajectories/lexical.jsonl"],
+    "evaluate": ["scores.jsonl", "cells/base/trajectories.jsonl", "cells/lexical/trajectories.jsonl"],
 }
 
 

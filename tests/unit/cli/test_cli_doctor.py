@@ -87,7 +87,7 @@ def test_a_profile_tells_what_is_missing_here(run, checkout):
 def test_a_profile_whose_rollouts_are_not_built_cannot_run(checkout):
     failed = {check.name for check in profile_checks(load_params(checkout / "params.yaml"), checkout) if not check.ok}
     assert "grpo rollouts" not in failed
-    with_vllm = parse_params({"grpo_from_base": {"rollouts": "vllm"}})
+    with_vllm = parse_params({"grpo": {"rollouts": "vllm"}})
     assert "grpo rollouts" in {check.name for check in profile_checks(with_vllm, checkout) if not check.ok}
 
 

@@ -111,7 +111,7 @@ def test_jobs_know_how_many_arms_they_evaluate(project):
     parts = {
         task.name: task.parts for task in tasks_of([(experiment, plan(experiment, params))], params) if task.stage == "evaluate"
     }
-    assert parts.pop("evaluate") == len(params.evaluate.arms)
+    assert parts.pop("evaluate") == len(params.evaluate.cells)
     assert set(parts.values()) == {1}
 
 

@@ -108,23 +108,23 @@ def test_an_empty_project_is_exported_with_what_is_missing_by_the_command(tmp_pa
 
 def test_damaged_and_empty_arms_are_named_and_a_part_of_an_arm_hides_no_instance(project, tmp_path):
     root, out = tmp_path / "copy", tmp_path / "out"
-    shutil.copytree(project / MAIN["evaluate.trajectories"], root / MAIN["evaluate.trajectories"])
-    write_text(root / MAIN["evaluate.trajectories"] / "damaged.jsonl", "{\n")
-    write_text(root / MAIN["evaluate.trajectories"] / "lexical.jsonl", "")
-    write_jsonl(root / MAIN["evaluate.trajectories"] / "base.jsonl", [episode(7, "base", True)])
+    shutil.copytree(project / MAIN["evaluate.cells"], root / MAIN["evaluate.cells"])
+    write_text(root / MAIN["evaluate.cells"] / "damaged/trajectories.jsonl", "{\n")
+    write_text(root / MAIN["evaluate.cells"] / "lexical/trajectories.jsonl", "")
+    write_jsonl(root / MAIN["evaluate.cells"] / "base/trajectories.jsonl", [episode(7, "base", True)])
     write_text(out / "episodes/old.1.html", "old")
     export(root, out, 1)
     said = Seen((out / "trajectories.html").read_text()).text
-    assert "damaged.jsonl cannot be used" in said
+    assert "damaged/trajectories.jsonl cannot be used" in said
     assert "lexical (teacher) has no episodes: run dvc repro evaluate" in said
     assert "1 instances, by name" in said
-    assert "base.jsonl has 0 episodes of own__repo-0" in Seen((out / "episodes/own__repo-0.html").read_text()).text
+    assert "base/trajectories.jsonl has 0 episodes of own__repo-0" in Seen((out / "episodes/own__repo-0.html").read_text()).text
     assert len(list((out / "episodes").glob("*.*.html"))) == 2
 
 
 def test_trained_arms_that_share_no_instance_are_said(tmp_path):
     for number, arm in enumerate(("sft", "sft+rl")):
-        write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / f"{arm}.jsonl", [episode(number, arm, True)])
+        write_jsonl(tmp_path / MAIN["evaluate.cells"] / f"{arm}/trajectories.jsonl", [episode(number, arm, True)])
     export(tmp_path, tmp_path / "out", 1)
     assert "SFT and SFT + RL have no instance in common" in Seen((tmp_path / "out/trajectories.html").read_text()).text
 
@@ -133,7 +133,7 @@ def test_every_instance_has_a_page_of_its_own_however_alike_the_ids_are(tmp_path
     long = "l" * 120
     ids = ["own/repo-1", "own_repo-1", "OWN_repo-1", f"{long}a", f"{long}b", long, "fine-1.x", "odd-1", "odd-1.5"]
     rows = [episode(1, "sft", True).model_copy(update={"instance_id": name, "issue": f"<<{name}>>"}) for name in ids]
-    write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl", rows)
+    write_jsonl(tmp_path / MAIN["evaluate.cells"] / "sft/trajectories.jsonl", rows)
     out = tmp_path / "out"
     export(tmp_path, out)
     links = values(Seen((out / "trajectories.html").read_text()), "href")

@@ -246,11 +246,11 @@ def curve(stage, **logged):
 
 
 def test_the_surrogate_loss_of_grpo_is_not_shown():
-    curves = [curve("grpo", reward=0.5, loss=0.01, kl=0.1), curve("grpo_from_base", loss=0.01), curve("sft", loss=2.0)]
+    curves = [curve("grpo", reward=0.5, loss=0.01, kl=0.1), curve("sft", loss=2.0)]
     parts = list(training.page(curves, training.figures_of(curves)))
     losses = [plot.alt for plot in every(parts, Plot) if plot.caption == "Loss on assistant tokens"]
     assert losses == ["Loss on assistant tokens: sft from 2 to 2."]
-    assert training.figures_of(curves[:2]) == ["reward", "kl"]
+    assert training.figures_of(curves[:1]) == ["reward", "kl"]
 
 
 @pytest.mark.parametrize(("logged", "noted"), [({"reward": 1.0}, True), ({"kl": 0.1}, False)])
@@ -294,7 +294,7 @@ def test_an_episode_that_cannot_be_read_leaves_the_other(copy):
 def test_a_gain_that_is_no_number_is_absent_and_the_rest_of_the_episode_is_shown(tmp_path, gain):
     odd = episode(1, "sft", True).model_dump()
     odd["turns"][0]["observations"][0] |= {"gain_turn": gain, "gain_call": gain}
-    write_jsonl(tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl", [odd])
+    write_jsonl(tmp_path / MAIN["evaluate.cells"] / "sft/trajectories.jsonl", [odd])
     source = episodes.sources(tmp_path)[0]
     first, second = trajectories.open_episode(source, instance_id(1)).page.turns[0].cards
     assert (first.gain, first.level, second.gain) == ("absent", "bad", "75%")

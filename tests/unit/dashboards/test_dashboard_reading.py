@@ -61,7 +61,7 @@ def test_a_damaged_table_is_one_clear_error(tmp_path, text):
 
 
 def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
-    path = tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl"
+    path = tmp_path / MAIN["evaluate.cells"] / "sft/trajectories.jsonl"
     write_jsonl(path, [episode(number % 2, "sft", True, 1 + number) for number in range(4)])
     source = episodes.sources(tmp_path)[0]
     found = [[len(source.episode(instance_id(i), run).turns[0].calls) for run in (1, 2)] for i in (0, 1)]
@@ -72,9 +72,9 @@ def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
 
 @pytest.mark.parametrize("line", ["{", "[]", "3", '{"instance_id": 3}', "\0", "[" * 100_000])
 def test_a_line_that_is_no_episode_is_one_clear_error(tmp_path, line):
-    path = tmp_path / MAIN["evaluate.trajectories"] / "sft.jsonl"
+    path = tmp_path / MAIN["evaluate.cells"] / "sft/trajectories.jsonl"
     write_text(path, line + "\n")
-    with pytest.raises(ArtifactError, match=r"sft\.jsonl"):
+    with pytest.raises(ArtifactError, match=r"sft/trajectories\.jsonl"):
         episodes.sources(tmp_path)[0].episode("3")
 
 
@@ -94,7 +94,7 @@ def test_an_errored_run_has_no_f1(project):
 
 def test_curves_are_those_of_stages_and_of_nodes(project):
     found, faults = read.main_curves(project)
-    assert [(curve.name, len(curve.rows)) for curve in found] == [("sft", 40), ("sft+rl", 40), ("rl", 40)]
+    assert [(curve.name, len(curve.rows)) for curve in found] == [("sft", 40), ("sft+rl", 40)]
     assert faults == []
     (node,) = read.node_curves(project)
     assert (node.name, node.stage) == ("grpo-0123abcd", "grpo")

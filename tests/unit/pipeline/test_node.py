@@ -79,8 +79,8 @@ def test_a_node_depends_on_the_files_of_the_nodes_it_builds_on():
     assert Path("tasks/training/sft.py") in deps
 
 
-def test_an_evaluation_depends_on_the_models_of_its_arms_only():
-    node = Node(stage="evaluate", id="evaluate-00000000", set={"evaluate.arms": ["sft"]})
+def test_an_evaluation_depends_on_the_models_of_its_cells_only():
+    node = Node(stage="evaluate", id="evaluate-00000000", set={"evaluate.cells": {"own": {"checkpoint": "sft"}}})
     deps = node.deps(node.params(Params()))
     models = {*(MAIN[f"{stage}.checkpoint"] for stage in TRAINED), Path(Params().model.base)}
     assert models & set(deps) == {MAIN["sft.checkpoint"]}

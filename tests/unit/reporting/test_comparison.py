@@ -10,9 +10,9 @@ from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import write_instances
 from tasks.evaluation.accepted import read_accepted
+from tasks.evaluation.benchmarks import read_benchmark
 from tasks.evaluation.grid import load_grid, load_prices
 from tasks.evaluation.protocols import PROTOCOLS
-from tasks.pipeline.benchmarks import read_benchmark
 from tasks.pipeline.grid import cells_of
 from tasks.reporting.comparison import heading, paper_rows, quality_columns
 from tasks.reporting.page import Page, Section
@@ -139,8 +139,8 @@ def test_a_line_that_is_no_answer_is_told_by_its_number(tmp_path, line):
 
 
 def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
+    from tasks.evaluation.benchmarks import prepare
     from tasks.evaluation.grid import Benchmark
-    from tasks.pipeline.benchmarks import prepare
     from tasks.search.snapshots import SnapshotStore
 
     known = {**ROW, "truth": Truth(files=["a.py"]).model_dump()}

@@ -57,10 +57,9 @@ def write_project(root):
     episodes = [
         Trajectory(instance_id=str(i), localizer="x", system="", issue="", turns=[turn(4), turn(2), turn(0)]) for i in range(6)
     ]
-    write_jsonl(root / MAIN["evaluate.trajectories"] / "sft+rl.jsonl", episodes)
-    for stage in ("grpo", "grpo_from_base"):
-        rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
-        write_text(root / MAIN[f"{stage}.curve"], "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
+    write_jsonl(root / MAIN["evaluate.cells"] / "sft+rl/trajectories.jsonl", episodes)
+    rows = [f"{step},{step / 20},{3 - step / 10},x,\n" for step in range(20)]
+    write_text(root / MAIN["grpo.curve"], "step,reward,calls_per_turn,note,kl\n" + "".join(rows))
     write_text(root / MAIN["sft.curve"], "step,loss\n1,4.5\n2,3.5\n")
     write_json(root / MAIN["filter.drops"], {"no_function": 7, "a|b <i>*": 1, "c\\|d": 1, "![x](http://e/p.png)": 1})
     write_json(root / MAIN["split.metrics"], {"dropped_same_patch": 5, "sft_instances": 9})
@@ -177,7 +176,7 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
         ("1", "4.0", "6"),
         ("2", "2.0", "6"),
     }
-    assert len(rows("curves.csv")) == 40
+    assert len(rows("curves.csv")) == 20
     assert len(rows("table2.csv")) == len(SKILL) * len(reproduction.REPORTED)
     assert len(rows("differences.csv")) == len(reproduction.COMPARISONS) * len(reproduction.COMPARED)
     assert [row["kept"] for row in rows("candidates.csv")] == ["True", "False"]
@@ -186,7 +185,7 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
 def test_scores_alone_make_a_report(project):
     for path in (MAIN["mine.table"], MAIN["filter.drops"], MAIN["select.drops"], MAIN["select.plane"]):
         (project / path).unlink()
-    for stage in ("grpo", "grpo_from_base", "sft"):
+    for stage in ("grpo", "sft"):
         for path in (project / "artifacts" / stage).iterdir():
             path.unlink()
     markdown = make_report(PARAMS, Places(root=project)).read_text()
@@ -223,7 +222,7 @@ def test_a_curve_has_numbers_only(project):
 
 def test_errored_episodes_have_no_part_in_the_calls_by_turn(project):
     episode = Trajectory(instance_id="1", localizer="x", system="", issue="", turns=[turn(3)], error="down")
-    write_jsonl(project / MAIN["evaluate.trajectories"] / "sft+rl.jsonl", [episode])
+    write_jsonl(project / MAIN["evaluate.cells"] / "sft+rl/trajectories.jsonl", [episode])
     assert read_inputs(sources(Places(root=project))).calls_by_turn["sft+rl"] == []
 
 

@@ -49,7 +49,7 @@ def test_what_is_as_in_the_params_is_the_main_pipelines():
     assert list(row.nodes) == ["mine", "filter", "split", "synthesize", "select", "sft", "evaluate"]
     assert not any(node.id for node in row.nodes.values())
     assert row.scores == MAIN["evaluate.scores"]
-    assert row.trajectories == MAIN["evaluate.trajectories"] / "sft.jsonl"
+    assert row.trajectories == MAIN["evaluate.cells"] / "sft/trajectories.jsonl"
     assert row.curves == {"sft": MAIN["sft.curve"]}
 
 
@@ -65,7 +65,7 @@ def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
     assert own["select"].set == {"select.min_f1": 0.0}
     assert own["sft"].set == {}
     assert own["sft"].origins == {"select": own["select"].folder}
-    assert own["evaluate"].set == {"evaluate.arms": ["sft"]}
+    assert own["evaluate"].set == {"evaluate.cells": {"sft": {"localizer": "fusesearch", "checkpoint": "sft"}}}
     assert row.scores == own["evaluate"].folder / "scores.jsonl"
 
 
@@ -76,6 +76,13 @@ def test_arms_share_the_runs_before_they_differ():
     assert shared == {"mine", "filter", "split", "synthesize", "select", "sft"}
     assert first.nodes["sft"].id
     assert not first.nodes["split"].id, "data are shared by all seeds"
+
+
+def test_reinforcing_the_base_model_is_a_run_without_sft():
+    row = planned(rl={"checkpoint": "grpo", "set": {"grpo.start": "base", "grpo.steps": 25}})["rl"]
+    assert list(row.nodes) == ["mine", "filter", "split", "grpo", "evaluate"]
+    assert row.nodes["grpo"].id
+    assert row.trajectories == row.nodes["evaluate"].folder / "cells/sft+rl/trajectories.jsonl"
 
 
 def test_the_same_run_is_the_same_node_however_it_is_said():
@@ -90,7 +97,7 @@ def test_the_untrained_model_depends_on_no_training():
 
 
 def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
-    params = override(PARAMS, {"evaluate.arms": ["base"]}, "test")
+    params = override(PARAMS, {"evaluate.cells": {"base": {"checkpoint": "base"}}}, "test")
     rows = {row.arm: row for row in plan(experiment(sft={}, base={"checkpoint": "base"}), params, [params.seed])}
     assert rows["sft"].nodes["evaluate"].id
     assert not rows["base"].nodes["evaluate"].id
@@ -100,7 +107,7 @@ NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items()
 
 
 @settings(max_examples=30)
-@given(key=st.sampled_from(sorted(NUMBERS)), checkpoint=st.sampled_from(["base", "sft", "grpo", "grpo_from_base"]))
+@given(key=st.sampled_from(sorted(NUMBERS)), checkpoint=st.sampled_from(["base", "sft", "grpo"]))
 def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_changed(key, checkpoint):
     value = flatten(PARAMS.model_dump(mode="json"))[key]
     row = planned(arm={"checkpoint": checkpoint, "set": {key: value / 2}})["arm"]
@@ -158,7 +165,7 @@ def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_e
 
 def test_the_main_evaluation_brings_the_stages_it_needs():
     tasks = tasks_of([(row := experiment(sft={}), plan(row, PARAMS, [PARAMS.seed]))], PARAMS)
-    assert {"grpo", "grpo_from_base"} <= {task.name for task in tasks if task.target == task.name}
+    assert {"sft", "grpo"} <= {task.name for task in tasks if task.target == task.name}
 
 
 @given(st.sets(st.sampled_from(["mine", "split", "select-451b9dbc", "evaluate"])))
@@ -187,7 +194,7 @@ def test_the_main_evaluation_takes_as_long_as_all_of_its_arms():
         ExperimentTask("evaluate", "evaluate", (), parts=5),
     ]
     assert seconds_left(tasks, usual) == 5 * 60 + 60 + 100
-    assert parts_of("evaluate", Params()) == len(Params().evaluate.arms) > 1
+    assert parts_of("evaluate", Params()) == len(Params().evaluate.cells) > 1
     assert parts_of("sft", Params()) == 1
 
 

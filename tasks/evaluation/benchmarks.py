@@ -100,7 +100,8 @@ def _with_truth(
     key = digest(file_digest(benchmark.instances), *origin)
     cached = record.exists() and table.exists() and read_json(record)["key"] == key
     known = {row.instance_id: row for row in read_instances(table)} if cached else {}
-    rows = _drawn(read_benchmark(benchmark.instances), benchmark.max_instances, seed)
+    drawn_by = seed if benchmark.seed is None else benchmark.seed
+    rows = _drawn(read_benchmark(benchmark.instances), benchmark.max_instances, drawn_by)
     excluded: dict[str, str] = {}
     with _readers(benchmark, store) as readers:
         for number, row in enumerate(rows, 1):
