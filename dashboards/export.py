@@ -53,7 +53,7 @@ def _episodes(root: Path, out: Path, most: int, write: partial[str]) -> Iterator
     yield "Every localizer on one instance: figures, calls with their gain, and every turn."
     yield from map(Notice, faults)
     if not arms:
-        yield Notice("artifacts/evaluate/trajectories is missing: run `dvc repro evaluate`")
+        yield Notice("artifacts/evaluate/cells is missing: run `dvc repro evaluate`")
         return
     named = {arm.name: arm for arm in arms}
     first, second = named.get("sft", arms[0]), named.get("sft+rl", arms[-1])

@@ -42,9 +42,7 @@ def screen(root: Path) -> Iterator[Part]:
     """The page of the instance and the localizers that the side bar asks for."""
     known = {source.name: source for source in episodes.sources(root)}
     if not known:
-        yield Notice(
-            "artifacts/evaluate/trajectories and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`"
-        )
+        yield Notice("artifacts/evaluate/cells and data/synthesized/trajectories.jsonl are missing: run `dvc repro evaluate`")
         return
     sources, faults = episodes.readable(_chosen(known))
     yield from map(Notice, faults)

@@ -34,7 +34,7 @@ def view(
     ```
     fusesearch localize --repo . --issue issue.md --save trajectory.json
     fusesearch view trajectory.json --open
-    fusesearch view artifacts/evaluate/trajectories/sft.jsonl --instance ID --truth data/splits/validation.parquet
+    fusesearch view artifacts/evaluate/cells/sft/trajectories.jsonl --instance ID --truth data/splits/validation.parquet
     ```
     """
     import webbrowser

@@ -18,7 +18,7 @@ from tasks.reporting.table import ARMS
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the artifacts lie. ``cells`` is the folder that has the episodes of each arm, ``paper`` the CSV of FuseSearch table 2,
+    """Where the artifacts lie. ``cells`` is the folder with the episodes of each arm, ``paper`` the CSV of FuseSearch table 2,
     ``grpo`` has the training curve of each arm that has one of its own, ``drops`` the drop table of each stage.
     """
 
