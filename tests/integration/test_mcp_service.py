@@ -14,7 +14,7 @@ from tasks.cli.serving.roots import Roots
 from tasks.cli.serving.service import Service
 from tasks.core.config import Agent, Tools
 from tasks.localizers.searcher import Searcher, SearchOptions, choose
-from tasks.search import tools
+from tasks.search import searches
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 
 
@@ -140,7 +140,7 @@ async def test_what_changes_on_disk_is_seen_by_the_next_call(tree):
 
 async def test_a_cancelled_tool_call_leaves_no_ripgrep_running(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr(tools.searches, "_where", lambda *_: ["--", "./pipe"])
+    monkeypatch.setattr(searches, "where", lambda *_: ["--", "./pipe"])
     async with Client(service(tmp_path).server(), mode="legacy") as client:
         asking = asyncio.create_task(client.call_tool("grep", {"pattern": "x"}))
         await until(lambda: running("rg"))
