@@ -134,13 +134,13 @@ def _environment() -> Environment:
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=visible,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters |= {
-        "kind": lambda part: type(part).__name__,
-        "picture": _picture,
-        "is_number": lambda text: _NUMBER.fullmatch(text) is not None,
-        "cell": _cell,
-        "coded": _coded,
-    }
+    environment.filters.update(
+        kind=lambda part: type(part).__name__,
+        picture=_picture,
+        is_number=lambda text: _NUMBER.fullmatch(text) is not None,
+        cell=_cell,
+        coded=_coded,
+    )
     return environment
 
 

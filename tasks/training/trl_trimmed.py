@@ -52,7 +52,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
     ) -> tuple[Any, Any, Any]:
         if input_ids.device.type == "cpu":
-            parts = list(self._row_by_row(model, input_ids, attention_mask, logits_to_keep))
+            parts: list[tuple[Any, Any, Any]] = list(self._row_by_row(model, input_ids, attention_mask, logits_to_keep))
         else:
             size = batch_size or input_ids.size(0)
             parts = [

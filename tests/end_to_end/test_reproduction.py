@@ -106,7 +106,7 @@ def test_prefect_shows_every_stage_on_one_server(project):
     assert [flows[run["flow_id"]] for run in runs if run["state_type"] == "CRASHED"].count("synthesize") == 1
     assert not [run for run in runs if run["state_type"] == "RUNNING"]
     artifacts = {row["key"]: row for row in httpx.post(f"{url}/api/artifacts/filter", json={}).json()}
-    assert artifacts["report"]["type"] == "markdown"
+    assert artifacts["report-markdown"]["type"] == "markdown"
     assert {"mine-progress", "grpo-progress", "filter-drops", "select-drops", "sft-checkpoint"} <= artifacts.keys()
 
 

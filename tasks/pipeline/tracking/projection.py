@@ -7,6 +7,7 @@ import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +100,8 @@ class Projection:
             if path.name == "curve.csv":
                 source = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
                 self._points(run, curve_points(path, source), record)
-        files: list[Callable[[], None]] = [lambda path=path: self.keep(run_id, path) for path in made if is_kept(path)]
-        files += [lambda path=path: self._register(run_id, record, path) for path in made if path.name == "checkpoint"]
+        files: list[Callable[[], None]] = [partial(self.keep, run_id, path) for path in made if is_kept(path)]
+        files += [partial(self._register, run_id, record, path) for path in made if path.name == "checkpoint"]
         for path in made:
             if path.name == SCORES:
                 files += self._evaluated(run, record, path)
