@@ -1,4 +1,4 @@
-"""A quiet HTTP server on this machine, served by a thread as long as it is open."""
+"""A quiet HTTP server on this machine, served by a thread while it is open."""
 
 from __future__ import annotations
 
@@ -14,19 +14,15 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """A client that has given up is no news."""
+        """Ignore clients that gave up."""
 
 
 class LocalServer:
-    """Serves what ``handler`` answers at ``url``. A context manager."""
+    """Serves the answers of ``handler`` at ``url``. A context manager."""
 
-    def __init__(self, handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> None:
-        self._server = _Server(("127.0.0.1", port), handler)
+    def __init__(self, handler: Callable[..., BaseHTTPRequestHandler]) -> None:
+        self._server = _Server(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def serve_forever(self) -> None:
-        """Serve until the process is interrupted."""
-        self._server.serve_forever()
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from datetime import UTC, datetime
 from importlib import import_module
@@ -12,8 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from experiments.benchmarks.bench import machine, table
-from experiments.benchmarks.bench.rows import Row
+from experiments.benchmarks.bench import machine
+from experiments.benchmarks.bench.rows import Row, as_markdown, on_terminal
 
 SUBJECTS = ("grep", "loop", "snapshots", "endpoint", "confinement")
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -21,33 +20,29 @@ RESULTS = Path(__file__).with_name("RESULTS.md")
 
 def bench(
     only: Annotated[list[str] | None, typer.Option(help="Measure one subject; may be repeated.", metavar="NAME")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    quick: Annotated[bool, typer.Option(help="Few rounds of small sizes: to see that it runs.")] = False,
+    quick: Annotated[bool, typer.Option(help="A few small rounds, to see that it runs.")] = False,
     out: Annotated[
         Path,
-        typer.Option(help="Where the page is written, after a whole run that was not quick.", show_default="RESULTS.md here"),
+        typer.Option(help="Page to write after a whole run that is not quick.", show_default="RESULTS.md here"),
     ] = RESULTS,
 ) -> None:
     """Measure what this project promises. Exit code 1 when a goal is missed."""
     if unknown := [name for name in only or [] if name not in SUBJECTS]:
-        raise typer.BadParameter(f"there is no subject {unknown[0]}; the subjects are {', '.join(SUBJECTS)}", param_hint="--only")
+        raise typer.BadParameter(f"unknown subject {unknown[0]}; the subjects are {', '.join(SUBJECTS)}", param_hint="--only")
     progress = Console(stderr=True)
     where, date = machine.describe(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     if machine.is_busy():
-        progress.print(f"the load is {where['load before']}: figures taken beside other work are blurred", style="yellow")
+        progress.print(f"the load is {where['load before']}: other work distorts the figures", style="yellow")
     results = {name: _measure(name, quick, progress) for name in only or SUBJECTS}
-    if as_json:
-        print(json.dumps(table.as_json(results, where, date), indent=2))
-    else:
-        Console().print(table.on_terminal(results))
+    Console().print(on_terminal(results))
     if not only and not quick:
-        out.write_text(table.as_markdown(results, where, date, "python -m experiments.benchmarks.bench"), encoding="utf-8")
+        out.write_text(as_markdown(results, where, date, "python -m experiments.benchmarks.bench"), encoding="utf-8")
     if any(row.met is False for rows in results.values() for row in rows):
         sys.exit(1)
 
 
 def _measure(name: str, quick: bool, progress: Console) -> list[Row]:
-    """The rows of one subject, with a line on stderr that says what is being done."""
+    """The rows of one subject, with its progress on stderr."""
     module = import_module(f"experiments.benchmarks.bench.{name}")
     with progress.status(name) as status:
         rows: list[Row] = module.measure(quick, lambda line: status.update(f"{name}: {line}"))

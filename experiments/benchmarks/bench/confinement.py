@@ -1,7 +1,7 @@
-"""The confinement: how much was tried against it, and whether the tests would notice if it were gone.
+"""The confinement: how many attacks it withstands, and whether the tests would notice a missing layer.
 
-Runs the tests about hostile trees, arguments and answers, and counts: test cases, and examples that hypothesis
-generated and ran to their end. Then the tests that take one layer of the confinement out and want others to fail.
+Runs the tests of hostile trees, arguments and answers, and counts test cases and the passing examples that hypothesis
+generated. Then runs the tests that remove one layer of the confinement and expect others to fail.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _EXAMPLES = re.compile(r"^ +- (\d+) passing", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Outcome:
-    """Tests that ran to their end, those that failed, those left out, and passing examples of properties."""
+    """Numbers of tests that ran, failed and were skipped, and of passing examples of properties."""
 
     cases: int
     failed: int
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def measure(quick: bool = False, say: Say = silent) -> list[Row]:
-    """What was tried, what leaked; ``quick`` runs one file of each kind."""
+    """Attacks tried and leaks found; ``quick`` runs one file."""
     say("hostile trees, arguments and answers")
     tried = run_tests(HOSTILE[2:3] if quick else HOSTILE)
     rows = [
@@ -46,28 +46,22 @@ def measure(quick: bool = False, say: Say = silent) -> list[Row]:
         Row("leaks, exceptions or other failures among them", tried.failed, goal=Goal("=", 0), detail="a canary lies outside"),
     ]
     if not quick:
-        say("the same with one layer of the confinement taken out")
-        taken_out = run_tests(TEETH)
-        detail = f"of {taken_out.cases} checks, each with one layer taken out"
-        rows.append(
-            Row(
-                "checks that notice a missing layer",
-                taken_out.cases - taken_out.failed,
-                goal=Goal("=", taken_out.cases),
-                detail=detail,
-            )
-        )
+        say("the same with one layer of the confinement removed")
+        removed = run_tests(TEETH)
+        noticed, goal = removed.cases - removed.failed, Goal("=", removed.cases)
+        detail = f"of {removed.cases} checks, each with one layer removed"
+        rows.append(Row("checks that notice a missing layer", noticed, goal=goal, detail=detail))
     return rows
 
 
 def run_tests(files: tuple[str, ...]) -> Outcome:
-    """Run the test files in a process of their own."""
+    """Run the test files in their own process."""
     with tempfile.TemporaryDirectory(prefix="fusesearch-bench-") as folder:
         report = Path(folder, "report.xml")
         command = [sys.executable, "-m", "pytest", "-n", "0", "--hypothesis-show-statistics", f"--junit-xml={report}", *files]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1) or not report.exists():
-            raise RuntimeError(f"the tests could not be run:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+            raise RuntimeError(f"cannot run the tests:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
         suite = next(ElementTree.parse(report).getroot().iter("testsuite"))  # noqa: S314
     count = {name: int(suite.get(name, 0)) for name in ("tests", "failures", "errors", "skipped")}
     examples = sum(map(int, _EXAMPLES.findall(done.stdout)))

@@ -1,7 +1,7 @@
-"""A model endpoint that fails: a third of all requests dropped, others answered late or in part.
+"""A failing model endpoint: it drops a third of all requests and answers others late or in part.
 
-A real HTTP server on this machine, the project's own client and loop, real tools. The model behind it always answers
-right, so an F1 below 1 could only come from the infrastructure.
+A real HTTP server on this machine, the project's own client and loop, real tools. The model behind it is always right,
+so an F1 below 1 can only come from the infrastructure.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-from experiments.benchmarks.bench.episodes import Episode, make_episodes
+from experiments.benchmarks.bench.episodes import Episode, copy_of, make_episodes
 from experiments.benchmarks.bench.rows import Goal, Row, Say, silent
-from experiments.benchmarks.bench.trees import copy_of
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
@@ -34,29 +33,31 @@ from tests.fakes.local_server import LocalServer
 PACKAGE = "toolz"
 TIMEOUT_SECONDS = 1.0
 FAULTS = {"drop": 1 / 3, "late": 1 / 20, "cut": 1 / 12, "half": 1 / 12}
-"""Share of requests: connection closed without a word; answered after the client's limit; body cut; half a JSON object."""
+"""Share of requests: connection closed without an answer; answered after the client's limit; body cut; half a JSON object."""
 
 
 def measure(quick: bool = False, say: Say = silent) -> list[Row]:
-    """Episodes with the client's usual number of tries, and with one more try than none."""
+    """Episodes with the client's usual number of retries, and with one retry."""
     with copy_of(PACKAGE) as root:
         return [row for retries in (6, 1) for row in measure_on(root, 16 if quick else 128, retries, say)]
 
 
 def measure_on(root: Path, count: int, retries: int, say: Say = silent) -> list[Row]:
-    """How ``count`` episodes end, and how many of them were scored for what the endpoint did."""
+    """How ``count`` episodes end, and how many got a score for the endpoint's faults."""
     say(f"{count} episodes, {retries} retries")
     repository = Repository(root)
     episodes = make_episodes(repository, count)
     with Faulty(episodes) as endpoint:
         trajectories = asyncio.run(_run(repository, episodes, endpoint, retries))
     scores = [_score(episode, trajectory) for episode, trajectory in zip(episodes, trajectories, strict=True)]
+    well = sum(score.error is None and score.f1 == 1 for score in scores)
+    errored = sum(score.error is not None and score.f1 is None for score in scores)
     faults = ", ".join(f"{number} {name}" for name, number in sorted(endpoint.served.items()))
     name = f"failing endpoint, {retries + 1} tries"
     return [
-        Row(f"{name}: episodes ended well or errored", _well(scores) + _errored(scores), goal=Goal("=", count),
-            detail=f"{count} episodes: {_well(scores)} ended well, {_errored(scores)} errored; requests: {faults}"),
-        Row(f"{name}: scored 0 because of it", len(scores) - _well(scores) - _errored(scores), goal=Goal("=", 0),
+        Row(f"{name}: episodes ended well or errored", well + errored, goal=Goal("=", count),
+            detail=f"{count} episodes: {well} ended well, {errored} errored; requests: {faults}"),
+        Row(f"{name}: scored 0 because of it", len(scores) - well - errored, goal=Goal("=", 0),
             detail="an errored episode has no score at all"),
     ]  # fmt: skip
 
@@ -73,7 +74,7 @@ class Faulty(LocalServer):
         super().__init__(partial(_Handler, self))
 
     def fault(self) -> str:
-        """What is wrong with the next reply; ``fine`` if nothing."""
+        """The fault of the next reply, or ``fine``."""
         with self._lock:
             fault = self._random.choices([*FAULTS, "fine"], [*FAULTS.values(), 1 - sum(FAULTS.values())])[0]
             self.served[fault] += 1
@@ -116,7 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 async def _run(repository: Repository, episodes: Sequence[Episode], endpoint: Faulty, retries: int) -> list[Trajectory]:
@@ -137,14 +138,6 @@ async def _run(repository: Repository, episodes: Sequence[Episode], endpoint: Fa
 
 
 def _score(episode: Episode, trajectory: Trajectory) -> Score:
-    """The score against a truth that is just what the script answers."""
+    """The score, where the script's answer is the truth."""
     entity = episode.answer.rpartition("/repo/")[2].strip()
     return score_trajectory(trajectory, Truth(files=[entity.partition("::")[0]], functions=[entity]))
-
-
-def _well(scores: Sequence[Score]) -> int:
-    return sum(score.error is None and score.f1 == 1 for score in scores)
-
-
-def _errored(scores: Sequence[Score]) -> int:
-    return sum(score.error is not None and score.f1 is None for score in scores)

@@ -1,17 +1,24 @@
-"""Scripted episodes over a tree: what every harness is given to run, call for call."""
+"""The tree of a benchmark, and the scripted episodes over it that every harness runs, call for call."""
 
 from __future__ import annotations
 
 import random
 import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tasks.agents.models.base import Message
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
 from tasks.core.schema import Instance
+from tasks.search.git import git_environment
 from tasks.search.repository import Repository
 
 Call = tuple[str, dict[str, Any]]
@@ -23,7 +30,7 @@ _LINES_READ = 80
 
 @dataclass(frozen=True)
 class Episode:
-    """Turns of calls, and the answer that follows them."""
+    """Turns of calls, and the answer after them."""
 
     number: int
     turns: tuple[tuple[Call, ...], ...]
@@ -31,7 +38,7 @@ class Episode:
 
     @property
     def issue(self) -> str:
-        """The text that tells this episode from the others."""
+        """The issue, which identifies the episode."""
         return ISSUE.format(self.number)
 
     @property
@@ -41,25 +48,25 @@ class Episode:
 
     @property
     def replies(self) -> list[str]:
-        """What the model says, turn by turn."""
+        """The model's replies, turn by turn."""
         return [*(format_calls(turn) for turn in self.turns), self.answer]
 
 
 def make_episodes(repository: Repository, count: int, seed: int = 0) -> list[Episode]:
-    """``count`` episodes of two turns of three calls each; no two searches are equal, so none can be answered by another."""
+    """``count`` episodes of two turns of three calls each; all searches differ, so that none is answered from memory."""
     rng = random.Random(seed)
     files = [path for path in repository.files() if path.endswith(".py")]
     return [_episode(number, rng, repository, files) for number in range(count)]
 
 
 def scripted(episodes: list[Episode]) -> ScriptedModel:
-    """A model that answers at once, whichever of the episodes it is asked about."""
+    """A model that answers at once with the replies of the episode at hand."""
     replies = {episode.issue: episode.replies for episode in episodes}
-    return ScriptedModel(lambda messages: replies[messages[1].content][_turn(messages)])
 
+    def turn(messages: list[Message]) -> int:
+        return sum(message.role == "assistant" for message in messages)
 
-def _turn(messages: list[Message]) -> int:
-    return sum(message.role == "assistant" for message in messages)
+    return ScriptedModel(lambda messages: replies[messages[1].content][turn(messages)])
 
 
 def _episode(number: int, rng: random.Random, repository: Repository, files: list[str]) -> Episode:
@@ -79,3 +86,22 @@ def _episode(number: int, rng: random.Random, repository: Repository, files: lis
         ("grep", {"pattern": f"return|{only}", "path": f"/repo/{path}", "output_mode": "content"}),
     )
     return Episode(number, (look, read), f"Found.\n\n## Locations to Modify\n- /repo/{path}::{name}\n")
+
+
+@contextmanager
+def copy_of(package: str) -> Iterator[Path]:
+    """A folder that holds ``package`` like a repository: without compiled files, with a ``.git``."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise LookupError(f"the package {package} is not installed")
+    with tempfile.TemporaryDirectory(prefix="fusesearch-bench-") as folder:
+        source = Path(spec.submodule_search_locations[0])
+        shutil.copytree(source, Path(folder, package), ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.pyc"))
+        subprocess.run(["git", "init", "-q", folder], env=git_environment(), check=True)
+        yield Path(folder)
+
+
+def size_of(root: Path) -> str:
+    """Files and megabytes below ``root`` without ``.git``."""
+    sizes = [path.stat().st_size for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
+    return f"{len(sizes):,} files, {sum(sizes) / 1e6:.0f} MB"

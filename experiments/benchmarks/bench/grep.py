@@ -1,7 +1,7 @@
-"""The tool ``grep`` against bare ripgrep on a repository of the size of sympy.
+"""The tool ``grep`` against bare ripgrep on sympy.
 
-Both sides run the same binary on the same tree from this process and read all that it writes. Memory is off, except
-where it is what is measured.
+Both sides run the same binary on the same tree from this process and read all its output. Memory is off, except where it is
+what is measured.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from experiments.benchmarks.bench.episodes import copy_of, size_of
 from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent, timed
-from experiments.benchmarks.bench.trees import copy_of, size_of
 from tasks.search import ripgrep
 from tasks.search.repository import Repository
 from tasks.search.tools import Toolbox
@@ -39,7 +39,7 @@ _AGAIN = 200
 
 
 def measure(quick: bool = False, say: Say = silent) -> list[Row]:
-    """One call, the first one on a tree, eight at once, and a call made before."""
+    """One call, the first call on a tree, eight calls at once, and a repeated call."""
     with copy_of(PACKAGE) as root:
         return measure_on(root, 3 if quick else 25, say)
 
@@ -56,12 +56,12 @@ def measure_on(root: Path, repeats: int, say: Say = silent, calls: Sequence[Call
 
 
 def _single(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Runner, say: Say, size: str) -> list[Row]:
-    """The calls one by one; and the first one, which looks over the folders of the tree once."""
-    warm = _warm(root)
+    """The calls one by one; and the first one, which scans the folders of the tree once."""
+    warm = Toolbox(_scanned(root), memory_bytes=0)
     sides: dict[str, Side] = {}
     for number, (pattern, mode) in enumerate(calls):
         sides[f"bare {number}"] = timed(partial(_bare, root, pattern, mode))
-        sides[f"tool {number}"] = partial(_in, runner, warm, pattern, mode)
+        sides[f"tool {number}"] = partial(_run, runner, warm, pattern, mode)
     sides["first"] = lambda: runner.run(_call(Toolbox(Repository(root), memory_bytes=0), *calls[0]))
     taken = interleave(sides, repeats, lambda line: say(f"one call: {line}"))
     tool, bare = (_sums([taken[f"{side} {number}"] for number in range(len(calls))]) for side in ("tool", "bare"))
@@ -77,8 +77,8 @@ def _single(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Run
 
 
 def _at_once(root: Path, repeats: int, runner: asyncio.Runner, say: Say) -> list[Row]:
-    """Eight calls of one turn, against ``xargs -P`` with as many processes, and with one per core."""
-    warm, cores = _warm(root), os.cpu_count() or 1
+    """One turn of eight calls, against ``xargs -P`` with as many processes and with one per core."""
+    warm, cores = Toolbox(_scanned(root), memory_bytes=0), os.cpu_count() or 1
     sides: dict[str, Side] = {"tool": lambda: runner.run(_together(warm))}
     for processes in sorted({len(AT_ONCE), cores}, reverse=True):
         sides[f"xargs -P {processes}"] = timed(partial(_xargs, root, processes))
@@ -93,11 +93,11 @@ def _at_once(root: Path, repeats: int, runner: asyncio.Runner, say: Say) -> list
 
 
 def _remembered(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Runner, say: Say) -> Row:
-    """A call made before, against the same call the first time on a tree that has been looked over."""
+    """A repeated call, against the same call the first time on a scanned tree."""
     first, again = [], []
     for number in range(repeats):
         say(f"the same call again: round {number + 1} of {repeats}")
-        box = Toolbox(_looked_over(root))
+        box = Toolbox(_scanned(root))
         first.append(sum(runner.run(_call(box, *call)) for call in calls))
         again.append(runner.run(_again(box, calls)))
     detail = f"{milliseconds(first)} for {len(calls)} calls, again {milliseconds(again)}"
@@ -114,7 +114,7 @@ def _xargs(root: Path, processes: int) -> None:
     subprocess.run(command, cwd=root, input="\n".join(AT_ONCE), text=True, capture_output=True, check=False)
 
 
-def _in(runner: asyncio.Runner, box: Toolbox, pattern: str, mode: str) -> float:
+def _run(runner: asyncio.Runner, box: Toolbox, pattern: str, mode: str) -> float:
     return runner.run(_call(box, pattern, mode))
 
 
@@ -131,7 +131,7 @@ async def _together(box: Toolbox) -> float:
 
 
 async def _again(box: Toolbox, calls: Sequence[Call]) -> float:
-    """Seconds for all calls, each answered from memory; a mean of many."""
+    """Mean seconds for all calls, each answered from memory."""
     started = time.perf_counter()
     for _ in range(_AGAIN):
         for pattern, mode in calls:
@@ -139,11 +139,7 @@ async def _again(box: Toolbox, calls: Sequence[Call]) -> float:
     return (time.perf_counter() - started) / _AGAIN
 
 
-def _warm(root: Path) -> Toolbox:
-    return Toolbox(_looked_over(root), memory_bytes=0)
-
-
-def _looked_over(root: Path) -> Repository:
+def _scanned(root: Path) -> Repository:
     repository = Repository(root)
     repository.search_flags()
     repository.files()

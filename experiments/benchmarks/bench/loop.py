@@ -1,7 +1,7 @@
 """The loop: many scripted episodes at once, against their tool calls alone, TRL's own loop, and a peer's harness.
 
-The model answers at once, so what is timed is the loop and the tools. Tools are real and remember nothing; all sides make
-the same calls on the same tree.
+The model answers at once, so the times are those of the loop and the tools. The tools are real and remember nothing. All
+sides make the same calls on the same tree.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from experiments.benchmarks.bench.episodes import Episode, make_episodes, scripted
+from experiments.benchmarks.bench.episodes import Episode, copy_of, make_episodes, scripted, size_of
 from experiments.benchmarks.bench.loop_peer import INSTALL, NAME, Peer
 from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent
-from experiments.benchmarks.bench.trees import copy_of, size_of
 from tasks.agents import loop
 from tasks.agents.models.base import Sampling
 from tasks.agents.toolsets import FUSESEARCH
@@ -44,10 +43,17 @@ def measure_on(root: Path, count: int, repeats: int, say: Say = silent, *, other
     with ExitStack() as stack:
         runner = stack.enter_context(asyncio.Runner())
         peer = stack.enter_context(Peer(root, episodes)) if others and Peer.is_installed() else None
-        sides = _sides(repository, episodes, runner)
+        box = Toolbox(repository, memory_bytes=0)
+        repository.search_flags()
+        sides: dict[str, Side] = {
+            OURS: lambda: runner.run(_ours(box, episodes)),
+            ALONE: lambda: runner.run(_alone(box, episodes)),
+        }
         if others and find_spec("trl"):
             say("TRL is loading")
-            sides[TRL] = _trl(repository, episodes)
+            from experiments.benchmarks.bench.loop_trl import TrlLoop
+
+            sides[TRL] = TrlLoop(Toolbox(repository, memory_bytes=0), episodes).run
         if peer:
             say(f"{peer.name} is looking for its best number of workers")
             peer.choose_workers()
@@ -58,12 +64,6 @@ def measure_on(root: Path, count: int, repeats: int, say: Say = silent, *, other
         return rows + (_peer_row(peer, taken) if others else [])
 
 
-def _sides(repository: Repository, episodes: Sequence[Episode], runner: asyncio.Runner) -> dict[str, Side]:
-    box = Toolbox(repository, memory_bytes=0)
-    repository.search_flags()
-    return {OURS: lambda: runner.run(_ours(box, episodes)), ALONE: lambda: runner.run(_alone(box, episodes))}
-
-
 def _own_row(taken: dict[str, list[float]], count: int, size: str) -> Row:
     ours, alone = taken[OURS], taken[ALONE]
     detail = f"{PACKAGE}, {size}; {count} episodes of 6 calls in {milliseconds(ours)}, the calls alone {milliseconds(alone)}"
@@ -71,7 +71,7 @@ def _own_row(taken: dict[str, list[float]], count: int, size: str) -> Row:
 
 
 def _remembered_row(repository: Repository, episodes: Sequence[Episode], runner: asyncio.Runner, repeats: int) -> Row:
-    """What the loop itself takes: all calls are answered from memory."""
+    """The loop's own time: all calls are answered from memory."""
     box = Toolbox(repository, memory_bytes=1 << 30)
     taken = interleave({OURS: lambda: runner.run(_ours(box, episodes))}, repeats)[OURS]
     each = sorted(1000 * seconds / len(episodes) for seconds in taken)
@@ -95,19 +95,13 @@ def _peer_row(peer: Peer | None, taken: dict[str, list[float]]) -> list[Row]:
     return [ratio_row(f"{peer.name} / ours", theirs, ours, Goal(">=", 1.0), detail)]
 
 
-def _trl(repository: Repository, episodes: Sequence[Episode]) -> Side:
-    from experiments.benchmarks.bench.loop_trl import TrlLoop
-
-    return TrlLoop(Toolbox(repository, memory_bytes=0), episodes).run
-
-
 async def _ours(box: Toolbox, episodes: Sequence[Episode]) -> float:
     """Seconds for all episodes at once through the project's loop."""
     model, agent, sampling = scripted(list(episodes)), Agent(max_context_tokens=10**6), Sampling()
-    told = [FUSESEARCH.instruct(agent, episode.instance.problem_statement, None) for episode in episodes]
+    instructions = [FUSESEARCH.instruct(agent, episode.instance.problem_statement, None) for episode in episodes]
     made = [
         loop.Episode(episode.instance, box, model, agent, sampling, words, "bench")
-        for episode, words in zip(episodes, told, strict=True)
+        for episode, words in zip(episodes, instructions, strict=True)
     ]
     jobs = [partial(loop.run_episode, episode) for episode in made]
     started = time.perf_counter()
@@ -118,19 +112,19 @@ async def _ours(box: Toolbox, episodes: Sequence[Episode]) -> float:
 
 
 async def _alone(box: Toolbox, episodes: Sequence[Episode]) -> float:
-    """Seconds for the calls of all episodes at once, turn by turn, and nothing else."""
+    """Seconds for only the calls of all episodes at once, turn by turn."""
     started = time.perf_counter()
-    await asyncio.gather(*(_turns(box, episode) for episode in episodes))
+
+    async def turns(episode: Episode) -> None:
+        for turn in episode.turns:
+            await asyncio.gather(*(box.call(name, arguments) for name, arguments in turn))
+
+    await asyncio.gather(*map(turns, episodes))
     return time.perf_counter() - started
 
 
-async def _turns(box: Toolbox, episode: Episode) -> None:
-    for turn in episode.turns:
-        await asyncio.gather(*(box.call(name, arguments) for name, arguments in turn))
-
-
 def _check(done: Sequence[Trajectory]) -> None:
-    """A comparison counts only when all was done on this side too."""
+    """A comparison counts only if this side did everything."""
     for trajectory in done:
         failed = [seen.error for turn in trajectory.turns for seen in turn.observations if seen.error]
         if trajectory.stop != "answer" or failed:

@@ -1,10 +1,9 @@
-"""The same episodes through mini-swe-agent, which lives in an environment of its own.
+"""The same episodes through mini-swe-agent, in its own environment.
 
 ``uv venv .fusesearch/bench-peer && uv pip install --python .fusesearch/bench-peer mini-swe-agent==2.4.6`` makes it.
 
-Its own parts are used: ``DefaultAgent``, ``DeterministicModel`` and ``LocalEnvironment``, one thread per worker as in its
-batch runs. A search is ``rg`` in its shell, a reading is ``sed``; its answer is a command, as it has to be. What it is
-spared: it is given its commands parsed.
+It runs ``DefaultAgent``, ``DeterministicModel`` and ``LocalEnvironment``, one thread per worker as in its batch runs. It
+searches with ``rg`` in its shell, reads with ``sed`` and answers with a command. It gets its commands parsed.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _ANSWER = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo {}"
 
 
 class Peer:
-    """A process of the peer's environment that runs all episodes whenever it is asked."""
+    """A process in the peer's environment that runs all episodes on request."""
 
     def __init__(self, root: Path, episodes: Sequence[Episode], python: Path = PYTHON) -> None:
         self.workers = WORKERS[0]
@@ -48,11 +47,11 @@ class Peer:
 
     @staticmethod
     def is_installed() -> bool:
-        """Whether its environment is there."""
+        """Whether its environment exists."""
         return PYTHON.exists()
 
     def choose_workers(self) -> None:
-        """Keep the number of workers with which it is fastest."""
+        """Use the number of workers with which it is fastest."""
         self.workers = min(WORKERS, key=self._seconds)
 
     def run(self) -> float:

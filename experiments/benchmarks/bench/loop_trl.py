@@ -1,8 +1,8 @@
 """The same episodes through the tool loop of TRL 1.16's GRPOTrainer (``environment_factory``, asynchronous tools).
 
-Only what generates is replaced: each turn's token ids come from the script. The trainer renders prompts, parses
-calls, runs the tools and joins observations as it does in training; what comes after, rewards and the loss, is not run.
-Its limits on length are lifted, so that no observation is dropped.
+Only generation is replaced: each turn's token ids come from the script. The trainer renders prompts, parses calls, runs
+tools and joins observations as in training, but computes no rewards and no loss. Its limits on length are lifted, so that it
+drops no observation.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NO_LIMIT = 10**7
 
 
 class TrlLoop:
-    """A trainer around a random model that is never asked, with one environment per episode."""
+    """A trainer around a random model that it never calls, with one environment per episode."""
 
     def __init__(self, box: Toolbox, episodes: Sequence[Episode]) -> None:
         self._calls = sum(len(turn) for episode in episodes for turn in episode.turns)
@@ -36,7 +36,7 @@ class TrlLoop:
         self._trainer = _trainer(box, episodes, self._rows)
 
     def run(self) -> float:
-        """Seconds of one generation of all episodes, those spent between text and token ids left out."""
+        """Seconds of one generation of all episodes, without those between text and token ids."""
         trainer = self._trainer
         trainer.begin()
         try:
@@ -77,7 +77,7 @@ def _trainer(box: Toolbox, episodes: Sequence[Episode], rows: list[dict[str, Any
         replies,
         model=_model(tokenizer),
         args=arguments,
-        reward_funcs=[_no_reward],
+        reward_funcs=[lambda completions, **_: [0.0] * len(completions)],
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
         environment_factory=_environment_class(box),
@@ -102,16 +102,12 @@ def _model(tokenizer: Any) -> Any:
     return model
 
 
-def _no_reward(completions: list[Any], **_: Any) -> list[float]:
-    return [0.0] * len(completions)
-
-
 def _environment_class(box: Toolbox) -> type:
     class Tools:
         """The three tools of the project as TRL takes them: public asynchronous methods."""
 
         def reset(self, **_: Any) -> None:
-            """Nothing to set."""
+            """Keeps no state."""
 
         async def grep(self, pattern: str, path: str = "", output_mode: str = "files_with_matches") -> str:
             """Search file contents with a regular expression.
@@ -150,7 +146,7 @@ def _scripted_trainer_class() -> Any:
     from trl import GRPOTrainer
 
     class Scripted(GRPOTrainer):
-        """A trainer whose completions are known, and which stops where its rollouts are made."""
+        """A trainer with known completions that stops after its rollouts."""
 
         def __init__(self, replies: list[list[list[int]]], **options: Any) -> None:
             super().__init__(**options)
@@ -158,7 +154,7 @@ def _scripted_trainer_class() -> Any:
             self._tokenizer.decode = partial(self._aside, self._tokenizer.decode)
 
         def begin(self) -> None:
-            """From the first turn again."""
+            """Start again at the first turn."""
             self._turn, self._tokenizing = 0, 0.0
 
         def _generate_single_turn(self, prompt_ids: Any, *_: Any, **__: Any) -> tuple[list[list[int]], list[list[float]]]:

@@ -1,4 +1,4 @@
-"""Where and with what the figures were taken."""
+"""The machine and the versions behind the figures."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ _PACKAGES = ("trl", "transformers", "torch")
 
 
 def describe() -> dict[str, str]:
-    """Processor, memory, load and versions, under the names they are printed with."""
+    """Processor, memory, load and versions by printed name."""
     rg = subprocess.run([ripgrep.binary(), "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
+    revision = subprocess.run(command, env=git_environment(), capture_output=True, text=True, check=False)
     memory, system = psutil.virtual_memory().total / 2**30, f"{platform.system()} {platform.release()}"
     return {
         "machine": f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, {system}",
         "load before": f"{os.getloadavg()[0]:.2f}",
-        "revision": _revision(),
+        "revision": revision.stdout.strip() or "unknown",
         "versions": ", ".join(
-            [f"Python {platform.python_version()}", f"ripgrep {rg}", *filter(None, map(_installed, _PACKAGES))]
+            filter(None, [f"Python {platform.python_version()}", f"ripgrep {rg}", *map(_installed, _PACKAGES)])
         ),
     }
 
 
 def is_busy() -> bool:
-    """Whether other work is likely to blur the figures."""
+    """Whether other work is likely to distort the figures."""
     return os.getloadavg()[0] > len(os.sched_getaffinity(0)) / 4
 
 
@@ -41,12 +43,6 @@ def _processor() -> str:
     except OSError:
         return platform.processor() or platform.machine()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def _revision() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12"]
-    done = subprocess.run(command, env=git_environment(), capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 def _installed(package: str) -> str:

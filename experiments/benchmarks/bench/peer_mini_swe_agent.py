@@ -1,6 +1,6 @@
-"""Runs in the environment of mini-swe-agent and imports nothing of this project: see ``loop_peer``.
+"""Runs in mini-swe-agent's environment and imports nothing of this project: see ``loop_peer``.
 
-Reads a number of workers per line, runs all episodes of the task file with that many threads, and writes the seconds it took.
+Reads a number of workers per line, runs all episodes of the task file with that many threads, and writes the seconds.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ SYSTEM = "Find the code the issue is about."
 
 
 def agent_of(turns: list[list[str]], root: str) -> DefaultAgent:
-    """An agent with its own script, as a batch run makes one per instance."""
+    """An agent with its own script, like one per instance in a batch run."""
     outputs = [make_output("", [{"command": command} for command in commands], cost=0.0) for commands in turns]
     model = DeterministicModel(outputs=outputs, cost_per_call=0.0)
     return DefaultAgent(model, LocalEnvironment(cwd=root), system_template=SYSTEM, instance_template="{{task}}")
 
 
 def run(turns: list[list[str]], root: str) -> str:
-    """One episode to its end; how it ended."""
+    """Run one episode; return how it ended."""
     return str(agent_of(turns, root).run("A function returns the wrong value.").get("exit_status"))
 
 

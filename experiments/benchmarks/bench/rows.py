@@ -1,7 +1,8 @@
-"""Rows of the table, and how two sides are timed against each other."""
+"""Rows of the table, the timing of two sides against each other, and the table on a terminal and in ``RESULTS.md``."""
 
 from __future__ import annotations
 
+import math
 import operator
 import statistics
 import time
@@ -9,22 +10,33 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.table import Table
+
 Say = Callable[[str], None]
 Side = Callable[[], float]
 """Does the work once and returns the seconds it took."""
 
 _HOLDS = {"<=": operator.le, ">=": operator.ge, "=": operator.eq}
+_MARKS = {True: "yes", False: "no", None: ""}
+_HEAD = """\
+# Results of the benchmarks
+
+`{command}`, {date}. Ratios are medians over rounds in which the sides take turns, with their range; below 1, the first
+side is the faster one. The modules of this folder say what they measure.
+
+{machine}
+"""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What a value is to be: at most, at least or exactly ``limit``."""
+    """A bound on a value: at most, at least or exactly ``limit``."""
 
     sense: Literal["<=", ">=", "="]
     limit: float
 
     def holds(self, value: float) -> bool:
-        """Whether ``value`` reaches it."""
+        """Whether ``value`` meets it."""
         return bool(_HOLDS[self.sense](value, self.limit))
 
     def __str__(self) -> str:
@@ -33,7 +45,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Row:
-    """One line: a median ratio with its range, or a count. ``detail`` says what both sides took, or what was counted."""
+    """One line: a median ratio with its range, or a count. ``detail`` gives both sides' times, or the things counted."""
 
     what: str
     value: float
@@ -44,16 +56,19 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is reached; None where there is none."""
+        """Whether the value meets the goal; None without a goal."""
         return None if self.goal is None else self.goal.holds(self.value)
 
 
+Results = dict[str, list[Row]]
+
+
 def silent(_: str) -> None:
-    """A listener that says nothing."""
+    """A listener that prints nothing."""
 
 
 def timed(work: Callable[[], object]) -> Side:
-    """``work`` as a side that is timed from outside."""
+    """``work`` as a side."""
 
     def run() -> float:
         started = time.perf_counter()
@@ -64,9 +79,9 @@ def timed(work: Callable[[], object]) -> Side:
 
 
 def interleave(sides: Mapping[str, Side], repeats: int, say: Say = silent) -> dict[str, list[float]]:
-    """Seconds of each side, ``repeats`` times in turn, after one round that is not counted.
+    """Seconds of each side, ``repeats`` times in turn, after an uncounted round.
 
-    Each round begins with another side, so that none has the warmer caches.
+    Each round starts with another side, so that no side always has the warmer caches.
     """
     names = list(sides)
     for name in names:
@@ -87,6 +102,46 @@ def ratio_row(what: str, over: Sequence[float], under: Sequence[float], goal: Go
 
 
 def milliseconds(seconds: Sequence[float]) -> str:
-    """The median, for people."""
+    """The median as text."""
     value = statistics.median(seconds) * 1000
     return f"{value:.3f} ms" if value < 1 else f"{value:.1f} ms" if value < 1000 else f"{value / 1000:.2f} s"
+
+
+def on_terminal(results: Results) -> Table:
+    """A table for the terminal, in colour."""
+    table = Table("subject", "what", "value", "range", "goal", "met", "detail", show_lines=False)
+    for subject, rows in results.items():
+        for row in rows:
+            colour = {True: "green", False: "red", None: ""}[row.met]
+            mark = f"[{colour}]{_MARKS[row.met]}[/]" if colour else ""
+            table.add_row(subject, row.what, value(row), spread(row), str(row.goal or ""), mark, row.detail)
+    return table
+
+
+def as_markdown(results: Results, machine: dict[str, str], date: str, command: str) -> str:
+    """The committed page."""
+    facts = "\n".join(f"- {name}: {text}" for name, text in machine.items())
+    parts = [_HEAD.format(command=command, date=date, machine=facts)]
+    for subject, rows in results.items():
+        lines = [
+            f"| {row.what} | {value(row)} | {spread(row)} | {row.goal or ''} | {_MARKS[row.met]} | {row.detail} |" for row in rows
+        ]
+        head = [f"## {subject}", "", "| what | value | range | goal | met | detail |", "|---|---|---|---|---|---|"]
+        parts.append("\n".join([*head, *lines, ""]))
+    return "\n".join(parts)
+
+
+def value(row: Row) -> str:
+    """A count as an integer, a measured figure with three digits."""
+    if math.isnan(row.value):
+        return "-"
+    return f"{row.value:,.0f}" if row.low is None and float(row.value).is_integer() else _figure(row.value)
+
+
+def spread(row: Row) -> str:
+    """Lowest and highest."""
+    return "" if row.low is None or row.high is None else f"{_figure(row.low)} to {_figure(row.high)}"
+
+
+def _figure(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}" if number >= 10 else f"{number:.2f}"

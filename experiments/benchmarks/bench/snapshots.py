@@ -1,23 +1,21 @@
-"""What a snapshot costs beside a checkout.
+"""The cost of a snapshot beside that of a checkout.
 
 ``python -m experiments.benchmarks.bench.snapshots --repo GITDIR`` measures any repository.
 
-Commits spread evenly over the first-parent history of a local repository are laid out twice each, in turn: by
-``SnapshotStore.repository`` and by ``git worktree add --detach``, both from one fresh ``git clone --bare --shared``. Which of
-the two goes first changes with every commit. Time is wall time. Disk is what ``du`` counts, the blocks of every inode, once
-for a file with several names; the index that git keeps for a work tree belongs to the work tree.
+Lays out commits spread evenly over the first-parent history of a local repository, each in turn by
+``SnapshotStore.repository`` and by ``git worktree add --detach``, from one new ``git clone --bare --shared``. The first of the
+two alternates. Time is wall time. Disk is what ``du`` counts: the blocks of every inode, once for a file with several names;
+git's index of a work tree belongs to the work tree.
 
-``clone_bytes`` is a partial clone over ``file://`` in which the blobs of all these commits were fetched. The projection takes
-the mean over the repositories given (``--repo`` may be repeated) and assumes that 21,000 instances spread over 233 repositories
-as these commits do: about 90 commits each, over the whole history, none evicted, plus one such clone for each repository.
+``clone_bytes`` is a partial clone over ``file://`` with the blobs of all these commits. The projection takes the mean over the
+repositories (``--repo`` may be repeated) and assumes that 21,000 instances spread over 233 repositories as these commits do:
+about 90 commits each, over the whole history, none evicted, plus one such clone per repository.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -31,7 +29,6 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.benchmarks.bench.rows import Goal, Row, Say, silent
-from tasks.core.storage import write_text
 from tasks.search.clones import open_clone
 from tasks.search.git import Git, git_command, git_environment
 from tasks.search.snapshots import SnapshotStore
@@ -81,7 +78,7 @@ def measure_repository(repo: Path, commits: int, scratch: Path) -> dict[str, Any
 
 
 def project(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Bytes that all instances take, and their parts: one snapshot, one clone."""
+    """Bytes of all instances, and their parts: one snapshot, one clone."""
     snapshot = mean(row["snapshot_bytes"] / row["commits"] for row in rows)
     clone = mean(row["clone_bytes"] for row in rows)
     total = INSTANCES * snapshot + REPOSITORIES * clone
@@ -99,7 +96,7 @@ def disk_bytes(folder: Path) -> int:
 
 
 def _lay_out(store: SnapshotStore, bare: Path, ids: list[str], worktrees: Path) -> tuple[float, float]:
-    """Seconds in all that snapshots took, and work trees."""
+    """Total seconds of snapshots, and of work trees."""
     seconds = [0.0, 0.0]
     for number, commit in enumerate(ids):
         ways: list[Callable[[], object]] = [
@@ -124,7 +121,7 @@ def _clone_bytes(bare: Path, ids: list[str], cache_dir: Path) -> int:
 
 
 def _spread(history: list[str], commits: int) -> list[str]:
-    """So many of the newest-first ``history``, evenly, oldest first."""
+    """``commits`` of the newest-first ``history``, evenly spread, oldest first."""
     number = min(commits, len(history))
     return [history[index * len(history) // number] for index in reversed(range(number))]
 
@@ -156,25 +153,17 @@ def _print(rows: list[dict[str, Any]], console: Console) -> None:
     )
 
 
-def main(arguments: list[str] | None = None) -> list[dict[str, Any]]:
-    """Measure, print, and return the rows."""
+def main() -> None:
+    """Measure and print the rows."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repo", type=Path, action="append", required=True, help="a local git repository; may be repeated")
     parser.add_argument("--commits", type=int, default=100, help="commits of each repository (100)")
-    parser.add_argument("--json", type=Path, help="also write rows and projection to this file")
-    parser.add_argument("--scratch", type=Path, help="where both are laid out; the folder of temporary files if not said")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     rows = []
     for repo in options.repo:
-        scratch = Path(tempfile.mkdtemp(prefix="snapshots-", dir=options.scratch))
-        try:
-            rows.append(measure_repository(repo, options.commits, scratch))
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix="snapshots-") as scratch:
+            rows.append(measure_repository(repo, options.commits, Path(scratch)))
     _print(rows, Console())
-    if options.json:
-        write_text(options.json, json.dumps({"rows": rows, "projection": project(rows)}, indent=2) + "\n")
-    return rows
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""``python -m experiments.benchmarks.localizers model|free|serve``: the checks behind ``RESULTS.md``, over your clones."""
+"""``python -m experiments.benchmarks.localizers model|free``: the checks behind ``RESULTS.md``, over your clones."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,16 +13,8 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, help="Localizers o
 
 InstancesOption = Annotated[Path, typer.Option("--dataset", help="Instances in the SWE-bench schema, JSONL.", metavar="FILE")]
 ReposOption = Annotated[Path, typer.Option(help="Folder of bare clones `owner__name.git`.", metavar="DIR")]
-CacheOption = Annotated[Path, typer.Option(help="Where snapshots are kept.", metavar="DIR")]
+CacheOption = Annotated[Path, typer.Option(help="Folder of snapshots.", metavar="DIR")]
 CACHE = Path(".fusesearch/snapshots")
-
-
-class Style(StrEnum):
-    """How the stand-in for a model behaves."""
-
-    sensible = "sensible"
-    nonsense = "nonsense"
-    both = "both"
 
 
 @app.command()
@@ -32,40 +23,28 @@ def model(
     repos: ReposOption,
     localizer: Annotated[list[str] | None, typer.Option(help="One localizer; may be repeated. Default: all that ask.")] = None,
     instances: Annotated[int, typer.Option(help="How many, spread over the repositories.", min=1)] = 20,
-    policy: Annotated[Style, typer.Option(help="What stands in for a model.")] = Style.both,
     fail: Annotated[float, typer.Option(help="Share of requests that fail.", min=0, max=1)] = 0.0,
-    retries: Annotated[int, typer.Option(help="Tries of a request beyond the first.", min=0)] = 6,
-    max_turns: Annotated[int, typer.Option(help="`agent.max_turns`.", min=1)] = 12,
-    concurrency: Annotated[int, typer.Option(min=1)] = 4,
     cache: CacheOption = CACHE,
-    save: Annotated[Path | None, typer.Option(help="Write every trajectory here, as JSONL.", metavar="FILE")] = None,
 ) -> None:
-    """Drive localizers that ask a model by a scripted stand-in, and table what happened.
+    """Run localizers that ask a model against scripted stand-ins, and print what happened as a table.
 
-    The stand-in knows nothing: its F1 says nothing about a localizer. Exit code 1 when it failed itself, or when an
+    A stand-in knows nothing, so its F1 says nothing about a localizer. Exit code 1 when it failed itself, or when an
     episode errored though no request did.
     """
     from experiments.benchmarks.localizers.driven import HEADER, as_row, drive, markdown, problems
     from experiments.benchmarks.localizers.instances import load, snapshots
-    from tasks.core.config import Agent
     from tasks.localizers.registry import LOCALIZERS
+    from tests.fakes.policies import STYLES
 
     places = snapshots(cache, repos)
     chosen = load(dataset, repos, places, instances)
     rows, wrong = [], []
     for name in localizer or [name for name, entry in LOCALIZERS.items() if entry.asks_model]:
-        for style in ("sensible", "nonsense") if policy is Style.both else (policy.value,):
-            work = drive(
-                name, style, chosen, places,
-                agent=Agent(max_turns=max_turns), fail=fail, retries=retries, concurrency=concurrency,
-            )  # fmt: skip
-            done = asyncio.run(work)
+        for style in STYLES:
+            done = asyncio.run(drive(name, style, chosen, places, fail=fail))
             rows.append(as_row(done))
             wrong += problems(done)
             typer.echo(" | ".join(rows[-1]), err=True)
-            if save:
-                with save.open("a", encoding="utf-8") as file:
-                    file.writelines(one.model_dump_json() + "\n" for one in done.evaluation.trajectories)
     typer.echo(markdown(HEADER, rows))
     for problem in wrong[:20]:
         typer.echo(problem, err=True)
@@ -77,13 +56,13 @@ def free(
     dataset: InstancesOption,
     repos: ReposOption,
     instances: Annotated[int, typer.Option(help="How many, spread over the repositories.", min=1)] = 120,
-    skip: Annotated[int, typer.Option(help="Leave out so many first, those that choices were made on.", min=0)] = 0,
+    skip: Annotated[int, typer.Option(help="Instances to leave out first: those that choices were made on.", min=0)] = 0,
     concurrency: Annotated[int, typer.Option(min=1)] = 16,
     cache: CacheOption = CACHE,
 ) -> None:
-    """Measure the localizers without a model: all protocols with intervals, and the time they take.
+    """Measure the localizers without a model: all protocols with intervals, and their times.
 
-    Snapshots are made before the clock starts, indexes after. Exit code 1 when an episode errored or oracle is not 1.
+    Times include making indexes but not snapshots. Exit code 1 when an episode errored or oracle is not 1.
     """
     from collections import Counter
 
@@ -101,23 +80,6 @@ def free(
     for flaw in wrong:
         typer.echo(flaw, err=True)
     sys.exit(1 if wrong else 0)
-
-
-@app.command()
-def serve(
-    port: Annotated[int, typer.Option(help="0: any that is free.")] = 8001,
-    fail: Annotated[float, typer.Option(help="Share of requests that fail.", min=0, max=1)] = 0.0,
-    seed: Annotated[int, typer.Option(help="Of the failures.")] = 0,
-) -> None:
-    """Serve every policy as a model, `fusesearch:sensible` for example, until Ctrl-C."""
-    from contextlib import suppress
-
-    from experiments.benchmarks.localizers.endpoint import PolicyServer
-
-    server = PolicyServer(fail=fail, seed=seed, port=port)
-    typer.echo(server.url)
-    with suppress(KeyboardInterrupt):
-        server.serve_forever()
 
 
 if __name__ == "__main__":

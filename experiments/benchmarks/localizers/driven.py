@@ -1,4 +1,4 @@
-"""A localizer that asks a model, driven from the first request to the answer by a policy behind the real HTTP protocol."""
+"""Runs a localizer that asks a model, with a policy behind real HTTP in the model's place."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEADER = (
 
 @dataclass
 class Drive:
-    """What came of one localizer under one policy; ``faults`` are what the policy itself raised."""
+    """Results of one localizer under one policy; ``faults`` are what the policy itself raised."""
 
     localizer: str
     style: str
@@ -43,25 +43,19 @@ async def drive(
     instances: Sequence[Instance],
     repositories: Repositories,
     *,
-    agent: Agent | None = None,
-    tools: Tools | None = None,
     fail: float = 0.0,
     retries: int = 6,
-    concurrency: int = 4,
-    seed: int = 0,
 ) -> Drive:
     """Run localizer ``name`` on every instance against the policy ``style`` of its name, through the real client."""
-    agent = agent or Agent()
+    agent = Agent()
     with (
         tempfile.TemporaryDirectory(prefix="fusesearch-driven-") as folder,
-        PolicyServer(policy_named(name, style), fail=fail, seed=seed, context_tokens=2 * agent.max_context_tokens) as server,
+        PolicyServer(policy_named(name, style), fail=fail, context_tokens=2 * agent.max_context_tokens) as server,
     ):
         model = OpenAICompatibleModel(f"{name}:{style}", server.url, retries=retries, backoff_seconds=0.05)
         try:
-            localizer = make_localizer(name, Setup(model, agent, tools or Tools()))
-            done = await evaluate(
-                localizer, instances, repositories, journal=Path(folder, "journal"), concurrency=concurrency, seed=seed
-            )
+            localizer = make_localizer(name, Setup(model, agent, Tools()))
+            done = await evaluate(localizer, instances, repositories, journal=Path(folder, "journal"), concurrency=4)
         finally:
             await model.close()
     return Drive(name, style, done, server.served, server.longest, server.faults)
@@ -71,6 +65,7 @@ def as_row(drive: Drive) -> list[str]:
     """One row of the table under :data:`HEADER`."""
     trajectories, scores = drive.evaluation.trajectories, drive.evaluation.scores
     ended = Counter(trajectory.stop for trajectory in trajectories)
+    failed = [seen.error is not None for one in trajectories for turn in one.turns for seen in turn.observations]
     requests = [len(trajectory.turns) for trajectory in trajectories]
     return [
         drive.localizer,
@@ -81,7 +76,7 @@ def as_row(drive: Drive) -> list[str]:
         f"{fmean(requests):.1f} ({min(requests)} to {max(requests)})",
         f"{drive.longest:,}",
         _calls(trajectories),
-        _failed(trajectories),
+        f"{sum(failed)} of {len(failed)}",
         f"{_mean(scores, 'efficiency', '.2f')} / {_mean(scores, 'efficiency_call', '.2f')}",
         f"{_mean(scores, 'tokens_context', ',.0f')} / {_mean(scores, 'tokens_billed', ',.0f')}",
         _mean(scores, "seconds", ".2f"),
@@ -90,7 +85,7 @@ def as_row(drive: Drive) -> list[str]:
 
 
 def problems(drive: Drive) -> list[str]:
-    """What must not have happened: a fault of the policy, or an episode that errored though the endpoint never failed."""
+    """Faults of the policy, and episodes that errored though the endpoint never failed."""
     errors = [f"{one.instance_id}: {one.error}" for one in drive.evaluation.trajectories if one.error is not None]
     failing = sum(drive.served.values()) > drive.served["answered"]
     return drive.faults + ([] if failing else errors)
@@ -99,11 +94,6 @@ def problems(drive: Drive) -> list[str]:
 def _calls(trajectories: Sequence[Trajectory]) -> str:
     names = Counter(call.name[:30] or "(unreadable)" for one in trajectories for turn in one.turns for call in turn.calls)
     return ", ".join(f"{count} {name}" for name, count in names.most_common(9)) or "none"
-
-
-def _failed(trajectories: Sequence[Trajectory]) -> str:
-    seen = [observation.error is not None for one in trajectories for turn in one.turns for observation in turn.observations]
-    return f"{sum(seen)} of {len(seen)}"
 
 
 def _mean(scores: Sequence[Score], name: str, form: str) -> str:

@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks OpenAI's chat completions and answers by a policy, for a share of requests not at all."""
+"""A real HTTP server of OpenAI's chat completions that answers by a policy and fails a share of requests."""
 
 from __future__ import annotations
 
@@ -15,37 +15,29 @@ from tests.fakes.local_server import LocalServer
 from tests.fakes.policies import Policy, by_model
 
 FAULTS = ("busy", "limited", "dropped", "cut")
-"""How a request fails: status 503, status 429, the connection closed without a word, or half of a reply."""
+"""How a request fails: status 503, status 429, the connection closed without an answer, or half of a reply."""
 
 _MAX_REQUEST = 64 * 2**20
 
 
 class PolicyServer(LocalServer):
-    """Answers by ``policy`` (that of the request's model, ``cosil:sensible``, unless one is given), as long as it is open.
+    """Answers by ``policy``; by default that of the request's model, such as ``cosil:sensible``.
 
-    ``fail`` is the share of requests that fail, drawn by ``seed``. A conversation over ``context_tokens`` is refused as
-    vLLM refuses it. ``served`` counts requests by how they ended, ``longest`` is the largest prompt in tokens (a quarter
-    of its characters), ``faults`` tells what policies raised.
+    ``fail`` is the share of requests that fail. A conversation over ``context_tokens`` is refused as by vLLM. ``served``
+    counts requests by how they ended, ``longest`` is the largest prompt in tokens (a quarter of its characters), ``faults``
+    lists what policies raised.
     """
 
-    def __init__(
-        self,
-        policy: Policy = by_model,
-        *,
-        fail: float = 0.0,
-        seed: int = 0,
-        port: int = 0,
-        context_tokens: int | None = None,
-    ) -> None:
+    def __init__(self, policy: Policy = by_model, *, fail: float = 0.0, context_tokens: int | None = None) -> None:
         self.served: Counter[str] = Counter()
         self.longest = 0
         self.faults: list[str] = []
         self._policy = policy
         self._fail = fail
         self._context = context_tokens
-        self._random = random.Random(seed)
+        self._random = random.Random(0)
         self._lock = threading.Lock()
-        super().__init__(partial(_Handler, self), port)
+        super().__init__(partial(_Handler, self))
 
     def outcome(self) -> str:
         """How the next request ends: ``answered``, or one of :data:`FAULTS`."""
@@ -61,14 +53,14 @@ class PolicyServer(LocalServer):
             request = json.loads(body)
             prompt = _tokens(request["messages"]) + _tokens(request.get("tools") or [])
         except (ValueError, TypeError, KeyError, RecursionError):
-            return 400, _refusal("no chat-completions request")
+            return 400, _refusal("not a chat-completions request")
         with self._lock:
             self.longest = max(self.longest, prompt)
         if self._context and prompt > self._context:
             return 400, _refusal(f"the prompt has {prompt} tokens, over the maximum context length of {self._context}")
         try:
             return 200, _completion(request, self._policy(request), prompt)
-        except Exception as error:  # a fault of the policy, which the driver tells
+        except Exception as error:  # a fault of the policy, which the driver reports
             self.faults.append(f"{request.get('model')}: {error!r}")
             return 422, _refusal(f"the policy failed: {error!r}")
 
@@ -110,7 +102,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.close_connection = self.close_connection or cut
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _completion(request: dict[str, Any], message: dict[str, Any], prompt: int) -> dict[str, Any]:

@@ -27,7 +27,7 @@ SYSTEMS = ("oracle", "lexical", "bm25", FIRST, "random")
 
 @dataclass(frozen=True)
 class Run:
-    """One system: its scores, and the wall and processor seconds of this process and its children's for all instances."""
+    """One system: its scores, and the seconds of wall time and of processor time (children included) for all instances."""
 
     name: str
     scores: list[Score]
@@ -52,7 +52,7 @@ async def _run(name: str, instances: Sequence[Instance], repositories: Repositor
 
 
 def _made(name: str) -> Localizer:
-    """``bm25 (first)`` answers one file and one function, as an F1 wants it."""
+    """``bm25 (first)`` answers one file and one function, which suits F1."""
     if name == FIRST:
         localizer = Bm25Localizer(Setup())
         localizer.files = localizer.functions = 1
@@ -71,10 +71,7 @@ def page(runs: Sequence[Run]) -> str:
 
 
 def flaws(runs: Sequence[Run]) -> list[str]:
-    """What must not be: an errored episode, or an oracle that is below 1 where its answer alone decides.
-
-    Recall@k and Acc@k cannot be 1 where the truth is longer than k.
-    """
+    """Errored episodes, and figures of the oracle below 1, except Recall@k and Acc@k, which the truth's length bounds."""
     found = [f"{run.name}: {score.instance_id}: {score.error}" for run in runs for score in run.scores if score.error]
     for run in runs:
         if run.name == "oracle":
@@ -103,7 +100,7 @@ def _times(runs: Sequence[Run]) -> str:
 
 
 def _table(name: str, runs: Sequence[Run]) -> str:
-    """One protocol: systems down, its columns across, in percent with 95% intervals."""
+    """One protocol: a row per system, its columns in percent with 95% intervals."""
     protocol = PROTOCOLS[name]
     rows = []
     for run in runs:

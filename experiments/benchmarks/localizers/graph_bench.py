@@ -1,7 +1,7 @@
 """``python -m experiments.benchmarks.localizers.graph_bench``: LocAgent's graph, ours beside the published code's.
 
-Both sides build in processes of their own that take turns, so that what else the machine does meets both. Nodes and edges are
-compared as sets; a difference is named after the rule that makes it.
+Each side builds in its own process, in turn, so that other work on the machine affects both. Nodes and edges are compared as
+sets; each difference is named after its rule.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main(
     original: Annotated[Path, typer.Option(help="A work tree of gersteinlab/LocAgent.", exists=True, file_okay=False)],
     python: Annotated[str, typer.Option(help="Python that runs the published code: networkx and matplotlib.")] = sys.executable,
     rounds: Annotated[int, typer.Option(help="Times each side builds each graph.", min=1)] = 3,
-    snapshots: Annotated[Path, typer.Option(help="Where snapshots are kept.")] = Path(".fusesearch/snapshots"),
+    snapshots: Annotated[Path, typer.Option(help="Folder of snapshots.")] = Path(".fusesearch/snapshots"),
 ) -> None:
     """Build time per 1,000 files and as a ratio, nodes and edges by type, and every difference. Prints Markdown."""
     store = SnapshotStore(snapshots)
@@ -78,13 +78,17 @@ def _counts(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[tuple[str,
 
 
 def _differences(ours: dict[str, Any], theirs: dict[str, Any]) -> Iterator[str]:
-    mine, its = ({tuple(edge) for edge in side["edges"]} for side in (ours, theirs))
+    ours_edges, their_edges = ({tuple(edge) for edge in side["edges"]} for side in (ours, theirs))
     yield "\n| only in | what | count | such as |\n|---|---|---|---|"
-    yield from _rows("ours, nodes", ((_node_rule(node), node) for node in sorted(set(ours["nodes"]) - set(theirs["nodes"]))))
+    only_ours = sorted(set(ours["nodes"]) - set(theirs["nodes"]))
+    yield from _rows("ours, nodes", (("constructor" if node.endswith(INIT) else "node", node) for node in only_ours))
     yield from _rows("original, nodes", (("node", node) for node in sorted(set(theirs["nodes"]) - set(ours["nodes"]))))
-    linked = {other for _, kind, other in its if kind == CONTAINS}
-    yield from _rows("ours, edges", ((_edge_rule(edge, theirs["nodes"], linked), _shown(edge)) for edge in sorted(mine - its)))
-    yield from _rows("original, edges", ((_edge_rule(edge, ours["nodes"], linked), _shown(edge)) for edge in sorted(its - mine)))
+    linked = {other for _, kind, other in their_edges if kind == CONTAINS}
+    for where, edges, nodes in (
+        ("ours, edges", ours_edges - their_edges, theirs["nodes"]),
+        ("original, edges", their_edges - ours_edges, ours["nodes"]),
+    ):
+        yield from _rows(where, ((_edge_rule(edge, nodes, linked), " ".join(edge)) for edge in sorted(edges)))
 
 
 def _rows(where: str, found: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -93,10 +97,6 @@ def _rows(where: str, found: Iterable[tuple[str, str]]) -> Iterator[str]:
         groups.setdefault(rule, []).append(example)
     for rule, examples in groups.items():
         yield f"| {where} | {rule} | {len(examples)} | {'; '.join(f'`{item}`' for item in examples[:EXAMPLES])} |"
-
-
-def _node_rule(node: str) -> str:
-    return "constructor" if node.endswith(INIT) else "node"
 
 
 def _edge_rule(edge: Any, other_nodes: dict[str, str], linked: set[str]) -> str:
@@ -111,10 +111,6 @@ def _edge_rule(edge: Any, other_nodes: dict[str, str], linked: set[str]) -> str:
     if "::" not in other and kind in ("invokes", "inherits"):
         return f"{kind}, of a file or folder"
     return f"{kind}, in one file" if path_of(one) == path_of(other) else kind
-
-
-def _shown(edge: Any) -> str:
-    return " ".join(edge)
 
 
 def _round(tree: Path, clone: Path, python: str) -> tuple[dict[str, Any], dict[str, Any]]:

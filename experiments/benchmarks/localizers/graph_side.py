@@ -1,7 +1,7 @@
-"""Builds the graph of one tree, by this project's code or by LocAgent's published code, in a process of its own.
+"""Builds the graph of one tree in its own process, by this project's code or by LocAgent's published code.
 
 ``python graph_side.py ours|original TREE RESULT [CLONE]`` writes seconds, memory, nodes and edges as JSON. The published code
-needs networkx and matplotlib; nothing else of this project's environment is used for it.
+needs only networkx and matplotlib.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Graph = tuple[dict[str, str], set[tuple[str, str, str]]]
 
 
 def ours(tree: str) -> Callable[[], Graph]:
-    """Builds; the result lists what was built."""
+    """Builds the graph; the result lists its nodes and edges."""
     from tasks.code.graph.storing import build_graph
     from tasks.search.repository import Repository
 
@@ -28,7 +28,7 @@ def ours(tree: str) -> Callable[[], Graph]:
 
 
 def original(tree: str, clone: str) -> Callable[[], Graph]:
-    """As LocAgent builds its indexes: with names looked for in the whole repository where nothing nearer is found."""
+    """As LocAgent builds its indexes: it looks for names in the whole repository where it finds none nearer."""
     sys.path.insert(0, clone)
     import matplotlib
 
@@ -42,7 +42,11 @@ def original(tree: str, clone: str) -> Callable[[], Graph]:
 
 def main(side: str, tree: str, result: str, clone: str = "") -> None:
     """Build, measure, write."""
-    _warm(side, clone)
+    if side == "ours":  # imports are not measured
+        importlib.import_module("tasks.code.graph.storing")
+    else:
+        sys.path.insert(0, clone)
+        importlib.import_module("dependency_graph.build_graph")
     wall, cpu = time.perf_counter(), time.process_time()
     list_all = ours(tree) if side == "ours" else original(tree, clone)
     row: dict[str, Any] = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
@@ -51,15 +55,6 @@ def main(side: str, tree: str, result: str, clone: str = "") -> None:
     row |= {"listing_cpu": time.process_time() - cpu, "nodes": nodes, "edges": sorted(edges)}
     row["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     Path(result).write_text(json.dumps(row), encoding="utf-8")
-
-
-def _warm(side: str, clone: str) -> None:
-    """Imports are not measured."""
-    if side == "ours":
-        importlib.import_module("tasks.code.graph.storing")
-        return
-    sys.path.insert(0, clone)
-    importlib.import_module("dependency_graph.build_graph")
 
 
 def _named(node: str) -> str:

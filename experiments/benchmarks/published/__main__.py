@@ -14,10 +14,10 @@ def main(
     locagent: Annotated[Path, typer.Option(help="Clone of gersteinlab/LocAgent.", metavar="GITDIR")],
     instances: Annotated[Path, typer.Option(help="SWE-bench Verified, .jsonl or .parquet.", metavar="FILE")],
     repos: Annotated[Path, typer.Option(help="Folder of bare repositories `owner__name.git`.", metavar="DIR")],
-    out: Annotated[Path, typer.Option(help="Where predictions and figures go.", metavar="DIR")] = Path("artifacts/published"),
-    limit: Annotated[int | None, typer.Option(help="So many instances of each set only, to try.", metavar="N")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for predictions and figures.", metavar="DIR")] = Path("artifacts/published"),
+    limit: Annotated[int | None, typer.Option(help="Only so many instances of each set.", metavar="N")] = None,
 ) -> None:
-    """Score what CoSIL's and LocAgent's repositories release, by their rules and by ours. Prints the tables as Markdown."""
+    """Score the answers that CoSIL's and LocAgent's repositories release, by their rules and ours. Prints Markdown tables."""
     from experiments.benchmarks.published.report import tables
     from experiments.benchmarks.published.runs import Sources, measure
     from tasks.core.storage import write_json, write_text

@@ -21,14 +21,16 @@ RANKED = ("recall@1", "recall@3", "recall@5", "map", "mrr", "ndcg@5")
 def tables(figures: dict[str, Any]) -> str:
     """All tables of the page, in its order."""
     runs, lite = list(figures["verified"].values()), figures["lite"]
+    with_lite = [*runs, {"system": lite["system"], "model": f"{lite['model']} (Lite)", "tally": lite["ours"]["tally"]}]
+    our_rows = [row for run in runs for row in _our_rows(run["system"], run["model"], run)]
     parts = [
         ("ToolTrain's Table 2, reproduced", _reproduced(runs)),
         ("The same answers, other truths and rules: Recall@5", _rules(runs)),
-        ("Our rule", _ours(runs)),
+        ("Our rule", _table(_OUR_HEAD, our_rows)),
         ("LocAgent's Acc@k", _acc(lite)),
         ("LocAgent's own release under our rule", _lite_ours(lite)),
-        ("Names that have no place, by reason", _unmatched([*runs, _as_run(lite)])),
-        ("How the others were found", _found([*runs, _as_run(lite)])),
+        ("Names that have no place, by reason", _counts(with_lite, "unmatched")),
+        ("How the others were found", _counts(with_lite, "found")),
     ]
     return "\n".join(f"## {title}\n\n{text}\n" for title, text in parts)
 
@@ -55,10 +57,6 @@ def _rules(runs: list[dict[str, Any]]) -> str:
             rows.append([run["system"], run["model"], level, *cells, luck])
     head = ["printed", "ToolTrain's truth, by name", "CoSIL's truth, by name", "our truth, by name", "our rule"]
     return _table(["system", "model", "level", *head, "right name, other file"], rows)
-
-
-def _ours(runs: list[dict[str, Any]]) -> str:
-    return _table(_OUR_HEAD, [row for run in runs for row in _our_rows(run["system"], run["model"], run)])
 
 
 def _lite_ours(lite: dict[str, Any]) -> str:
@@ -100,14 +98,6 @@ def _acc(lite: dict[str, Any]) -> str:
     return _table(["figure", *head], rows)
 
 
-def _unmatched(runs: list[dict[str, Any]]) -> str:
-    return _counts(runs, "unmatched")
-
-
-def _found(runs: list[dict[str, Any]]) -> str:
-    return _counts(runs, "found")
-
-
 def _counts(runs: list[dict[str, Any]], what: str) -> str:
     names = sorted({name for run in runs for name in run["tally"][what]})
     rows = [[name, *(f"{run['tally'][what].get(name, 0):,}" for run in runs)] for name in names]
@@ -117,20 +107,13 @@ def _counts(runs: list[dict[str, Any]], what: str) -> str:
     return _table(["", *(f"{run['system']} {run['model']}" for run in runs)], rows)
 
 
-def _as_run(lite: dict[str, Any]) -> dict[str, Any]:
-    return {"system": lite["system"], "model": f"{lite['model']} (Lite)", "tally": lite["ours"]["tally"]}
-
-
 def _pair(run: dict[str, Any], level: str, name: str) -> tuple[float | None, float]:
-    """(printed, ours) in points; printed is ``None`` where the table has no such row."""
-    printed = _printed().get((run["system"], run["model"]))
+    """(printed, ours) in points; printed is ``None`` if the table lacks the row."""
+    with TABLE2.open(encoding="utf-8", newline="") as handle:
+        rows = {(row["framework"], row["model"]): row for row in csv.DictReader(handle)}
+    printed = rows.get((run["system"], run["model"]))
     theirs = float(printed[f"{level}_{name}"]) if printed else None
     return theirs, 100 * run["tooltrain_rule"][level].get(name, 0.0)
-
-
-def _printed() -> dict[tuple[str, str], dict[str, str]]:
-    with TABLE2.open(encoding="utf-8", newline="") as handle:
-        return {(row["framework"], row["model"]): row for row in csv.DictReader(handle)}
 
 
 def _points(share: float | None) -> str:

@@ -1,4 +1,4 @@
-"""The released runs: where they lie in their repositories, and their figures under their rules and ours."""
+"""The released runs: their places in their repositories, and their figures under their rules and ours."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How its files are called here."""
+        """Name of its files here."""
         return f"{self.system}_{self.model}".lower().replace(" ", "-")
 
 
@@ -60,7 +60,7 @@ LITE = Run("LocAgent", "Claude-3.5", "locagent", LOCAGENT_FILE)
 
 @dataclass(frozen=True)
 class Sources:
-    """Clones of the three repositories, SWE-bench Verified, and clones of what it is about."""
+    """Clones of the three repositories, SWE-bench Verified, and clones of its repositories."""
 
     cosil: Path
     tooltrain: Path
@@ -71,7 +71,7 @@ class Sources:
 
 @dataclass
 class Measured:
-    """What is gathered of one run, instance by instance."""
+    """One run's answers and predictions by instance."""
 
     answers: dict[str, Published]
     class_as_init: bool = False
@@ -80,7 +80,7 @@ class Measured:
 
 
 def measure(sources: Sources, out: Path, limit: int | None) -> dict[str, Any]:
-    """All figures: ``verified`` by run name, ``locagent`` for its own release; predictions are written to ``out``."""
+    """All figures: ``verified`` by run name, ``locagent`` for its own release; writes predictions to ``out``."""
     return {"verified": verified(sources, out, limit), "lite": lite(sources, out, limit)}
 
 
@@ -93,10 +93,11 @@ def verified(sources: Sources, out: Path, limit: int | None) -> dict[str, Any]:
     }
     runs = {run: Measured(_answers(run, sources.cosil)) for run in VERIFIED}
     truths = _place(rows, runs, sources.repos)
+    entries = {name: [*truth.files, *truth.functions] for name, truth in truths.items()}
     return {
         run.name: {"system": run.system, "model": run.model}
         | {f"{name}_rule": by_name(measured.answers, _of(rows, truth)) for name, truth in theirs.items()}
-        | {"names_our_truth": by_name(measured.answers, {name: _entries(truth) for name, truth in truths.items()})}
+        | {"names_our_truth": by_name(measured.answers, entries)}
         | {"luck": luck(measured, _of(rows, theirs["tooltrain"]))}
         | ours(measured.predictions, truths)
         | {"tally": tally_figures(measured.tally)}
@@ -105,10 +106,10 @@ def verified(sources: Sources, out: Path, limit: int | None) -> dict[str, Any]:
 
 
 def lite(sources: Sources, out: Path, limit: int | None) -> dict[str, Any]:
-    """LocAgent's own release over SWE-bench Lite, whose instances stand in it; with classes as they are and as ``__init__``."""
+    """LocAgent's own release over SWE-bench Lite, which it contains; with classes as they are and as ``__init__``."""
     with extracted(sources.locagent, LOCAGENT_FILE) as path:
         stored = list(islice(read_rows(path), limit))
-        answers = {said.instance_id: said for said in FORMATS["locagent"].read(path)}
+        answers = {answer.instance_id: answer for answer in FORMATS["locagent"].read(path)}
     rows = list(instances_of("lite", ({"instance_id": row["instance_id"], **row["meta_data"]} for row in stored)))
     edited = {row["instance_id"]: _edited(row["meta_data"]["gt_file_changes"]) for row in stored}
     left_out = set(re.findall(r"[\w.-]+__[\w.-]+-\d+", text_in(sources.locagent, LOCAGENT_METRIC)))
@@ -128,14 +129,14 @@ def lite(sources: Sources, out: Path, limit: int | None) -> dict[str, Any]:
 
 
 def by_name(answers: Mapping[str, Published], truth: Mapping[str, list[str]]) -> dict[str, Any]:
-    """ToolTrain's figures: over all instances, those whose truth names nothing at a level counting as 0."""
+    """ToolTrain's figures over all instances; one whose truth names nothing at a level counts as 0."""
     files = [rules.files_by_name(answers.get(name), entries) for name, entries in truth.items()]
     names = [rules.names_by_name(answers.get(name), entries) for name, entries in truth.items()]
     return {level: _over_all(pairs) for level, pairs in (("file", files), ("function", names))}
 
 
 def ours(predictions: Mapping[str, Prediction], truths: Mapping[str, Truth]) -> dict[str, Any]:
-    """Our rule over all instances, and as the protocol ``fusesearch`` reads them: some instances, and of their truth the code."""
+    """Our rule over all instances, and under the protocol ``fusesearch``: only some instances, and only code in their truth."""
     code = {name: code_of(truth) for name, truth in truths.items()}
     kept = {name: truth for name, truth in code.items() if PROTOCOLS["fusesearch"].keeps(truth)}
     return {"ours": _summary(predictions, truths), "ours_fusesearch": _summary(predictions, kept)}
@@ -164,12 +165,12 @@ def our_acc(predictions: Mapping[str, Prediction], truths: Mapping[str, Truth]) 
 
 
 def luck(measured: Measured, truth: Mapping[str, list[str]]) -> dict[str, int]:
-    """Hits among the first five by name alone: all, and those whose name the answer gives for none of the truth's files."""
+    """Hits among the first five by name alone: all, and those that the answer places in none of the truth's files."""
     hits = elsewhere = 0
     for name, entries in truth.items():
-        said = measured.answers.get(name)
-        given, wanted = rules.names_by_name(said, entries)
-        named = {(claim.path.removeprefix("/"), claim.label) for claim in said.claims} if said else set()
+        answer = measured.answers.get(name)
+        given, wanted = rules.names_by_name(answer, entries)
+        named = {(claim.path.removeprefix("/"), claim.label) for claim in answer.claims} if answer else set()
         for label in set(given) & set(wanted):
             hits += 1
             elsewhere += not any((entry.split("::")[0], label) in named for entry in entries if entry.endswith(f"::{label}"))
@@ -199,7 +200,7 @@ def text_in(git_dir: Path, path: str) -> str:
 
 @contextmanager
 def extracted(git_dir: Path, path: str) -> Iterator[Path]:
-    """Such a file on disk, for the time being."""
+    """A file at the newest commit as a temporary file."""
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder, path.rpartition("/")[2])
         target.write_text(text_in(git_dir, path), encoding="utf-8")
@@ -208,20 +209,20 @@ def extracted(git_dir: Path, path: str) -> Iterator[Path]:
 
 def _answers(run: Run, git_dir: Path) -> dict[str, Published]:
     with extracted(git_dir, run.path) as path:
-        return {said.instance_id: said for said in FORMATS[run.format].read(path)}
+        return {answer.instance_id: answer for answer in FORMATS[run.format].read(path)}
 
 
 def _place(rows: list[Instance], runs: Mapping[Run, Measured], repos: Path) -> dict[str, Truth]:
-    """Fill in the predictions of all runs, a snapshot being read once for all of them; the truth of each instance."""
+    """Fill in the predictions of all runs, reading each snapshot once; return the truth of each instance."""
     truths: dict[str, Truth] = {}
     with Snapshots(lambda repo: git_dir_of(repo, repos)) as opened, Repositories(repos) as repositories:
         for row in rows:
             truths[row.instance_id] = truth_from_patch(row.patch, repositories.reader(row))
             snapshot = opened.at(row.repo, row.base_commit)
             for measured in runs.values():
-                if said := measured.answers.get(row.instance_id):
+                if answer := measured.answers.get(row.instance_id):
                     measured.predictions[row.instance_id] = prediction(
-                        said, snapshot, measured.tally, class_as_init=measured.class_as_init
+                        answer, snapshot, measured.tally, class_as_init=measured.class_as_init
                     )
     return truths
 
@@ -241,7 +242,7 @@ def _pairs(predictions: Mapping[str, Prediction], truths: Mapping[str, Truth], l
 
 
 def _over_all(pairs: list[Pair]) -> dict[str, float]:
-    """Ranked figures of a level; every pair weighs alike, one without a truth being 0."""
+    """Ranked figures of a level; every pair weighs the same, and one without truth counts as 0."""
     summary = summarize_level(pairs)
     share = summary["instances"] / len(pairs)
     return {name: value * share for name, value in summary.items() if isinstance(value, float)}
@@ -249,10 +250,6 @@ def _over_all(pairs: list[Pair]) -> dict[str, float]:
 
 def _of(rows: list[Instance], truth: Mapping[str, list[str]]) -> dict[str, list[str]]:
     return {row.instance_id: truth[row.instance_id] for row in rows}
-
-
-def _entries(truth: Truth) -> list[str]:
-    return [*truth.files, *truth.functions]
 
 
 def _edited(changes: list[dict[str, Any]]) -> list[str]:

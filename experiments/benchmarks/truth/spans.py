@@ -1,8 +1,8 @@
 """Function spans of this project beside those of Universal Ctags, over files of real repositories.
 
-A span agrees when Ctags has a tag of its name, without qualifiers, on one of its lines. Tags on lines of another span are
-nested functions, which belong to the outer one here. What has no body is no function here: tags of declarations are
-counted apart. Where Ctags knows the last line of a function, that is compared too.
+A span agrees when Ctags has a tag of its name, without qualifiers, on one of its lines. Tags within another span are nested
+functions, which belong to the outer one here. Declarations, which have no body, do not count as functions; their tags are
+counted separately. Where Ctags gives a function's last line, it is compared too.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _HEADER_LINES = 20
 
 @dataclass
 class Comparison:
-    """Counts over all files of a language; ``differences`` has one row for each that is not in ``both``."""
+    """Counts over all files of a language; ``differences`` has a row for each function not in ``both``."""
 
     language: str
     files: int = 0
@@ -62,7 +62,7 @@ class Comparison:
 
 
 def compare(language: str, repositories: list[Path], files: int, ctags: str) -> Comparison:
-    """Compare up to ``files`` files of a language, the same number from each repository as far as it has them."""
+    """Compare up to ``files`` files of a language, as evenly spread over the repositories as possible."""
     result = Comparison(language)
     with tempfile.TemporaryDirectory() as folder:
         written = list(_written(language, repositories, files, Path(folder)))
@@ -96,9 +96,9 @@ def _compare_file(result: Comparison, name: str, source: str, spans: list[Functi
             result.same_ends += tag["end"] == span.end
             if tag["end"] != span.end:
                 _note(result, "end", name, lines, span.end, f"{span.name} {span.start}-{span.end}, not {tag['end']}")
-    held = {line for span in spans for line in range(span.start, span.end + 1)}
+    covered = {line for span in spans for line in range(span.start, span.end + 1)}
     for tag in tags:
-        if tag["kind"] not in kinds or tag["line"] in held or tag["name"].startswith(_ANONYMOUS):
+        if tag["kind"] not in kinds or tag["line"] in covered or tag["name"].startswith(_ANONYMOUS):
             continue
         if _is_declaration(result.language, lines[tag["line"] - 1 : tag["line"] + _HEADER_LINES]):
             result.declarations += 1
@@ -120,9 +120,9 @@ def _simple(name: str) -> str:
 
 
 def _is_declaration(language: str, lines: list[str]) -> bool:
-    """Whether what begins here has no body: by the first brace, arrow or semicolon behind its parameters."""
+    """Whether the text starts a function without a body: by the first brace, arrow or semicolon after its parameters."""
     header = "\n".join(lines)
-    for _ in range(4):  # parentheses in one another
+    for _ in range(4):  # nested parentheses
         header = re.sub(r"\([^()]*\)", "", header)
     if language == "kotlin":
         return not re.search(r"[{=]", header.partition("\n")[0])
@@ -137,7 +137,7 @@ def _note(result: Comparison, kind: str, name: str, lines: list[str], line: int,
 
 
 def _written(language: str, repositories: list[Path], files: int, folder: Path) -> Iterator[tuple[Path, str, str]]:
-    """Files written out for Ctags: where, their name in the repository and their text."""
+    """Files written for Ctags: path, name in the repository, text."""
     share = {repository: _names(language, repository) for repository in repositories}
     counts: dict[Path, int] = defaultdict(int)
     while sum(counts.values()) < files and any(counts[one] < len(names) for one, names in share.items()):
@@ -156,7 +156,7 @@ def _written(language: str, repositories: list[Path], files: int, folder: Path) 
 
 
 def _names(language: str, repository: Path) -> list[str]:
-    """Files of a language at HEAD that are not larger than :data:`MAX_BYTES`, in order of their names."""
+    """Files of a language at HEAD of at most :data:`MAX_BYTES`, by name."""
     with Git(repository) as git:
         entries = git.entries(git.resolve("HEAD")[1])
         wanted = [entry for entry in entries if _is(language, entry.path) and entry.mode.startswith("100")]

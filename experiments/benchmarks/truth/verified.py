@@ -1,4 +1,4 @@
-"""SWE-bench instances over clones: functions beside CoSIL's published ones, and what the filter's presets leave."""
+"""SWE-bench instances over clones: functions beside CoSIL's published ones, and the instances that presets of the filter keep."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from tasks.core.errors import FusesearchError
 from tasks.core.schema import Instance, Truth
 from tasks.data.filtering import Repositories, drop_table, filter_pairs
 from tasks.data.patches import apply_change, parse_patch, split_lines
+from tasks.data.repositories import git_dir_of
 from tasks.data.truth import truth_in_git
 from tasks.search.git import Git
 
 
 def report(instances: Path, published: Path, repos: Path) -> dict[str, Any]:
-    """Everything ``RESULTS.md`` says of the instances whose repository is in ``repos``."""
+    """The figures of ``RESULTS.md`` for the instances whose repository is in ``repos``."""
     lines = instances.read_text(encoding="utf-8").split("\n")
     rows = [Instance.model_validate_json(line) for line in lines if line.strip()]
-    rows = [row for row in rows if _git_dir(repos, row).exists()]
+    rows = [row for row in rows if git_dir_of(row.repo, repos).exists()]
     start = time.process_time()
     truths = dict(_truths(rows, repos))
     seconds = time.process_time() - start
@@ -44,7 +45,7 @@ def report(instances: Path, published: Path, repos: Path) -> dict[str, Any]:
 
 
 def agreement(pairs: dict[str, tuple[Truth, list[str]]], rows: list[Instance], repos: Path) -> dict[str, Any]:
-    """How many instances have the same functions, and what differs in the others.
+    """How many instances have the same functions, and the differences of the others.
 
     Entries of the published set that name no function at the base commit (classes, files, letters) are not compared.
     ``same_of_lasting`` compares the functions that exist after the patch too: the published set lists no others.
@@ -73,9 +74,9 @@ def agreement(pairs: dict[str, tuple[Truth, list[str]]], rows: list[Instance], r
 
 
 def _lasting(row: Instance, repos: Path) -> set[str]:
-    """Functions of the files a patch touches, under their old paths, whose name is still there after it."""
+    """Functions of the files a patch touches, under their old paths, whose name exists after it."""
     names: set[str] = set()
-    with Git(_git_dir(repos, row)) as git:
+    with Git(git_dir_of(row.repo, repos)) as git:
         for change in parse_patch(row.patch):
             old = git.read(row.base_commit, change.old) if not change.opaque else None
             if old is not None:
@@ -102,7 +103,7 @@ def remaining(rows: list[Instance], rules: Filter, repos: Path) -> dict[str, Any
 def _truths(rows: list[Instance], repos: Path) -> Iterator[tuple[str, Truth]]:
     for row in rows:
         try:
-            yield row.instance_id, truth_in_git(_git_dir(repos, row), row.base_commit, row.patch)
+            yield row.instance_id, truth_in_git(git_dir_of(row.repo, repos), row.base_commit, row.patch)
         except FusesearchError as error:
             print(f"{row.instance_id}: {error}", file=sys.stderr)
 
@@ -112,10 +113,6 @@ def _is_function(entry: str, row: Instance, repos: Path) -> bool:
     path, _, name = entry.partition("::")
     if not name:
         return False
-    with Git(_git_dir(repos, row)) as git:
+    with Git(git_dir_of(row.repo, repos)) as git:
         source = git.read(row.base_commit, path) or ""
     return f"def {name.rpartition('.')[2]}(" in source
-
-
-def _git_dir(repos: Path, row: Instance) -> Path:
-    return repos / f"{row.repo.replace('/', '__')}.git"

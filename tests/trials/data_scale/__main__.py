@@ -11,6 +11,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
@@ -28,26 +30,22 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 INTERVAL = 0.2
 
 
-class Peak:
-    """The largest resident memory of this process and its children together, sampled. A context manager."""
+@contextmanager
+def sampled() -> Iterator[list[int]]:
+    """Samples of the resident memory of this process and its children together, taken within the block."""
+    samples, done, process = [0], threading.Event(), psutil.Process()
 
-    def __init__(self) -> None:
-        self.bytes = 0
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
+    def sample() -> None:
+        while not done.wait(INTERVAL):
+            samples.append(sum(map(_resident, [process, *process.children(recursive=True)])))
 
-    def _sample(self) -> None:
-        process = psutil.Process()
-        while not self._done.wait(INTERVAL):
-            self.bytes = max(self.bytes, sum(map(_resident, [process, *process.children(recursive=True)])))
-
-    def __enter__(self) -> Peak:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
+    thread = threading.Thread(target=sample, daemon=True)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        done.set()
+        thread.join()
 
 
 def _resident(process: psutil.Process) -> int:
@@ -63,14 +61,14 @@ def run_stage(stage: str) -> None:
     scratch = Path("scratch")
     scratch.mkdir(exist_ok=True)
     started = time.perf_counter()
-    with Peak() as peak:
+    with sampled() as memory:
         figures = STAGES[stage](params, MAIN, scratch, silent)
     used = time.process_time(), time.perf_counter() - started
-    print(json.dumps({"peak_mb": peak.bytes / 1e6, "cpu_seconds": used[0], "seconds": used[1], "figures": figures}))
+    print(json.dumps({"peak_mb": max(memory) / 1e6, "cpu_seconds": used[0], "seconds": used[1], "figures": figures}))
 
 
 def measured(root: Path, stage: str) -> dict[str, object]:
-    """Figures of one stage, run in a process of its own below ``root``."""
+    """Figures of one stage, run in its own process below ``root``."""
     project = Path(__file__).parents[3]
     done = subprocess.run(
         [sys.executable, "-m", "tests.trials.data_scale", "--stage", stage],
@@ -83,8 +81,7 @@ def main() -> None:
     """Generate, measure, write the page."""
     parser = argparse.ArgumentParser(prog="python -m tests.trials.data_scale", description=__doc__)
     parser.add_argument("--pairs", type=int, default=100_000, help="raw pairs to generate")
-    parser.add_argument("--repositories", type=int, default=200, help="bare repositories they are spread over")
-    parser.add_argument("--preset", default="strict", help="preset of the filter; strict looks for near-duplicates too")
+    parser.add_argument("--repositories", type=int, default=200, help="their bare repositories")
     parser.add_argument("--results", type=Path, default=RESULTS, help="page to write")
     parser.add_argument("--stage", choices=list(STAGES), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -93,7 +90,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fusesearch-data-scale-") as folder:
         root = Path(folder)
         generate(root, options.pairs, options.repositories)
-        write_params(root, options.preset)
+        write_params(root)
         rows = {stage: measured(root, stage) for stage in STAGES}
         size = (root / MAIN["mine.pairs"]).stat().st_size
         drops = read_json(root / MAIN["filter.drops"])
@@ -112,9 +109,9 @@ def page(options: argparse.Namespace, size: int, rows: dict[str, dict[str, objec
         [
             "# Filter and split at scale", "",
             f"{options.pairs:,} generated pairs of {options.repositories} repositories and nine hostile rows "
-            f"(`data/raw/pairs.parquet`: {size / 1e6:,.0f} MB), preset `{options.preset}`, 500 benchmark instances, "
+            f"(`data/raw/pairs.parquet`: {size / 1e6:,.0f} MB), preset `strict`, 500 benchmark instances, "
             f"{date.today()}, {os.cpu_count()} cores, Python {platform.python_version()}. "
-            "Peak: resident memory of the process and its git children, sampled. Processor time: of the process alone.", "",
+            "Peak: resident memory of the process and its git children, sampled. Processor time: only of the process.", "",
             "Made by `python -m tests.trials.data_scale`.", "",
             "| stage | peak memory | wall | processor |", "|---|---|---|---|", *table, "",
             "| rule | dropped |", "|---|---|", *dropped, "",

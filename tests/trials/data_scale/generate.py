@@ -1,4 +1,4 @@
-"""Raw pairs and bare repositories, made up but shaped as mined ones are; the same for the same numbers."""
+"""Invented raw pairs and bare repositories in the shape of mined ones; the same for the same numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LICENCES = ("MIT", "Apache-2.0", "BSD-3-Clause", None)
 
 
 def generate(root: Path, pairs: int, repositories: int) -> None:
-    """Write ``data/repos`` and ``data/raw`` below ``root``: so many pairs, plus a few hostile rows among them."""
+    """Write ``data/repos`` and ``data/raw`` below ``root``: ``pairs`` pairs and a few hostile rows."""
     commits = {
         repo: _repository(root, repo) for repo in (f"owner{number % 97}/project{number}" for number in range(repositories))
     }
@@ -75,14 +75,14 @@ def _pairs(commits: dict[str, str], count: int, seed: int = 0) -> Iterator[Insta
 
 
 def _issue(rng: random.Random) -> str:
-    """60 to 600 words; one of fifty is far too short."""
+    """60 to 600 words; one in fifty is far too short."""
     if rng.random() < 0.02:
         return "It fails."
     return " ".join(rng.choices(WORDS, k=rng.randint(60, 600)))
 
 
 def _patch(rng: random.Random) -> str:
-    """One to three functions changed, a new test of up to 120 lines; one of ten changes documents only."""
+    """One to three changed functions and a new test of up to 120 lines; one in ten changes only documents."""
     if rng.random() < 0.1:
         return "--- a/README.md\n+++ b/README.md\n -1 +1 \n-old\n+new\n"
     files = rng.sample(range(FILES), rng.randint(1, 3))
@@ -116,7 +116,7 @@ def _provenance(rng: random.Random, number: int) -> dict[str, object]:
 
 
 def _hostile(usual: Instance) -> Iterator[dict[str, str | None]]:
-    """One row of each kind: what is damaged, and else a pair like the others."""
+    """One row per kind of damage, otherwise a usual pair."""
     row = {name: getattr(usual, name) for name in INSTANCE_COLUMNS[:5]} | {"truth": None, "provenance": "{}", "extra": "{}"}
     row["problem_statement"] = (
         "another issue altogether, told at some length so that nothing but the damage counts against it, and nothing else"
@@ -136,10 +136,10 @@ def _hostile(usual: Instance) -> Iterator[dict[str, str | None]]:
         yield row | {"instance_id": f"hostile-{number}"} | change
 
 
-def write_params(root: Path, preset: str) -> None:
+def write_params(root: Path) -> None:
     """Params of filter and split below ``root``."""
     params = {
-        "filter": {"preset": preset},
+        "filter": {"preset": "strict"},
         "split": {"sft": 0.5, "rl": 0.4, "validation": 0.1, "benchmarks": [str(root / "benchmark.parquet")]},
     }
     (root / "params.yaml").write_text(json.dumps(params), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``python -m tests.trials.mining``: mine the tests' GitHub with and without faults and kills, and write ``RESULTS.md``."""
+"""``python -m tests.trials.mining``: mine the tests' GitHub with and without faults and kills; writes ``RESULTS.md``."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from tests.trials.mining.trial import Run, build, kill_points, run
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
 POINTS_PER_PAIR = 1.0
+FIT = 0.055  # share of pull requests that close an issue and make a pair
+FAULTS = 0.2  # share of spoiled answers
+KILLS = 10
+WORKERS = 2
 
 
 def mining(
     repositories: Annotated[int, typer.Option(help="Repositories of the world.")] = 50,
     pulls: Annotated[int, typer.Option(help="Pull requests of each.")] = 400,
-    share: Annotated[float, typer.Option(help="Share of them that close an issue and are fit for a pair.")] = 0.055,
-    faults: Annotated[float, typer.Option(help="Share of answers that are spoiled.")] = 0.2,
-    kills: Annotated[int, typer.Option(help="How often the spoiled run is killed.")] = 10,
-    seed: Annotated[int, typer.Option(help="Of the world, the faults and the kills.")] = 0,
-    workers: Annotated[int, typer.Option(help="Repositories mined at once.")] = 2,
-    out: Annotated[Path, typer.Option(help="The page that is written.", show_default="RESULTS.md here")] = RESULTS,
+    seed: Annotated[int, typer.Option(help="Seed of the world, the faults and the kills.")] = 0,
+    out: Annotated[Path, typer.Option(help="Page to write.", show_default="RESULTS.md here")] = RESULTS,
 ) -> None:
-    """Exit code 1 when a pair costs more than a point, or when faults and kills change what is mined."""
+    """Exit code 1 when a pair costs more than a point, or when faults and kills change the mined pairs."""
     log = Console(stderr=True).print
     with tempfile.TemporaryDirectory(prefix="fusesearch-mining-") as name:
         root = Path(name)
-        world = build(seed, repositories, pulls, share, root)
+        world = build(seed, repositories, pulls, FIT, root)
         expected = world.expected()
         log(f"{repositories} repositories with {repositories * pulls:,} pull requests; {len(expected):,} pairs to be found")
-        clean = run(world, root / "git", root / "clean", Faults(), [], workers)
+        clean = run(world, root / "git", root / "clean", Faults(), [], WORKERS)
         log(f"without faults: {clean.rows:,} pairs, {clean.counts.points:,} points, {clean.seconds:.0f} s")
-        places = kill_points(seed, int((clean.counts.graphql + clean.counts.rest) / (1 - faults)), kills)
-        spoiled = run(world, root / "git", root / "spoiled", Faults(seed, faults), places, workers)
+        places = kill_points(seed, int((clean.counts.graphql + clean.counts.rest) / (1 - FAULTS)), KILLS)
+        spoiled = run(world, root / "git", root / "spoiled", Faults(seed, FAULTS), places, WORKERS)
         log(f"with faults, killed {spoiled.kills} times: {spoiled.rows:,} pairs, {spoiled.seconds:.0f} s")
         calls = collector.count(world)
     found = set(clean.digests) == set(expected)
@@ -64,9 +64,10 @@ def _page(size: str, clean: Run, spoiled: Run, calls: collector.Calls, expected:
 
 `python -m tests.trials.mining`, {date}, against the tests' GitHub: {size}.
 Points and requests are the server's own counts; a point is GitHub's
-for GraphQL, and a request for REST. SWE-bench's collector is counted, not run (`collector.py`): what it would ask REST for on the
-same world. Its pairs are more: it keeps texts edited after the fix, issues opened after the merge and changes of 101 files; and
-fewer: it finds no issue that only GitHub's own links name.
+for GraphQL, and a request for REST. For SWE-bench's collector,
+`collector.py` counts the REST requests it would make on the same world. It has more pairs, because it keeps texts edited after
+the fix, issues opened after the merge and changes of 101 files; and fewer, because it misses issues that only GitHub's own
+links name.
 
 {facts}
 
@@ -82,8 +83,8 @@ fewer: it finds no issue that only GitHub's own links name.
 | at most {POINTS_PER_PAIR:g} point per pair | {cheap} |
 | {spoiled.faults:,} of {asked:,} answers spoiled, {spoiled.kills} kills (SIGKILL): the same rows, none lost or doubled | {same} |
 
-Merged pull requests that are no pairs, by reason: {drops}.
-The run without faults took {clean.seconds:.0f} s, clones and diffs included; the other one {spoiled.seconds:.0f} s.
+Merged pull requests without a pair, by reason: {drops}.
+The run without faults took {clean.seconds:.0f} s, clones and diffs included; the other {spoiled.seconds:.0f} s.
 """
 
 

@@ -1,8 +1,8 @@
-"""How many requests SWE-bench's collector would make for a world: its calls counted, not made.
+"""Counts the requests that SWE-bench's collector would make for a world.
 
-Counted from swebench/collect (``print_pulls``, ``build_dataset`` and the ``Repo`` they share). A listing is read until a page
-is empty, so it takes one request more than it has pages. Its requests for the rate limit and for the diff, which do not count
-against GitHub's limit, are left out. It stops reading comments at nothing, and reads closed pull requests of every kind.
+From swebench/collect (``print_pulls``, ``build_dataset`` and the ``Repo`` they share). It reads a listing until a page is
+empty, which takes one request more than the listing has pages. Requests for the rate limit and the diff do not count against
+GitHub's limit and are left out. It reads all comments, and closed pull requests of every kind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PAGE = 100
 
 @dataclass
 class Calls:
-    """Requests of REST, each a point of its limit, and pairs that came of them."""
+    """REST requests, each a point of the limit, and the resulting pairs."""
 
     requests: int = 0
     pairs: int = 0
@@ -48,7 +48,7 @@ def _repository(repository: Repository, calls: Calls) -> None:
 
 
 def _named(pull: Pull) -> list[int]:
-    """Issues it finds: by a keyword before ``#12`` in title, body or commit messages, and by nothing else."""
+    """Issues it finds: only by a keyword before ``#12`` in title, body or commit messages."""
     from tasks.data.sources.links import closing_links
 
     texts = (pull.title, pull.body, *(commit.message for commit in pull.commits))

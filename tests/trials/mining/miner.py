@@ -1,4 +1,4 @@
-"""``python -m tests.trials.mining.miner JOB.json``: one run of the source ``github``, in a process that may be killed."""
+"""``python -m tests.trials.mining.miner JOB.json``: one run of the source ``github``, in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tasks.data.sources.github import GitHub
 
 
 def run(job: Path) -> None:
-    """Mine what the job says; its rows and its table are written beside it."""
-    said = read_json(job)
-    folder = Path(said["folder"])
-    source = GitHub(GitHubSource(**said["config"]), folder / "state", said["workers"], announce=lambda line: None)
+    """Run the job; write its rows and its table beside it."""
+    settings = read_json(job)
+    folder = Path(settings["folder"])
+    source = GitHub(GitHubSource(**settings["config"]), folder / "state", settings["workers"], announce=lambda line: None)
     mined = source.mine(folder / "repos", lambda done, total: None)
     write_jsonl(folder / "pairs.jsonl", mined.instances)
     write_json(folder / "table.json", mined.table)

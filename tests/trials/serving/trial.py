@@ -1,8 +1,8 @@
-"""`localize` and `mcp` against the real vLLM, tried as a new user would: ``python -m tests.trials.serving.trial``.
+"""`localize` and `mcp` against the real vLLM, as a new user runs them.
 
-``python -m tests.trials.serving.trial CHECKPOINT``. Starts vLLM on this machine's CPU, asks both commands for an issue of a
-small repository, compares the episode with that of the same checkpoint without vLLM, and stops vLLM. Exit code 1 where
-a command failed or the episodes differ; an answer that is wrong or missing is the model's and no failure.
+``python -m tests.trials.serving.trial CHECKPOINT`` starts vLLM on this machine's CPU, runs both commands on an issue of a
+small repository, compares the episode with that of the same checkpoint without vLLM, and stops vLLM. Exit code 1 when a
+command failed or the episodes differ; a wrong or missing answer is no failure, because the model is small.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROGRAM = [sys.executable, "-c", "from tasks.cli import main; main()"]
 
 
 def main(arguments: list[str]) -> None:
-    """Try everything; print what came out."""
+    """Run everything and print the results."""
     if len(arguments) != 1:
         raise SystemExit("usage: python -m tests.trials.serving.trial CHECKPOINT")
     checkpoint = Path(arguments[0])
@@ -59,7 +59,7 @@ def main(arguments: list[str]) -> None:
 
 @contextmanager
 def running(checkpoint: Path) -> Iterator[str]:
-    """Within the block vLLM serves ``checkpoint`` at the address given. On two busy cores it starts in half a minute to two."""
+    """Serve ``checkpoint`` with vLLM at the address given; on two busy cores it starts in 30 to 120 s."""
     engine.check_installed()
     port, log = free_port(), Path(".fusesearch/vllm.log")
     address = f"http://{engine.HOST}:{port}"
@@ -75,7 +75,7 @@ def running(checkpoint: Path) -> Iterator[str]:
 
 
 def repository(folder: Path) -> Path:
-    """The sources of an installed package, committed to a repository of their own."""
+    """The sources of an installed package, committed to a new repository."""
     spec = importlib.util.find_spec(PACKAGE)
     assert spec is not None and spec.origin is not None  # noqa: PT018 - the package is one of the project's
     shutil.copytree(Path(spec.origin).parent, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
@@ -86,7 +86,7 @@ def repository(folder: Path) -> Path:
 
 
 def localize(title: str, repo: Path, model: list[str], saved: Path) -> Trajectory:
-    """`fusesearch localize`. Raises :class:`InfrastructureError` with its own words when it fails."""
+    """`fusesearch localize`. Raises :class:`InfrastructureError` with its message when it fails."""
     options = ["--repo", str(repo), "--issue", "-", "--format", "json", "--save", str(saved)]
     done = subprocess.run([*PROGRAM, "localize", *options, *model], input=ISSUE, capture_output=True, text=True)
     if done.returncode not in (0, 3):
@@ -108,16 +108,12 @@ async def ask_over_mcp(repo: Path, model: list[str]) -> None:
 
 
 def show(title: str, found: dict[str, Any]) -> None:
-    """Print an answer and what it cost."""
+    """Print an answer and its cost."""
     cost = found["trajectory"]
     print(f"\n{title}")
-    print(f"  answer: {', '.join(map(entity, found['modify'])) or 'none'} ({cost['stop']})")
+    places = [f"{place['path']}::{place['function'] or ''}".removesuffix("::") for place in found["modify"]]
+    print(f"  answer: {', '.join(places) or 'none'} ({cost['stop']})")
     print(f"  {cost['turns']} turns, {cost['calls']} calls, {cost['seconds']:.1f} s, {cost['tokens_billed']} tokens", flush=True)
-
-
-def entity(location: dict[str, Any]) -> str:
-    """``path::function``, or the path alone."""
-    return f"{location['path']}::{location['function']}" if location["function"] else location["path"]
 
 
 def equal_turns(one: Trajectory, other: Trajectory) -> int:

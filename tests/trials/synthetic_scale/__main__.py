@@ -1,6 +1,6 @@
 """Mine synthetic instances by the thousand; writes ``tests/trials/synthetic_scale/RESULTS.md`` and issues to read.
 
-The packages are those of ``params.yaml`` and more of what the environment holds. A killed run goes on in its ``--work`` folder.
+Mines the packages of ``params.yaml`` and of ``packages.txt``. A killed run continues in its ``--work`` folder.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import platform
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ MORE = Path(__file__).with_name("packages.txt").read_text(encoding="utf-8").spli
 
 
 def settings(options: argparse.Namespace) -> Mine:
-    """What is mined: the packages of the params and more, with limits for thousands."""
+    """The params of mine with more packages and larger limits."""
     given = load_params().mine
     change = {
         "packages": [*given.packages, *(name for name in MORE if name not in given.packages)],
@@ -46,29 +46,28 @@ def main() -> None:
     """Mine, count, write the page and the sample."""
     parser = argparse.ArgumentParser(prog="python -m tests.trials.synthetic_scale", description=__doc__)
     parser.add_argument("--work", type=Path, default=Path(".fusesearch/synthetic-scale"), help="repositories, journal, instances")
-    parser.add_argument("--per-repository", type=int, default=150, help="instances kept per repository at most")
-    parser.add_argument("--seconds", type=float, default=600, help="processor seconds per repository at most")
+    parser.add_argument("--per-repository", type=int, default=150, help="most instances kept per repository")
+    parser.add_argument("--seconds", type=float, default=600, help="most processor seconds per repository")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--read", type=int, default=30, help="instances drawn for reading (sample.md in the work folder)")
-    parser.add_argument("--results", type=Path, default=RESULTS, help="page to write")
     options = parser.parse_args()
     config, started = settings(options), time.perf_counter()
-    with _bar() as bar:
-        shown = bar.add_task("instances", total=None)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    with Bar(*columns) as bar:
+        task = bar.add_task("instances", total=None)
         mined = Synthetic(config, 0, options.work).mine(
-            options.work / "repos", lambda kept, total: bar.update(shown, completed=kept, total=total)
+            options.work / "repos", lambda kept, total: bar.update(task, completed=kept, total=total)
         )
     instances, table = list(mined.instances), mined.table
     seconds = time.perf_counter() - started
     write_instances(options.work / "pairs.parquet", instances)
     write_json(options.work / "table.json", table)
-    write_text(options.work / "sample.md", sample(instances, options.read))
-    write_text(options.results, page(options, instances, table, seconds))
-    print(options.results.read_text(encoding="utf-8"))
+    write_text(options.work / "sample.md", sample(instances, 30))
+    write_text(RESULTS, page(options, instances, table, seconds))
+    print(RESULTS.read_text(encoding="utf-8"))
 
 
 def sample(instances: Sequence[Instance], count: int) -> str:
-    """Issues to read one by one, each with the patch that made the fault, drawn with seed 0."""
+    """Issues to read, each with its patch, drawn with seed 0."""
     drawn = random.Random(0).sample(list(instances), min(count, len(instances)))
     parts = [
         f"## {row.instance_id}\n\n{row.provenance}\n\n{row.problem_statement}\n\n~~~diff\n{row.patch}\n~~~\n" for row in drawn
@@ -80,12 +79,13 @@ def page(options: argparse.Namespace, instances: Sequence[Instance], table: dict
     """The results as Markdown."""
     processor = sum(repository["cpu_seconds_until"]["write"] for repository in table["repositories"])
     owners = Counter(row.repo.split("/")[0] for row in instances)
+    listed = ", ".join(f"{name} {number:,}" for name, number in owners.most_common())
     kinds = sorted(table["kinds"].items(), key=lambda row: -row[1]["kept"])
     tried = sum(counts["attempts"] for counts in table["kinds"].values())
     hops = sorted(((int(count), number) for count, number in table["hops"].items()))
     head = [
         "# Synthetic instances by the thousand", "",
-        f"{len(instances):,} instances of {len(table['repositories'])} repositories ({_listed(owners.items())}) from {tried:,} "
+        f"{len(instances):,} instances of {len(table['repositories'])} repositories ({listed}) from {tried:,} "
         f"mutants; {seconds / 60:,.0f} minutes of wall time in the last run, {processor / 60:,.0f} minutes of processor time in "
         f"all: {processor / max(len(instances), 1):.2f} s per instance. {date.today()}, {options.workers} processes, "
         f"{os.cpu_count()} cores, Python {platform.python_version()}.", "",
@@ -100,22 +100,13 @@ def page(options: argparse.Namespace, instances: Sequence[Instance], table: dict
             *head, "| mutation | tried | kept | yield |", "|---|---|---|---|", *by_kind, "",
             "Calls between the example and the mutated function:", "",
             "| hops | instances | share |", "|---|---|---|", *by_hops, "",
-            "| not kept | mutants |", "|---|---|", *dropped, "", "Packages that could not be used:", "", *skipped, "",
+            "| not kept | mutants |", "|---|---|", *dropped, "", "Unusable packages:", "", *skipped, "",
         ]
     )  # fmt: skip
 
 
 def _share(row: dict[str, int]) -> str:
     return f"{row['kept'] / row['attempts']:.0%}" if row["attempts"] else "-"
-
-
-def _listed(rows: Iterable[tuple[str, int]]) -> str:
-    return ", ".join(f"{name} {number:,}" for name, number in sorted(rows, key=lambda row: -row[1]))
-
-
-def _bar() -> Bar:
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-    return Bar(*columns)
 
 
 if __name__ == "__main__":

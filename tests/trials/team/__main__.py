@@ -1,9 +1,8 @@
 """Two people, four servers, one crash: ``python -m tests.trials.team``.
 
-Starts PostgreSQL, a server that speaks S3, and Prefect and MLflow on top of them. Then, as docs/operations.md says: Ann
-reproduces and pushes, PostgreSQL is killed while she works and comes back, Ben clones, pulls and finds nothing to do. What is
-true afterwards is checked and written to ``tests/trials/team/RESULTS.md``. It needs PostgreSQL with its contrib modules
-(``PG_BIN``: its programs) and::
+Starts PostgreSQL and an S3 server, with Prefect and MLflow on top. Then, as docs/operations.md says, Ann reproduces and pushes,
+PostgreSQL is killed and restarted while she works, and Ben clones, pulls and finds nothing to do. Checks the result and writes
+``tests/trials/team/RESULTS.md``. It needs PostgreSQL with its contrib modules (``PG_BIN``: the folder of its programs) and::
 
     uv pip install -e '.[dev,team]' -c requirements.lock
     uv venv .venv-team && uv pip install --python .venv-team -r tests/trials/team/requirements.txt
@@ -44,7 +43,7 @@ MODEL = "fusesearch-trial"
 
 
 class Person:
-    """Somebody's working copy, and the commands given in it."""
+    """A person's working copy, and the commands run in it."""
 
     def __init__(self, root: Path, settings: dict[str, str]) -> None:
         self.root = root
@@ -52,13 +51,13 @@ class Person:
         self.environment = {**os.environ, **settings, "PATH": path}
 
     def start(self, *command: str) -> subprocess.Popen[str]:
-        """Start a command; its output is kept."""
+        """Start a command with its output in a pipe."""
         return subprocess.Popen(
             command, cwd=self.root, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
 
     def run(self, *command: str) -> str:
-        """A command to its end; returns its output. Raises :class:`InfrastructureError` when it fails."""
+        """Run a command and return its output. Raises :class:`InfrastructureError` when it fails."""
         process = self.start(*command)
         output = process.communicate()[0]
         if process.returncode:
@@ -75,11 +74,11 @@ class Person:
 
 
 def main() -> None:
-    """Try it, check it, write it down."""
+    """Run the trial, check it, write the page."""
     facts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="team-") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # PostgreSQL, which may run as another user, has its data below it
+        folder.chmod(0o755)  # PostgreSQL may run as another user and keeps its data below
         with running(folder, PROGRAMS) as (team, facts["started"]):
             ann = Person(project(folder / "ann"), team.client_settings)
             share(ann, team)
@@ -87,7 +86,8 @@ def main() -> None:
             publish(ann)
             facts["ann"] = look(team)
             facts["version"] = register(team)
-            ben = Person(clone(ann, folder / "ben"), team.client_settings)
+            ann.git("clone", "-q", str(ann.root), str(folder / "ben"))
+            ben = Person(folder / "ben", team.client_settings)
             facts["ben"] = take_over(ben)
             facts |= {"postgres": team.sql("mlflow", "SELECT version()")[0].split(" on ")[0], "objects": objects(team)}
             facts["tables"] = {name: len(team.sql(name, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))
@@ -98,7 +98,7 @@ def main() -> None:
 
 
 def project(root: Path) -> Path:
-    """A copy of this project with tiny params, as a repository of its own."""
+    """A copy of this project with tiny params, as its own repository."""
     for name in COPIED:
         source, target = ROOT / name, root / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,7 @@ def share(person: Person, team: Team) -> None:
 
 
 def reproduce_through_a_crash(person: Person, team: Team) -> str:
-    """``dvc repro`` while PostgreSQL is killed and started again; returns the stage at whose time that was."""
+    """``dvc repro`` while PostgreSQL is killed and restarted; returns the stage that ran then, and how it went on."""
     work = person.start(sys.executable, "-m", "dvc", "repro", STAGES[-1])
     while not team.sql("mlflow", "SELECT 1 FROM pg_tables WHERE tablename = 'runs'") or not running_stages(team):
         if work.poll() is not None:
@@ -132,14 +132,14 @@ def reproduce_through_a_crash(person: Person, team: Team) -> str:
     time.sleep(5)
     team.postgres.start()
     output = work.communicate()[0]
-    if work.returncode:  # a stage that could not start without its servers: the same command goes on
+    if work.returncode:  # a stage could not start without its servers; the same command continues
         person.dvc("repro", STAGES[-1])
-        return f"{stage} ({(output.strip().splitlines() or [''])[-1][:200]}; `dvc repro` again went on)"
-    return f"{stage}; `dvc repro` went on by itself"
+        return f"{stage} ({(output.strip().splitlines() or [''])[-1][:200]}; running `dvc repro` again continued)"
+    return f"{stage}; `dvc repro` continued by itself"
 
 
 def running_stages(team: Team) -> list[str]:
-    """Stages that are at work by what MLflow's database says."""
+    """Stages that run, according to MLflow's database."""
     query = "SELECT t.value FROM tags t JOIN runs r USING (run_uuid) WHERE t.key = 'stage' AND r.status = 'RUNNING'"
     return team.sql("mlflow", query)
 
@@ -150,30 +150,24 @@ def register(team: Team) -> dict[str, Any]:
 
     os.environ["MLFLOW_TRACKING_URI"] = team.url("mlflow")
     with tempfile.TemporaryDirectory() as name:
-        os.chdir(name)  # what a working copy remembers lies in its folder
+        os.chdir(name)  # the state of a working copy is in its folder
         client = make_client(team.url("mlflow"))
         run = client.create_run(client.create_experiment("fusesearch-trial"))
         version = register_checkpoint(client, run.info.run_id, MODEL, CHECKPOINT, {"digest": digest(CHECKPOINT)}, "grpo")
         mlflow.set_tracking_uri(team.url("mlflow"))
         Path("back").mkdir()
         back = Path(mlflow.artifacts.download_artifacts(f"models:/{MODEL}@grpo", dst_path="back"))
-        (back / "registered_model_meta").unlink(missing_ok=True)  # which version it is, added by MLflow
+        (back / "registered_model_meta").unlink(missing_ok=True)  # MLflow adds the version here
         same = digest(back) == digest(CHECKPOINT)
         os.chdir(ROOT)
-    return {"same": same, "said": f"version {version}, {'the same files' if same else 'other files'}"}
+    return {"same": same, "text": f"version {version}, {'the same files' if same else 'other files'}"}
 
 
 def publish(person: Person) -> None:
-    """Commit what was made, push data to the object store."""
+    """Commit the results and push the data to the object store."""
     person.dvc("push")
     person.git("add", "-A")
     person.git("commit", "-qm", "Reproduced")
-
-
-def clone(person: Person, target: Path) -> Path:
-    """Another working copy of the same repository."""
-    person.git("clone", "-q", str(person.root), str(target))
-    return target
 
 
 def take_over(person: Person) -> dict[str, str]:
@@ -184,7 +178,7 @@ def take_over(person: Person) -> dict[str, str]:
 
 
 def look(team: Team) -> dict[str, Any]:
-    """What MLflow and Prefect keep of the reproduction."""
+    """MLflow's and Prefect's records of the reproduction."""
     runs = team.sql("mlflow", "SELECT name || ' ' || status FROM runs ORDER BY start_time")
     twice = team.sql("mlflow", "SELECT run_uuid, key, step FROM metrics GROUP BY 1, 2, 3 HAVING count(*) > 1")
     flows = team.sql("prefect", "SELECT f.name || ' ' || r.state_type FROM flow_run r JOIN flow f ON f.id = r.flow_id ORDER BY 1")
@@ -192,10 +186,10 @@ def look(team: Team) -> dict[str, Any]:
 
 
 def objects(team: Team) -> dict[str, int]:
-    """How many objects lie under each prefix of the bucket."""
+    """Number of objects under each prefix of the bucket."""
     import boto3
 
-    keys = {name: team.s3_settings[name] for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")}
+    keys = team.s3_settings
     client = boto3.client(
         "s3", endpoint_url=team.url("s3"), region_name="us-east-1",
         aws_access_key_id=keys["AWS_ACCESS_KEY_ID"], aws_secret_access_key=keys["AWS_SECRET_ACCESS_KEY"],
@@ -206,35 +200,35 @@ def objects(team: Team) -> dict[str, int]:
 
 
 def check(facts: dict[str, Any]) -> None:
-    """Raises :class:`InfrastructureError` where something is not as it has to be."""
+    """Raises :class:`InfrastructureError` when a check fails."""
     finished = [name for name in STAGES if f"{name} FINISHED" in facts["ann"]["runs"]]
     expected = {
         "every stage has one finished run": finished == list(STAGES) and len(facts["ann"]["runs"]) == len(STAGES) + 1,
-        "no figure is there twice": not facts["ann"]["twice"],
+        "no figure is duplicated": not facts["ann"]["twice"],
         "the checkpoint comes back from the object store as it was": facts["version"]["same"],
         "the second clone has nothing to do": "up to date" in facts["ben"]["repro"],
     }  # fmt: skip
     for what, true in expected.items():
         if not true:
-            raise InfrastructureError(f"not so: {what}: {facts}")
+            raise InfrastructureError(f"check failed: {what}: {facts}")
 
 
 def page(facts: dict[str, Any]) -> str:
     """The results as Markdown."""
     started = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in facts["started"].items())
     flows = sorted(set(facts["ann"]["flows"]))
-    return f"""# A team's servers, tried
+    return f"""# Trial of a team's servers
 
 `python -m tests.trials.team`: {facts["postgres"]}; moto as the S3 store; Prefect and MLflow on top. Started in: {started}.
 
 | what | found |
 |---|---|
 | tables in PostgreSQL | {", ".join(f"{name} {count}" for name, count in facts["tables"].items())} |
-| PostgreSQL killed (SIGKILL) and started again during | {facts["killed at"]} |
+| PostgreSQL killed (SIGKILL) and restarted during | {facts["killed at"]} |
 | runs in MLflow | {", ".join(facts["ann"]["runs"])} |
-| points of a figure that are there twice | {len(facts["ann"]["twice"])} |
+| duplicated points of a figure | {len(facts["ann"]["twice"])} |
 | runs in Prefect | {", ".join(f"{row} x{facts['ann']['flows'].count(row)}" for row in flows)} |
-| checkpoint registered, and read back as `models:/{MODEL}@grpo` | {facts["version"]["said"]} |
+| checkpoint registered, and read back as `models:/{MODEL}@grpo` | {facts["version"]["text"]} |
 | objects in the bucket, by prefix | {", ".join(f"{name} {count}" for name, count in facts["objects"].items())} |
 | `dvc pull` in a second clone | {facts["ben"]["pulled"]} |
 | `dvc repro` there | {facts["ben"]["repro"]} |

@@ -1,8 +1,9 @@
-"""The servers of a team on one machine: PostgreSQL, an object store that speaks S3, Prefect and MLflow on top of them."""
+"""A team's servers on one machine: PostgreSQL and an S3 object store, with Prefect and MLflow on top."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ PASSWORD = "only-on-this-machine"  # of a database that ends with the trial
 
 
 class Team:
-    """All servers, on ports of their own, with what they keep below one folder."""
+    """All servers, on free ports, with their data below one folder."""
 
     def __init__(self, folder: Path, programs: Path) -> None:
         self.folder = folder
@@ -47,23 +48,23 @@ class Team:
 
     @property
     def s3_settings(self) -> dict[str, str]:
-        """What clients of the object store need: MLflow's server, and DVC."""
+        """Settings of the object store's clients: MLflow's server and DVC."""
         keys = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": PASSWORD, "AWS_DEFAULT_REGION": "us-east-1"}
         return {**keys, "MLFLOW_S3_ENDPOINT_URL": self.url("s3"), "AWS_EC2_METADATA_DISABLED": "true"}
 
     @property
     def client_settings(self) -> dict[str, str]:
-        """What everybody who works with the team sets."""
+        """Settings of everybody in the team."""
         return {"PREFECT_API_URL": f"{self.url('prefect')}/api", "MLFLOW_TRACKING_URI": self.url("mlflow"), **self.s3_settings}
 
     def prepare(self) -> None:
-        """Make databases and bucket, once the first two run."""
+        """Make databases and bucket, once the first two servers run."""
         for name in ("prefect", "mlflow"):
             self.sql("postgres", f"CREATE DATABASE {name} OWNER fusesearch")
         httpx.put(f"{self.url('s3')}/{BUCKET}", timeout=30, trust_env=False).raise_for_status()
 
     def sql(self, database: str, query: str) -> list[str]:
-        """Rows that PostgreSQL's own client prints."""
+        """Rows printed by PostgreSQL's own client."""
         psql = [str(self._bin / "psql"), "-X", "-A", "-t", "-d", self.database(database), "-c", query]
         done = subprocess.run(psql, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -77,22 +78,20 @@ class Team:
 
     @property
     def _bin(self) -> Path:
-        """PostgreSQL's programs: of ``PG_BIN``, else of a distribution's packages."""
+        """The folder of PostgreSQL's programs: ``PG_BIN``, else that of a distribution's packages."""
         given = [Path(os.environ["PG_BIN"])] if "PG_BIN" in os.environ else []
         for folder in [*given, *sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]:
             if (folder / "initdb").exists():
                 return folder
-        raise InfrastructureError("no PostgreSQL here: install it with its contrib modules, or set PG_BIN to its programs")
+        raise InfrastructureError("PostgreSQL was not found: install it with its contrib modules, or set PG_BIN to its programs")
 
     def _postgres(self) -> Server:
-        """A new cluster. PostgreSQL refuses to run as root: then it runs as nobody."""
+        """A new cluster. For root it runs as nobody, because PostgreSQL refuses to run as root."""
         user = "nobody" if os.geteuid() == 0 else None
         data, secret = self.folder / "postgres", self.folder / "password"
         data.mkdir()
         secret.write_text(PASSWORD)
         if user:
-            import shutil
-
             for path in (data, secret):
                 shutil.chown(path, user)
         initdb = [str(self._bin / "initdb"), "-D", str(data), "-U", "fusesearch", "-A", "scram-sha-256", f"--pwfile={secret}"]
@@ -132,7 +131,7 @@ class Team:
 
 @contextmanager
 def running(folder: Path, programs: Path) -> Iterator[tuple[Team, dict[str, float]]]:
-    """A team's servers, started in order; the seconds each took to answer."""
+    """A team's servers, started in order, and the seconds each took to answer."""
     team = Team(folder, programs)
     seconds = {}
     try:

@@ -1,16 +1,14 @@
 """The benchmarks run at a tiny size, and their table says what they found. Nothing here depends on how fast they are."""
 
-import json
 import math
 
 import pytest
 from typer.testing import CliRunner
 
 from experiments.benchmarks.bench import __main__ as bench
-from experiments.benchmarks.bench import confinement, grep, loop, loop_peer, table
-from experiments.benchmarks.bench.episodes import make_episodes, scripted
-from experiments.benchmarks.bench.rows import Goal, Row, interleave, ratio_row
-from experiments.benchmarks.bench.trees import copy_of
+from experiments.benchmarks.bench import confinement, grep, loop, loop_peer
+from experiments.benchmarks.bench.episodes import copy_of, make_episodes, scripted
+from experiments.benchmarks.bench.rows import Goal, Row, as_markdown, interleave, ratio_row
 from tasks.agents.models.base import Message, Sampling
 from tasks.search.repository import Repository
 
@@ -108,19 +106,13 @@ def test_a_copy_of_a_package_is_a_repository():
 
 
 def test_the_page_holds_machine_date_and_every_row():
-    page = table.as_markdown(ROWS, {"machine": "a processor"}, "2026-01-02", "python -m experiments.benchmarks.bench")
+    page = as_markdown(ROWS, {"machine": "a processor"}, "2026-01-02", "python -m experiments.benchmarks.bench")
     assert "- machine: a processor" in page
     assert "`python -m experiments.benchmarks.bench`, 2026-01-02" in page
     assert "| a ratio | 1.23 | 1.10 to 12.3 | <= 1.15 | no | why |" in page
     assert "| a count | 1,200 |  | = 1200 | yes |  |" in page
     assert "| a ratio without range | 0.25 |" in page
     assert "| absent | - |  |  |  | not installed |" in page
-
-
-def test_json_holds_no_value_that_json_has_not():
-    data = json.loads(json.dumps(table.as_json(ROWS, {"machine": "m"}, "d"), allow_nan=False))
-    assert [row["value"] for row in data["rows"]] == [1.234, 1200, 0.25, None]
-    assert data["rows"][0]["goal"] == "<= 1.15"
 
 
 def test_the_command_measures_what_is_asked_for_and_fails_when_a_goal_is_missed(monkeypatch, tmp_path):
@@ -130,7 +122,7 @@ def test_the_command_measures_what_is_asked_for_and_fails_when_a_goal_is_missed(
     app.command()(bench.bench)
     monkeypatch.setattr(bench, "_measure", lambda name, quick, _: ROWS["one" if name == "grep" else "two"])
     run = CliRunner().invoke
-    assert run(app, ["--only", "loop", "--json"]).exit_code == 0
+    assert run(app, ["--only", "loop"]).exit_code == 0
     whole = run(app, ["--out", str(tmp_path / "R.md")])
     assert (whole.exit_code, (tmp_path / "R.md").exists()) == (1, True)
     assert run(app, ["--quick", "--out", str(tmp_path / "no.md")]).exit_code == 1
