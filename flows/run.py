@@ -32,10 +32,19 @@ def stage_flow(stage: Stage) -> Flow[..., dict[str, Any]]:
         with running(node or Node(stage=stage.name)) as job:
             if stage.episodes:
                 fan_out(job)
+            job.part = _part
             job.metrics = work(job)
         return job.metrics
 
     return run
+
+
+def _part(name: str, work: Callable[[], Any]) -> Any:
+    @task(name=name, **ONCE)
+    def part() -> Any:
+        return work()
+
+    return part()
 
 
 FLOWS: dict[str, Flow[..., dict[str, Any]]] = {name: stage_flow(stage) for name, stage in STAGES.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -150,6 +151,7 @@ def _bm25(documents: list[list[int]], numbers: dict[str, int]) -> Any:
         return None
     import bm25s
 
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets DEBUG itself, and has a line for every index
     model = bm25s.BM25()
     model.index((documents, numbers), create_empty_token=False, show_progress=False)
     return model

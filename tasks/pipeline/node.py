@@ -83,6 +83,7 @@ class Job:
         scratch: where its unfinished work lies; a run that was killed finds it again.
         progress: takes how far it is.
         curve: takes the rows of a training log as they are made.
+        part: does a part of the work, by its name: a task of its own in Prefect.
         metrics: what it reports at the end.
     """
 
@@ -92,6 +93,7 @@ class Job:
     scratch: Path
     progress: Progress = silent
     curve: Callable[[dict[str, Any]], None] = lambda row: None
+    part: Callable[[str, Callable[[], Any]], Any] = lambda name, work: work()
     metrics: dict[str, Any] = field(default_factory=dict)
 
     @property

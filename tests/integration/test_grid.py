@@ -268,6 +268,23 @@ def test_cost_is_shown_at_the_prices_given(clean, tmp_path):
     assert "20.0000 [20.0000, 20.0000]" in text  # two requests of ten prompt tokens
 
 
+def test_cells_by_name_are_scored_as_the_localizers_they_name(world, clean, tmp_path):
+    path = grid_file(world, tmp_path, "", localizers=[], models=[], cells={"words": {"localizer": "lexical"}})
+    run_grid(path, tmp_path / "results")
+    (found,) = read_results([tmp_path / "results"]).cells
+    assert (found.cell.name, found.cell.system) == ("words", "words")
+    assert table(tmp_path / "results") == [{**row, "arm": "words"} for row in table(clean) if row["arm"] == "lexical.verified"]
+    assert "| lexical |" in compared(tmp_path / "results", "--format", "markdown").stdout
+
+
+@pytest.mark.parametrize("changes", [{"cells": {"words": {"localizer": "lexical"}}}, {"localizers": []}])
+def test_a_grid_says_its_cells_in_one_way(world, tmp_path, changes):
+    from tasks.core.errors import ConfigError
+
+    with pytest.raises(ConfigError, match="give either localizers or cells"):
+        load_grid(grid_file(world, tmp_path, "http://127.0.0.1:1/v1", **changes))
+
+
 def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
     from tasks.core.errors import ConfigError
 

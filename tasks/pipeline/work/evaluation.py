@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from typing import Any
 
 from tasks.core.config import Params
@@ -53,7 +54,7 @@ def evaluate_cells(job: Job) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     with opened(held_out_grid(job.params, job.places), job.scratch, SNAPSHOTS, retry_errored=True) as grid:
         for cell in grid.cells:
-            found = grid.run(cell, _part(job.progress, len(scores), grid.episodes))
+            found = job.part(cell.name, partial(grid.run, cell, _part(job.progress, len(scores), grid.episodes)))
             figures[safe_name(cell.name)] = aggregate(found)
             if not figures[safe_name(cell.name)]["scores"]:
                 raise InfrastructureError(f"evaluate: every episode of {cell.name} errored: {found[0].error}")

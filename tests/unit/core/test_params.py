@@ -64,3 +64,17 @@ def test_differences_are_what_an_override_needs(changes):
     base = Params()
     wanted = override(base, changes, "arm")
     assert override(base, differences(flat_params(wanted), flat_params(base)), "arm") == wanted
+
+
+@pytest.mark.parametrize(
+    ("cell", "says"),
+    [
+        ({"localizer": "bm26"}, "localizer 'bm26' is unknown: use one of fusesearch,"),
+        ({"localizer": "cosil"}, "cosil asks a model: give checkpoint"),
+        ({"localizer": "bm25", "checkpoint": "sft"}, "bm25 asks no model: leave out checkpoint"),
+        ({"localizer": "bm25", "temperature": 1}, "temperature: Extra inputs"),
+    ],
+)
+def test_a_cell_is_a_localizer_with_the_model_it_asks(cell, says):
+    with pytest.raises(ConfigError, match=says):
+        parse_params({"evaluate": {"cells": {"a": cell}}})

@@ -10,7 +10,7 @@ from tasks.core.config import Params
 from tasks.core.errors import ConfigError
 from tasks.pipeline.node import Node, parse_node
 from tasks.pipeline.places import MAIN, NODES
-from tasks.pipeline.stages import STAGES, TRAINED
+from tasks.pipeline.stages import BASE, STAGES, TRAINED
 
 SFT = Node(stage="sft", id="sft-0a1b2c3d", set={"sft.epochs": 2.0, "seed": 1}, origins={"select": NODES / "select-00000000"})
 
@@ -84,3 +84,10 @@ def test_an_evaluation_depends_on_the_models_of_its_cells_only():
     deps = node.deps(node.params(Params()))
     models = {*(MAIN[f"{stage}.checkpoint"] for stage in TRAINED), Path(Params().model.base)}
     assert models & set(deps) == {MAIN["sft.checkpoint"]}
+
+
+def test_reinforcing_depends_on_the_model_it_starts_from_only():
+    models = {"base": Path(BASE), "sft": MAIN["sft.checkpoint"]}
+    for start, model in models.items():
+        node = Node(stage="grpo", id="grpo-00000000", set={"grpo.start": start})
+        assert set(models.values()) & set(node.deps(node.params(Params()))) == {model}
