@@ -30,10 +30,11 @@ $(STAMP): pyproject.toml requirements.lock
 	touch $@
 
 test: env ## tests, all but the slow and rare; those of the whole pipeline build on each other and take one process
-	$(BIN)/pytest -n auto --dist loadgroup tests/end_to_end tests/unit tests/integration
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder tests/end_to_end tests/unit tests/integration
 
 test-all: env ## all tests that need no GPU (Ray, kills, the dashboard in a real browser, ...): before a release
-	$(BIN)/pytest -n auto --dist loadgroup -m "not gpu" tests/end_to_end tests/unit tests/integration tests/browser
+	$(BIN)/pytest -n auto --dist loadfile -m "not gpu" tests/unit tests/integration tests/browser
+	$(BIN)/pytest -n 0 -m "not gpu" tests/end_to_end
 
 fast: env ## tests of seconds only: while working
 	$(BIN)/pytest -n auto tests/unit

@@ -14,7 +14,7 @@ from tasks.core.storage import read_instances, read_json
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.stages import STAGES, TRAINED
 
-pytestmark = [pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.timeout(1500)]
 
 
 def candidates_journal(project):

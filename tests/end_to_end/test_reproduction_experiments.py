@@ -10,7 +10,7 @@ import yaml
 
 from tasks.pipeline.places import NODES
 
-pytestmark = [pytest.mark.rare, pytest.mark.xdist_group("pipeline"), pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.rare, pytest.mark.timeout(1500)]
 
 EXPERIMENT = {
     "title": "Fewer trajectories",
