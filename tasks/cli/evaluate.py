@@ -92,9 +92,9 @@ def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
         done += current.episodes_of(cell)
     current.finish()
     if parent:
-        from tasks.pipeline.tracking import track
+        from tasks.pipeline import tracking
 
-        track(parent)
+        tracking.track(parent)
 
 
 def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
