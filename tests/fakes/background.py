@@ -1,4 +1,4 @@
-"""Servers as processes of their own, which tests and trials start, kill and start again."""
+"""Servers in their own processes, which tests and trials start, kill and restart."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import httpx
 from tasks.core.errors import InfrastructureError
 
 SECONDS = 900.0
-"""How long a server may take to answer."""
+"""Most seconds until a server answers."""
 
 
 def answers(url: str) -> Callable[[], bool]:
-    """Whether ``url`` answers with success."""
+    """A check that ``url`` answers with success."""
 
     def ready() -> bool:
         with suppress(httpx.HTTPError):
@@ -32,7 +32,7 @@ def answers(url: str) -> Callable[[], bool]:
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """An unused port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -40,7 +40,7 @@ def free_port() -> int:
 
 @dataclass
 class Server:
-    """A process that can be killed and started again as it was."""
+    """A process that can be killed and restarted."""
 
     name: str
     command: list[str]
@@ -64,7 +64,7 @@ class Server:
             )  # fmt: skip
 
     def wait(self) -> float:
-        """Wait until it answers; returns the seconds that took. Raises :class:`InfrastructureError` when it does not."""
+        """Wait until it answers; returns the seconds. Raises :class:`InfrastructureError` when it does not."""
         started = time.monotonic()
         while not self.ready():
             if self.process is None or self.process.poll() is not None or time.monotonic() - started > SECONDS:
@@ -74,7 +74,7 @@ class Server:
         return time.monotonic() - started
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """End it and what it started; with SIGKILL, as a crash would."""
+        """End it and its children; SIGKILL imitates a crash."""
         if self.process is None:
             return
         with suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""A project with every artifact the dashboard reads, made by the code that makes the real ones."""
+"""A project with every artifact that the dashboard reads, written by the code that writes the real ones."""
 
 import random
 from pathlib import Path
@@ -57,7 +57,7 @@ def instance_id(number: int) -> str:
 
 
 def episode(number: int, arm: str, right: bool, calls: int = 2) -> Trajectory:
-    """Two turns and an answer; what its calls return shows the truth at once."""
+    """Two turns and an answer; the first calls already show the truth."""
     rows = "/repo/pkg/a.py\n2:def f(x):\n3:    return x\n"
     made = [ToolCall(id=str(place), name="grep", arguments={"pattern": f"f{place} {HOSTILE}"}) for place in range(calls)]
     seen = [
@@ -99,7 +99,7 @@ def _evaluate(root: Path) -> None:
 
 
 def _node(root: Path) -> None:
-    """A run of evaluate that an experiment made: two episodes, one of them broken by the infrastructure."""
+    """An experiment's run of evaluate: two episodes, one broken by the infrastructure."""
     episodes = [episode(number, "sft", True) for number in range(2)]
     folder = root / places.NODES / NODES["evaluate"]
     write_jsonl(folder / MAIN["evaluate.cells"].name / "sft/trajectories.jsonl", episodes)
@@ -154,19 +154,19 @@ def _curves(root: Path) -> None:
 
 
 def _experiment(root: Path, name: str, skill: float) -> None:
-    said = {
+    spec = {
         "title": f"Does {name} matter?",
         "question": f"What does {name} do?",
         "hypothesis": "It helps.",
         "paper": {"table": "table4.csv", "caption": "FuseSearch table 4"},
-        "arms": {arm: {"label": said, "paper_row": {"filtering": arm}} for arm, said in (("none", "without"), ("joint", "with"))},
+        "arms": {arm: {"label": name, "paper_row": {"filtering": arm}} for arm, name in (("none", "without"), ("joint", "with"))},
         "seeds": [0, 1],
         "metrics": ["f1_macro", "efficiency"],
         "primary": "f1_macro",
         "claims": [{"metric": "f1_macro", "better": "joint", "than": "none", "paper": True}],
         "figures": ["calls_by_turn"],
     }  # fmt: skip
-    write_text(root / f"experiments/{name}/experiment.yaml", yaml.safe_dump(said))
+    write_text(root / f"experiments/{name}/experiment.yaml", yaml.safe_dump(spec))
     experiment = load_experiment(name, root / "experiments")
     runs = [_run(root, arm, seed, value) for arm, value in (("none", 0.2), ("joint", 0.2 + skill)) for seed in (0, 1)]
     write_results(experiment, runs, root / f"experiments/{name}", root)

@@ -1,4 +1,4 @@
-"""What a browser would make of a document, as far as tests ask: its elements, attributes and text."""
+"""A document as a browser parses it, as far as tests need: elements, attributes and text."""
 
 from html.parser import HTMLParser
 

@@ -9,19 +9,21 @@ from types import TracebackType
 from typing import Any, Self
 
 
-class _Server(ThreadingHTTPServer):
+class QuietServer(ThreadingHTTPServer):
+    """A threaded HTTP server that logs no errors."""
+
     request_queue_size = 256
     daemon_threads = True
 
     def handle_error(self, *_: Any) -> None:
-        """Ignore clients that gave up."""
+        """Ignore clients that gave up or were killed."""
 
 
 class LocalServer:
     """Serves the answers of ``handler`` at ``url``. A context manager."""
 
     def __init__(self, handler: Callable[..., BaseHTTPRequestHandler]) -> None:
-        self._server = _Server(("127.0.0.1", 0), handler)
+        self._server = QuietServer(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
 
     def __enter__(self) -> Self:

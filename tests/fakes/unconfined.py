@@ -1,4 +1,4 @@
-"""A pytest plugin that takes one layer of the confinement out: ``pytest -p tests.fakes.unconfined --without LAYER``.
+"""A pytest plugin that removes one layer of the confinement: ``pytest -p tests.fakes.unconfined --without LAYER``.
 
 ``tests/integration/test_confinement_has_teeth.py`` runs the tests of the confinement with it, and they must fail.
 """
@@ -14,7 +14,7 @@ from tasks.search.repository import Repository
 
 
 def without_paths(patch):
-    """Paths are joined and followed, wherever they end."""
+    """Paths are joined and followed, wherever they lead."""
     patch.setattr(Repository, "resolve", lambda self, path: Path(os.path.realpath(self.root / path.removeprefix("/repo/"))))
     patch.setattr(Repository, "virtual", lambda self, real: str(real))
     patch.setattr(Repository, "read_bytes", lambda self, real, limit: read_any(real))
@@ -30,7 +30,7 @@ def read_any(path):
 
 
 def without_opening(patch):
-    """Files are opened by their whole path, links followed."""
+    """Files are opened by their whole path, and links are followed."""
     patch.setattr(Repository, "_open", lambda self, parts: os.open(self.root.joinpath(*parts), os.O_RDONLY))
 
 
@@ -71,7 +71,7 @@ LAYERS = {
 
 
 def pytest_addoption(parser):
-    parser.addoption("--without", choices=sorted(LAYERS), help="take this layer of the confinement out")
+    parser.addoption("--without", choices=sorted(LAYERS), help="remove this layer of the confinement")
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -226,7 +226,7 @@ async def test_the_server_refuses_what_is_no_request_and_tells_a_policy_that_fai
 
     with PolicyServer(by_model) as server:
         model = OpenAICompatibleModel("nobody:sensible", server.url, retries=0)
-        with pytest.raises(ModelUnavailable, match="nothing stands in"):
+        with pytest.raises(ModelUnavailable, match="no policy for"):
             await model.complete([Message(role="user", content="x")], [], Sampling())
         await model.close()
     assert "nobody" in server.faults[0]

@@ -1,5 +1,5 @@
-"""The GitHub that tests talk to: REST and GraphQL over HTTP on this machine, before real git repositories that it makes.
+"""The tests' GitHub: REST and GraphQL over HTTP on this machine, with real git repositories.
 
-``world`` says what there is, ``history`` writes it as git, ``schema`` answers GraphQL (validated against a schema in GitHub's
-words, priced by its formula), ``faults`` spoils answers, ``server`` is the server.
+``world`` has the contents, ``history`` writes them as git, ``schema`` answers GraphQL (validated against a schema in GitHub's
+words, priced by its formula), ``faults`` spoils answers, ``server`` serves.
 """

@@ -1,23 +1,20 @@
-"""What may go wrong with an answer, drawn from a seed."""
+"""Faults of answers, drawn from a seed."""
 
 from __future__ import annotations
 
 import random
 import threading
-from typing import Literal
+from typing import Literal, get_args
 
 Fault = Literal[
     "502", "503 json", "500 empty", "dropped", "cut", "half json", "html in 200", "empty 200", "null data", "timeout in 200",
     "403 secondary", "429 retry", "graphql limit", "slow",
 ]  # fmt: skip
-KINDS: tuple[Fault, ...] = (
-    "502", "503 json", "500 empty", "dropped", "cut", "half json", "html in 200", "empty 200", "null data", "timeout in 200",
-    "403 secondary", "429 retry", "graphql limit", "slow",
-)  # fmt: skip
+KINDS: tuple[Fault, ...] = get_args(Fault)
 
 
 class Faults:
-    """``share`` of the answers are spoiled. Safe for several threads."""
+    """Spoils ``share`` of the answers. Safe for several threads."""
 
     def __init__(self, seed: int = 0, share: float = 0.0, kinds: tuple[Fault, ...] = KINDS) -> None:
         self.share = share
@@ -27,7 +24,7 @@ class Faults:
         self._lock = threading.Lock()
 
     def draw(self) -> Fault | None:
-        """The fault of the next answer, if it has one."""
+        """The fault of the next answer, if any."""
         with self._lock:
             if self._random.random() >= self.share:
                 return None

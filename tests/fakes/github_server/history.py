@@ -1,4 +1,4 @@
-"""The repositories of a world as git, written by ``git fast-import``."""
+"""Writes the repositories of a world with ``git fast-import``."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ GONE = "f" * 39
 
 
 def write_world(world: World, root: Path) -> None:
-    """Bare repositories at ``root/<owner>/<name>.git``; ids of commits are put into the world."""
+    """Bare repositories at ``root/<owner>/<name>.git``; puts the ids of commits into the world."""
     for repository in world.repositories.values():
         write_repository(repository, list(repository.pulls.values()), root)
 
 
 def write_repository(repository: Repository, pulls: list[Pull], root: Path) -> None:
-    """Write pull requests that are not there yet, in order; the repository first where it is new."""
+    """Append pull requests in order; create the repository first if it does not exist."""
     git_dir = root / f"{repository.name}.git"
     new = not git_dir.exists()
     if new:
@@ -37,7 +37,7 @@ def write_repository(repository: Repository, pulls: list[Pull], root: Path) -> N
 
 
 class _Stream:
-    """Commands for fast-import. Commits are known by marks until git has named them."""
+    """Commands for fast-import. Commits have marks until git names them."""
 
     def __init__(self, repository: Repository, tip: str) -> None:
         self.repository = repository
@@ -86,10 +86,10 @@ class _Stream:
         other: int | str | None = None,
     ) -> int:  # fmt: skip
         self.mark += 1
-        said, seconds = message.encode(), int(when.timestamp())
+        text_of_message, seconds = message.encode(), int(when.timestamp())
         head = [f"commit {ref}\nmark :{self.mark}\n"]
         head += [f"{who} A <a@example.org> {seconds} +0000\n" for who in ("author", "committer")]
-        self.parts += ["".join(head).encode(), f"data {len(said)}\n".encode(), said, b"\n"]
+        self.parts += ["".join(head).encode(), f"data {len(text_of_message)}\n".encode(), text_of_message, b"\n"]
         self.parts += [f"from {_name(parent)}\n".encode()] if parent else []
         self.parts += [f"merge {_name(other)}\n".encode()] if other else []
         for path, text in files.items():
@@ -102,7 +102,7 @@ class _Stream:
         return self.mark
 
     def _listed(self, changed: dict[str, str | None]) -> dict[str, str]:
-        """Paths as GitHub lists them: a file that only moved is there once, under its new name."""
+        """Paths as GitHub lists them: a file that only moved appears once, under its new name."""
         files = self.repository.files
         moved = {files[path]: path for path, text in changed.items() if text is None}
         listed = {}
@@ -113,7 +113,7 @@ class _Stream:
         return listed | {path: "DELETED" for path in moved.values()}
 
     def resolve(self, marks: dict[str, str]) -> None:
-        """Put git's names of commits into the world."""
+        """Put git's ids of commits into the world."""
         for commit, mark in self.commits:
             commit.oid = marks[f":{mark}"]
         for pull, named in self.pending:

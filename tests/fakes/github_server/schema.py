@@ -1,4 +1,4 @@
-"""GraphQL: the part of GitHub's schema that is spoken here, its answers out of the world, and what a query costs."""
+"""GraphQL: the supported part of GitHub's schema, answers from the world, and the cost of a query."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class Answers:
         raise _not_found(f"Could not resolve to an issue or pull request with the number of {number}.")
 
     def _pulls(self, row: Repository, first: int, after: str | None) -> dict[str, Any]:
-        """Merged ones, last updated first. A cursor is a place in that order, not a row."""
+        """Merged pull requests, last updated first. A cursor is a place in that order, not a row."""
         ordered = sorted(row.merged, key=lambda pull: (pull.updated, pull.number), reverse=True)
         if after:
             when, number = _decode(after)
@@ -258,7 +258,7 @@ class Answers:
 
 
 def matches(repository: Repository, query: str) -> bool:
-    """The qualifiers of a repository search that are used here."""
+    """The supported qualifiers of a repository search."""
     words = dict(word.split(":", 1) for word in query.replace('"', "").split() if ":" in word)
     stars = words.get("stars", ">=0")
     least, _, most = stars.removeprefix(">=").partition("..")
@@ -273,7 +273,7 @@ def matches(repository: Repository, query: str) -> bool:
 
 
 def connection(nodes: Sequence[dict[str, Any]], **more: Any) -> Any:
-    """A connection that gives at most ``first`` of its nodes."""
+    """A connection with at most ``first`` of its nodes."""
 
     def page(info: Any, first: int = 100, after: str | None = None, itemTypes: Any = None) -> dict[str, Any]:
         return {"totalCount": len(nodes), "nodes": list(nodes[:first]), **more}
@@ -284,8 +284,8 @@ def connection(nodes: Sequence[dict[str, Any]], **more: Any) -> Any:
 def comment(entry: Comment) -> dict[str, Any]:
     """A node of a comment."""
     edited = stamp(entry.edited) if entry.edited else None
-    said = {"body": entry.body, "createdAt": stamp(entry.at), "lastEditedAt": edited, "isMinimized": False}
-    return {**said, "author": actor(entry.author)}
+    node = {"body": entry.body, "createdAt": stamp(entry.at), "lastEditedAt": edited, "isMinimized": False}
+    return {**node, "author": actor(entry.author)}
 
 
 def actor(login: str | None) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -20,6 +20,7 @@ from graphql import GraphQLError
 from tests.fakes.github_server.faults import Fault, Faults
 from tests.fakes.github_server.schema import Answers, cost, document_of, stamp
 from tests.fakes.github_server.world import Repository, World
+from tests.fakes.local_server import QuietServer
 
 HTML = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body><h1>502 Bad Gateway</h1></body></html>\r\n"
 TIMED_OUT = (
@@ -31,7 +32,7 @@ SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes
 
 @dataclass
 class Counts:
-    """What the server was asked."""
+    """Counts of requests and points."""
 
     graphql: int = 0
     rest: int = 0
@@ -48,15 +49,8 @@ class Limit:
     reset: float
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Clients that are killed leave in the middle of a word."""
-
-
 class GitHubServer:
-    """Serves a world. ``tokens`` are those it accepts; each has ``limit`` points in ``window`` seconds."""
+    """Serves a world. Each of the accepted ``tokens`` has ``limit`` points per ``window`` seconds."""
 
     def __init__(
         self, world: World, git_root: Path, faults: Faults | None = None, limit: int = 5000, window: float = 3600
@@ -70,7 +64,7 @@ class GitHubServer:
         self.answers = Answers(world)
         self._limits: dict[tuple[str, str], Limit] = {}
         self._lock = threading.Lock()
-        self._http = _Http(("127.0.0.1", 0), type("Bound", (_Handler,), {"github": self}))
+        self._http = QuietServer(("127.0.0.1", 0), type("Bound", (_Handler,), {"github": self}))
 
     @property
     def url(self) -> str:
@@ -79,7 +73,7 @@ class GitHubServer:
 
     @property
     def clone_url(self) -> str:
-        """Where git finds a repository."""
+        """Address of repositories for git."""
         return f"{self.git_root.resolve().as_uri()}/{{repo}}.git"
 
     @contextmanager
@@ -94,7 +88,7 @@ class GitHubServer:
             self._http.server_close()
 
     def charge(self, token: str, resource: str, points: int) -> tuple[Limit, bool]:
-        """Take points; False when there are too few."""
+        """Take points; False if too few are left."""
         with self._lock:
             now = self.clock()
             limit = self._limits.setdefault((token, resource), Limit(self.limit, now + self.window))
@@ -189,16 +183,16 @@ class _Handler(BaseHTTPRequestHandler):
         if repository and repository.heavy and variables.get("first", 0) > 30:
             self._send(502, HTML, {"Content-Type": "text/html"})
             return
-        told: dict[str, Any] = {"cost": points, "limit": self.github.limit, "remaining": limit.remaining, "used": 0}
-        told["resetAt"] = stamp(datetime.fromtimestamp(limit.reset, UTC))
-        self._json(200, self.github.answers.run(document, variables, told), headers, fault)
+        rate: dict[str, Any] = {"cost": points, "limit": self.github.limit, "remaining": limit.remaining, "used": 0}
+        rate["resetAt"] = stamp(datetime.fromtimestamp(limit.reset, UTC))
+        self._json(200, self.github.answers.run(document, variables, rate), headers, fault)
 
     def _limited(self, headers: dict[str, str]) -> None:
         message = "API rate limit already exceeded for user ID 1."
         self._json(200, {"errors": [{"type": "RATE_LIMITED", "message": message}]}, {**headers, "X-RateLimit-Remaining": "0"})
 
     def _spoil(self, fault: Fault, token: str, resource: str) -> bool:
-        """Answer with the fault; False for those that spoil a good answer on its way."""
+        """Answer with the fault; False for faults that spoil a good answer in transit."""
         soon = {
             "X-RateLimit-Remaining": "0",
             "X-RateLimit-Reset": str(int(self.github.clock()) + 1),
@@ -235,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _installation(self, path: str) -> None:
-        """A token for an installation of an App, to whoever brings a signed statement."""
+        """A token for an installation of an App, for any signed request."""
         if not str(self.headers.get("Authorization", "")).startswith("Bearer ey"):
             self._json(401, {"message": "A JSON web token could not be decoded"})
             return

@@ -1,4 +1,4 @@
-"""What there is on this GitHub: repositories, pull requests and issues, drawn from a seed, and what should become of each."""
+"""Repositories, pull requests and issues of this GitHub, drawn from a seed, with the expected result of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ORDINARY = (
     "plain", "edited", "edited early", "renamed", "comments", "ghost", "keyword", "commit keyword", "sidebar", "two issues",
     "empty body", "chinese", "bot", "rewritten", "younger", "renames file", "adds and deletes", "with tests",
 )  # fmt: skip
-"""Kinds of pull requests that are pairs."""
+"""Kinds of pull requests that make pairs."""
 
 FATES = {
     "no issue": "no_issue",
@@ -24,7 +24,7 @@ FATES = {
     "no merge commit": "no_merge_commit",
     "commit gone": "commit_gone",
 }
-"""Kinds of pull requests that are no pairs, and why."""
+"""Kinds of pull requests that make no pairs, and why."""
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Repository:
         return [pull for pull in self.pulls.values() if pull.merged]
 
     def expected(self) -> dict[str, str]:
-        """Instance id to issue text of what is to be mined."""
+        """Issue texts to mine, by instance id."""
         slug = self.name.replace("/", "__")
         return {f"{slug}-{pull.number}": pull.expected for pull in self.merged if pull.expected is not None}
 
@@ -121,7 +121,7 @@ class World:
     renamed: dict[str, str] = field(default_factory=dict)
 
     def find(self, name: str) -> Repository | None:
-        """By name of today or of before, in any case of letters."""
+        """By present or former name, in any case."""
         names = {known.casefold(): known for known in self.repositories}
         old = {known.casefold(): new for known, new in self.renamed.items()}
         name = name.casefold()
@@ -132,7 +132,7 @@ class World:
 
 
 def make_world(seed: int, repositories: int, pulls: int, share: float, unmerged: float = 0.1) -> World:
-    """``share`` of the pull requests close an issue in one of the ways of :data:`ORDINARY`; the others in none."""
+    """``share`` of the pull requests close an issue in one of the ways of :data:`ORDINARY`, the others in none."""
     world = World({})
     for number in range(repositories):
         name = f"owner{number % 7}/project{number}"
@@ -144,7 +144,7 @@ def make_world(seed: int, repositories: int, pulls: int, share: float, unmerged:
 
 
 def add_pulls(repository: Repository, rng: random.Random, count: int, share: float, unmerged: float = 0.0) -> None:
-    """More pull requests, each later than all before it."""
+    """Add pull requests, each later than the one before."""
     kinds = list(FATES)
     for _ in range(count):
         kind = rng.choice(ORDINARY) if rng.random() < share else "no issue" if rng.random() < 0.85 else rng.choice(kinds)
@@ -153,9 +153,9 @@ def add_pulls(repository: Repository, rng: random.Random, count: int, share: flo
 
 def add_pull(repository: Repository, rng: random.Random, kind: str, merged: bool = True) -> Pull:
     """One pull request of a kind, with the issues it is about."""
-    began = repository.now + timedelta(hours=10)
+    start = repository.now + timedelta(hours=10)
     repository.now += timedelta(days=1)
-    draft = _Draft(repository, rng, kind, began)
+    draft = _Draft(repository, rng, kind, start)
     pull = draft.pull()
     if not merged:
         pull.merged, pull.expected = None, None
@@ -164,21 +164,21 @@ def add_pull(repository: Repository, rng: random.Random, kind: str, merged: bool
 
 
 def module(number: int, versions: list[str]) -> str:
-    """A module of six functions, and one line for each change that was made."""
+    """A module of six functions, and a line per change."""
     functions = "".join(f"\n\ndef step{n}(value):\n    return value + {n}\n" for n in range(6))
     return f'"""Module {number}."""\n{functions}\n' + "".join(f"CHANGE_{version} = True\n" for version in versions)
 
 
 class _Draft:
-    """What one pull request and its issues consist of."""
+    """The contents of one pull request and its issues."""
 
-    def __init__(self, repository: Repository, rng: random.Random, kind: str, began: datetime) -> None:
-        self.repository, self.rng, self.kind, self.began = repository, rng, kind, began
+    def __init__(self, repository: Repository, rng: random.Random, kind: str, start: datetime) -> None:
+        self.repository, self.rng, self.kind, self.start = repository, rng, kind, start
         self.issues: list[Issue] = []
         self.links: list[int] = []
-        self.title = f"Mend step {rng.randrange(6)}"
+        self.title = f"Fix step {rng.randrange(6)}"
         self.body = "It was wrong."
-        self.messages = ["mend it", "and a little more"][: rng.choice((1, 1, 2))]
+        self.messages = ["fix it", "and a little more"][: rng.choice((1, 1, 2))]
         self.expected: str | None = None
 
     def pull(self) -> Pull:
@@ -188,10 +188,10 @@ class _Draft:
         number = repository.next
         repository.next += 1
         style = self.rng.choice(("merge", "squash", "rebase"))
-        commits = [Commit(text, self.began + timedelta(minutes=n), {}) for n, text in enumerate(self.messages)]
+        commits = [Commit(text, self.start + timedelta(minutes=n), {}) for n, text in enumerate(self.messages)]
         self._changes(commits, number)
-        created = self.began + timedelta(hours=1)
-        merged = self.began + timedelta(hours=5)
+        created = self.start + timedelta(hours=1)
+        merged = self.start + timedelta(hours=5)
         author = "helper[bot]" if kind == "bot" else None if kind == "ghost" else "developer"
         return Pull(
             number, kind, self.title, self.body, style, created, merged, merged + timedelta(minutes=number % 50), commits,
@@ -209,7 +209,7 @@ class _Draft:
         self.repository.next += 1
         title = f"Step {number} gives the wrong value"
         body = f"When I call step with {number}, the result is off by one.\r\n\r\nExpected {number + 1}."
-        issue = Issue(number, title, body, self.began - timedelta(hours=6))
+        issue = Issue(number, title, body, self.start - timedelta(hours=6))
         self.repository.issues[number] = issue
         self.issues.append(issue)
         return issue
@@ -226,7 +226,7 @@ class _Draft:
         self._link(issue)
         issue.edits = [
             Edit(issue.created, issue.body),
-            Edit(self.began + timedelta(hours=3), issue.body + "\nFixed in pkg/module1.py"),
+            Edit(self.start + timedelta(hours=3), issue.body + "\nFixed in pkg/module1.py"),
         ]
         issue.body = str(issue.edits[-1].diff)
 
@@ -240,7 +240,7 @@ class _Draft:
 
     def _renamed(self, issue: Issue) -> None:
         self._link(issue)
-        issue.renames = [(self.began + timedelta(hours=2), issue.title, "Solved: wrong constant in module1")]
+        issue.renames = [(self.start + timedelta(hours=2), issue.title, "Solved: wrong constant in module1")]
         issue.title = issue.renames[-1][2]
 
     def _comments(self, issue: Issue) -> None:
@@ -248,8 +248,8 @@ class _Draft:
         issue.comments = [
             Comment("I see it too.", issue.created + timedelta(hours=1), author=None),
             Comment("Automatic greeting.", issue.created + timedelta(hours=1), author="greeter[bot]"),
-            Comment("The fault is in module1 (edited).", issue.created + timedelta(hours=1), self.began + timedelta(hours=1)),
-            Comment("Fixed by changing module1.", self.began + timedelta(hours=2)),
+            Comment("The fault is in module1 (edited).", issue.created + timedelta(hours=1), self.start + timedelta(hours=1)),
+            Comment("Fixed by changing module1.", self.start + timedelta(hours=2)),
         ]
 
     def _ghost(self, issue: Issue) -> None:
@@ -264,7 +264,7 @@ class _Draft:
     def _commit_keyword(self, issue: Issue) -> None:
         self._link(issue)
         self.links, self.body = [], ""
-        self.messages[0] = f"mend it\n\ncloses {self.repository.name}#{issue.number}"
+        self.messages[0] = f"fix it\n\ncloses {self.repository.name}#{issue.number}"
 
     def _sidebar(self, issue: Issue) -> None:
         self._link(issue)
@@ -285,7 +285,7 @@ class _Draft:
         self._link(issue)
 
     def _younger(self, issue: Issue) -> None:
-        issue.created = self.began + timedelta(minutes=90)
+        issue.created = self.start + timedelta(minutes=90)
         self._edited(issue)
         issue.edits[0].at = issue.created
 
@@ -301,10 +301,10 @@ class _Draft:
 
     def _after_merge(self, issue: Issue) -> None:
         self._link(issue)
-        issue.created = self.began + timedelta(hours=6)
+        issue.created = self.start + timedelta(hours=6)
 
     def _changes(self, commits: list[Commit], number: int) -> None:
-        """Every commit adds a line to a module of its own; further files by kind."""
+        """Each commit adds a line to its own module; more files depend on the kind."""
         files = self.repository.files
         picked = self.rng.sample(sorted(path for path in files if path.startswith("pkg/")), len(commits))
         for commit, path in zip(commits, picked, strict=True):

@@ -1,8 +1,7 @@
-"""What stands in for a model: ``sensible`` and ``nonsense`` of each localizer, in the file of its name.
+"""Stand-ins for a model: ``sensible`` and ``nonsense`` for each localizer, in the file of its name.
 
-Each maps the JSON body of a chat-completions request to the assistant message the API would return. They keep no state,
-draw what looks random from the request itself, and never see the truth: what they do says nothing about how good a
-localizer is, only that its program works from the first request to the last.
+Each maps the JSON body of a chat-completions request to the assistant message of the API. They keep no state, seed chance
+with the request, and never see the truth: they show that a localizer's program works, not how good it is.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def policy_named(name: str, style: str) -> Policy:
     except ModuleNotFoundError as error:
         if error.name != f"{__package__}.{module}":
             raise
-        raise ConfigError(f"nothing stands in for a model of {name!r}: write policies/{module}.py") from None
+        raise ConfigError(f"no policy for {name!r}: write policies/{module}.py") from None
 
 
 def by_model(request: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""In place of Agentless's model: files, elements and places whose names the issue shares."""
+"""In place of Agentless's model: answers files, elements and places whose names the issue shares."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tests.fakes.policies.parts import chance, said, texts
+from tests.fakes.policies.parts import chance, fenced, said, texts
 from tests.fakes.policies.parts import nonsense as any_nonsense
 from tests.fakes.policies.reading import Interest, section, tree_paths
 
@@ -16,13 +16,13 @@ _FILES, _ELEMENTS, _PLACES, _FOLDERS = 5, 12, 5, 3
 
 
 def sensible(request: dict[str, Any]) -> dict[str, Any]:
-    """Answers each of the questions in its format."""
+    """Answer each question in its format."""
     prompt = texts(request, "user")[-1]
     if "### Repository tree ###" in prompt:
         interest = Interest(section(prompt, "Issue", "Repository tree"))
         paths = list(tree_paths(section(prompt, "Repository tree", "Your answer")))
         return said(
-            _folders(paths, interest) if "ending in a slash" in prompt else _fenced(interest.best(paths, _FILES, paths=True))
+            _folders(paths, interest) if "ending in a slash" in prompt else fenced(interest.best(paths, _FILES, paths=True))
         )
     heading = "Skeletons of files" if "### Skeletons of files ###" in prompt else "Code"
     interest = Interest(section(prompt, "Issue", heading))
@@ -31,21 +31,21 @@ def sensible(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def nonsense(request: dict[str, Any]) -> dict[str, Any]:
-    """Nonsense of every kind, besides files that are there, so that the later questions are reached."""
+    """Nonsense of every kind, and sometimes files that exist, to reach the later questions."""
     draw, prompt = chance(request), texts(request, "user")[-1]
     if "### Repository tree ###" in prompt and draw.random() < 0.7:
         paths = list(tree_paths(section(prompt, "Repository tree", "Your answer")))
-        return said(_fenced(draw.choices([*paths, "no/such/file.py", "../x.py", "a/"], k=7)))
+        return said(fenced(draw.choices([*paths, "no/such/file.py", "../x.py", "a/"], k=7)))
     if draw.random() < 0.4:
         return said(_places(draw.choices([*_entities(prompt), "no/such/file.py::f", "a.py::class A.b.c", "::", "x::()"], k=9)))
     return any_nonsense(request)
 
 
 def _folders(paths: list[str], interest: Interest) -> str:
-    """Top folders in which no file has anything to do with the issue."""
+    """Top folders without a file related to the issue."""
     tops = dict.fromkeys(path.partition("/")[0] for path in paths if "/" in path)
     dull = [top for top in tops if not any(interest.in_path(path) > 0 for path in paths if path.startswith(f"{top}/"))]
-    return _fenced([f"{top}/" for top in dull[:_FOLDERS]])
+    return fenced([f"{top}/" for top in dull[:_FOLDERS]])
 
 
 def _entities(code: str) -> Iterator[str]:
@@ -69,8 +69,4 @@ def _places(entities: list[str]) -> str:
         path, _, name = entity.partition("::")
         kind = "class" if name.startswith("class ") else "function"
         rows += [path, f"{kind}: {name.removeprefix('class ')}", ""]
-    return _fenced(rows)
-
-
-def _fenced(rows: list[str]) -> str:
-    return "\n".join(["I go by the names of the issue.", "```", *rows, "```"])
+    return fenced(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.fakes.policies.parts import chance, paths_in, said, texts
+from tests.fakes.policies.parts import chance, fenced, paths_in, said, texts
 from tests.fakes.policies.parts import nonsense as any_nonsense
 from tests.fakes.policies.reading import Interest, section, tree_paths
 
@@ -14,16 +14,16 @@ _FILES, _CALLS, _PLACES, _ENOUGH = 5, 6, 5, 2
 
 
 def sensible(request: dict[str, Any]) -> dict[str, Any]:
-    """Answers the questions about files, searches with up to six calls, keeps what shares names with the issue, ranks it."""
+    """Answer the questions about files, search with up to six calls, keep code that shares names with the issue, rank it."""
     prompts = texts(request, "user")
     prompt = prompts[-1]
     if "### Text ###" in prompt:
-        return said(_fenced(paths_in(section(prompt, "Text"))[:_FILES]))
+        return said(fenced(paths_in(section(prompt, "Text"))[:_FILES]))
     if "### Asked for ###" in prompt:
         related = Interest(section(prompt, "Issue", "Asked for")).in_text(section(prompt, "Code", "Your answer")) >= _ENOUGH
-        return said(_fenced(["True" if related else "False"]))
+        return said(fenced(["True" if related else "False"]))
     if "### Repository tree ###" in prompt:
-        return said(_fenced(_files(prompt)))
+        return said(fenced(_files(prompt)))
     interest = Interest(section(prompts[0], "Issue", "Files that probably hold the fault"))
     entities = _entities(section(prompts[0], "Files that probably hold the fault"))
     if len(prompts) == 1:
@@ -32,27 +32,21 @@ def sensible(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def nonsense(request: dict[str, Any]) -> dict[str, Any]:
-    """Nonsense of every kind, besides files and calls that could be right in part, so that later questions are reached."""
+    """Nonsense of every kind, and sometimes partly right files and calls, to reach the later questions."""
     draw, prompt = chance(request), texts(request, "user")[-1]
     if "### Repository tree ###" in prompt and draw.random() < 0.7:
         paths = list(tree_paths(section(prompt, "Repository tree", "Your answer")))
-        return said(_fenced(draw.choices([*paths, "no/such/file.py"], k=7)))
+        return said(fenced(draw.choices([*paths, "no/such/file.py"], k=7)))
     if "Call one function now" in prompt and draw.random() < 0.7:
         values = ["'setup.py'", "''", "'../../etc/passwd'", "'a' * 9", "None", "__import__('os')", "'" + "x" * 3000 + "'"]
-        names = [
-            "get_code_of_file_function",
-            "get_code_of_class",
-            "get_functions_of_class",
-            "get_code_of_class_function",
-            "exit",
-            "eval",
-        ]
+        kinds = ("code_of_file_function", "code_of_class", "functions_of_class", "code_of_class_function")
+        names = [*(f"get_{kind}" for kind in kinds), "exit", "eval"]
         return said(f"{draw.choice(names)}({', '.join(draw.choices(values, k=draw.randint(0, 4)))})")
     return any_nonsense(request)
 
 
 def _files(prompt: str) -> list[str]:
-    """By their names; with imports shown, those found before first, and what they import after them."""
+    """Files by their names; once imports are shown, the files found before and then those they import."""
     following = "Files found" if "### Imports ###" in prompt else "Your answer"
     interest = Interest(section(prompt, "Issue", "Repository tree"))
     paths = list(tree_paths(section(prompt, "Repository tree", following)))
@@ -78,7 +72,7 @@ def _entities(structure: str) -> list[str]:
 
 
 def _call(request: dict[str, Any], interest: Interest, entities: list[str]) -> str:
-    """The best function not looked at yet: of those the last code calls where it was kept, else of all."""
+    """The best function not yet seen: of those that the last code calls if it was kept, else of all."""
     made = _looked_at(request)
     if len(made) >= _CALLS:
         return "exit()"
@@ -109,8 +103,4 @@ def _ranking(request: dict[str, Any], interest: Interest, entities: list[str]) -
     for entity in interest.best([*kept, *(() if kept else entities)], _PLACES):
         path, _, name = entity.partition("::")
         rows += [path, f"function: {name}", ""]
-    return _fenced(rows)
-
-
-def _fenced(rows: list[str]) -> str:
-    return "\n".join(["I go by the names of the issue.", "```", *rows, "```"])
+    return fenced(rows)

@@ -1,4 +1,4 @@
-"""In place of FuseSearch's model: search for the names of the issue, read around the best hits, answer what was seen."""
+"""In place of FuseSearch's model: search for the issue's names, read around the best hits, answer from them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _searches(issue: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _ranked(issue: str, seen: str) -> list[tuple[str, int, str]]:
-    """Definitions seen, as path, line and the name where it stands at the margin; those in what the issue names first."""
+    """Definitions seen, as path, line and, for top-level functions, name; those in paths that the issue names come first."""
     words = names_in(issue)[:60]
     found = {
         (path, int(line)): "" if indent or kind == "class" else name for path, line, indent, kind, name in _HIT.findall(seen)

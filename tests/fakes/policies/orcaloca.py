@@ -37,7 +37,7 @@ def sensible(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def nonsense(request: dict[str, Any]) -> dict[str, Any]:
-    """What any broken model writes, or objects of the right form with useless content."""
+    """Output of any broken model, or objects of the right form with useless content."""
     draw = chance(request)
     useless: Any = draw.choice([None, [], {}, [None], [[]], [{"action": "search_class"}], [{"file_path": "../x"}], "x", 1e308])
     keys = ("scores", "code_info_list", "bug_locations", "potential_bug_locations", "new_search_actions", "observation_feedback")

@@ -1,4 +1,4 @@
-"""What policies are made of: messages, words of an issue, chance, and nonsense of every kind a model is known to write."""
+"""Parts of policies: messages, words of an issue, chance, and every known kind of a model's nonsense."""
 
 from __future__ import annotations
 
@@ -13,30 +13,19 @@ _CODE = re.compile(r"`([^`\n]{1,200})`")
 _PATH = re.compile(r"[\w./-]*\w\.py\b")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _COMMON = frozenset(
-    [
-        "self",
-        "None",
-        "True",
-        "False",
-        "class",
-        "return",
-        "import",
-        "from",
-        "with",
-        "this",
-        "that",
-        "when",
-        "which",
-        "should",
-        "would",
-        "there",
-    ]
-)
+    ("self", "None", "True", "False", "class", "return", "import", "from", "with", "this", "that", "when", "which", "should",
+     "would", "there")
+)  # fmt: skip
 
 
 def said(text: str) -> dict[str, Any]:
     """An assistant message without calls."""
     return {"role": "assistant", "content": text}
+
+
+def fenced(rows: list[str]) -> str:
+    """Rows between fences, after a line of prose."""
+    return "\n".join(["I go by the names of the issue.", "```", *rows, "```"])
 
 
 def called(*calls: tuple[str, dict[str, Any]], text: str | None = None) -> dict[str, Any]:
@@ -54,7 +43,7 @@ def texts(request: dict[str, Any], *roles: str) -> list[str]:
 
 
 def turns_before(request: dict[str, Any]) -> int:
-    """How many messages the model has written already."""
+    """Number of the model's messages so far."""
     return sum(message["role"] == "assistant" for message in request["messages"])
 
 
@@ -64,7 +53,7 @@ def chance(request: dict[str, Any]) -> random.Random:
 
 
 def paths_in(text: str) -> list[str]:
-    """Paths of Python files in the order they are named, relative to the root."""
+    """Paths of Python files in order, relative to the root."""
     return list(dict.fromkeys(path.removeprefix("/repo/").lstrip("./") for path in _PATH.findall(text)))
 
 
@@ -79,7 +68,7 @@ def names_in(text: str) -> list[str]:
 
 
 def overlap(entry: str, words: Iterable[str]) -> int:
-    """How much of ``entry`` (a path, a qualified name) the words name: letters of the parts they share."""
+    """Number of letters in the parts that ``entry`` (a path, a qualified name) shares with the words."""
     parts = set(parts_of(entry))
     return sum(len(part) for part in parts.intersection(part for word in words for part in parts_of(word)))
 
@@ -90,7 +79,7 @@ def parts_of(name: str) -> list[str]:
 
 
 def nonsense(request: dict[str, Any]) -> dict[str, Any]:
-    """What a broken model might write: nothing, prose, calls of tools that are not there or with useless arguments, loops."""
+    """Output of a broken model: nothing, prose, calls of unknown tools or with useless arguments, loops."""
     draw = chance(request)
     tools = [tool["function"]["name"] for tool in request.get("tools") or []]
     kinds = [_empty, _prose, _code, _answer, _again]

@@ -1,4 +1,4 @@
-"""What a prompt shows, read back: sections, trees, and marks for how much a name has to do with an issue."""
+"""Reads a prompt: sections, trees, and how closely a name relates to an issue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _INDENT = 2
 
 
 def section(text: str, heading: str, following: str = "") -> str:
-    """What stands between ``### heading ###`` and the last ``### following ###``; without one, to the end."""
+    """The text between ``### heading ###`` and the last ``### following ###``, or the end."""
     start = text.find(f"### {heading} ###")
     start = text.find("\n", start) if start >= 0 else len(text)
     end = text.rfind(f"### {following} ###") if following else -1
@@ -19,7 +19,7 @@ def section(text: str, heading: str, following: str = "") -> str:
 
 
 def tree_paths(text: str) -> Iterator[str]:
-    """Paths of the files of a tree: folders end in a slash, what is below is indented by two more blanks."""
+    """Paths of the files of a tree: folders end in a slash, and their contents are indented by two more blanks."""
     folders: list[str] = []
     for line in text.split("\n"):
         name, depth = line.strip(), (len(line) - len(line.lstrip())) // _INDENT
@@ -31,7 +31,7 @@ def tree_paths(text: str) -> Iterator[str]:
 
 
 class Interest:
-    """How much an issue has to do with paths and names: by those it names itself, and by the words they are made of."""
+    """How closely paths and names relate to an issue: by those it names, and by their words."""
 
     def __init__(self, issue: str) -> None:
         names = names_in(issue)[:200]
@@ -44,7 +44,7 @@ class Interest:
         """Of a file."""
         stem = path.removesuffix(".py").removesuffix("/__init__")
         module = stem.replace("/", ".")
-        named = any(path.endswith(told) or told.endswith(path) for told in self._paths)
+        named = any(path.endswith(other) or other.endswith(path) for other in self._paths)
         dotted = any(f".{module}".endswith(f".{name}") or name.startswith(f"{module}.") for name in self._dotted)
         words = parts_of(stem.rpartition("/")[2]) or parts_of(stem)
         return 100 * named + 50 * dotted + 20 * (stem.rpartition("/")[2] in self._names) + self._share(words) * 10
@@ -55,11 +55,11 @@ class Interest:
         return 40 * (last in self._names) + 10 * self._share(parts_of(last)) + 5 * sum(one in self._names for one in holders)
 
     def in_text(self, text: str) -> int:
-        """How many distinct names of the issue a text holds."""
+        """Number of the issue's names in a text."""
         return len(self._names.intersection(re.findall(r"[A-Za-z_]\w{3,}", text[:50_000])))
 
     def best(self, entries: Iterable[str], most: int, *, paths: bool = False) -> list[str]:
-        """The entries it has most to do with, in order."""
+        """The most closely related entries, in order."""
         of = (
             self.in_path
             if paths

@@ -1,4 +1,4 @@
-"""In place of RepoSearcher's model: the tree, the best files' imports and definitions, Exit, and what was shown."""
+"""In place of RepoSearcher's model: the tree, the best files' imports and definitions, Exit, and the code shown."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _CALLS = 8
 
 
 def sensible(request: dict[str, Any]) -> dict[str, Any]:
-    """One call a message, each chosen from what the last ones returned; the answer where the prompt asks for it."""
+    """One call per message, chosen from earlier results; the answer when the prompt asks for it."""
     if "## Locations to Modify" in texts(request, "user")[-1]:
         return said("## Locations to Modify\n" + "\n".join(_answer(request)))
     issue = texts(request, "user")[0]
     made, results = _calls(request), texts(request, "tool")
     if not made:
-        return called(("GetRepoStructure", {}), text="First, which files there are.")
+        return called(("GetRepoStructure", {}), text="First, the files.")
     if turns_before(request) >= _CALLS or not results:
         return called(("Exit", {}))
     for call in _next(issue, results):
