@@ -1,4 +1,4 @@
-"""What a stage shows in Prefect when it has finished: its figures, the outputs that people look at, the funnel of the data."""
+"""Prefect artifacts of a finished stage: its metrics, the outputs that people look at, the funnel of the data."""
 
 from __future__ import annotations
 
@@ -20,13 +20,11 @@ from tasks.pipeline.tracking.store import is_server, make_client, translated_err
 
 
 def show(job: Job, run_id: str) -> None:
-    """Artifacts of a finished job, whose run in MLflow is ``run_id`` ("" if it has none).
-
-    A page that cannot be shown is a warning: the work is not lost for it.
-    """
+    """Create the artifacts of a finished job, whose run in MLflow is ``run_id``, or "". A failure is only a warning."""
     stage, key = job.stage, job.stage.name.replace("_", "-")
     try:
-        rows = [f"| {name} | {_figure(value)} |" for name, value in flatten(job.metrics).items()]
+        figures = flatten(job.metrics).items()
+        rows = [f"| {name} | {f'{value:.4g}' if isinstance(value, float) else value} |" for name, value in figures]
         page = "\n".join([_link(run_id), "", "| figure | value |", "|---|---|", *rows])
         create_markdown_artifact(page, key=f"{key}-metrics", description=f"Figures of {job.node.name}")
         for name in stage.shows:
@@ -50,7 +48,7 @@ def _show_output(path: Path, key: str, description: str) -> None:
 
 
 def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The tables in a JSON file: counts by rule are one, and so is each mapping or list of rows inside it."""
+    """The tables in a JSON file: counts by rule form one table, and so does each mapping or list of rows inside it."""
     if all(isinstance(count, int) for count in value.values()):
         return {"": [{"rule": rule, "count": count} for rule, count in value.items()]}
     found: dict[str, list[dict[str, Any]]] = {}
@@ -71,7 +69,7 @@ def _link(run_id: str) -> str:
 
 
 def run_page(run_id: str) -> str:
-    """The address of a run in MLflow's pages, without a password."""
+    """The address of a run in MLflow's UI, without a password."""
     uri = tracking_uri()
     base = without_passwords(uri) if is_server(uri) else "http://127.0.0.1:5000"
     with translated_errors(uri):
@@ -80,7 +78,7 @@ def run_page(run_id: str) -> str:
 
 
 def funnel(places: Places, stage: str, metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is left after each stage, as far as they have run; ``metrics`` are those of ``stage``."""
+    """The rows that remain after each finished stage. ``metrics`` are the metrics of ``stage``."""
     figures = {name: metrics if name == stage else _figures(places[f"{name}.metrics"]) for name in STAGES}
     return [
         {"stage": name, "left": figures[name][count.figure], "what": count.heading}
@@ -95,7 +93,3 @@ def _figures(path: Path) -> dict[str, Any]:
         return dict(read_json(path))
     except ArtifactError:
         return {}
-
-
-def _figure(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,10 +1,10 @@
-"""The project's own Prefect server, started in the background by whoever needs it first.
+"""The project's own Prefect server, started in the background by the first command that needs it.
 
-``python -m flows.server start|stop|status``. It outlives the command that started it, so that the stages of one ``dvc repro``
-share it and its pages stay up. Its address and process are recorded in ``.fusesearch/prefect.json``, its log lies beside it.
-Where ``PREFECT_API_URL`` (environment or Prefect profile) names another server, that one is asked and none is started.
+``python -m flows.server start|stop|status``. The server outlives the command that started it, so that the stages of one
+``dvc repro`` share it and its pages stay up. ``.fusesearch/prefect.json`` has its address and process, and its log is beside it.
+If ``PREFECT_API_URL`` (environment or Prefect profile) names another server, flows use that server instead.
 
-``prefect server start --background`` (3.7) does not serve here: it closes the server's output, so there is no log, and the server
+``prefect server start --background`` (3.7) does not serve here: it closes the server's output, so the log is lost, and the server
 stays in the terminal's process group, so Ctrl-C on a stage ends it.
 """
 
@@ -33,7 +33,7 @@ from tasks.pipeline.places import STATE
 COMMAND = (sys.executable, "-m", "prefect", "server", "start")
 PORT = 4200
 START_SECONDS = 300.0
-"""How long the server may take to answer: 10 s on two idle cores, minutes on a machine that is overloaded."""
+"""How long the server may take to answer: 10 s on two idle cores, minutes on an overloaded machine."""
 WATCH_SECONDS = 5.0
 RECORD = STATE / "prefect.json"
 LOG = STATE / "prefect.log"
@@ -41,9 +41,9 @@ LOG = STATE / "prefect.log"
 
 @contextmanager
 def prefect_server() -> Iterator[str]:
-    """Within the block flows report to the server of ``PREFECT_API_URL``, or to this project's own; gives the API's address.
+    """Within the block flows report to the server of ``PREFECT_API_URL``, or to the project's own. Yields the API's address.
 
-    The project's own server is started again, at its address, if it dies meanwhile.
+    Restarts the project's own server, at the same address, if it dies meanwhile.
 
     Raises :class:`TrackingUnavailable` if no server answers.
     """
@@ -72,7 +72,7 @@ def prefect_server() -> Iterator[str]:
 
 
 def named_server() -> str | None:
-    """The server that the user names instead of the project's own."""
+    """The server that the user chose instead of the project's own."""
     from prefect.settings import PREFECT_API_URL
 
     url, record = PREFECT_API_URL.value(), _record()
@@ -81,7 +81,7 @@ def named_server() -> str | None:
 
 
 def ensure() -> str:
-    """The address of the project's server once it answers; starts it if there is none. Safe for many processes at once.
+    """Start the project's server unless it runs, and return its address once it answers. Safe for concurrent processes.
 
     Raises :class:`TrackingUnavailable` if it ended, or did not answer in time.
     """
@@ -101,7 +101,7 @@ def ensure() -> str:
 
 
 def running() -> str | None:
-    """The address of the project's server, if it answers."""
+    """The address of the project's server if it answers."""
     record = _record()
     alive = record and _is_alive(record) and _status(f"{record['url']}/api/health") == 200
     return str(record["url"]) if record and alive else None
@@ -124,23 +124,23 @@ def stop() -> bool:
 
 
 def _keep(done: threading.Event) -> None:
-    """Start the recorded server again when its process is gone; one that was stopped has no record and stays stopped."""
+    """Restart the recorded server when its process is gone. A stopped server has no record and stays stopped."""
     while not done.wait(WATCH_SECONDS):
         record = _record()
         if record and not _is_alive(record):
-            with suppress(TrackingUnavailable):  # tried again; the flow itself reports what it lacks
+            with suppress(TrackingUnavailable):  # the loop tries again; the flow itself reports a missing server
                 ensure()
 
 
 def _start(port: int | None) -> dict[str, Any]:
     url = f"http://127.0.0.1:{_free_port(port or PORT)}"
     settings = {
-        "PREFECT_HOME": str((STATE / "prefect").resolve()),  # a database of the project's own
+        "PREFECT_HOME": str((STATE / "prefect").resolve()),  # the project's own database
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "PREFECT_API_URL": "",
-        "PREFECT_SERVER_UI_API_URL": f"{url}/api",  # else its pages ask whoever is at 4200
+        "PREFECT_SERVER_UI_API_URL": f"{url}/api",  # otherwise its pages ask the server at port 4200
         "PREFECT_SERVER_DATABASE_TIMEOUT": "60",  # seconds to wait for SQLite's lock; 10 are not enough on a busy machine
-        # Prefect 3.7 keeps who holds a slot in memory: a run that holds one would be ended after a restart of the server
+        # Prefect 3.7 keeps leases of concurrency slots in memory: a restart of the server would end a run that has one
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
     }
     command = [*COMMAND, "--host", "127.0.0.1", "--port", str(urlsplit(url).port)]
@@ -170,7 +170,7 @@ def _is_alive(record: dict[str, Any]) -> bool:
 
 
 def _status(url: str, seconds: float = 2) -> int:
-    """The HTTP status, 0 if nothing answers."""
+    """The HTTP status, or 0 without an answer."""
     try:
         return httpx.get(url, timeout=seconds, trust_env="127.0.0.1" not in url).status_code
     except httpx.HTTPError:
@@ -188,7 +188,7 @@ def _free_port(preferred: int) -> int:
 
 
 def main(action: str = "status") -> None:
-    """``start``, ``stop`` or ``status``; the first and the last print the address of the API."""
+    """Run ``start``, ``stop`` or ``status``; ``start`` and ``status`` print the address of the API."""
     if action == "start":
         print(named_server() or f"{ensure()}/api")
     elif action == "stop":

@@ -1,6 +1,6 @@
-"""What is kept of every finished run: one JSON file below ``.fusesearch/runs``, without any library behind it.
+"""The record of every finished run: one JSON file in ``.fusesearch/runs``, without any library behind it.
 
-Artifacts and these records are the truth. MLflow is a projection of them (:mod:`tasks.pipeline.tracking`) that can be made again.
+Artifacts and these records are the truth. MLflow is a projection of them (:mod:`tasks.pipeline.tracking`).
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ DVC_LOCK = Path("dvc.lock")
 _RESULTS = [f"experiments/*/{name}{inside}" for name in RESULT_FILES for inside in ("", "/*")]
 _WRITTEN = [DVC_LOCK, "experiments/dvc.lock", "experiments/RESULTS.md", ARTIFACTS, *_RESULTS]
 SOURCES = (".", *(f":(exclude){path}" for path in _WRITTEN))
-"""What counts as the project's own content: not what a running reproduction or experiment itself writes."""
+"""The project's own content, without the files that a reproduction or experiment writes."""
 
 
 class RunRecord(Record):
-    """One finished run of a stage or node; also what holds such runs together (a reproduction, an experiment, a grid).
+    """One finished run of a stage or node, or the parent of such runs (a reproduction, an experiment, a grid).
 
-    ``key`` identifies the run: recorded twice, it stays one run. If it is not given it follows from stage, node, params, inputs,
-    outputs and parent.
+    ``key`` identifies the run: recording it twice makes one run. By default it follows from stage, node, params, inputs, outputs
+    and parent.
     """
 
     model_config = ConfigDict(extra="forbid", ser_json_inf_nan="constants")  # a loss that is NaN stays NaN in the file
@@ -48,8 +48,8 @@ class RunRecord(Record):
     node: str = Field("", description="id of the node; empty for a run of the main pipeline")
     name: str = Field("", description="name of the run; the node or the stage if empty")
     params: dict[str, Any] = Field(default_factory=dict, description="resolved params that the stage reads, by dotted key")
-    inputs: dict[str, str] = Field(default_factory=dict, description="digest of every path that was read")
-    outputs: dict[str, str] = Field(default_factory=dict, description="digest of every path that was made; empty: not checked")
+    inputs: dict[str, str] = Field(default_factory=dict, description="digest of every input path")
+    outputs: dict[str, str] = Field(default_factory=dict, description="digest of every output path; empty: not checked")
     metrics: dict[str, Any] = Field(default_factory=dict, description="flat; only numbers are metrics in MLflow")
     started: float = Field(default_factory=time.time, description="seconds since 1970")
     seconds: float = 0.0
@@ -63,7 +63,7 @@ class RunRecord(Record):
     tags: dict[str, str] = Field(default_factory=dict, description="further tags of the run")
     description: str = Field("", description="Markdown")
     parent: str = Field("", description="key of the record that this run is part of")
-    current: list[str] | None = Field(None, description="of an experiment: keys of the arms its newest results are made of")
+    current: list[str] | None = Field(None, description="of an experiment: keys of the arms in its newest results")
     key: str = ""
 
     def model_post_init(self, _: Any) -> None:
@@ -72,18 +72,18 @@ class RunRecord(Record):
         self.key = self.key or digest(self.live_key, self.outputs)[:32]
 
     def complete(self, outputs: Mapping[str, str], metrics: Mapping[str, Any]) -> RunRecord:
-        """The record of a stage that had begun and ends now, with the digests of what it made and what it reports."""
+        """The record of a running stage that ends now, with the digests of its outputs and its metrics."""
         done = {"outputs": dict(outputs), "metrics": flatten(dict(metrics)), "seconds": time.time() - self.started, "key": ""}
         return RunRecord.model_validate({**self.model_dump(), **done})
 
     @property
     def live_key(self) -> str:
-        """Identifies the run while its outputs do not exist yet, so that a killed run is completed instead of doubled."""
+        """Identifies the run before its outputs exist, so that a restart completes a killed run instead of adding one."""
         return digest(self.parent, self.stage, self.node, self.params, self.inputs)[:32]
 
 
 def write_record(record: RunRecord) -> Path:
-    """Keep a record, and return its file. The same record takes the place of the one before."""
+    """Write a record, replacing an earlier one with its key. Returns its file."""
     path = RUNS / f"{record.name if record.kind in ('stage', 'node') else record.kind}-{record.key}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_json(path, record.model_dump(mode="json"))
@@ -96,7 +96,7 @@ def find_record(key: str) -> RunRecord | None:
 
 
 def records() -> list[RunRecord]:
-    """All records, the oldest first, and experiments after their arms. A file that is not a record is skipped."""
+    """All records, oldest first, and experiments after their arms. Skips files that are not records."""
     found = [record for path in RUNS.glob("*.json") if (record := _read(path))]
     return sorted(found, key=lambda record: (record.kind == "experiment", record.started, record.key))
 
@@ -109,10 +109,7 @@ def _read(path: Path) -> RunRecord | None:
 
 
 def reproduction_record(params: Params) -> RunRecord:
-    """The parent of the main pipeline's runs: they belong together while revision, uncommitted changes and params stay the same.
-
-    Two working copies have two reproductions.
-    """
+    """The parent of the main pipeline's runs. A new revision, uncommitted change, param or working copy makes a new parent."""
     here = [platform.node(), os.getcwd()]
     name = f"{params.profile} seed {params.seed} {git('rev-parse', '--short', 'HEAD')}".strip()
     return RunRecord(
@@ -131,15 +128,15 @@ def stage_record(
     node: str = "",
     parent: RunRecord | None = None,
 ) -> RunRecord:
-    """The record of a stage or node that begins now; :meth:`RunRecord.complete` is that of its end.
+    """The record of a stage or node that starts now. :meth:`RunRecord.complete` gives the record of its end.
 
     Args:
         stage: name of the stage.
         params: all params of the run.
-        values: those that the stage reads, by dotted key.
-        inputs: digests of what it reads, by path.
+        values: the params that the stage reads, by dotted key.
+        inputs: digests of its inputs by path.
         node: id of the node; empty for the main pipeline.
-        parent: :func:`reproduction_record` of the main pipeline's runs; nodes have none.
+        parent: :func:`reproduction_record` for runs of the main pipeline, ``None`` for nodes.
     """
     return RunRecord(
         kind="node" if node else "stage", stage=stage, node=node, params=dict(values), inputs=dict(inputs),
@@ -150,7 +147,7 @@ def stage_record(
 def grid_record(name: str, values: Mapping[str, Any], inputs: Iterable[Path], out: Path) -> RunRecord:
     """The parent of the cells of a grid of evaluations in the folder ``out``.
 
-    ``out/tracking.json`` keeps its key, so that a grid that was killed, or is extended later, stays one run.
+    ``out/tracking.json`` has its key, so that a grid that was killed or extended stays one run.
     """
     path = out / "tracking.json"
     key = (read_json(path) if path.exists() else {}).get("key") or uuid.uuid4().hex
@@ -161,9 +158,9 @@ def grid_record(name: str, values: Mapping[str, Any], inputs: Iterable[Path], ou
 def cell_record(
     grid: RunRecord, name: str, values: Mapping[str, Any], folder: Path, metrics: Mapping[str, Any], started: float
 ) -> RunRecord:
-    """The record of a cell that ends now: its params (who, with what, on what), and its row under every protocol.
+    """The record of a cell that ends now: its params, and its metrics under every protocol.
 
-    A cell that is extended later takes the place of what was recorded before.
+    Extending a cell later replaces its record.
     """
     return RunRecord(
         kind="cell", name=name, arm=name, params=dict(values), outputs=digests([folder / SCORES]), metrics=dict(metrics),
@@ -172,23 +169,23 @@ def cell_record(
 
 
 def digests(paths: Iterable[Path]) -> dict[str, str]:
-    """Digest of every path: of a file its MD5, as in ``dvc.lock``; of a folder one over all its files."""
+    """The digest of every path: a file's MD5, as in ``dvc.lock``; for a folder one digest over all its files."""
     return {path.as_posix(): path_digest(path) for path in paths}
 
 
 def path_digest(path: Path) -> str:
-    """As :func:`digests`, of one path."""
+    """As :func:`digests`, for one path."""
     with remembered_digests() as of_file:
         return of_file(path) if path.is_file() else digest(path, of_file=of_file)[:32]
 
 
-def is_unchanged(path: Path, was: str) -> bool:
-    """Whether a path still has the digest of a record, which is empty if nobody checks it."""
-    return path.exists() and (not was or path_digest(path) == was)
+def is_unchanged(path: Path, recorded: str) -> bool:
+    """Whether a path still has the recorded digest. An empty digest is not checked."""
+    return path.exists() and (not recorded or path_digest(path) == recorded)
 
 
 def revision() -> dict[str, Any]:
-    """Commit, whether files differ from it, and the digest of ``dvc.lock``, under the names of :class:`RunRecord`."""
+    """The fields of :class:`RunRecord` for the commit, uncommitted changes and ``dvc.lock``."""
     return {
         "git_revision": git("rev-parse", "HEAD") or "none",
         "dirty": bool(git("status", "--porcelain", "--", *SOURCES)),
@@ -197,6 +194,6 @@ def revision() -> dict[str, Any]:
 
 
 def git(*arguments: str) -> str:
-    """Output of a git command, empty outside a repository."""
+    """The output of a git command, empty outside a repository."""
     done = subprocess.run(["git", *arguments], capture_output=True, text=True, errors="replace", check=False)
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -1,4 +1,4 @@
-"""Charts of all pages: Okabe and Ito's colours, a second cue (shape or dash) beside each colour, a legend on every chart."""
+"""The charts of all pages: Okabe and Ito's colours, each with a second cue (shape or dash), and a legend on every chart."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DECIDED, UNDECIDED = "decided after Holm's correction", "undecided"
 """Verdicts of :func:`differences`."""
 KEPT, DROPPED = BLUE, RED
 LINE_POINTS = 300
-"""Points of one line that are drawn at most; a longer one is thinned."""
+"""The most points of a line; longer lines are thinned."""
 
 LEAST_EPISODES = 5
-"""Turns that fewer episodes reached are left out of :func:`profile`."""
+""":func:`profile` leaves out turns that fewer episodes reached."""
 
 PAGE_WIDTH = 760
 PANEL = {"width": 340, "height": 190}
@@ -35,12 +35,12 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def figure(name: str, caption: str, chart: Chart | None) -> list[Figure]:
-    """The chart as a figure of a page; nothing without one."""
+    """The chart as a figure of a page; empty without a chart."""
     return [] if chart is None else [Figure(name, caption, svg(chart))]
 
 
 def svg(chart: Chart) -> str:
-    """A chart as SVG, :data:`PAGE_WIDTH` wide where it would fill its container."""
+    """A chart as SVG, :data:`PAGE_WIDTH` wide if it would fill its container."""
     import vl_convert
 
     with alt.data_transformers.enable("default", max_rows=None):
@@ -51,9 +51,9 @@ def svg(chart: Chart) -> str:
 
 
 def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """The place of each name's colour, and that of its dash and shape. Up to 49 names differ in one of the two.
+    """For each name the index of its colour, and of its dash and shape. Up to 49 names differ in one of the two.
 
-    The arms of a reproduction have theirs in every figure.
+    The arms of a reproduction look the same in every figure.
     """
     names, known, size = list(names), list(ARMS), len(COLOURS)
     found = {name: (known.index(name), known.index(name)) for name in names if name in ARMS}
@@ -63,7 +63,7 @@ def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 
 def dressed(chart: Chart) -> Chart:
-    """What all charts share, in the app and in the export."""
+    """The chart with the style of all charts, in the app and in the export."""
     return (
         chart.configure_view(stroke=None)
         .configure_axis(labelFontSize=12, titleFontSize=12, labelLimit=260, gridColor="#dddddd")
@@ -73,7 +73,7 @@ def dressed(chart: Chart) -> Chart:
 
 
 def scales(names: Sequence[str], labels: Mapping[str, str]) -> tuple[alt.Scale, alt.Scale, alt.Scale]:
-    """Scales of colour, shape and dash over the labels of names, which look alike in all figures."""
+    """Scales of colour, shape and dash over the labels of names, the same in all figures."""
     chosen = places(names)
     domain = [labels.get(name, name) for name in chosen]
     colours = [COLOURS[colour] for colour, _ in chosen.values()]
@@ -82,15 +82,15 @@ def scales(names: Sequence[str], labels: Mapping[str, str]) -> tuple[alt.Scale, 
 
 
 def estimates(rows: Rows, x: str, seeds: Rows = ()) -> Chart:
-    """Figures with intervals, and under them the ticks of single ``seeds`` (``arm, who, value``).
+    """Figures with intervals, and below them a tick for each seed (``arm, who, value``).
 
-    Rows: ``arm, who, value, low, high``; ``who`` is ours or a model of the paper.
+    Rows: ``arm, who, value, low, high``; ``who`` is "ours" or a model of the paper.
     """
     return dressed(_estimates(rows, x, seeds).properties(height=alt.Step(18), width="container"))
 
 
 def estimate_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
-    """Several :func:`estimates` beside one another; ``None`` without any."""
+    """Several :func:`estimates` side by side, or ``None``."""
     drawn = [_estimates(rows, title).properties(height=alt.Step(18), width=PANEL["width"]) for title, rows in parts if rows]
     return dressed(alt.concat(*drawn, columns=2)) if drawn else None
 
@@ -119,13 +119,13 @@ def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
 def differences(rows: Rows, x: str) -> Chart:
     """Differences with intervals and a line at zero.
 
-    Rows: ``pair, value, low, high, verdict``, one of the two verdicts here; ``paper`` and ``margin`` where a row has them.
+    Rows: ``pair, value, low, high, verdict`` (:data:`DECIDED` or :data:`UNDECIDED`), and optionally ``paper`` and ``margin``.
     """
     return dressed(_differences(rows, x).properties(height=alt.Step(28), width="container"))
 
 
 def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
-    """Several :func:`differences` below one another; ``None`` without any."""
+    """Several :func:`differences` in a column, or ``None``."""
     drawn = [_differences(rows, title).properties(height=alt.Step(24), width=500) for title, rows in parts if rows]
     return dressed(alt.vconcat(*drawn)) if drawn else None
 
@@ -151,12 +151,12 @@ def _differences(rows: Rows, x: str) -> Any:
 
 
 def whisker(found: Any, of: Metric) -> dict[str, float | None]:
-    """Value and bounds of a row of :func:`estimates` or :func:`differences`, in the unit of the heading.
+    """Value and bounds for a row of :func:`estimates` or :func:`differences`, in the unit of the heading.
 
-    ``found`` is anything with ``estimate``, ``low`` and ``high``.
+    ``found`` is any object with ``estimate``, ``low`` and ``high``.
     """
-    shown = (None if value is None else value * of.factor for value in (found.estimate, found.low, found.high))
-    return dict(zip(("value", "low", "high"), shown, strict=True))
+    values = (None if value is None else value * of.factor for value in (found.estimate, found.low, found.high))
+    return dict(zip(("value", "low", "high"), values, strict=True))
 
 
 def _numbers(form: str) -> list[alt.Tooltip]:
@@ -164,7 +164,7 @@ def _numbers(form: str) -> list[alt.Tooltip]:
 
 
 def lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart:
-    """One line per name, bold smoothed, over the thin line as logged or the band of several seeds.
+    """One bold smoothed line per name, over the thin line as logged or the band of several seeds.
 
     Rows: ``name`` (a label), ``x, smooth``, and ``raw`` or ``low, high``.
     """
@@ -172,7 +172,7 @@ def lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str,
 
 
 def panels(parts: Sequence[tuple[str, Rows]], x: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
-    """Several :func:`lines` with their titles, two beside one another; ``None`` without any."""
+    """Several :func:`lines` with titles, two in a row, or ``None``."""
     drawn = [_lines(rows, x, "", names, labels).properties(title=title, **PANEL) for title, rows in parts if rows]
     return dressed(alt.concat(*drawn, columns=2)) if drawn else None
 
@@ -196,9 +196,9 @@ def _lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str
 
 
 def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
-    """Calls by turn index, a line with marks per arm; ``None`` where fewer than :data:`LEAST_EPISODES` reached every turn.
+    """Calls by turn index, a line with marks per arm; ``None`` if fewer than :data:`LEAST_EPISODES` reached every turn.
 
-    Rows: ``name`` (a label), ``turn, calls, episodes``, and ``low, high`` of several seeds, which are drawn as a band.
+    Rows: ``name`` (a label), ``turn, calls, episodes``, and with several seeds ``low, high``, drawn as a band.
     """
     rows = [row for row in rows if row["episodes"] >= LEAST_EPISODES]
     if not rows:
@@ -217,7 +217,7 @@ def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Char
 
 
 def bars(rows: Rows, x: str, kinds: Mapping[str, str]) -> Chart:
-    """Counts in the order of the rows. Rows: ``name, count, kind``; ``kinds`` gives each kind its colour."""
+    """Counts in the order of the rows. Rows: ``name, count, kind``; ``kinds`` maps kinds to colours."""
     names = [str(row["name"]) for row in rows]
     base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("name:N", sort=names, title=None), x=alt.X("count:Q", title=x))
     scale = alt.Scale(domain=list(kinds), range=list(kinds.values()))
@@ -227,7 +227,7 @@ def bars(rows: Rows, x: str, kinds: Mapping[str, str]) -> Chart:
 
 
 def plane(rows: Rows, min_f1: float, min_efficiency: float, y: str, outcomes: tuple[str, str] = ("stays", "goes")) -> Chart:
-    """Places of candidates, larger where many lie. Rows: ``f1, efficiency, count, outcome``, one of the two ``outcomes``."""
+    """Candidates by F1 and e; more candidates make a larger mark. Rows: ``f1, efficiency, count, outcome``."""
     domain, decided = list(outcomes), "with these thresholds"
     frame = pd.DataFrame(rows, columns=["f1", "efficiency", "count", "outcome"])
     edge = alt.Scale(domain=[-0.03, 1.03], nice=False)
@@ -250,7 +250,7 @@ def plane(rows: Rows, min_f1: float, min_efficiency: float, y: str, outcomes: tu
 
 
 def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
-    """Systems by cost and quality, with the line through those that no other of ours beats.
+    """Systems by cost and quality, with a line through the Pareto front of ours.
 
     Rows: ``name, cost, quality, model``; ``model`` is "" for ours, which are filled. ``front`` has the names on the line.
     """
@@ -278,7 +278,7 @@ def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
 
 
 def columns(counts: Mapping[str, int], x: str) -> Chart:
-    """One column for each name, in the order given."""
+    """One column per name, in the given order."""
     frame = pd.DataFrame({"name": list(counts), "count": list(counts.values())})
     angle = alt.Axis(labelAngle=-30 if len(counts) > 8 else 0, labelOverlap=True)
     chart = alt.Chart(frame).mark_bar(color=BLUE).encode(
@@ -288,7 +288,7 @@ def columns(counts: Mapping[str, int], x: str) -> Chart:
 
 
 def histograms(values: Mapping[str, Sequence[int]]) -> Chart:
-    """A histogram for each measure, on a logarithmic axis where the values span more than two powers of ten."""
+    """A histogram per measure, on a logarithmic axis if the values span more than two powers of ten."""
     parts = []
     for name, known in values.items():
         numbers = np.maximum(np.asarray(known, dtype=float), 1)

@@ -27,12 +27,12 @@ BEHAVIOUR = (
 )  # fmt: skip
 
 Summary = dict[str, dict[str, Measured | None]]
-"""System -> column -> figure with interval; ``None`` where it is undefined."""
+"""System -> column -> figure with interval, ``None`` if undefined."""
 
 
 @dataclass(frozen=True)
 class System:
-    """A cell as a protocol sees it: its scores against the gold patch, and against the best of the accepted answers."""
+    """A cell under a protocol: its scores against the gold patch, and against the best accepted answer."""
 
     result: CellResult
     scores: list[Score]
@@ -66,7 +66,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Everything the tables of one benchmark are made of. ``accepted`` has figures only where other answers are known."""
+    """The data for the tables of one benchmark. ``accepted`` is empty unless other accepted answers are known."""
 
     benchmark: str
     protocol: Protocol
@@ -95,8 +95,8 @@ def compare_cells(
 ) -> Comparison:
     """Compare the cells of one benchmark.
 
-    ``prices`` are by model name and win over those in the manifests. ``against`` names one system that all others are tested
-    against; without it every pair is. Raises :class:`ConfigError` for a system that is not there.
+    ``prices`` are by model name and win over the manifests' prices. If ``against`` names a system, all others are tested against
+    it, else every pair is. Raises :class:`ConfigError` for an unknown system.
     """
     systems = [System(row, protocol.view(row.scores), protocol.view(row.scores, accepted=True)) for row in results]
     every = {system.name: {0: system.scores} for system in systems}
@@ -122,7 +122,7 @@ def quality_columns(protocol: Protocol) -> list[Metric]:
 
 
 def behaviour_columns(prices: Mapping[str, Prices]) -> list[Metric]:
-    """How a system searches and what that costs; cost where a price is known."""
+    """How a system searches and its time and tokens, with its cost if a price is known."""
     columns = [METRICS[key] for key in BEHAVIOUR]
     return [*columns, Metric("cost", "Cost per instance", cost(prices), "", digits=4)] if prices else columns
 
@@ -137,7 +137,7 @@ def heading(name: str) -> str:
 
 
 def cost(prices: Mapping[str, Prices]) -> Statistic:
-    """Mean cost of an episode, at prices by arm; absent where there is no price."""
+    """Mean cost of an episode at prices by arm; absent without a price."""
 
     def parts(score: Score) -> tuple[float, float] | None:
         price = prices.get(score.arm)
@@ -149,7 +149,7 @@ def cost(prices: Mapping[str, Prices]) -> Statistic:
 
 
 def paper_rows(protocol: str, benchmark: str, folder: Path) -> list[PaperRow]:
-    """The rows that a paper printed under this protocol for this benchmark; none without such a table in ``folder``."""
+    """The rows that a paper printed under this protocol for this benchmark; empty without such a table in ``folder``."""
     name = benchmark.lower().replace("-", "").replace("_", "")
     files = {
         ("fusesearch", "verified"): ("fusesearch_table1_swebench_verified.csv", "FuseSearch table 1"),
@@ -174,7 +174,7 @@ def _measured(scores: Sequence[Score], columns: Sequence[Metric], params: Report
 
 
 def prices_by_arm(results: Sequence[CellResult], given: Mapping[str, Prices]) -> dict[str, Prices]:
-    """Prices by arm; those of ``given``, which are by model, win over the manifests'."""
+    """Prices by arm; ``given``, which is by model, wins over the manifests."""
     known: dict[str, Prices] = {}
     for row in results:
         own = {model.name: model.prices for model in row.manifest.grid.models}

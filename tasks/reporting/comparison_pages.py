@@ -16,7 +16,7 @@ from tasks.reporting.page import Figure, Section
 from tasks.reporting.table import ABSENT, Row, Table, cell, difference_table
 
 Link = Callable[[CellResult], str]
-"""Where the page of a cell's episodes is; "" where there is none."""
+"""The address of the page of a cell's episodes, or ""."""
 
 SHOWN_TURNS = 8
 
@@ -40,7 +40,7 @@ def sections_of(comparison: Comparison, params: Report, link: Link = no_link, fi
 
 
 def main_table(comparison: Comparison, link: Link = no_link) -> Table:
-    """Ours with intervals and errored episodes, under them the paper's rows as it prints them."""
+    """Our systems with intervals and errored episodes, then the paper's rows as printed."""
     columns = comparison.quality
     header = ["System", "Model", *(column.heading for column in columns), "Instances", "Episodes", "Errored"]
     rows = [
@@ -58,7 +58,7 @@ def main_table(comparison: Comparison, link: Link = no_link) -> Table:
 
 
 def behaviour_table(comparison: Comparison, link: Link = no_link) -> Table:
-    """e under both scopes, redundant and failed calls, where time goes, tokens and cost."""
+    """e under both scopes, redundant and failed calls, time, tokens and cost."""
     columns = comparison.behaviour
     rows = [
         Row(
@@ -71,7 +71,7 @@ def behaviour_table(comparison: Comparison, link: Link = no_link) -> Table:
 
 
 def turns_table(comparison: Comparison) -> Table:
-    """Mean calls of tool-using turns by turn index (FuseSearch figure 3), with how many episodes had such a turn."""
+    """Mean calls of tool-using turns by turn index (FuseSearch figure 3), with the number of episodes that had such a turn."""
     rows = []
     for system in comparison.systems:
         found = {int(row["turn"]): row for row in _by_turn(system)}
@@ -88,7 +88,7 @@ def tests_table(comparison: Comparison) -> Table:
 
 
 def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:
-    """Every episode of a cell with what it adds to the figures; ``page`` is where the episode can be read."""
+    """Every episode of a cell with its figures; ``page`` gives the address of its page."""
     names = (
         "file_f1", "function_f1", "f1", "f1_best", "efficiency", "turns", "calls", "seconds", "tokens_context", "tokens_billed",
     )  # fmt: skip
@@ -114,7 +114,7 @@ def _notes(comparison: Comparison, params: Report) -> list[str]:
 
 
 def _excluded(systems: Sequence[System]) -> Iterator[str]:
-    """What was left out before anything ran, once per folder."""
+    """Instances that were excluded before anything ran, once per folder."""
     for manifest in {id(row.result.manifest): row.result.manifest for row in systems}.values():
         facts = manifest.benchmarks[systems[0].result.cell.benchmark]
         if facts.excluded:
@@ -138,7 +138,7 @@ _TESTS = (
 
 
 def _accepted_table(comparison: Comparison) -> list[Table]:
-    """The headline figures against gold, and against the best of several accepted answers; nothing where none is known."""
+    """The headline figures against gold and against the best accepted answer; empty if only gold is known."""
     if not comparison.accepted:
         return []
     columns = comparison.headline
@@ -168,9 +168,7 @@ def _scatters(comparison: Comparison) -> list[Figure]:
 
 
 def front(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names of the points that no other one beats, cheapest first: none costs less for at least the quality, or the same for
-    more.
-    """
+    """Names of the points on the Pareto front of cost and quality, cheapest first."""
     best: list[Mapping[str, Any]] = []
     for point in sorted(points, key=lambda point: (point["cost"], -point["quality"])):
         if not best or point["quality"] > best[-1]["quality"]:

@@ -1,4 +1,4 @@
-"""Training curves: what is kept of them and several seeds as mean and range."""
+"""Training curves: the columns for pages, and mean and range over seeds."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ CURVES = {
     "errored": "Errored rollouts",
     "loss": "Loss on assistant tokens",
 }
-"""Columns of a training curve that are shown, with their headings."""
+"""Columns of a training curve on pages, with their headings."""
 
 DIGITS = 5
 
 
 def read_curve(path: Path) -> list[dict[str, float]]:
-    """Logged steps of a training stage, numbers only; empty where there is no such file."""
+    """The logged steps of a training stage, numbers only; empty if the file does not exist."""
     known = read_csv(path) if path.exists() else []
     rows = [{key: number for key, text in row.items() if (number := _number(text)) is not None} for row in known]
     return [row for row in rows if "step" in row]

@@ -1,4 +1,4 @@
-"""The data card: what a version of the data set holds, in Markdown and in one HTML file."""
+"""The data card: the content of a version of the data set, in Markdown and in one HTML file."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _lengths(total: Tally) -> Section:
 
 
 def _shares(title: str, counts: Counter[str], note: str = "") -> Section:
-    """The most frequent names, the rest together."""
+    """The most frequent names, and the rest together."""
     common = counts.most_common(SHOWN)
     rest = counts.total() - sum(count for _, count in common)
     shown = dict(common) | ({"all others": rest} if rest else {})
@@ -103,7 +103,7 @@ def _bars(counts: Mapping[str, int], x: str) -> charts.Chart:
 
 
 def _dates(total: Tally) -> Section:
-    """By month, or by year where there are many months."""
+    """By month, or by year if there are many months."""
     known = {month: count for month, count in sorted(total.months.items()) if month != "unknown"}
     if len(known) > MAX_MONTHS:
         years: Counter[str] = Counter()
@@ -115,7 +115,7 @@ def _dates(total: Tally) -> Section:
 
 
 def _funnel(contaminated: Mapping[str, int], kept: int, filter_drops: Path) -> list[Section]:
-    """Raw pairs, what each rule of the filter and each check of the split dropped, without those that dropped nothing."""
+    """Raw pairs, and what each rule of filter and each check of split dropped, without rules that dropped nothing."""
     try:
         rules = {str(name): int(count) for name, count in read_json(filter_drops).items()}
     except (ArtifactError, TypeError, ValueError, AttributeError):
@@ -133,7 +133,7 @@ def _funnel(contaminated: Mapping[str, int], kept: int, filter_drops: Path) -> l
 
 
 def _yield(mined: Path) -> list[tuple[str, ...]]:
-    """Mutants tried and kept for each kind of fault, where the synthetic source made the pairs."""
+    """Mutants tried and kept by kind of fault, if the synthetic source made the pairs."""
     try:
         kinds = read_json(mined)["kinds"]
         rows = [(str(kind), int(row["attempts"]), int(row["kept"])) for kind, row in kinds.items()]

@@ -1,4 +1,4 @@
-"""What the page of a reproduction reads: artifacts of the other stages, as far as they exist."""
+"""The inputs of a reproduction's page: those artifacts of the other stages that exist."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tasks.reporting.table import ARMS
 
 @dataclass(frozen=True)
 class Sources:
-    """Where the artifacts lie. ``cells`` is the folder with the episodes of each arm, ``paper`` the CSV of FuseSearch table 2,
-    ``grpo`` has the training curve of each arm that has one of its own, ``drops`` the drop table of each stage.
+    """Paths of the artifacts. ``cells`` is the folder with the episodes of each arm, ``paper`` the CSV of FuseSearch table 2,
+    ``grpo`` has the training curves by arm, ``drops`` the drop tables by stage.
     """
 
     scores: Path
@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What the page is made of; everything but ``scores`` may be empty."""
+    """The content of the page. Everything but ``scores`` may be empty."""
 
     scores: list[Score]
     paper: list[dict[str, str]] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Inputs:
 
 
 def read_inputs(sources: Sources) -> Inputs:
-    """All artifacts, as far as they exist. Raises :class:`ArtifactError` where there are no scores, or one is corrupt."""
+    """All artifacts that exist. Raises :class:`ArtifactError` without scores, or if an artifact is corrupt."""
     scores = list(read_jsonl(sources.scores, Score))
     if not scores:
         raise ArtifactError(f"{sources.scores} holds no scores: run the evaluate stage again")
@@ -72,7 +72,7 @@ def read_inputs(sources: Sources) -> Inputs:
 
 
 def by_arm(scores: Iterable[Score]) -> dict[str, list[Score]]:
-    """Scores of each arm; known arms first, in the order of :data:`~tasks.reporting.table.ARMS`."""
+    """Scores by arm: known arms first, in the order of :data:`~tasks.reporting.table.ARMS`."""
     groups: dict[str, list[Score]] = {}
     for score in scores:
         groups.setdefault(score.arm or score.localizer, []).append(score)
@@ -81,9 +81,9 @@ def by_arm(scores: Iterable[Score]) -> dict[str, list[Score]]:
 
 
 def calls_by_index(episodes: Iterable[Sequence[int]]) -> list[dict[str, float]]:
-    """Mean calls of tool-using turns at each turn index, from 1 (FuseSearch figure 3), and how many episodes had such a turn.
+    """Mean calls of tool-using turns by turn index, from 1 (FuseSearch figure 3), and the number of episodes with such a turn.
 
-    ``episodes`` are the calls of each turn of each episode.
+    ``episodes`` holds the number of calls of each turn of each episode.
     """
     calls: dict[int, list[int]] = {}
     for turns in episodes:
@@ -94,7 +94,7 @@ def calls_by_index(episodes: Iterable[Sequence[int]]) -> list[dict[str, float]]:
 
 
 def split_drops(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """How many rows each rule of split dropped, from the figures of the stage."""
+    """How many rows each rule of split dropped, from the stage's metrics."""
     return {key.removeprefix("dropped_"): count for key, count in figures.items() if key.startswith("dropped_")}
 
 
@@ -108,7 +108,7 @@ def _profile(path: Path) -> list[dict[str, float]]:
 
 
 def _plane(path: Path) -> list[Candidate]:
-    """The candidates from the table selection wrote; errored ones have no place in the plane."""
+    """The candidates in the select stage's table, without errored ones."""
     rows = read_csv(path) if path.exists() else []
     try:
         return [

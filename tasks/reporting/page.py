@@ -33,7 +33,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A page: ``verdicts`` are listed first, ``footer`` says what it was made from. ``folder`` holds its figures."""
+    """A page: ``verdicts`` come first, ``footer`` names its sources, ``folder`` holds its figures."""
 
     title: str
     sections: Sequence[Section]
@@ -42,7 +42,7 @@ class Page:
     folder: str = "plots"
 
     def render(self, suffix: str) -> str:
-        """As ``md``, with links to the figures, or as ``html``, which needs no other file."""
+        """Render as ``md``, with links to the figures, or as ``html``, which needs no other file."""
         from jinja2 import Environment, PackageLoader, select_autoescape
 
         loader = PackageLoader("tasks.reporting", "templates")
@@ -65,14 +65,14 @@ def show(sections: Sequence[Section]) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    shown = {id(table): terminal_table(table) for section in sections for table in section.tables}
+    rendered = {id(table): terminal_table(table) for section in sections for table in section.tables}
     measure = Console(width=1000)
-    needed = max((measure.measure(table).maximum for table in shown.values()), default=0)
+    needed = max((measure.measure(table).maximum for table in rendered.values()), default=0)
     console = Console(highlight=False)
-    console.width = max(console.width, needed)  # a table that is cut says nothing; `less -S` shows a wide one
+    console.width = max(console.width, needed)  # a table that is cut off is useless; `less -S` shows a wide one
     for section in sections:
         for table in section.tables:
-            console.print(shown[id(table)])
+            console.print(rendered[id(table)])
         for paragraph in section.text:
             console.print(Text(printable(paragraph), style="dim"))
         console.print()

@@ -1,6 +1,6 @@
 """The page of a reproduction: tables and figures in Markdown and in HTML, and its numbers as files.
 
-What a run has not made (an arm, a curve, a drop table) is left out of the page; scores are needed.
+The page leaves out what a run lacks (an arm, a curve, a drop table). Only scores are required.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tasks.reporting.page import Figure, Page, Section
 from tasks.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
 
 COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
-"""Pairs (first, second) whose difference first - second is reported."""
+"""Pairs (first, second) with a reported difference first - second."""
 
 REPORTED = (
     "file_micro_f1", "function_micro_f1", "f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward",
@@ -39,12 +39,12 @@ STAR_NOTE = (
 """Explains :func:`differences_table`."""
 
 Summary = dict[str, dict[str, Measured | None]]
-"""arm -> metric -> figure with interval; ``None`` where it is undefined."""
+"""arm -> metric -> figure with interval, ``None`` if undefined."""
 
 
 def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence[tuple[str, str]] = ()) -> Path:
     """Write ``report.md``, ``report.html`` (needs no other file), ``plots/*.svg``, ``metrics.json`` (flat) and the CSV files that
-    ``dvc plots`` and the dashboard read. ``provenance`` says what all was made from. Returns the path of the Markdown page.
+    ``dvc plots`` and the dashboard read. ``provenance`` names the sources. Returns the path of the Markdown page.
     """
     arms = by_arm(inputs.scores)
     summary = summarize(arms, params)
@@ -80,7 +80,7 @@ DIFFERENCE_COLUMNS = ("first", "second", "metric", "estimate", "low", "high", "i
 
 
 def summarize(arms: Mapping[str, Sequence[Score]], params: Params) -> Summary:
-    """All of :data:`REPORTED` of every arm, with intervals over instances."""
+    """The metrics in :data:`REPORTED` of every arm, with intervals over instances."""
     confidence = params.report.confidence
     return {
         arm: {key: measure({params.seed: scores}, METRICS[key].statistic, confidence=confidence) for key in REPORTED}
@@ -89,7 +89,7 @@ def summarize(arms: Mapping[str, Sequence[Score]], params: Params) -> Summary:
 
 
 def compare_arms(arms: Mapping[str, Sequence[Score]], params: Params) -> list[Difference]:
-    """Paired differences in :data:`COMPARED` for all of :data:`COMPARISONS` whose arms are there."""
+    """Paired differences in :data:`COMPARED` for the :data:`COMPARISONS` whose arms exist."""
     return compare(
         {arm: {params.seed: scores} for arm, scores in arms.items()},
         [pair for pair in COMPARISONS if pair[0] in arms and pair[1] in arms],
@@ -113,7 +113,7 @@ def _verdict(row: Difference) -> str:
 
 
 def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:
-    """The columns of FuseSearch table 2: each arm of ours, and under it the paper's models at the same stage."""
+    """The columns of FuseSearch table 2: each of our arms, and under it the paper's models at the same stage."""
     columns = [METRICS[key] for key in REPORTED if METRICS[key].paper]
     rows: list[Row] = []
     for arm, figures in summary.items():
@@ -126,9 +126,7 @@ def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:
 
 
 def full_table(summary: Summary, arms: Mapping[str, Sequence[Score]]) -> Table:
-    """What the paper's table leaves out: the mean over instances, reward, e by call, tokens of the final conversation, errored
-    episodes.
-    """
+    """Figures that the paper's table lacks: means over instances, reward, e by call, context tokens, errored episodes."""
     columns = [METRICS[key] for key in IN_FULL]
     rows = []
     for arm, figures in summary.items():
@@ -157,14 +155,14 @@ def differences_table(differences: Sequence[Difference]) -> Table:
 
 
 def drops_table(caption: str, drops: Mapping[str, Any]) -> Table:
-    """Rule and how many it dropped, in the order the stage applied them."""
+    """How many rows each rule dropped, in the order of the rules."""
     return Table(caption, ["Rule", "Rows"], [Row([str(rule), str(number)]) for rule, number in drops.items()])
 
 
 def mined_tables(mined: Mapping[str, Any]) -> list[Table]:
-    """What mining tried, kept and dropped: by repository, by kind of fault and by hop count; only the parts that are there.
+    """What mining tried, kept and dropped: by repository, by kind of fault and by hop count, without empty parts.
 
-    The source ``synthetic`` alone has kinds of fault: it tries mutants of packages, the others look at what repositories have.
+    Only the source ``synthetic`` has kinds of fault: it tries mutants of packages. The others look at existing changes.
     """
     repositories = [
         {key: value for key, value in row.items() if not isinstance(value, dict)} for row in mined.get("repositories", [])
@@ -204,7 +202,7 @@ def table_records(summary: Summary) -> list[dict[str, Any]]:
 
 
 def label(arm: str) -> str:
-    """The name an arm is printed under."""
+    """The printed name of an arm."""
     return ARMS.get(arm, arm)
 
 
@@ -280,9 +278,9 @@ def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> li
 
 
 def _data(inputs: Inputs, params: Params) -> Section:
-    shown = mined_tables(inputs.mined)
-    shown += [drops_table(f"{stage}: rows dropped by each rule", drops) for stage, drops in inputs.drops.items()]
-    return Section("Data", [], shown, _candidates(inputs.plane, params))
+    tables = mined_tables(inputs.mined)
+    tables += [drops_table(f"{stage}: rows dropped by each rule", drops) for stage, drops in inputs.drops.items()]
+    return Section("Data", [], tables, _candidates(inputs.plane, params))
 
 
 def _candidates(plane: Sequence[Candidate], params: Params) -> list[Figure]:

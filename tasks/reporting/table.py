@@ -1,4 +1,4 @@
-"""Tables: cells are text, never markup, and printed the same in Markdown, in HTML and on a terminal."""
+"""Tables. Cells are text, never markup, and look the same in Markdown, in HTML and on a terminal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tasks.evaluation.statistics import Difference
 ABSENT = "–"  # noqa: RUF001
 MINUS = "−"  # noqa: RUF001
 ARMS = {"base": "base", "rl": "RL without SFT", "sft": "SFT", "sft+rl": "SFT + RL", "lexical": "lexical (teacher)"}
-"""The arms of a reproduction in the order of the paper's table 2, with the names they are printed under."""
+"""The arms of a reproduction in the order of the paper's table 2, with their printed names."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A printed row; ``kind`` is ``ours`` or ``paper``; ``link`` is where its first cell leads, "" for nowhere."""
+    """A printed row. ``kind`` is ``ours`` or ``paper``; ``link`` is the target of its first cell, if any."""
 
     cells: list[str]
     kind: str = "ours"
@@ -37,7 +37,7 @@ class Table:
 
 
 def cell(found: Any, of: Metric, signed: bool = False) -> str:
-    """``estimate [low, high]`` of anything that has these three; a dash for ``None``."""
+    """``estimate [low, high]`` of any object with these attributes; a dash for ``None``."""
     if found is None:
         return ABSENT
     if found.low is None or found.high is None:
@@ -46,12 +46,12 @@ def cell(found: Any, of: Metric, signed: bool = False) -> str:
 
 
 def pair_name(row: Any, labels: Mapping[str, str]) -> str:
-    """How a difference ``first - second`` is headed."""
+    """The heading of a difference ``first - second``."""
     return f"{labels.get(row.first, row.first)} {MINUS} {labels.get(row.second, row.second)}"
 
 
 def difference_cell(row: Difference | None, of: Metric, star: bool | None = None) -> str:
-    """``difference [low, high]``, with a star where the corrected test finds one, or where ``star`` says so."""
+    """``difference [low, high]``, with a star if it is significant after correction, or as ``star`` says."""
     text = cell(row, of, signed=True)
     return text.replace(" [", " * [", 1) if row and (row.is_significant if star is None else star) else text
 
@@ -72,23 +72,22 @@ def difference_table(
     """One row per pair of arms, one column per metric."""
     found = {(row.first, row.second, row.metric): row for row in rows}
     pairs = {(row.first, row.second): pair_name(row, labels) for row in rows}
-    shown = [Row([name, *(show(found.get((*pair, of.key)), of) for of in columns)]) for pair, name in pairs.items()]
-    return Table(caption, ["Difference", *(of.of_differences for of in columns)], shown)
+    table_rows = [Row([name, *(show(found.get((*pair, of.key)), of) for of in columns)]) for pair, name in pairs.items()]
+    return Table(caption, ["Difference", *(of.of_differences for of in columns)], table_rows)
 
 
 def records_table(caption: str, records: Sequence[Mapping[str, Any]]) -> Table:
     """A row per record, a column per key."""
     header = list(dict.fromkeys(key for record in records for key in record))
-    rows = [[f"{value:.4g}" if isinstance(value, float) else str(value) for value in _values(row, header)] for row in records]
+    rows = [
+        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in (row.get(key, "") for key in header)]
+        for row in records
+    ]
     return Table(caption, header, [Row(cells) for cells in rows])
 
 
-def _values(record: Mapping[str, Any], header: Sequence[str]) -> list[Any]:
-    return [record.get(key, "") for key in header]
-
-
 def markdown_cell(text: str) -> str:
-    """Text that cannot end a cell, nor begin a tag, emphasis, a link or a picture; :class:`Markup` is ours and stays."""
+    """Escape text so that it cannot end a cell or start a tag, emphasis, a link or a picture. Our own :class:`Markup` stays."""
     if isinstance(text, Markup):
         return text
     escaped = text.replace("\\", "\\\\").replace("|", "\\|").replace("*", "\\*").replace("](", "]\\(")
@@ -96,15 +95,15 @@ def markdown_cell(text: str) -> str:
 
 
 def terminal_table(table: Table) -> Any:
-    """A table of rich; the interval of a figure stands below it."""
+    """A rich table, with each interval below its figure."""
     from rich import box
-    from rich.table import Table as Shown
+    from rich.table import Table as RichTable
     from rich.text import Text
 
-    shown = Shown(title=printable(table.caption), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    rich_table = RichTable(title=printable(table.caption), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(table.header):
-        shown.add_column(Text(printable(name)), justify="left" if place < 2 else "right")
+        rich_table.add_column(Text(printable(name)), justify="left" if place < 2 else "right")
     for row in table.rows:
         cells = [printable(text).replace(" [", "\n[", 1) for text in row.cells]
-        shown.add_row(*map(Text, cells), style="dim italic" if row.kind == "paper" else "")
-    return shown
+        rich_table.add_row(*map(Text, cells), style="dim italic" if row.kind == "paper" else "")
+    return rich_table

@@ -1,4 +1,4 @@
-"""Counts over the instances of one split, kept while they stream by: a few numbers each, no text."""
+"""Counts over a stream of instances: a few numbers per instance, no text."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LENGTHS = {
 
 @dataclass
 class Tally:
-    """Counts of one split; ``digest`` is over ids and truth in order, and names this version of it."""
+    """Counts of one split. ``digest``, over ids and truth in order, identifies its version."""
 
     instances: int = 0
     repositories: Counter[str] = field(default_factory=Counter)
@@ -50,7 +50,7 @@ class Tally:
 
     @property
     def digest(self) -> str:
-        """Sixteen hex characters that tell versions apart."""
+        """Sixteen hex characters that identify the version."""
         return self._digest.hexdigest()[:16]
 
     def add(self, instance: Instance) -> None:

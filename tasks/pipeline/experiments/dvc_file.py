@@ -1,8 +1,8 @@
-"""``experiments/dvc.yaml`` and ``experiments/nodes.yaml``: the nodes of all experiments as stages of DVC.
+"""Writes ``experiments/dvc.yaml`` and ``experiments/nodes.yaml``: the nodes of all experiments as DVC stages.
 
-A stage of ``dvc.yaml`` that has nodes stands in the first file once, as a template (``foreach``); a node is a line of the second.
-Both are written from ``dvc.yaml``, ``params.yaml`` and the experiments' files, and committed: DVC reads no file that git ignores,
-and one file has to hold all nodes because two stages of DVC cannot have the same output.
+The first file has one ``foreach`` template per stage, the second has one line per node. Both follow from the stage table,
+``params.yaml`` and the experiments' files. They are committed because DVC ignores what git ignores. All nodes are in one file
+because two DVC stages cannot have the same output.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ HEADER = "# Written by `python -m tasks.pipeline.experiments.dvc_file` and by `f
 
 
 def target(node: Node) -> str:
-    """The name that DVC knows the run by."""
+    """The node's name in DVC."""
     return f"{TARGET}:{node.stage}@{node.id}" if node.id else node.stage
 
 
 def write_dvc_files() -> None:
-    """Write both files where they are not up to date. Raises :class:`ConfigError` for a faulty experiment or params."""
+    """Write both files if they are out of date. Raises :class:`ConfigError` for a faulty experiment or params."""
     for path, text in render().items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
 
 
 def render() -> dict[Path, str]:
-    """What the two files should say, by path."""
+    """The current content of both files, by path."""
     params = load_params()
     rows = (row for name in experiment_names() for row in plan(load_experiment(name), params))
     nodes = sorted((node for node in nodes_of(rows) if node.id), key=lambda node: node.id)
@@ -50,7 +50,9 @@ def render() -> dict[Path, str]:
     lines = [HEADER]
     for stage in templates:
         lines.append(f"{stage}:\n")
-        lines.extend(f"  {node.id}: {_flow_style(_item(node, params))}\n" for node in stages[stage])
+        for node in stages[stage]:
+            item = yaml.safe_dump(_item(node, params), default_flow_style=True, sort_keys=False, width=100_000).strip()
+            lines.append(f"  {node.id}: {item}\n")
     return {
         TARGET: HEADER + yaml.safe_dump({"vars": [NODES_FILE.name], "stages": templates}, sort_keys=False, width=1000),
         NODES_FILE: "".join(lines),
@@ -73,22 +75,18 @@ def _template(stage: str, nodes: Iterable[Node], params: Params) -> dict[str, An
 
 
 def _item(node: Node, params: Params) -> dict[str, Any]:
-    """What is the node's own in its template."""
+    """The values that the template of the node's stage takes from the node."""
     arguments = [argument for argument in node.arguments() if not argument.startswith("--node=")]
     return {"arguments": " ".join(map(shlex.quote, arguments)), "reads": [path.as_posix() for path in _reads(node, params)]}
 
 
 def _reads(node: Node, params: Params) -> list[Path]:
-    """The data that a node depends on.
+    """The data that a node depends on, without the folder of repositories.
 
-    Not the folder of repositories: instances name commits, which are digests of what repositories hold, and looking through
-    thousands of files for each of a hundred nodes would be most of what a ``dvc repro`` with nothing to do does.
+    Instances name commits, which are digests of the repositories' content. Checking thousands of files for each of a hundred
+    nodes would take most of the time of a ``dvc repro`` with nothing to do.
     """
     return [path for path in node.inputs(node.params(params)) if path != node.places["mine.repos"]]
-
-
-def _flow_style(value: dict[str, Any]) -> str:
-    return yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=100_000).strip()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from tasks.reporting.experiment.results import ArmResult, Figure, PowerResult, R
 from tasks.reporting.inputs import calls_by_index
 
 TARGET = 0.05
-"""The difference an experiment is to see: five points of a share such as F1, a twentieth of any other figure."""
+"""The difference an experiment should detect: five points of a share such as F1, a twentieth of any other figure."""
 
 DIGITS = 6
 PARAMS = Path("params.yaml")
@@ -30,7 +30,7 @@ Scores = dict[str, Seeds]
 
 
 def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()) -> Results:
-    """All of the results but the files. Raises :class:`ArtifactError` where no run is there."""
+    """The results of an experiment's runs. Raises :class:`ArtifactError` without any run."""
     scores: Scores = {arm: {run.seed: run.scores for run in runs if run.arm == arm} for arm in experiment.arms}
     if not any(scores.values()):
         raise ArtifactError(f"{experiment.name}: no run is finished: run `fusesearch experiment run {experiment.name}`")
@@ -39,7 +39,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
     differences = _differences(experiment, scores, paper)
     power = _power(experiment, scores)
     claims = judge(experiment, differences, power)
-    made_from = revision()
+    known = revision()
     return Results(
         experiment=experiment.name,
         title=experiment.title,
@@ -48,8 +48,8 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
         summary=summarize(claims, differences),
         command=f"fusesearch experiment run {experiment.name}",
         inputs=scores_digest(runs),
-        revision=made_from["git_revision"][:12] + ("+changes" if made_from["dirty"] else ""),
-        dvc_revision=made_from["dvc_revision"][:12],
+        revision=known["git_revision"][:12] + ("+changes" if known["dirty"] else ""),
+        dvc_revision=known["dvc_revision"][:12],
         notes=experiment.notes,
         profile=load_params(root / PARAMS).profile if (root / PARAMS).exists() else "",
         seeds=experiment.seeds,
@@ -67,7 +67,7 @@ def measured(experiment: Experiment, runs: Sequence[ArmRun], root: Path = Path()
 
 
 def _other_instances(runs: Sequence[ArmRun]) -> list[str]:
-    """Runs on other instances than most have, as after mining anew: their figures are of another question."""
+    """Runs on other instances than most runs, perhaps from before a new mining: their figures answer another question."""
     sets = [frozenset(score.instance_id for score in run.scores) for run in runs]
     ((usual, _),) = Counter(sets).most_common(1)
     return [f"{run.arm} seed {run.seed}" for run, found in zip(runs, sets, strict=True) if found != usual]
@@ -99,7 +99,7 @@ def _figure(found: Measured, paper: float | None) -> Figure:
 
 
 def _calls_by_turn(scores: Seeds) -> list[TurnCalls]:
-    """Over all seeds together, with the range of the seeds' own means."""
+    """Means over all seeds together, with the range of each seed's means."""
     episodes = {seed: [row.calls_each_turn for row in rows if row.error is None] for seed, rows in scores.items()}
     own = [{row["turn"]: row["calls"] for row in calls_by_index(found)} for found in episodes.values()]
     together = calls_by_index(calls for found in episodes.values() for calls in found)
@@ -116,14 +116,14 @@ def _calls_by_turn(scores: Seeds) -> list[TurnCalls]:
 
 
 def _differences(experiment: Experiment, scores: Scores, paper: Paper) -> list[Difference]:
-    """Later arm minus earlier arm for every pair in every metric, as experiments list what is varied after its baseline."""
+    """Later arm minus earlier arm for every pair in every metric: experiments list the baseline first."""
     pairs = [(later, earlier) for earlier, later in combinations(experiment.arms, 2)]
     found = compare(scores, pairs, {key: metric_named(key).statistic for key in experiment.metrics})
     return [_beside(row, paper) for row in found]
 
 
 def _beside(row: Difference, paper: Paper) -> Difference:
-    """Rounded, with the difference in the paper's table."""
+    """``row`` rounded, with the difference in the paper's table."""
     first, second = (paper.get(arm, {}).get(row.metric) for arm in (row.first, row.second))
     printed = round(first - second, 4) if first is not None and second is not None else None
     return row.model_copy(
@@ -137,16 +137,18 @@ def _beside(row: Difference, paper: Paper) -> Difference:
 
 
 def _power(experiment: Experiment, scores: Scores) -> list[PowerResult]:
-    """For the pairs that claims compare, in the primary metric and in F1; a pair that claims name both ways as those in that
-    metric do. The level is the one at which Holm's correction tests the smallest p of the claims.
+    """Power for the pairs that claims compare, in the primary metric and in F1.
+
+    If claims name a pair in both orders, the claim in that metric decides. The level is the one at which Holm's correction tests
+    the smallest p of the claims.
     """
     level = LEVEL / max(1, len(experiment.claims))
-    found = []
+    rows = []
     for metric in dict.fromkeys((experiment.primary, *(name for name in experiment.metrics if name == F1))):
         claims = sorted(experiment.claims, key=lambda claim: claim.metric == metric)
         pairs = {frozenset((claim.better, claim.than)): (claim.better, claim.than) for claim in claims}
-        found += [_power_of(metric, first, second, scores, level) for first, second in pairs.values()]
-    return [row for row in found if row]
+        rows += [_power_of(metric, first, second, scores, level) for first, second in pairs.values()]
+    return [row for row in rows if row]
 
 
 def _power_of(metric: str, first: str, second: str, scores: Scores, level: float) -> PowerResult | None:

@@ -1,4 +1,4 @@
-"""What MLflow keeps of an experiment: its question and verdict on the parent run, a run per arm and seed below it."""
+"""An experiment in MLflow: a parent run with question and verdict, and a child run per arm and seed."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 
 
 def track_experiment(experiment: Experiment, runs: Sequence[ArmRun], results: Results, params: Params) -> None:
-    """Record what is finished of an experiment, and which of its arms' runs the newest results are made of.
+    """Record the finished runs of an experiment, and mark the runs behind the newest results as current.
 
     Args:
-        experiment: the files of its results lie in its folder.
+        experiment: its folder holds the files of the results.
         runs: its finished runs.
-        results: what they come to.
-        params: those of the main pipeline, which arms differ from.
+        results: the results of these runs.
+        params: the main pipeline's params, which arms change.
     """
     key = digest("experiment", experiment.name, params.profile)[:32]
     arms = [arm_record(experiment, run, params, key) for run in runs]
     files = [path for name in RESULT_FILES if (path := experiment.folder / name).exists()]
+    claims = "\n".join(f"- {claim.sentence}" for claim in results.claims)
+    description = [experiment.question, f"**Hypothesis.** {experiment.hypothesis.strip()}", results.summary, claims]
     parent = RunRecord(
         kind="experiment", key=key, name=experiment.title or experiment.name, experiment=experiment.name, profile=params.profile,
-        params=experiment.set, description=_description(experiment, results), outputs=digests(files),
+        params=experiment.set, description="\n\n".join(filter(None, description)), outputs=digests(files),
         metrics={f"{row.metric}/{safe_name(row.better)} - {safe_name(row.than)}": row.estimate for row in results.claims},
         tags={"verdict": results.summary[:5000]}, current=[arm.key for arm in arms], **revision(),
     )  # fmt: skip
@@ -47,35 +49,29 @@ def track_experiment(experiment: Experiment, runs: Sequence[ArmRun], results: Re
 
 
 def arm_record(experiment: Experiment, run: ArmRun, params: Params, parent: str) -> RunRecord:
-    """One arm with one seed. It is the same run while its nodes and scores stay the same; otherwise there is a new one."""
+    """The record of one arm with one seed. The key follows from nodes and scores: other nodes or scores make a new run."""
     checkpoint, label = experiment.arms[run.arm].checkpoint, experiment.label(run.arm) or run.arm
     scores = [row.model_dump(mode="json") for row in run.scores]
-    made = [run.trajectories.parent.parent / SCORES, *run.curves.values()]
+    outputs = [run.trajectories.parent.parent / SCORES, *run.curves.values()]
     return RunRecord(
         kind="arm", name=f"{label} seed {run.seed}", experiment=experiment.name, arm=run.arm, seed=run.seed,
         profile=params.profile, stage=checkpoint, parent=parent,
         params={"arm": run.arm, "seed": run.seed, "checkpoint": checkpoint, **varied(experiment, run, params)},
-        inputs=digests(held_out(run)), outputs=digests(made), metrics=aggregate(run.scores),
+        inputs=digests(held_out(run)), outputs=digests(outputs), metrics=aggregate(run.scores),
         tags={"label": label, "evaluated": run.trajectories.stem} | {f"node.{name}": node for name, node in run.nodes.items()},
         key=digest(parent, run.arm, run.seed, dict(run.nodes), scores)[:32], **revision(),
     )  # fmt: skip
 
 
 def varied(experiment: Experiment, run: ArmRun, params: Params) -> dict[str, Any]:
-    """Every param that some arm sets, as this arm has it: what one leaves alone is what the others are compared with."""
+    """This arm's values of all params that any arm sets: an arm that leaves a param alone is what the others compare with."""
     here = flatten(experiment.params(params, run.arm, run.seed).model_dump(mode="json"))
     keys = {*experiment.set, *(key for arm in experiment.arms.values() for key in arm.set)}
     return {key: here[key] for key in sorted(keys)}
 
 
 def held_out(run: ArmRun) -> list[Path]:
-    """The instances that a run was measured on: the main pipeline's, or those of a split of its own; none if they are gone."""
-    made = run.nodes.get("split", "split")
-    path = Places({} if made == "split" else {"split": NODES / made})["split.validation"]
+    """The file of instances that a run was measured on, from its own split or the main pipeline's; empty if it is gone."""
+    split = run.nodes.get("split", "split")
+    path = Places({} if split == "split" else {"split": NODES / split})["split.validation"]
     return [path] if path.exists() else []
-
-
-def _description(experiment: Experiment, results: Results) -> str:
-    claims = "\n".join(f"- {claim.sentence}" for claim in results.claims)
-    parts = [experiment.question, f"**Hypothesis.** {experiment.hypothesis.strip()}", results.summary, claims]
-    return "\n\n".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""What the arms of an experiment came to, read from the artifacts of its finished runs."""
+"""The finished runs of an experiment's arms, read from their artifacts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from tasks.pipeline.experiments.spec import Experiment
 class ArmRun:
     """One arm with one seed, trained and evaluated.
 
-    ``trajectories`` is the JSONL file of the evaluated episodes. ``curves`` holds the training curve (CSV, a row per logged
-    step) of each training stage that the arm went through, ``nodes`` the id of the run of each stage, or the name of the
-    stage where the main pipeline's is used; both by stage.
+    ``trajectories`` is the JSONL file of the evaluated episodes. By stage, ``curves`` has the training curves (CSV, a row per
+    logged step) and ``nodes`` the ids of the nodes, or the stage's name if the arm uses the main pipeline's run.
     """
 
     arm: str
@@ -32,28 +31,27 @@ class ArmRun:
 
 
 def outcomes(experiment: Experiment, current: Container[str], seeds: Iterable[int] | None = None) -> list[ArmRun]:
-    """Every arm with every seed that is finished, in the order of the experiment's seeds and arms; the others are left out.
+    """The finished arms with their seeds, in the order of the experiment's seeds and arms.
 
-    ``current`` holds the names of the runs that are up to date. Raises :class:`ArtifactError` for a file of scores that cannot be
-    read.
+    ``current`` holds the names of up-to-date nodes. Raises :class:`ArtifactError` for a file of scores that cannot be read.
     """
     read: dict[Path, list[Score]] = {}
     return [_outcome(row, read) for row in plan(experiment, load_params(), seeds) if is_finished(row, current)]
 
 
 def is_finished(row: ArmPlan, current: Container[str]) -> bool:
-    """Whether the arm was evaluated with the seed, and nothing that this builds on has changed since."""
+    """Whether the arm was evaluated with the seed, and nothing it builds on has changed since."""
     return all(node.name in current for node in row.nodes.values())
 
 
 def scores_digest(runs: Sequence[ArmRun]) -> str:
-    """Digest of all scores in whatever order: results made of the same scores need not be made again."""
+    """Digest of all scores in any order: results of the same scores need not be written again."""
     ordered = sorted(runs, key=lambda run: (run.arm, run.seed))
     return digest([[run.arm, run.seed, sorted(score.model_dump_json() for score in run.scores)] for run in ordered])[:16]
 
 
 def _outcome(row: ArmPlan, read: dict[Path, list[Score]]) -> ArmRun:
-    """``read`` remembers the files of scores, which many arms share."""
+    """``read`` caches the files of scores, which many arms share."""
     if row.scores not in read:
         read[row.scores] = list(read_jsonl(row.scores, Score))
     own = [score.model_copy(update={"arm": row.arm}) for score in read[row.scores] if score.arm == row.cell]

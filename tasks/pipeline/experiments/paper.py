@@ -1,4 +1,4 @@
-"""The paper's table beside an experiment: the figures that its arms have there."""
+"""The paper's figures for the arms of an experiment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Paper = dict[str, dict[str, float]]
 
 
 def paper_figures(experiment: Experiment, root: Path = Path()) -> Paper:
-    """What the paper's table prints for each arm that names its row there.
+    """The figures that the paper's table prints for each arm that names its row.
 
     Raises :class:`ConfigError` for a row or column that the table does not have, or a selection of several rows.
     """
@@ -37,7 +37,7 @@ def paper_figures(experiment: Experiment, root: Path = Path()) -> Paper:
 
 
 def is_ordered(metric: str) -> bool:
-    """Whether the order of two arms in a metric is one that the paper's table states and that can be compared with ours."""
+    """Whether the paper's order of two arms in a metric can be compared with ours: not for pooled F1 or for times."""
     return metric != POOLED and not METRICS[metric].timed
 
 

@@ -1,7 +1,7 @@
-"""Which nodes an experiment needs. Arms and seeds share nodes with each other and with the main pipeline.
+"""The nodes that an experiment needs. Arms and seeds share nodes with each other and with the main pipeline.
 
-The id of a node is made of its stage, the params the stage reads and the ids of the nodes it builds on. A node with the id that
-the main pipeline's run of the stage has *is* that run: its artifacts are used, and nothing runs again.
+The id of a node follows from its stage, the params the stage reads and the ids of the nodes it builds on. A node with the same id
+as the main pipeline's run of the stage *is* that run: the experiment uses its artifacts, and nothing runs again.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from tasks.pipeline.stages import STAGES, TRAINED
 
 @dataclass(frozen=True)
 class ArmPlan:
-    """The runs that one arm with one seed is made of, by stage, in the order of the pipeline; ``cell`` is what the evaluate
-    stage calls its model.
-    """
+    """The nodes of an arm with one seed by stage, in pipeline order. ``cell`` is the evaluate stage's name for its model."""
 
     arm: str
     seed: int
@@ -33,22 +31,22 @@ class ArmPlan:
 
     @property
     def scores(self) -> Path:
-        """The file that holds its scores, among others' where the main pipeline made it."""
+        """The file with its scores; the main pipeline's file has other arms too."""
         return self.nodes["evaluate"].places["evaluate.scores"]
 
     @property
     def trajectories(self) -> Path:
-        """The file of its evaluated episodes."""
+        """The file with its evaluated episodes."""
         return self.nodes["evaluate"].places["evaluate.cells"] / self.cell / TRAJECTORIES
 
     @property
     def curves(self) -> dict[str, Path]:
-        """The training curve of each training stage it went through."""
+        """The training curves by training stage."""
         return {stage: node.places[f"{stage}.curve"] for stage, node in self.nodes.items() if stage in TRAINED}
 
 
 def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = None) -> list[ArmPlan]:
-    """The runs of every arm with every seed, or with some of them (which the experiment must have).
+    """The nodes of every arm with every seed, or with the given ``seeds`` of the experiment.
 
     Raises :class:`ConfigError` for an arm with an unknown param.
     """
@@ -64,7 +62,7 @@ def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = N
 
 
 def nodes_of(plans: Iterable[ArmPlan]) -> list[Node]:
-    """All runs, each once and after those it builds on; the main pipeline's among them."""
+    """All nodes, the main pipeline's too, each once and after the nodes it builds on."""
     found: dict[str, Node] = {}
     for row in plans:
         for node in row.nodes.values():
@@ -73,7 +71,7 @@ def nodes_of(plans: Iterable[ArmPlan]) -> list[Node]:
 
 
 def built_on(node: Node, params: Params) -> list[str]:
-    """Names of the runs that a run builds on directly. ``params`` are those of the main pipeline."""
+    """Names of the nodes that a node builds on directly. ``params`` are the main pipeline's."""
     ups = upstream(node.stage, node.params(params))
     return [node.origins[stage].name if stage in node.origins else stage for stage in ups]
 
@@ -84,7 +82,7 @@ def upstream(stage: str, params: Params) -> list[str]:
 
 
 def ids(stage: str, params: Params) -> dict[str, str]:
-    """The ids of the runs that these params make of ``stage`` and of all stages it builds on, in the order of the pipeline."""
+    """The ids of ``stage`` and of all stages it builds on under these params, in pipeline order."""
     ups = {stage: upstream(stage, params)}
     for name in reversed(STAGES):
         for up in ups.get(name, ()):
@@ -108,7 +106,7 @@ def _only(params: Params, checkpoint: Checkpoint) -> Params:
 
 
 def _arm(arm: str, seed: int, checkpoint: Checkpoint, params: Params, base: Params, shared: set[str]) -> ArmPlan:
-    """The runs of an arm with these ``params``. Those with an id in ``shared`` are the main pipeline's (``base``)."""
+    """The nodes of an arm with these ``params``. Ids in ``shared`` are the main pipeline's, whose params are ``base``."""
     cell, own = _cell(params, checkpoint), _only(params, checkpoint)
     nodes: dict[str, Node] = {}
     for stage, name in ids("evaluate", own).items():

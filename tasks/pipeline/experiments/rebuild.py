@@ -18,9 +18,9 @@ from tasks.reporting.experiment.results import PAGE, RESULTS, read_results
 
 
 def rebuild(names: Iterable[str]) -> dict[str, str]:
-    """Write the results of each experiment again, then the page over all; returns by name a summary, or why it was not written.
+    """Write the results of each experiment again, then the page over all. Returns a summary or an error by name.
 
-    Results stay as they are if some of the runs they were made of are missing here or out of date.
+    Keeps results if some of the runs behind them are missing here or out of date.
     """
     summaries = {}
     current = up_to_date()
@@ -28,18 +28,18 @@ def rebuild(names: Iterable[str]) -> dict[str, str]:
         try:
             experiment = load_experiment(name)
             runs = outcomes(experiment, current)
-            lost = _lost(experiment, runs)
-            summaries[name] = (
-                f"kept: {lost} of its runs are missing here or out of date" if lost else write_results(experiment, runs).summary
-            )
+            if missing := _missing(experiment, runs):
+                summaries[name] = f"kept: {missing} of its runs are missing here or out of date"
+            else:
+                summaries[name] = write_results(experiment, runs).summary
         except FusesearchError as error:
             summaries[name] = f"not written: {error}"
     write_overview()
     return summaries
 
 
-def _lost(experiment: Experiment, runs: Sequence[ArmRun]) -> int:
-    """How many runs of the results that are there are not among ``runs``."""
+def _missing(experiment: Experiment, runs: Sequence[ArmRun]) -> int:
+    """How many runs of the existing results are not among ``runs``."""
     if not (experiment.folder / RESULTS).exists():
         return 0
     known = [arm for arm in read_results(experiment.folder).arms if arm.name in experiment.arms]
@@ -48,14 +48,14 @@ def _lost(experiment: Experiment, runs: Sequence[ArmRun]) -> int:
 
 
 def write_overview(root: Path = EXPERIMENTS) -> Path:
-    """Write ``RESULTS.md`` over all experiments that have results; returns its path."""
+    """Write ``RESULTS.md`` over all experiments that have results. Returns its path."""
     every = [read_results(path.parent) for path in sorted(root.glob(f"*/{RESULTS}"))]
     write_text(root / PAGE, overview(every))
     return root / PAGE
 
 
 def main() -> None:
-    """Rebuild every experiment and print what came out."""
+    """Rebuild every experiment and print the summaries."""
     for name, summary in rebuild(experiment_names()).items():
         print(f"{name}: {summary}")
 

@@ -1,4 +1,4 @@
-"""Writes what an experiment came to.
+"""Writes the results of an experiment.
 
 ::
 
@@ -7,8 +7,8 @@
       results.json       a :class:`Results`: everything on it
     artifacts/experiments/<name>/
       table.csv          arm, metric, estimate, interval, the paper's figure
-      differences.csv    every pair of arms in every metric, with interval, p, and the paper's difference
-      curves.csv         training curves, mean and range over seeds
+      differences.csv    every pair of arms in every metric, with interval, p and the paper's difference
+      curves.csv         training curves: mean and range over seeds
       figures/*.svg
 
 The CSV files have shares in [0, 1] and the papers' figures in our unit.
@@ -35,11 +35,10 @@ from tasks.reporting.experiment.results import PAGE, RESULTS, Results, differenc
 
 
 def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path | None = None, root: Path = Path()) -> Results:
-    """Measure the runs that are there, and write the results to ``folder`` (default: beside the experiment's YAML).
+    """Measure the given runs, and write the results to ``folder`` (default: beside the experiment's YAML).
 
-    Runs that are missing are named in the results; nothing is made up for them. Results that come out as they are there already
-    keep the revision they were first written at. ``root`` is the project's. Raises :class:`ArtifactError` where no run is there
-    at all, :class:`ConfigError` for a metric, a figure or a row of the paper's table that does not exist.
+    The results name missing runs. Unchanged results keep the revision they were first written at. ``root`` is the project's.
+    Raises :class:`ArtifactError` without any run, :class:`ConfigError` for an unknown metric, figure or row of the paper's table.
     """
     out, files = folder or root / experiment.folder, root / experiment_files(experiment.name)
     check_figures(experiment.figures)
@@ -58,7 +57,7 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
 
 
 def _curves(experiment: Experiment, runs: Sequence[ArmRun]) -> list[dict[str, Any]]:
-    """Rows of :func:`over_seeds` by arm and training stage. Stages whose run two arms share are in both."""
+    """Rows of :func:`over_seeds` by arm and training stage. A run that two arms share appears under both."""
     rows: list[dict[str, Any]] = []
     for arm in experiment.arms:
         own = [run for run in runs if run.arm == arm]
@@ -69,7 +68,7 @@ def _curves(experiment: Experiment, runs: Sequence[ArmRun]) -> list[dict[str, An
 
 
 def _unchanged(results: Results, out: Path) -> Results:
-    """With the revisions of what is in ``out`` where nothing else differs."""
+    """``results``, with the revisions of the results in ``out`` if nothing else differs."""
     try:
         old = read_results(out)
     except ArtifactError:

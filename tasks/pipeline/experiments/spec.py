@@ -19,13 +19,13 @@ ArmName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]
 """Part of the name of a file."""
 
 Checkpoint = Literal["base", "sft", "grpo"]
-"""Which model of an arm is evaluated: the base model, or what a training stage makes."""
+"""The model of an arm that is evaluated: the base model, or the checkpoint of a training stage."""
 
 
 class Claim(Section):
     """An ordering of two arms that the experiment tests.
 
-    With a ``margin`` the claim is that ``better`` is not worse than ``than`` by so much.
+    With a ``margin`` it claims that ``better`` is worse than ``than`` by less than the margin.
     """
 
     metric: str = Field(description="a metric of the experiment; `better` is expected to be higher in it than `than`")
@@ -44,7 +44,7 @@ class Claim(Section):
 
 
 class Arm(Section):
-    """One variant: what it changes, and which of its models is evaluated."""
+    """One variant: its changes, and the model that is evaluated."""
 
     label: str = Field("", description="its name in tables; empty: its key")
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, such as `select.min_f1: 0`")
@@ -56,31 +56,31 @@ class PaperTable(Section):
     """The table of a paper that the results are shown beside."""
 
     table: str = Field(description="file in experiments/reference")
-    where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows that count for all arms")
+    where: dict[str, str] = Field(default_factory=dict, description="columns that select the rows for all arms")
     caption: str = ""
     notes: list[str] = Field(default_factory=list, description="what to know about the table before comparing, a sentence each")
 
 
 class Experiment(Section):
-    """All of ``experiment.yaml``; the name is that of its folder."""
+    """The content of ``experiment.yaml``. The name is the folder's."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
     title: str
     question: str
     hypothesis: str
-    notes: list[str] = Field(default_factory=list, description="what a reader has to know about how the experiment came about")
+    notes: list[str] = Field(default_factory=list, description="what a reader must know about the experiment's history")
     paper: PaperTable | None = None
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, for all arms; an arm's own win")
     arms: dict[ArmName, Arm] = Field(min_length=1)
     seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
     metrics: list[str] = Field(min_length=1, description="figures of the table, by their names in MLflow")
-    primary: str = Field(description="the one of the metrics that the power estimate is for")
+    primary: str = Field(description="the metric that the power estimate is for")
     claims: list[Claim] = Field(default_factory=list)
     figures: list[str] = Field(default_factory=list)
 
     @property
     def folder(self) -> Path:
-        """Where its file and its results are."""
+        """The folder of its file and its results."""
         return EXPERIMENTS / self.name
 
     def label(self, arm: str) -> str:
@@ -88,7 +88,7 @@ class Experiment(Section):
         return self.arms[arm].label or arm
 
     def params(self, params: Params, arm: str, seed: int) -> Params:
-        """``params`` as this arm changes them. Raises :class:`ConfigError` for an unknown key or a value out of range."""
+        """``params`` with this arm's changes. Raises :class:`ConfigError` for an unknown key or a value out of range."""
         changes = {**self.set, **self.arms[arm].set, "seed": seed}
         return override(params, changes, source=f"{self.folder / FILE}: {arm}")
 

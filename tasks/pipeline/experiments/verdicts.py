@@ -1,4 +1,4 @@
-"""What the numbers say of an experiment's claims, and of the orderings in the paper's table, in sentences."""
+"""Verdicts on an experiment's claims and on the orderings in the paper's table, in sentences."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tasks.reporting.experiment.results import (
 )
 
 F1 = "f1_macro"
-"""F1 over both levels as a mean over instances: what rewards are made of, and what power is told of everywhere."""
+"""F1 over both levels as a mean over instances: the F1 of rewards, for which every experiment reports power."""
 
 RULED_OUT = 0.05
-"""Share: an undecided claim whose interval stays within it either way says that there is no difference of that size."""
+"""A share. If the interval of an undecided claim stays within it on both sides, a difference of that size is unlikely."""
 
 
 def judge(experiment: Experiment, differences: Sequence[Difference], power: Sequence[PowerResult]) -> list[ClaimResult]:
-    """A verdict for each claim: confirmed or refuted after Holm's correction over all of them, else undecided.
+    """A verdict for each claim: confirmed or refuted after Holm's correction over all claims, else undecided.
 
-    With fewer than :data:`LEAST_SEEDS` every claim stays undecided: the difference of two trainings is not that of two ways to
-    train. The test of a claim with a margin is of the difference from that margin.
+    With fewer than :data:`LEAST_SEEDS` seeds every claim stays undecided: two trainings may differ where two ways to train do
+    not. A claim with a margin is tested against the margin instead of zero.
     """
     claims = experiment.claims
     found = [_oriented(claim, differences) for claim in claims]
@@ -43,7 +43,7 @@ def judge(experiment: Experiment, differences: Sequence[Difference], power: Sequ
 
 
 def summarize(claims: Sequence[ClaimResult], differences: Sequence[Difference]) -> str:
-    """One or two sentences: verdicts, and how many orderings of the paper hold."""
+    """One or two sentences: the verdicts, and how many orderings of the paper hold."""
     return " ".join(filter(None, (_of_claims(claims), _of_orderings(differences))))
 
 
@@ -86,7 +86,7 @@ def _verdict(claim: Claim, row: Difference | None, p: float | None) -> Verdict:
 
 
 def _ahead(claim: Claim, row: Difference) -> float:
-    """How much more than claimed `better` is ahead; below zero where the claim does not hold."""
+    """How far `better` is ahead beyond the claim; negative if the claim does not hold."""
     return (-row.estimate if claim.lower else row.estimate) + (claim.margin or 0.0)
 
 
@@ -128,7 +128,7 @@ def _sentence(
 
 
 def _remarks(claim: Claim, row: Difference, verdict: Verdict, of: Metric, power: PowerResult | None) -> list[str]:
-    """Why an undecided claim is, and what is known all the same."""
+    """Why a claim is undecided, and what is known nevertheless."""
     if verdict != "undecided":
         return []
     if row.seeds < LEAST_SEEDS:
@@ -144,17 +144,17 @@ def _remarks(claim: Claim, row: Difference, verdict: Verdict, of: Metric, power:
 
 
 def _oriented(claim: Claim, differences: Sequence[Difference], metric: str = "") -> Difference | None:
-    """``better - than`` in the claim's metric, or in another one."""
+    """``better - than`` in the claim's metric, or in ``metric``."""
     for row in differences:
         if row.metric == (metric or claim.metric) and (row.first, row.second) == (claim.better, claim.than):
             return row
         if row.metric == (metric or claim.metric) and (row.second, row.first) == (claim.better, claim.than):
-            return turned(row)
+            return reversed_difference(row)
     return None
 
 
-def turned(row: Difference) -> Difference:
-    """The same difference the other way round."""
+def reversed_difference(row: Difference) -> Difference:
+    """The same difference with its arms exchanged."""
     low, high = (None if bound is None else -bound for bound in (row.high, row.low))
     paper = None if row.paper is None else -row.paper
     changes = {"first": row.second, "second": row.first, "estimate": -row.estimate, "low": low, "high": high, "paper": paper}

@@ -1,8 +1,8 @@
-"""MLflow as a projection: every record (:mod:`tasks.pipeline.record`) becomes a run, made from the artifacts it names.
+"""MLflow as a projection: every record (:mod:`tasks.pipeline.record`) becomes a run, filled from the artifacts it names.
 
 - :func:`track` makes or completes the run of a record. Doing it twice changes nothing. If the store is down, it
   logs one warning, and `fusesearch track` records the run later.
-- :class:`Live` shows a run and its curves while a stage is at work, as far as the store answers.
+- :class:`Live` shows a run and its curves while a stage runs, if the store answers.
 
 | record | MLflow's experiment | run |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Datasets as inputs of a run: which file, with what digest and schema, and what it was for."""
+"""Datasets as inputs of a run: file, digest, schema and purpose."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from mlflow.entities import DatasetInput
 
 CONTEXTS = {"sft": "training", "rl": "training", "validation": "validation"}
-"""What the splits are for, in MLflow's words; other inputs go by the stage that reads them."""
+"""The purpose of the splits, in MLflow's words. Other inputs have the name of the stage that reads them."""
 
 
 def dataset_input(path: Path, digest: str, stage: str) -> DatasetInput:
-    """The input that MLflow logs for a path; rows and columns are those of a table that has not changed since."""
+    """The input that MLflow logs for a path, with rows and columns if it is a table that has not changed since."""
     from mlflow.data import sources
     from mlflow.data.meta_dataset import MetaDataset
     from mlflow.entities import Dataset, DatasetInput, InputTag
@@ -27,7 +27,7 @@ def dataset_input(path: Path, digest: str, stage: str) -> DatasetInput:
     rows, names = _table(path) if is_table else (None, [])
 
     class Table(MetaDataset):
-        """A dataset that stays where it is, with the number of its rows."""
+        """A dataset that is not copied, with its number of rows."""
 
         @property
         def profile(self) -> dict[str, int] | None:

@@ -1,4 +1,4 @@
-"""A run and its curves in MLflow while a stage is at work. Best effort: what does not arrive is recorded at the end."""
+"""A run and its curves in MLflow while a stage runs. Best effort: points that do not arrive are recorded at the end."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 SYSTEM = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
-"""Environment variable, as MLflow has it: true or false."""
+"""MLflow's environment variable: true or false."""
 PLACE = "fusesearch.place"
-"""Tag of a live run: digest of the working copy it is in."""
+"""Tag of a live run: digest of its working copy."""
 PATIENCE = 2.0
-"""Seconds that the end of a stage waits for what is still to be sent."""
+"""Seconds that the end of a stage waits for unsent rows."""
 logger = logging.getLogger(__name__)
 
 
 class Live:
     """``with Live(record) as live: live.log({"step": 1, "loss": 0.5})``.
 
-    A thread of its own talks to the store, so that a store that is slow or away never holds up the stage. After one failure it
-    stops trying. A block that ends well leaves the run open for :func:`~tasks.pipeline.tracking.track`; one that fails marks it
-    as failed or killed. A killed stage goes on in its own run.
+    A thread talks to the store, so that a slow or absent store never delays the stage. It stops after the first failure. A block
+    that succeeds leaves the run open for :func:`~tasks.pipeline.tracking.track`; a block that fails marks the run as failed or
+    killed. A killed stage resumes in its own run.
     """
 
     def __init__(self, record: RunRecord) -> None:
@@ -46,7 +46,7 @@ class Live:
         self._over = False
 
     def __enter__(self) -> Self:
-        import mlflow  # noqa: F401  in this thread, since others import large libraries at the same time
+        import mlflow  # noqa: F401  here, not in the thread: other threads import large libraries at the same time
 
         self._thread.start()
         return self
@@ -58,7 +58,7 @@ class Live:
         self._over = True
 
     def log(self, row: Mapping[str, Any]) -> None:
-        """Log the figures of a row of a training log at its ``step``."""
+        """Log the numbers of a row of a training log at its ``step``."""
         if self._thread.is_alive():
             self._rows.put({**row, "": time.time()})
 
@@ -74,29 +74,27 @@ class Live:
                 finally:
                     if monitor:
                         monitor.finish()
-                for left in (run_id, parent) if status else ():
-                    if left:
-                        client.set_terminated(left, status=status)
+                for ended in filter(None, (run_id, parent) if status else ()):
+                    client.set_terminated(ended, status=status)
         except TrackingUnavailable as error:
             logger.debug("no live run: %s", error)
 
     def _open(self, client: MlflowClient) -> tuple[str, str]:
-        """The run that a killed process of this stage left, or a new one; returns its id and its parent's."""
+        """Open the run that a killed process of this stage left, or a new run. Returns its id and its parent's."""
         projection = Projection(client)
         place = digest(platform.node(), str(Path.cwd()))[:16]
         found = projection.find_live(self.record)
         run = found or projection.create(self.record, {LIVE: self.record.live_key, PLACE: place})
         parent = run.data.tags.get("mlflow.parentRunId", "")
-        for open_run in (run.info.run_id, parent):
-            if open_run:
-                client.update_run(open_run, status="RUNNING")
+        for opened in filter(None, (run.info.run_id, parent)):
+            client.update_run(opened, status="RUNNING")
         if found:
             client.set_tag(run.info.run_id, "resumed", "true")
         _close_others(client, run, place)
         return str(run.info.run_id), parent
 
     def _send(self, client: MlflowClient, run_id: str) -> str:
-        """Send rows as they come; returns the status that the run ended with, "" if it ended well."""
+        """Send rows as they come. Returns the status of the ended run, "" if it succeeded."""
         from mlflow.entities import Metric
 
         known: set[tuple[str, int]] | None = None
@@ -105,7 +103,7 @@ class Live:
             if isinstance(row, str):
                 return row
             step, at = int(row["step"]), int(row.pop("") * 1000)
-            points = {name.replace("@", "_at_"): value for name, value in row_points(row)}
+            points = dict(row_points(row))
             if known is None:
                 known = {
                     (name, point.step)
@@ -117,7 +115,7 @@ class Live:
         return ""
 
     def _monitor(self, uri: str, run_id: str) -> Any:
-        """MLflow's own record of processor, memory, disk, network and GPU: of training, or as :data:`SYSTEM` says."""
+        """MLflow's monitor of processor, memory, disk, network and GPU: for training stages, unless :data:`SYSTEM` is set."""
         wanted = os.environ.get(SYSTEM, "").lower() or str(self.record.stage in TRAINED).lower()
         if wanted not in ("true", "1"):
             return None
@@ -125,7 +123,7 @@ class Live:
 
         try:
             monitor = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=uri)
-        except Exception as error:  # such as a container without a network, of which psutil says nothing
+        except Exception as error:  # such as a container without a network, for which psutil has no data
             logger.warning("no system metrics: %s", without_passwords(str(error)))
             return None
         monitor.start()
@@ -133,13 +131,13 @@ class Live:
 
 
 def _close_others(client: MlflowClient, run: Any, place: str) -> None:
-    """Close the runs that killed processes of this stage left here with other inputs: nobody goes on in them."""
+    """Close runs that killed processes of this stage left here with other inputs: nothing will resume them."""
     tags = run.data.tags
     same = f"tags.`{PLACE}` = '{place}' and tags.stage = '{tags['stage']}' and attributes.status = 'RUNNING'"
-    for left in client.search_runs([run.info.experiment_id], same):
-        if left.info.run_id == run.info.run_id or left.data.tags.get("node") != tags.get("node") or KEY in left.data.tags:
+    for other in client.search_runs([run.info.experiment_id], same):
+        if other.info.run_id == run.info.run_id or other.data.tags.get("node") != tags.get("node") or KEY in other.data.tags:
             continue
-        client.set_terminated(left.info.run_id, status="KILLED")
-        parent = left.data.tags.get("mlflow.parentRunId")
+        client.set_terminated(other.info.run_id, status="KILLED")
+        parent = other.data.tags.get("mlflow.parentRunId")
         if parent and parent != tags.get("mlflow.parentRunId"):
             client.set_terminated(parent, status="KILLED")

@@ -12,18 +12,13 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 COPIED_CHECKPOINT_BYTES = 256 * 1024**2
-"""Checkpoints up to this size are copied into the run; larger ones are registered where they lie."""
-
-
-def model_name(profile: str) -> str:
-    """The registered model whose versions are the checkpoints of a profile."""
-    return f"fusesearch-{profile}"
+"""Checkpoints up to this size are copied into the run; larger ones are registered where they are."""
 
 
 def register(client: MlflowClient, run_id: str, name: str, checkpoint: Path, tags: dict[str, str], alias: str) -> str:
-    """Make a checkpoint a version of a registered model, or find the version that it is by the tag ``digest``.
+    """Make a checkpoint a version of a registered model, unless a version has its tag ``digest``; move ``alias`` to it.
 
-    ``alias`` is moved to it. Returns the version.
+    Returns the version.
     """
     known = client.search_model_versions(f"name = '{name}' and tags.digest = '{tags['digest']}'")
     if known:

@@ -1,4 +1,4 @@
-"""The MLflow store: where it is, whether it answers, and one line for whatever it raises."""
+"""The MLflow store: its address, its client, and one line for each of its errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 LOCK_SECONDS = 120
-"""How long a process waits for another one of this working copy that is recording."""
+"""How long a process waits for another process of this working copy that is recording."""
 _DENIED = re.compile(r"\b40[13]\b|UNAUTHENTICATED|PERMISSION_DENIED")
 _PASSWORD = re.compile(r"(://[^\s:/@]*):(?!\d+[/?])\S*@")  # a port and a path are not a password
 
@@ -31,7 +31,7 @@ SETTINGS = {
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "60",
 }
-"""Set unless the user has: MLflow itself would ask a server that is away for minutes."""
+"""Set unless the user has set them: by default MLflow retries a server that is away for minutes."""
 _QUIET = ("alembic", "mlflow.store.db.utils", "mlflow.store.workspace", "mlflow.store.model_registry", "mlflow.system_metrics")
 
 
@@ -51,7 +51,7 @@ def is_server(uri: str) -> bool:
 
 
 def answers(uri: str) -> bool:
-    """Whether a store can be written to now; asked once, without MLflow's retries. One that is not a server always can."""
+    """Whether a store answers now: one request, without MLflow's retries. A store that is not a server always does."""
     import httpx
 
     if not is_server(uri):
@@ -64,7 +64,7 @@ def answers(uri: str) -> bool:
 
 @contextmanager
 def locked_client(uri: str) -> Iterator[MlflowClient]:
-    """The client of a store, for this process alone: two processes that record one run at once would make it twice.
+    """A client that only this process has: two processes that record one run at once would make it twice.
 
     Raises:
         TrackingUnavailable: the store is away, rejects the credentials, or failed.
@@ -85,13 +85,13 @@ def make_client(uri: str) -> MlflowClient:
         from mlflow import MlflowClient
         from mlflow.store.db import utils
 
-        utils.MAX_RETRY_COUNT = 1  # MLflow 3.17 has no setting: it would ask a database that is away for 100 seconds
+        utils.MAX_RETRY_COUNT = 1  # MLflow 3.17 has no setting for this; it retries a database that is away for 100 seconds
         return MlflowClient(uri)
 
 
 @contextmanager
 def translated_errors(uri: str) -> Iterator[None]:
-    """Turn whatever MLflow and its store raise into one line, without the exception, which quotes addresses with passwords.
+    """Turn any error of MLflow into one line, without the original exception, which quotes addresses with passwords.
 
     Raises:
         TrackingUnavailable: the store is away, rejects the credentials, or failed.

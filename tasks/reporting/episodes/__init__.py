@@ -1,5 +1,5 @@
-"""An episode as people read it: what its calls showed of the truth, and one HTML page of it.
+"""The HTML page of an episode, with the calls that showed the truth.
 
-``observed.py`` says what the observations showed, ``hits.py`` what of that is truth, ``explain.py`` which call showed an answered
-location; ``page.py`` and ``folding.py`` say what is on the page, ``rendering.py`` how it is written.
+``observed.py`` reads the observations, ``hits.py`` finds the truth in them, ``explain.py`` the calls that showed an answered
+location; ``page.py`` and ``folding.py`` make the content of the page, ``rendering.py`` writes it.
 """

@@ -1,4 +1,4 @@
-"""Which call of an episode led to a location: the earliest that showed it, and the one that showed most of it."""
+"""Which calls of an episode led to a location: the earliest that showed it, and the one that showed most of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARGUMENT_CHARS = 100
 
 @dataclass(frozen=True)
 class Target:
-    """What is looked for: a file, or a function whose lines are ``spans``, as far as they are known."""
+    """A file, or a function with its known lines in ``spans``."""
 
     path: str
     function: str | None = None
@@ -29,7 +29,7 @@ class Target:
         return cls(location.path, location.function, [location.lines] if location.lines else [])
 
     def holds(self, line: int) -> bool:
-        """Whether a line of the file is one of its own; without spans, every line of a file is and none of a function."""
+        """Whether a line of the file belongs to it. Without spans, a file has every line and a function has no line."""
         if not self.spans:
             return self.function is None
         return any(first <= line <= last for first, last in self.spans)
@@ -39,9 +39,9 @@ class Target:
 class Sighting:
     """A call that showed a target. ``turn`` and ``call`` count from 1.
 
-    ``shows`` is ``definition`` (the line where the function begins), ``lines`` (lines inside it, but not that one) or
-    ``file``. ``line`` is that line, or the first of those shown; None where the file was only listed. ``lines`` is how
-    many lines of the target were shown: those of the function, or those of a file that was answered as a whole.
+    ``shows`` is ``definition`` (the line where the function starts), ``lines`` (other lines of it) or ``file``. ``line`` is the
+    line of the definition, or the first line shown; None if the file was only listed. ``lines`` is the number of the target's
+    lines that were shown.
     """
 
     turn: int
@@ -53,11 +53,11 @@ class Sighting:
 
     @property
     def strength(self) -> tuple[int, int]:
-        """Orders sightings: a definition before lines before the file, then by the number of lines."""
+        """The sort key of sightings: a definition beats lines, lines beat the file, then more lines win."""
         return _STRENGTH[self.shows], self.lines
 
     def as_json(self) -> dict[str, Any]:
-        """Turn, call, tool, arguments, and what was shown."""
+        """Turn, call, tool, arguments, and the lines shown."""
         request = {"tool": self.request.name, "arguments": self.request.arguments}
         return {
             "turn": self.turn,
@@ -82,7 +82,7 @@ class Sighting:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The earliest and the strongest sighting of a target; both None when no observation showed its file."""
+    """The earliest and the strongest sighting of a target; both None if no observation showed its file."""
 
     target: Target
     first: Sighting | None
@@ -95,7 +95,7 @@ class Explanation:
         return {"path": self.target.path, "function": self.target.function, **sightings}
 
     def as_text(self) -> list[str]:
-        """One line, or two where the strongest sighting came after the first."""
+        """One line, or two if the strongest sighting came after the first."""
         if self.first is None or self.strongest is None:
             return ["no observation showed it"]
         if self.first is self.strongest:
@@ -109,7 +109,7 @@ class Explanation:
 
 
 def explain(trajectory: Trajectory, targets: Iterable[Target]) -> list[Explanation]:
-    """An explanation per target, in their order. Calls of one turn ran at once; the earliest is the first of them."""
+    """An explanation per target, in order. Of the calls of one turn, which run in parallel, the first counts as earliest."""
     return [_explanation(target, list(_sightings(trajectory, target))) for target in targets]
 
 
@@ -127,20 +127,20 @@ def _sightings(trajectory: Trajectory, target: Target) -> Iterator[Sighting]:
 
 
 def _sighting(seen: Seen, target: Target, lines: list[int]) -> Sighting:
-    """``lines`` are those of the target's file that the call showed."""
+    """``lines`` are the lines of the target's file that the call showed."""
     own = [line for line in dict.fromkeys(lines) if target.holds(line)]
     defined = _definition(rows(seen.observation), target)
     if defined is not None:
         return Sighting(*seen[:3], "definition", defined, max(len(own), 1))
     if own and target.function is not None:
         return Sighting(*seen[:3], "lines", own[0], len(own))
-    shown = own or lines
-    return Sighting(*seen[:3], "file", shown[0] if shown else None, len(own))
+    visible = own or lines
+    return Sighting(*seen[:3], "file", visible[0] if visible else None, len(own))
 
 
-def _definition(shown: list[Row], target: Target) -> int | None:
-    """The line where the target's function begins, if it was shown; its name decides where its lines are not known."""
-    for row in shown:
+def _definition(observed: list[Row], target: Target) -> int | None:
+    """The line where the target's function starts, if it was shown. Its name decides if its lines are not known."""
+    for row in observed:
         if target.function is None or row.path != target.path or row.line is None:
             continue
         if (not target.spans or target.holds(row.line)) and defines(row.text, target.function):

@@ -1,4 +1,4 @@
-"""An observation as a page shows it: lines under the file they are of, and long stretches folded away."""
+"""An observation as a page shows it: lines under the heading of their file, with long stretches folded."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from tasks.reporting.episodes.hits import Mark
 from tasks.reporting.episodes.observed import Row
 
 SHOWN = 9
-"""Items at the top of an observation that are always seen."""
+"""How many items at the top of an observation are always visible."""
 HITS_SHOWN = 8
-"""Items on the truth that are seen further down."""
+"""How many items on the truth are visible further down."""
 LEAST_FOLDED = 4
 
 
 @dataclass(frozen=True)
 class Item:
-    """One line on the page: the heading of a file, a line of it, a file that was listed, or a note of the tool."""
+    """One line on the page: the heading of a file, a line of it, a listed file, or a note of the tool."""
 
     kind: Literal["heading", "line", "path", "note"]
     text: str
@@ -28,13 +28,13 @@ class Item:
 
     @property
     def is_hit(self) -> bool:
-        """Whether it shows what the patch changes as closely as it can: a line of a function, or a file that is listed."""
+        """Whether it shows the patch's changes as closely as it can: a line of a function, or a listed file."""
         return self.mark in ("function", "change") or (self.mark == "file" and self.kind == "path")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Items that are seen, or that are folded into one line that says how many they are."""
+    """Visible items, or items folded into one line with their number."""
 
     folded: bool
     items: Sequence[Item]
@@ -46,12 +46,12 @@ class Segment:
 
     @property
     def hits(self) -> int:
-        """Items among them on the truth."""
+        """How many items are on the truth."""
         return sum(item.is_hit for item in self.items)
 
 
 def items(marked: Iterable[tuple[Row, Mark]]) -> list[Item]:
-    """The rows of an observation, with a heading wherever another file begins."""
+    """The rows of an observation, with a heading where another file starts."""
     found: list[Item] = []
     current: str | None = None
     for row, mark in marked:
@@ -69,28 +69,28 @@ def items(marked: Iterable[tuple[Row, Mark]]) -> list[Item]:
     return found
 
 
-def fold(shown: Sequence[Item]) -> list[Segment]:
-    """Segments of all items in order. The first ones, the first on the truth and the last note are seen."""
-    kept = _kept(shown)
-    for run in _runs(range(len(shown)), kept):
+def fold(every: Sequence[Item]) -> list[Segment]:
+    """Segments of all items in order. The first items, the first on the truth and the last note stay visible."""
+    visible = _visible(every)
+    for run in _runs(range(len(every)), visible):
         if len(run) < LEAST_FOLDED:
-            kept.update(run)
-    return [Segment(run[0] not in kept, [shown[index] for index in run]) for run in _runs(range(len(shown)), kept)]
+            visible.update(run)
+    return [Segment(run[0] not in visible, [every[index] for index in run]) for run in _runs(range(len(every)), visible)]
 
 
-def _runs(indices: Iterable[int], kept: set[int]) -> list[list[int]]:
-    """Neighbours that are all kept, or all not."""
-    return [list(run) for _, run in groupby(indices, key=lambda index: index in kept)]
+def _runs(indices: Iterable[int], visible: set[int]) -> list[list[int]]:
+    """Runs of neighbours that are all visible, or all folded."""
+    return [list(run) for _, run in groupby(indices, key=lambda index: index in visible)]
 
 
-def _kept(shown: Sequence[Item]) -> set[int]:
-    hits = [index for index, item in enumerate(shown) if item.is_hit][:HITS_SHOWN]
-    kept = {*range(min(SHOWN, len(shown))), *hits, *(_heading(shown, index) for index in hits)}
-    if shown and shown[-1].kind == "note":
-        kept.add(len(shown) - 1)
-    return kept
+def _visible(every: Sequence[Item]) -> set[int]:
+    hits = [index for index, item in enumerate(every) if item.is_hit][:HITS_SHOWN]
+    visible = {*range(min(SHOWN, len(every))), *hits, *(_heading(every, index) for index in hits)}
+    if every and every[-1].kind == "note":
+        visible.add(len(every) - 1)
+    return visible
 
 
-def _heading(shown: Sequence[Item], index: int) -> int:
-    """Where the heading above an item stands; the item itself where there is none."""
-    return next((above for above in range(index, -1, -1) if shown[above].kind == "heading"), index)
+def _heading(every: Sequence[Item], index: int) -> int:
+    """The index of the heading above an item; the item's own if it has no heading."""
+    return next((above for above in range(index, -1, -1) if every[above].kind == "heading"), index)

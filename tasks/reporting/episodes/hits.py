@@ -1,4 +1,4 @@
-"""What of the truth the observations of an episode showed."""
+"""The truth in the observations of an episode."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ Mark = Literal["", "file", "function", "change"]
 class Hits:
     """Marks rows that show truth: a line the patch changes, a line of a function it changes, or a file it changes.
 
-    Functions are made out in the lines that were shown (:meth:`tasks.reporting.episodes.observed.Sources.spans`): nothing
-    but the episode is at hand. Without a truth nothing is marked.
+    Functions are found in the observed lines alone (:meth:`tasks.reporting.episodes.observed.Sources.spans`), because only the
+    episode is available. Without a truth nothing is marked.
     """
 
     def __init__(self, truth: Truth | None, sources: Sources) -> None:

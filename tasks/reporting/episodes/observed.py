@@ -1,4 +1,4 @@
-"""What the observations of an episode showed: files, lines, and the functions that can be made out in them."""
+"""The files, lines and recognizable functions in the observations of an episode."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Row:
-    """One line of an observation, and what of the repository it shows: nothing, a file, or a line of a file.
+    """One line of an observation, which shows nothing of the repository, a file, or a line of a file.
 
-    ``text`` is the text of that line; of a result that lists files, the count beside the path; else all there is.
+    ``text`` is the text of the file's line, or the count beside a listed path, or else the whole line.
     """
 
     text: str
@@ -29,7 +29,7 @@ class Row:
 
 
 class Seen(NamedTuple):
-    """A call that was answered. ``turn`` and ``call`` count from 1, ``call`` within its turn."""
+    """A call with its observation. ``turn`` and ``call`` count from 1, ``call`` within its turn."""
 
     turn: int
     call: int
@@ -38,20 +38,20 @@ class Seen(NamedTuple):
 
 
 def answered_calls(trajectory: Trajectory) -> Iterator[Seen]:
-    """All calls that have an observation, in order."""
+    """All calls with an observation, in order."""
     for number, turn in enumerate(trajectory.turns, 1):
         for index, (call, observation) in enumerate(zip(turn.calls, turn.observations, strict=False), 1):
             yield Seen(number, index, call, observation)
 
 
 def place(entity: str) -> tuple[str, int | None]:
-    """File and line of an entity; a file without one has no line."""
+    """File and line of an entity; a whole file has no line."""
     path = file_of(entity)
     return path, int(entity[len(path) + 1 :]) if path != entity else None
 
 
 def rows(observation: Observation) -> list[Row]:
-    """The lines of an observation in order. Entities stand in the order of the lines that show them."""
+    """The lines of an observation in order. Entities are in the order of the lines that show them."""
     waiting = iter(observation.entities)
     entity = next(waiting, None)
     found = []
@@ -64,13 +64,13 @@ def rows(observation: Observation) -> list[Row]:
 
 
 def defines(text: str, function: str) -> bool:
-    """Whether a line of code begins the definition of ``function``, by its last name."""
+    """Whether a line of code starts the definition of ``function``, by its last name."""
     name = re.escape(function.rpartition(".")[2])
     return re.match(rf"\s*(?:[\w()]+\s+){{0,4}}(?:def|class|func|function|fn|fun)\s+(?:\([^()]*\)\s*)?{name}\b", text) is not None
 
 
 class Sources:
-    """Lines of files, as far as an episode showed them."""
+    """The lines of files that an episode showed."""
 
     def __init__(self, trajectory: Trajectory) -> None:
         self.lines: dict[str, dict[int, str]] = {}
@@ -80,15 +80,15 @@ class Sources:
                     self.lines.setdefault(row.path, {})[row.line] = row.text
 
     def spans(self, path: str, function: str) -> list[Span]:
-        """Shown lines of a function: from its definition on, as far as they were shown without a gap.
+        """The observed lines of a function, from its definition to the first gap.
 
-        Where the class around a definition was not shown, the name alone decides. Files that are not Python give the
-        lines of definitions alone.
+        If the class around a definition was not observed, the name alone decides. In files other than Python only the lines of
+        definitions count.
         """
-        shown = self.lines.get(path, {})
-        found = [(line, line) for line, text in shown.items() if defines(text, function) and _nests_as(text, function)]
+        lines = self.lines.get(path, {})
+        found = [(line, line) for line, text in lines.items() if defines(text, function) and _nests_as(text, function)]
         if is_python(path):
-            found += [span for run in _runs(shown) for span in _spans_in(run, shown, function)]
+            found += [span for run in _runs(lines) for span in _spans_in(run, lines, function)]
         return sorted(set(found))
 
 
@@ -107,16 +107,16 @@ def _row(text: str, entity: str) -> Row | None:
 
 
 def _runs(numbers: Iterable[int]) -> list[list[int]]:
-    """Numbers in order, apart where one is missing."""
+    """Runs of consecutive numbers, in order."""
     ordered = enumerate(sorted(numbers))
     return [[number for _, number in run] for _, run in groupby(ordered, key=lambda pair: pair[1] - pair[0])]
 
 
-def _spans_in(run: list[int], shown: dict[int, str], function: str) -> Iterator[Span]:
-    source = "\n".join(shown[number] for number in run)
+def _spans_in(run: list[int], lines: dict[int, str], function: str) -> Iterator[Span]:
+    source = "\n".join(lines[number] for number in run)
     for span in function_spans(source, by_indentation=True):
         first = run[span.start - 1]
-        if span.name == function or ("." not in span.name and _is_method(span.name, shown[first], function)):
+        if span.name == function or ("." not in span.name and _is_method(span.name, lines[first], function)):
             yield first, run[min(span.end, len(run)) - 1]
 
 
@@ -125,5 +125,5 @@ def _is_method(name: str, text: str, function: str) -> bool:
 
 
 def _nests_as(text: str, function: str) -> bool:
-    """A method is indented, a function of a module is not."""
+    """Whether the indentation fits: a method is indented, a function of a module is not."""
     return text[:1].isspace() == ("." in function)

@@ -1,4 +1,4 @@
-"""What the page of an episode says: figures, answer and truth, and every turn with its calls."""
+"""The content of an episode's page: figures, answer and truth, and every turn with its calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ISSUE_LINES = 14
 
 @dataclass(frozen=True)
 class Tile:
-    """A figure of the header with its name, and what it is made of."""
+    """A figure in the header, with its name and a note on its parts."""
 
     name: str
     value: str
@@ -37,7 +37,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A call that showed something: the anchor of its card, its name, and what it showed."""
+    """A call that showed a location: the anchor of its card, its name, and the lines it showed."""
 
     anchor: str
     call: str
@@ -46,7 +46,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Place:
-    """An answered location. ``verdict``: ``right``, ``file`` (another function of a right file), ``wrong``; "" unknown."""
+    """An answered location. ``verdict``: ``right``, ``file`` (another function of a right file), ``wrong``, "" if unknown."""
 
     entity: str
     lines: str
@@ -65,9 +65,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Card:
-    """One call. ``level`` is its gain in tenths, 0 to 10, or ``bad`` when it failed or the record has no such number.
+    """One call. ``level`` is its gain in tenths, 0 to 10, or ``bad`` if the call failed or has no gain.
 
-    ``new`` is truth nobody showed before.
+    ``new`` is truth that no earlier call showed.
     """
 
     anchor: str
@@ -96,7 +96,7 @@ class TurnPart:
 
 @dataclass(frozen=True)
 class Page:
-    """All that is on the page of an episode."""
+    """The content of the page."""
 
     title: str
     about: Sequence[str]
@@ -112,7 +112,7 @@ class Page:
 
 
 def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
-    """The page of an episode. Raises :class:`DataError` where the truth names no file."""
+    """The page of an episode. Raises :class:`DataError` if the truth names no file."""
     sources = Sources(trajectory)
     hits = Hits(truth, sources)
     answer = trajectory.answer or Answer()
@@ -186,7 +186,7 @@ def _verdict(location: Location, truth: Truth) -> str:
 
 
 def _evidence(explanation: Explanation) -> list[Evidence]:
-    """The earliest call and the one that showed most, once where they are the same."""
+    """The earliest call and the call that showed most; one entry if they are the same."""
     first, strongest = explanation.first, explanation.strongest
     found = [first] if first is strongest else [first, strongest]
     return [_of_sighting(sighting, explanation.target) for sighting in found if sighting]
@@ -207,18 +207,18 @@ def _wanted(truth: Truth, answer: Answer, turns: Sequence[TurnPart]) -> list[Wan
 
 
 def _turns(trajectory: Trajectory, hits: Hits) -> list[TurnPart]:
-    shown: set[str] = set()
-    return [_turn(number, turn, hits, shown) for number, turn in enumerate(trajectory.turns, 1)]
+    known: set[str] = set()
+    return [_turn(number, turn, hits, known) for number, turn in enumerate(trajectory.turns, 1)]
 
 
-def _turn(number: int, turn: Turn, hits: Hits, shown: set[str]) -> TurnPart:
-    """The part of a turn; what it shows of the truth is added to ``shown``."""
+def _turn(number: int, turn: Turn, hits: Hits, known: set[str]) -> TurnPart:
+    """The part of a turn. Adds the truth that it shows to ``known``."""
     thinking, ended, rest = turn.text.partition("</think>")
     observations = [*turn.observations, *[None] * len(turn.calls)]
     cards = []
     for index, (call, observation) in enumerate(zip(turn.calls, observations, strict=False), 1):
-        card = _card(number, index, call, observation, hits, shown)
-        shown.update(card.hits)
+        card = _card(number, index, call, observation, hits, known)
+        known.update(card.hits)
         cards.append(card)
     return TurnPart(
         number=number,
@@ -241,7 +241,7 @@ def _facts(turn: Turn) -> list[str]:
     return [calls, *mean, f"tools {_seconds(turn.seconds_tools)}", model, tokens]
 
 
-def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits: Hits, shown: set[str]) -> Card:
+def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits: Hits, known: set[str]) -> Card:
     found = hits.shown(seen) if seen else []
     return Card(
         anchor=_anchor(turn, index),
@@ -252,7 +252,7 @@ def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits:
         gain=_gain(seen),
         note=_note(call, seen),
         hits=found,
-        new=[entity for entity in found if entity not in shown],
+        new=[entity for entity in found if entity not in known],
         segments=fold(items((row, hits.mark(row)) for row in rows(seen))) if seen and seen.output else [],
     )
 
@@ -281,7 +281,7 @@ def _note(call: ToolCall, seen: Observation | None) -> str:
 
 
 def _split(text: str, most: int) -> tuple[str, str]:
-    """The first lines, and the others where they are worth folding."""
+    """The first lines, and the others if they are worth folding."""
     lines = text.split("\n")
     return (text, "") if len(lines) <= most + 2 else ("\n".join(lines[:most]), "\n".join(lines[most:]))
 

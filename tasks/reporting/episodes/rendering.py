@@ -1,7 +1,7 @@
-"""Pages as HTML that is safe to open whatever is on them.
+"""Pages as HTML that is safe to open whatever the episode contains.
 
-Everything from an episode goes through one filter and Jinja's escaping. Beyond that a page carries no script at all, and
-its Content-Security-Policy allows nothing but its own stylesheet, by digest: markup that got through could not act.
+Everything from an episode goes through one filter and Jinja's escaping. A page has no script, and its Content-Security-Policy
+allows only its own stylesheet, by digest, so injected markup could not act.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from markupsafe import Markup
 
 from tasks.reporting.episodes.page import Page
 
-# Controls and lone surrogates have no place in HTML; marks of direction could make code read as what it is not.
+# HTML does not allow control characters and lone surrogates; marks of direction could make code look like other code.
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff0-\uffff\ud800-\udfff]")
 
 
 def render(page: Page) -> str:
-    """The page as one document that needs no other file."""
+    """The page as one self-contained document."""
     environment = _environment()
     style = environment.get_template("episode.css.j2").render()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
@@ -31,7 +31,7 @@ def render(page: Page) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Made once, so that the templates of thousands of pages are compiled once."""
+    """Cached, so that the templates of thousands of pages are compiled once."""
     return Environment(
         loader=PackageLoader("tasks.reporting", "episodes"),
         autoescape=True,
@@ -43,7 +43,7 @@ def _environment() -> Environment:
 
 
 def visible(value: Any) -> Any:
-    """Text without characters that are not seen, for Jinja's ``finalize``; markup of the templates as it is."""
+    """Replace invisible characters in text, as Jinja's ``finalize``. Markup of the templates stays."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     return _UNSEEN.sub("\ufffd", value.replace("\r\n", "\n"))

@@ -1,1 +1,1 @@
-"""The pages of experiments: their results as one record, and tables and figures made of it."""
+"""The pages of experiments: a record of the results, and its tables and figures."""

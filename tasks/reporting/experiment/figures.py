@@ -14,14 +14,14 @@ from tasks.reporting.page import Figure
 
 Rows = Sequence[Mapping[str, Any]]
 OTHER_SCALE = ("time_s", "tokens_k")
-"""Columns of the paper whose sizes have nothing to do with ours: its differences would squeeze ours to a point."""
+"""Columns of the paper on a scale unlike ours: its differences would squeeze ours to a point."""
 
 ALWAYS = ("arms", "differences")
-"""Drawn for every experiment; ``figures`` in its YAML adds others."""
+"""Drawn for every experiment. ``figures`` in its YAML adds others."""
 
 
 def draw(names: Iterable[str], results: Results, curves: Rows) -> list[Figure]:
-    """:data:`ALWAYS` and the figures of these names, as far as there is something to draw.
+    """The figures in :data:`ALWAYS` and in ``names``, without those that have no data.
 
     ``curves`` are rows of :func:`~tasks.reporting.curves.over_seeds` with ``arm`` and ``stage``.
     """
@@ -35,13 +35,13 @@ def draw(names: Iterable[str], results: Results, curves: Rows) -> list[Figure]:
 
 
 def check_figures(names: Iterable[str]) -> None:
-    """Raise :class:`ConfigError` for a figure that does not exist, naming those that do."""
+    """Raise :class:`ConfigError` for an unknown figure; the message lists the known ones."""
     if unknown := [name for name in names if name not in FIGURES]:
         raise ConfigError(f"there is no figure {unknown[0]!r}: use {', '.join(FIGURES)}")
 
 
 def arms(results: Results, curves: Rows) -> Any:
-    """The primary metric of each arm: interval, the seeds' own figures, and the paper's."""
+    """The primary metric of each arm: interval, each seed's figure, and the paper's."""
     from tasks.reporting import charts
 
     of = METRICS[results.primary]
@@ -69,7 +69,7 @@ def marks(arm: ArmResult, of: Metric) -> list[dict[str, Any]]:
 
 
 def differences(results: Results, curves: Rows) -> Any:
-    """What each claim compares, a panel per metric: by colour whether the corrected test decides."""
+    """The differences that claims compare, a panel per metric. Colour shows whether the corrected test decides."""
     from tasks.reporting import charts
 
     groups: dict[str, list[ClaimResult]] = {}
@@ -105,7 +105,7 @@ def calls_by_turn(results: Results, curves: Rows) -> Any:
 
 
 def redundancy(results: Results, curves: Rows) -> Any:
-    """e and the share of redundant calls of each arm, under both scopes of the history."""
+    """e and the share of redundant calls by arm, under both scopes of the history."""
     from tasks.reporting import charts
 
     parts = []
@@ -122,7 +122,7 @@ def redundancy(results: Results, curves: Rows) -> Any:
 
 
 def training(results: Results, curves: Rows) -> Any:
-    """Every kept column of the reinforcement curves by step, a line per arm with its range over seeds."""
+    """The columns of the GRPO curves by step, a line per arm with its range over seeds."""
     return _panels(
         results, [row for row in curves if row["stage"] != "sft"], [key for key in CURVES if key != "loss"], "GRPO step"
     )
@@ -172,4 +172,4 @@ FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
     "tool_success": ("Share of calls without an error in the rollouts, by step", tool_success),
     "sft_loss": ("Loss of SFT by step", sft_loss),
 }
-"""By the names that `figures` in an experiment's YAML takes: caption, and what draws it."""
+"""Caption and drawing function by the name in an experiment's ``figures``."""

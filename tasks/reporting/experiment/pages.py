@@ -1,4 +1,4 @@
-"""``RESULTS.md`` of an experiment, and the page over all of them, written from the results alone."""
+"""``RESULTS.md`` of an experiment and the page over all experiments, written from the results alone."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ def page(results: Results, trained: Collection[str]) -> str:
         Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
         Section("Power", list(_power_notes(results)), [power_table(results)]),
     ]
-    shown = [part for part in sections if any(table.rows for table in part.tables)]
+    filled = [part for part in sections if any(table.rows for table in part.tables)]
     opening = Section(
         "Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}", *results.notes]
     )
     claims = [claim.sentence for claim in results.claims]
-    return Page(results.title, [opening, *shown], claims, list(_provenance(results))).render("md")
+    return Page(results.title, [opening, *filled], claims, list(_provenance(results))).render("md")
 
 
 def overview(every: Sequence[Results]) -> str:
-    """The Markdown page over all experiments: what came of each claim, and which orderings of the papers hold here."""
+    """The Markdown page over all experiments: the verdict on each claim, and which orderings of the papers hold here."""
     claims = [(results, claim) for results in every for claim in results.claims]
     rows = [
         Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""], link=results.experiment)
         for results, claim in claims
     ]
-    power = [row for results in every for row in _power_rows(results)]
+    power = [Row([results.title, *_power_cells(results, row)]) for results in every for row in results.power]
     sections = [
         Section("Experiments", [_scale(every), _WORDS], [_experiments(every)]),
         Section(
@@ -57,8 +57,8 @@ def overview(every: Sequence[Results]) -> str:
         Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
         Section("Power", [POWER_NOTE], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
     ]
-    shown = [part for part in sections if any(table.rows for table in part.tables)]
-    return Page("Results of the experiments", shown, footer=[("Written by", OVERVIEW_BY)]).render("md")
+    filled = [part for part in sections if any(table.rows for table in part.tables)]
+    return Page("Results of the experiments", filled, footer=[("Written by", OVERVIEW_BY)]).render("md")
 
 
 OVERVIEW_BY = "python -m tasks.pipeline.experiments.rebuild"
@@ -101,11 +101,20 @@ _POWER_HEADER = [
 
 
 def arms_table(results: Results) -> Table:
-    """Arms with intervals; under each the paper's figures, as printed."""
+    """Arms with intervals, and under each arm the paper's figures as printed."""
     columns = [METRICS[metric] for metric in results.metrics]
     rows: list[Row] = []
     for arm in results.arms:
-        rows.append(Row([arm.label, _seeds(arm), *(_cell(arm, of) for of in columns), _episodes(arm)]))
+        rows.append(
+            Row(
+                [
+                    arm.label,
+                    _seeds(arm),
+                    *(cell(arm.figures.get(of.key), of) for of in columns),
+                    f"{arm.episodes} ({arm.errored})",
+                ]
+            )
+        )
         printed = [arm.figures[of.key].paper if of.key in arm.figures else None for of in columns]
         if any(value is not None for value in printed):
             cells = [ABSENT if value is None else f"{value:g}" for value in printed]
@@ -126,7 +135,7 @@ def _starred(row: Difference | None, of: Metric) -> str:
 
 
 def orderings_table(results: Results) -> Table:
-    """What became of every ordering in the paper's table."""
+    """Every ordering in the paper's table, with ours."""
     rows = []
     for row in results.differences:
         kind = ordering(row)
@@ -138,12 +147,8 @@ def orderings_table(results: Results) -> Table:
 
 
 def power_table(results: Results) -> Table:
-    """What the spread of the claims' differences says of the number of seeds."""
-    return Table("Power", _POWER_HEADER, [Row(row.cells[1:]) for row in _power_rows(results)])
-
-
-def _power_rows(results: Results) -> list[Row]:
-    return [Row([results.title, *_power_cells(results, row)]) for row in results.power]
+    """How many seeds the spread of the claims' differences asks for."""
+    return Table("Power", _POWER_HEADER, [Row(_power_cells(results, row)) for row in results.power])
 
 
 def _power_cells(results: Results, row: PowerResult) -> list[str]:
@@ -203,7 +208,7 @@ def _is_impossible(figure: Figure, of: Metric) -> bool:
 
 
 def _of_the_pipeline(results: Results, trained: Collection[str]) -> list[str]:
-    """Arms whose model of a seed the main pipeline trained while another arm's of that seed was trained for the experiment."""
+    """Arms and seeds trained by the main pipeline where another arm of the same seed was trained for the experiment."""
     own: dict[int, dict[str, bool]] = {}
     for arm in results.arms:
         for seed, nodes in arm.nodes.items():
@@ -250,17 +255,9 @@ def _ordered(results: Results, first: str, second: str, paper: float | None) -> 
     return " > ".join(names if (paper or 0) > 0 else reversed(names))
 
 
-def _cell(arm: ArmResult, of: Metric) -> str:
-    return cell(arm.figures.get(of.key), of)
-
-
 def _seeds(arm: ArmResult) -> str:
     known = ", ".join(map(str, arm.seeds)) or "none"
     return f"{known} (missing: {', '.join(map(str, arm.missing_seeds))})" if arm.missing_seeds else known
-
-
-def _episodes(arm: ArmResult) -> str:
-    return f"{arm.episodes} ({arm.errored})"
 
 
 def _provenance(results: Results) -> Iterator[tuple[str, str]]:

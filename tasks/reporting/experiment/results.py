@@ -1,6 +1,6 @@
-"""What an experiment came to, as one record: ``experiments/<name>/results.json``.
+"""The results of an experiment as one record, ``experiments/<name>/results.json``.
 
-Shares are in [0, 1], tokens and seconds as they are; the papers' figures are as printed.
+Shares are in [0, 1]; the papers' figures are as printed.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ PAGE, RESULTS = "RESULTS.md", "results.json"
 Verdict = Literal["confirmed", "refuted", "undecided", "not measured"]
 
 ORDERINGS = ("holds", "same direction", "no difference", "other direction", "reversed")
-"""What becomes of an ordering in the paper's table: the first and the last are decided by the test, the others are not."""
+"""The fates of an ordering in the paper's table. The test decides the first and the last, the others are undecided."""
 
 POOLED = "f1_micro"
-"""F1 over both levels in the average of the FuseSearch tables. They do not print it: it is made of F1 of files and functions."""
+"""F1 over both levels, averaged as in the FuseSearch tables. They do not print it; it follows from F1 of files and functions."""
 
 
 class Figure(Record):
-    """A figure of an arm: over all its seeds and instances, by seed, and what the paper prints for it."""
+    """A figure of an arm over all its seeds and instances, by seed, and in the paper."""
 
     estimate: float
     low: float | None = None
@@ -40,7 +40,7 @@ class Figure(Record):
 
 
 class TurnCalls(Record):
-    """Mean calls of tool-using turns at a turn index from 1, its range over seeds, and how many episodes had such a turn."""
+    """Mean calls of tool-using turns at a turn index (from 1), the range over seeds, and the episodes with such a turn."""
 
     turn: int
     calls: float
@@ -50,7 +50,7 @@ class TurnCalls(Record):
 
 
 class ArmResult(Record):
-    """One arm: the seeds that are there and those that are missing, its figures by metric; absent ones are not in it."""
+    """One arm: its finished and missing seeds, and its figures by metric, without undefined ones."""
 
     name: str
     label: str
@@ -65,7 +65,7 @@ class ArmResult(Record):
 
 
 class ClaimResult(Record):
-    """What became of a claim: ``p_holm`` is corrected over the claims of the experiment; the sentence is made of the numbers."""
+    """The verdict on a claim. ``p_holm`` is corrected over the claims of the experiment; the sentence states the numbers."""
 
     metric: str
     better: str
@@ -85,12 +85,12 @@ class ClaimResult(Record):
 
 
 class PowerResult(Record):
-    """What the spread of one difference says of the size of the experiment.
+    """How large the experiment must be, from the spread of one difference.
 
     Standard deviations are of one episode: between seeds, between instances, and the rest. ``detectable`` is, by number of
     seeds, the difference that 80 of 100 such experiments would show at ``level``, the strictest of Holm's correction over the
-    claims; ``needed`` the seeds for ``target``, ``needed_cautious`` those if seeds differ as much as this pilot cannot rule out.
-    ``None``: more instances are needed.
+    claims. ``needed`` is the number of seeds for ``target``, ``needed_cautious`` the number if seeds differ as much as this pilot
+    cannot rule out; ``None``: more instances are needed.
     """
 
     metric: str
@@ -110,9 +110,9 @@ class PowerResult(Record):
 
 
 class Results(Record):
-    """Everything an experiment came to. ``inputs`` is the digest of all its scores, ``revision`` the git commit.
+    """All results of an experiment. ``inputs`` is the digest of its scores, ``revision`` the git commit.
 
-    ``missing`` names arms and seeds without a finished run, ``other_instances`` those measured on other instances than most.
+    ``missing`` names arms and seeds without a finished run, ``other_instances`` runs on other instances than most runs.
     """
 
     schema_version: Literal[1] = 1
@@ -146,12 +146,12 @@ class Results(Record):
 
     @property
     def labels(self) -> dict[str, str]:
-        """What tables call the arms."""
+        """The names of the arms in tables."""
         return {arm.name: arm.label for arm in self.arms}
 
     @property
     def measured_seeds(self) -> list[int]:
-        """Those of any arm; ``seeds`` are those that were asked for."""
+        """The finished seeds of any arm; ``seeds`` are the requested ones."""
         return sorted({seed for arm in self.arms for seed in arm.seeds})
 
 
@@ -168,9 +168,9 @@ def read_results(folder: Path) -> Results:
 
 
 def ordering(row: Difference) -> str | None:
-    """One of :data:`ORDERINGS`; ``None`` where the paper states no ordering of the two.
+    """One of :data:`ORDERINGS`, or ``None`` if the paper does not order the two.
 
-    What prints as zero is no difference, whatever the test says.
+    A difference that prints as zero is "no difference", whatever the test says.
     """
     if row.agrees is None:
         return None
@@ -187,7 +187,7 @@ def decided(row: Difference) -> bool:
 
 
 def is_beyond(difference: float, of: Metric) -> bool:
-    """Whether no two arms can differ by so much: a share by more than all of it."""
+    """Whether a difference is impossible: a share cannot differ by more than 1."""
     return of.percent and difference > 1
 
 
@@ -200,7 +200,7 @@ def difference_text(row: Difference | ClaimResult, of: Metric) -> str:
 
 
 def table_rows(results: Results) -> list[dict[str, Any]]:
-    """One row per arm and metric; shares are between 0 and 1, the paper's too."""
+    """One row per arm and metric. Shares are between 0 and 1, also the paper's."""
     names = ("estimate", "low", "high", "seeds", "instances")
     return [
         {
@@ -215,7 +215,7 @@ def table_rows(results: Results) -> list[dict[str, Any]]:
 
 
 def difference_rows(results: Results) -> list[dict[str, Any]]:
-    """One row per pair of arms and metric; ``ordering`` says what became of the paper's."""
+    """One row per pair of arms and metric. ``ordering`` compares it with the paper's."""
     names = ("metric", "first", "second", "estimate", "low", "high", "p", "p_holm", "seeds", "instances")
     return [
         {**{name: getattr(row, name) for name in names}, "paper": _in_our_unit(row.metric, row.paper), "ordering": ordering(row)}
