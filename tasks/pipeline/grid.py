@@ -81,7 +81,7 @@ def opened(
     """
     cells = cells_of(grid)
     out.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(out / ".lock")
+    lock = FileLock(out / ".grid.lock")  # the scratch of a stage has a `.lock` of its own
     try:
         lock.acquire(timeout=0)
     except Timeout:

@@ -10,6 +10,7 @@ from tasks.core.schema import Instance, Truth
 from tasks.core.storage import read_trajectories, silent, write_instances
 from tasks.pipeline.node import Job, Node
 from tasks.pipeline.places import MAIN
+from tasks.pipeline.resume import alone
 from tasks.pipeline.shares import run_share, shares_of, take_in
 from tasks.pipeline.work.evaluation import evaluate_cells
 from tasks.pipeline.work.synthesis import synthesize_candidates
@@ -98,9 +99,10 @@ def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
     figures = []
     for name, count in (("alone", 0), ("shared", 3)):
         place = scratch(project, name)
-        for share in shares_of("evaluate", PARAMS, MAIN, place, count) if count else []:
-            take_in(share, run_share(share, PARAMS, MAIN), place)
-        evaluate_cells(job("evaluate", place))
+        with alone("evaluate", place):
+            for share in shares_of("evaluate", PARAMS, MAIN, place, count) if count else []:
+                take_in(share, run_share(share, PARAMS, MAIN), place)
+            evaluate_cells(job("evaluate", place))
         figures.append((lines(MAIN["evaluate.scores"]), lines(MAIN["evaluate.cells"] / "words/trajectories.jsonl")))
     assert figures[0] == figures[1]
     assert len(figures[0][0]) == 10
