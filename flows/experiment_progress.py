@@ -113,8 +113,8 @@ class _Lines:
                 continue
             self.printed[row.task.name] = row.status
             took = f" in {duration(row.seconds)}" if row.state == "done" else f": {row.reason}" if row.state == "failed" else ""
-            left = time_left(self.rows, self.workers)
-            self.logger.info("[%d/%d] %s: %s%s; %s", ended, len(self.rows), row.task.name, row.status, took, left)
+            remaining = time_left(self.rows, self.workers)
+            self.logger.info("[%d/%d] %s: %s%s; %s", ended, len(self.rows), row.task.name, row.status, took, remaining)
 
 
 def time_left(rows: Sequence[Row], workers: int) -> str:

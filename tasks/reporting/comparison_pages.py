@@ -33,7 +33,7 @@ def sections_of(comparison: Comparison, params: Report, link: Link = no_link, fi
     parts = [Section(title, _notes(comparison, params), tables, _scatters(comparison) if figures else [])]
     behaviour = [behaviour_table(comparison, link), turns_table(comparison)]
     drawn = _profile(comparison) if figures else []
-    parts.append(Section(f"{comparison.benchmark}: search, time and cost", _behaviour_notes(), behaviour, drawn))
+    parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], behaviour, drawn))
     if comparison.tests:
         parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tests_table(comparison)]))
     return parts
@@ -124,14 +124,11 @@ def _excluded(systems: Sequence[System]) -> Iterator[str]:
             yield f"{len(facts.unusable_alternatives)} lines of accepted answers cannot be used."
 
 
-def _behaviour_notes() -> list[str]:
-    return [
-        "Redundant calls have gain 0. Tool success is the share of calls that came back without an error. Waiting is wall time "
-        "outside of model and tools: queues, failed requests and the pauses after them, a localizer's own program. Context is "
-        "the length of the final conversation, billed the sum over requests."
-    ]
-
-
+_BEHAVIOUR = (
+    "Redundant calls have gain 0. Tool success is the share of calls that came back without an error. Waiting is wall time "
+    "outside of model and tools: queues, failed requests and the pauses after them, a localizer's own program. Context is "
+    "the length of the final conversation, billed the sum over requests."
+)
 _TESTS = (
     "Paired over instances. A star marks p below 0.05 after Holm's correction over the pairs of a column; p is the corrected one."
 )

@@ -93,8 +93,8 @@ def _shares(title: str, counts: Counter[str], note: str = "") -> Section:
     """The most frequent names, and the rest together."""
     common = counts.most_common(SHOWN)
     rest = counts.total() - sum(count for _, count in common)
-    shown = dict(common) | ({"all others": rest} if rest else {})
-    return _section(title, ("name", "instances"), shown, _bars(shown, "instances") if len(shown) > 1 else None, note)
+    rows = dict(common) | ({"all others": rest} if rest else {})
+    return _section(title, ("name", "instances"), rows, _bars(rows, "instances") if len(rows) > 1 else None, note)
 
 
 def _bars(counts: Mapping[str, int], x: str) -> charts.Chart:
@@ -123,11 +123,11 @@ def _funnel(contaminated: Mapping[str, int], kept: int, filter_drops: Path) -> l
     dropped = {name: count for name, count in (*rules.items(), *contaminated.items()) if count}
     if not dropped:
         return []
-    raw = left = kept + sum(dropped.values())
+    raw = remaining = kept + sum(dropped.values())
     bars = {"raw pairs": raw}
     for name, count in dropped.items():
-        left -= count
-        bars[f"{name} (-{count:,})"] = left
+        remaining -= count
+        bars[f"{name} (-{count:,})"] = remaining
     title = "From raw pairs to instances"
     return [_section(title, ("step", "pairs"), {"raw pairs": raw, **dropped}, _bars(bars, "pairs left after each rule"))]
 

@@ -179,7 +179,7 @@ def evaluated(folder, **arms):
     scores = [score(number, value, arm) for arm, values in arms.items() for number, value in enumerate(values)]
     write_jsonl(folder / "scores.jsonl", scores)
     for arm, values in arms.items():
-        write_jsonl(folder / f"trajectories/{arm}.jsonl", [episode(number) for number in range(len(values))])
+        write_jsonl(folder / "cells" / arm / "trajectories.jsonl", [episode(number) for number in range(len(values))])
     return folder / "scores.jsonl"
 
 

@@ -51,14 +51,15 @@ def track_experiment(experiment: Experiment, runs: Sequence[ArmRun], results: Re
 def arm_record(experiment: Experiment, run: ArmRun, params: Params, parent: str) -> RunRecord:
     """The record of one arm with one seed. The key follows from nodes and scores: other nodes or scores make a new run."""
     checkpoint, label = experiment.arms[run.arm].checkpoint, experiment.label(run.arm) or run.arm
+    nodes = {f"node.{name}": node for name, node in run.nodes.items()}
     scores = [row.model_dump(mode="json") for row in run.scores]
-    outputs = [run.trajectories.parent.parent / SCORES, *run.curves.values()]
+    outputs = [run.trajectories.parents[2] / SCORES, *run.curves.values()]
     return RunRecord(
         kind="arm", name=f"{label} seed {run.seed}", experiment=experiment.name, arm=run.arm, seed=run.seed,
         profile=params.profile, stage=checkpoint, parent=parent,
         params={"arm": run.arm, "seed": run.seed, "checkpoint": checkpoint, **varied(experiment, run, params)},
         inputs=digests(held_out(run)), outputs=digests(outputs), metrics=aggregate(run.scores),
-        tags={"label": label, "evaluated": run.trajectories.stem} | {f"node.{name}": node for name, node in run.nodes.items()},
+        tags={"label": label, "evaluated": run.trajectories.parent.name, **nodes},
         key=digest(parent, run.arm, run.seed, dict(run.nodes), scores)[:32], **revision(),
     )  # fmt: skip
 

@@ -190,7 +190,8 @@ class Projection:
         from mlflow.entities import Param
 
         known = run.data.params
-        rows = [Param(key, str(value)[:PARAM_CHARS]) for key, value in values.items() if key not in known]
+        named = {_accepted(key): str(value)[:PARAM_CHARS] for key, value in values.items()}
+        rows = [Param(key, value) for key, value in named.items() if key not in known]
         for start in range(0, len(rows), 100):
             self.client.log_batch(run.info.run_id, params=rows[start : start + 100])
 
@@ -199,7 +200,7 @@ class Projection:
         from mlflow.entities import Metric
 
         known = run.data.metrics
-        values = {key.replace("@", "_at_"): float(value) for key, value in metrics.items() if type(value) in (int, float)}
+        values = {_accepted(key): float(value) for key, value in metrics.items() if type(value) in (int, float)}
         rows = [Metric(key, value, int(at * 1000), 0) for key, value in values.items() if known.get(key) != value]
         self.client.log_batch(run.info.run_id, metrics=rows)
 
@@ -292,9 +293,14 @@ def row_points(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     for name, cell in row.items():
         if name not in ("step", "steps", "epoch"):
             try:
-                yield name.replace("@", "_at_"), float(cell)
+                yield _accepted(name), float(cell)
             except (TypeError, ValueError):
                 continue
+
+
+def _accepted(name: str) -> str:
+    """A name that MLflow accepts for a param or metric: ``sft_rl`` for ``sft+rl``, ``recall_at_5`` for ``recall@5``."""
+    return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))
 
 
 def tags_of(record: RunRecord) -> dict[str, str]:

@@ -35,7 +35,7 @@ class Hits:
             return "change"
         return "function" if self._functions(row.path, row.line) else "file"
 
-    def shown(self, observation: Observation) -> list[str]:
+    def entities_in(self, observation: Observation) -> list[str]:
         """Files and functions of the truth that an observation shows, functions first, in the truth's order."""
         places = [place(entity) for entity in observation.entities]
         functions = {name for path, line in places if line is not None for name in self._functions(path, line)}

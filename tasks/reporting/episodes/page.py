@@ -242,7 +242,7 @@ def _facts(turn: Turn) -> list[str]:
 
 
 def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits: Hits, known: set[str]) -> Card:
-    found = hits.shown(seen) if seen else []
+    found = hits.entities_in(seen) if seen else []
     return Card(
         anchor=_anchor(turn, index),
         name=f"{turn}.{index}",

@@ -15,7 +15,7 @@ from tasks.evaluation.metrics import METRICS
 from tasks.evaluation.quality import combined_f1
 from tasks.evaluation.statistics import estimate
 from tasks.pipeline.experiments.measuring import measured
-from tasks.pipeline.experiments.mlflow_runs import held_out, varied
+from tasks.pipeline.experiments.mlflow_runs import arm_record, held_out, varied
 from tasks.pipeline.experiments.outcome import ArmRun, scores_digest
 from tasks.pipeline.experiments.paper import paper_figures
 from tasks.pipeline.experiments.rebuild import rebuild, write_overview
@@ -225,6 +225,14 @@ def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_tol
     assert estimate(rows, METRICS["calls_first_turn"].statistic) == 3
     assert estimate(rows, METRICS["calls_later_turns"].statistic) == 2.5
     assert estimate(rows, METRICS["redundancy_within"].statistic) == 0.25
+
+
+def test_the_record_of_an_arm_names_the_scores_and_the_cell_of_its_evaluation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_json(MAIN["evaluate.scores"], {})
+    made = replace(run(tmp_path, "none", 0, 0.5), trajectories=MAIN["evaluate.cells"] / "sft/trajectories.jsonl", curves={})
+    record = arm_record(experiment(), made, Params(), "parent")
+    assert (list(record.outputs), record.tags["evaluated"]) == ([MAIN["evaluate.scores"].as_posix()], "sft")
 
 
 def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
