@@ -66,7 +66,9 @@ def test_what_a_killed_server_missed_is_recorded_when_it_is_back(tmp_path_factor
         client = make_client(server.url)
         with Live(run) as live:
             live.log({"step": 1, "reward": 0.1})
+            deadline = time.monotonic() + 60
             while not points(client):
+                assert time.monotonic() < deadline, "the live run has ended or never came"
                 time.sleep(0.2)
             server.kill()
             began = time.monotonic()
