@@ -92,7 +92,7 @@ def test_what_a_killed_server_missed_is_recorded_when_it_is_back(tmp_path_factor
         found = {run.info.run_name: run for run in runs(client)}
         assert len(runs(client)) == 3
         assert {run.info.status for run in found.values()} == {"FINISHED"}
-        assert points(client) == [1, 2, 3]
+        assert sorted(points(client)) == [1, 2, 3]  # the store promises no order
         assert found["sft"].data.metrics["loss"] == 2.0
         assert [row.path for row in client.list_artifacts(found["sft"].info.run_id)] == ["note.md"]
         assert CliRunner().invoke(app, ["track"]).stdout.startswith("0 of 3 runs recorded")
