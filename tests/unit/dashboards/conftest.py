@@ -1,6 +1,7 @@
 """One project for all tests that only read it."""
 
 import shutil
+import sys
 
 import pytest
 
@@ -16,3 +17,11 @@ def project(tmp_path_factory):
 def copy(project, tmp_path):
     """The project, to be damaged."""
     return shutil.copytree(project, tmp_path / "copy")
+
+
+@pytest.fixture(autouse=True)
+def _main_module():
+    """Streamlit's tests put their script in the place of ``__main__``, where processes that later tests spawn look for it."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
