@@ -133,4 +133,4 @@ def test_mlflow_holds_one_parent_with_a_child_per_stage_and_arm(project):
     assert {"instances.json", "scores.jsonl", "episodes"} <= kept
     traces = client.search_traces(locations=[best.info.experiment_id], run_id=best.info.run_id)
     assert 0 < len(traces) <= 10
-    assert all({"episode", "turn 1"} <= {span.name for span in trace.data.spans} for trace in traces)
+    assert all({"episode", "answer"} <= {span.name for span in trace.data.spans} for trace in traces)

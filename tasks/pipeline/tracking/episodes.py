@@ -154,7 +154,10 @@ def _turn(spans: _Spans, number: int, turn: Turn, now: float) -> float:
             figures = {"gain": seen.gain_turn, "gain_call": seen.gain_call, "hits": len(seen.entities)}
         output = seen.output[:SHOWN_CHARS] if seen else None
         until = asked + (seen.seconds if seen else 0)
-        spans.add(call.name, "TOOL", asked, until, inputs=call.arguments, outputs=output, error=error, parent=name, **figures)
+        spans.add(
+            call.name or "malformed call", "TOOL", asked, until, inputs=call.arguments, outputs=output, error=error, parent=name,
+            **figures,
+        )  # fmt: skip
     return end
 
 
