@@ -289,9 +289,9 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 @pytest.mark.parametrize(
     ("death", "said"),
     [
-        (KILL, "was ended by SIGKILL"),
-        (f'os.write(channel.fileno(), b\'{{"row": {{"re\'); {KILL}', "was ended by SIGKILL"),
-        (f"os.fork() and {KILL}; time.sleep(100); os._exit(0)", "was ended by SIGKILL"),
+        (KILL, "was killed by SIGKILL"),
+        (f'os.write(channel.fileno(), b\'{{"row": {{"re\'); {KILL}', "was killed by SIGKILL"),
+        (f"os.fork() and {KILL}; time.sleep(100); os._exit(0)", "was killed by SIGKILL"),
         ("os._exit(3)", "ended with status 3"),
     ],
     ids=["killed", "killed in the middle of a line", "outlived by a child", "gone by itself"],
