@@ -45,8 +45,8 @@ def running(node: Node) -> Iterator[Job]:
         reproduction = None if node.id else reproduction_record(params)
         if reproduction:
             write_record(reproduction)
-        begun = stage_record(stage.name, params, values, digests(node.inputs(params)), node=node.id, parent=reproduction)
-        with Live(begun) as live, StageProgress(node.name) as progress:
+        unfinished = stage_record(stage.name, params, values, digests(node.inputs(params)), node=node.id, parent=reproduction)
+        with Live(unfinished) as live, StageProgress(node.name) as progress:
             job = Job(node, params, node.places, scratch, progress, curve=live.log)
             yield job
         if not left:  # what goes on where another process stopped takes less than usual
@@ -54,7 +54,7 @@ def running(node: Node) -> Iterator[Job]:
         _check_inputs(node, scratch)
         write_json(job.output("metrics"), job.metrics)
         _COMPLETE.add(node.name)
-        done = begun.complete(_outputs(node), job.metrics)
+        done = unfinished.complete(_outputs(node), job.metrics)
         write_record(done)
         show(job, track(done))
     finished(node.name)
