@@ -102,7 +102,8 @@ def _summed_up(files: set[Path]) -> Iterator[Path]:
     """Files, or their package where most of it is used or it also holds files that are not Python, such as prompts."""
     for folder in {path.parent for path in files}:
         used = {path for path in files if path.parent == folder}
-        inside = [path for path in folder.iterdir() if path.name != "__pycache__"]
+        # Git leaves empty folders of moved packages behind: they are not part of the code.
+        inside = [path for path in folder.iterdir() if path.is_file() or any(_is_source(file) for file in path.rglob("*"))]
         modules = [path for path in inside if path.suffix == ".py"]
         packages = [path for path in inside if (path / "__init__.py").exists()]
         data = [path for path in inside if path not in modules and path not in packages]
@@ -111,6 +112,10 @@ def _summed_up(files: set[Path]) -> Iterator[Path]:
         else:
             yield from used
             yield from data
+
+
+def _is_source(file: Path) -> bool:
+    return file.is_file() and "__pycache__" not in file.parts
 
 
 def _imports(path: Path, root: Path) -> Iterator[str]:
