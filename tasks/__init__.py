@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tasks.core.schema import Answer, Instance, Score, Trajectory
     from tasks.localizers.base import Localizer
-    from tasks.localizers.searcher import localize
+    from tasks.localizers.searcher import ask, localize
 
-__all__ = ["Answer", "Instance", "Localizer", "Score", "Trajectory", "localize"]
+__all__ = ["Answer", "Instance", "Localizer", "Score", "Trajectory", "ask", "localize"]
 
 
 def __getattr__(name: str) -> Any:
     """The public names, imported when they are first used: the command line starts without them."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    homes = {"Localizer": "tasks.localizers.base", "localize": "tasks.localizers.searcher"}
+    homes = {"Localizer": "tasks.localizers.base", "ask": "tasks.localizers.searcher", "localize": "tasks.localizers.searcher"}
     return getattr(import_module(homes.get(name, "tasks.core.schema")), name)

@@ -15,6 +15,7 @@ from dashboards.episodes import Source
 from dashboards.parts import Columns, Frame, Heading, Notice, Part, Plot, Quote
 from tasks.core.errors import FusesearchError
 from tasks.core.schema import Trajectory
+from tasks.evaluation.answers import score_answer
 from tasks.evaluation.metrics import score_trajectory, tool_statistics
 from tasks.reporting.episodes.page import Page, Wanted, page_of
 from tasks.reporting.episodes.rendering import render
@@ -122,7 +123,8 @@ def open_episode(source: Source, instance_id: str, run: int = 1) -> Shown:
         truth = source.truth(instance_id)
     except FusesearchError as error:
         lacks = str(error)
-    figures = score_trajectory(trajectory, truth).model_dump() if truth else tool_statistics(trajectory)
+    score = score_answer if truth and truth.expected else score_trajectory
+    figures = score(trajectory, truth).model_dump() if truth else tool_statistics(trajectory)
     name = f"{source.label}, episode {run}" if len(source.offsets()[instance_id]) > 1 else source.label
     return Shown(name, trajectory, page_of(trajectory, truth), figures, lacks)
 

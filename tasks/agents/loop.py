@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from tasks.agents.conversation import conversation
-from tasks.agents.models.base import Completion, Model, Sampling
+from tasks.agents.models.base import Completion, Message, Model, Sampling
 from tasks.agents.parsing import parse_answer, parse_turn
 from tasks.agents.prompts import render_notice
 from tasks.core.config import Agent
@@ -83,13 +83,15 @@ class State:
     answer: Answer | None = None
 
 
-async def step(state: State, episode: Episode) -> State:
+async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) -> State:
     """One request, its calls, their gain and the notice. Returns a new state; ``state`` and its turns do not change.
+
+    ``aside`` are messages that only this request sees, after those of the state.
 
     Raises :class:`InfrastructureError` if the endpoint, ripgrep or the snapshot fails.
     """
     agent, instructions = episode.agent, episode.instructions
-    messages = conversation(instructions.system, instructions.issue, state.turns)
+    messages = [*conversation(instructions.system, instructions.issue, state.turns), *aside]
     completion = await episode.model.complete(messages, instructions.tools, episode.sampling)
     if completion.finish_reason == "context":
         return replace(state, stop="max_context")
@@ -188,8 +190,9 @@ def calls_of(completion: Completion, number: int) -> list[ToolCall]:
 
 
 def conclusion(answer: Answer) -> tuple[StopReason, Answer | None]:
-    """How an episode ends with ``answer``, which counts only with a location to modify."""
-    return "answer" if answer.modify else "no_answer", answer if answer.modify or answer.related else None
+    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer."""
+    counts = bool(answer.modify or answer.text)
+    return "answer" if counts else "no_answer", answer if counts or answer.related else None
 
 
 async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:

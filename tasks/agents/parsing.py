@@ -212,6 +212,11 @@ def format_location(location: Location) -> str:
     return plain if _entry(plain, strict=False) == location else f"- `{entity}`{lines}"
 
 
+def parse_location(text: str) -> Location | None:
+    """The location in an entry without its bullet, or None."""
+    return _entry(f"- {text[:MAX_LINE_CHARS]}", strict=False)
+
+
 def _heading(line: str) -> tuple[str, str] | None:
     """The section that ``line`` is the heading of, and the entry after its colon ("" without one).
 

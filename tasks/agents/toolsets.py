@@ -6,21 +6,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
+from typing import Any
 
+from tasks.agents.answers import parse_values
 from tasks.agents.loop import CallRunner, Episode, Instructions, OnEvent
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue, render_system
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ConfigError
-from tasks.core.schema import Instance, Score
+from tasks.core.schema import Instance, Mode, Score
+from tasks.search.repoqa import REPOQA
 from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox, schemas
+from tasks.search.tools import TOOLS, Toolbox, schemas
 
 TOOLSETS = {
     "fusesearch": "tasks.agents.toolsets:FUSESEARCH",
+    "questions": "tasks.agents.toolsets:QUESTIONS",
+    "repoqa": "tasks.agents.toolsets:REPO_QA",
 }
 """Values of ``agent.toolset`` and import paths of their :class:`Toolset`, since most are in layers above this one."""
 
@@ -32,16 +37,23 @@ class Toolset:
     ``open`` returns the tools over a repository within limits. ``instruct`` writes the instructions for a problem statement,
     including the reader of answers; its last argument is the number of calls per turn that a teacher is asked for, which a
     student never sees. ``scorer`` is the import path (``module:function``) of the function that scores a trajectory.
+    ``mode``, if given, replaces the agent's. ``questions`` says which instances it is for.
     """
 
     open: Callable[[Repository, Tools], CallRunner]
     instruct: Callable[[Agent, str, int | None], Instructions]
     scorer: str
+    mode: Mode | None = None
+    questions: bool = False
 
     @property
     def score(self) -> Callable[..., Score]:
         """The scorer, with the arguments of :func:`tasks.evaluation.metrics.score_trajectory`."""
         return resolve_name(self.scorer)
+
+    def own(self, instances: Iterable[Instance]) -> list[Instance]:
+        """The instances that it is for: questions, or issues. A data set may hold both."""
+        return [row for row in instances if (row.truth is not None and row.truth.expected is not None) == self.questions]
 
 
 def toolset_named(name: str) -> Toolset:
@@ -65,6 +77,8 @@ def make_episode(
 ) -> Episode:
     """An episode of ``agent.toolset`` for :func:`tasks.agents.loop.run_episode`; ``localizer`` is its name in tables."""
     toolset = toolset_named(agent.toolset)
+    if toolset.mode is not None:
+        agent = agent.model_copy(update={"mode": toolset.mode})
     return Episode(
         instance=instance,
         runner=toolset.open(repository, tools),
@@ -83,4 +97,26 @@ def _instruct(agent: Agent, problem_statement: str, guidance: int | None = None)
     return Instructions(render_system(agent, guidance), render_issue(agent, problem_statement), tools)
 
 
+def _instruct_answerer(agent: Agent, question: str, guidance: int | None, task: str, tools: Mapping[str, Any]) -> Instructions:
+    shown = schemas(tools) if agent.prompt == "full" else []
+    return Instructions(render_system(agent, guidance, task), render_issue(agent, question), shown, parse_values)
+
+
 FUSESEARCH = Toolset(open=Toolbox, instruct=_instruct, scorer="tasks.evaluation.metrics:score_trajectory")
+
+QUESTIONS = Toolset(
+    open=Toolbox,
+    instruct=lambda agent, question, guidance: _instruct_answerer(agent, question, guidance, "questions", TOOLS),
+    scorer="tasks.evaluation.answers:score_answer",
+    questions=True,
+)
+"""Questions with the tools of FuseSearch, several calls per turn."""
+
+REPO_QA = Toolset(
+    open=lambda repository, limits: Toolbox(repository, limits, tools=REPOQA),
+    instruct=lambda agent, question, guidance: _instruct_answerer(agent, question, None, "repoqa", REPOQA),
+    scorer="tasks.evaluation.answers:score_answer",
+    mode="sequential",
+    questions=True,
+)
+"""RepoQA-Agent: five tools, one call per turn (RepoSearch-R1 section 2.3). Guidance on parallel calls does not apply."""

@@ -7,13 +7,29 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from tasks.cli import compare, doctor, evaluate, experiment, imports, localize, mcp, profile, score, tool, track, truth, view
+from tasks.cli import (
+    ask,
+    compare,
+    doctor,
+    evaluate,
+    experiment,
+    imports,
+    judge,
+    localize,
+    mcp,
+    profile,
+    score,
+    tool,
+    track,
+    truth,
+    view,
+)
 from tasks.cli.extras import how_to_install
 from tasks.core.errors import FusesearchError
 
 EPILOG = """
 **Exit codes:** 0 done · 1 failure, explained in one line on stderr · 2 wrong usage ·
-3 `localize` found no answer · 130 interrupted.
+3 `localize` or `ask` found no answer · 130 interrupted.
 """
 
 
@@ -76,6 +92,7 @@ def about(
 
 
 app.command("localize", rich_help_panel="Use")(localize.localize)
+app.command("ask", rich_help_panel="Use")(ask.ask)
 app.command("view", rich_help_panel="Use")(view.view)
 app.command("mcp", rich_help_panel="Use")(mcp.mcp)
 app.command("tool", rich_help_panel="Use")(tool.tool)
@@ -83,6 +100,7 @@ app.command("truth", rich_help_panel="Measure")(truth.truth)
 app.command("score", rich_help_panel="Measure")(score.score)
 app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
 app.command("compare", rich_help_panel="Measure")(compare.compare)
+app.command("judge", rich_help_panel="Measure")(judge.judge)
 app.add_typer(experiment.app, name="experiment", rich_help_panel="Measure")
 app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
 app.command("track", rich_help_panel="Measure")(track.track)

@@ -30,7 +30,7 @@ class Format(StrEnum):
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `evaluate` wrote.", metavar="DIR...")],
     protocol: Annotated[
-        str, typer.Option(help="How to score: fusesearch, single_file, codescout, tooltrain or locagent.", metavar="NAME")
+        str, typer.Option(help="How to score: fusesearch, single_file, codescout, tooltrain, locagent or exact.", metavar="NAME")
     ] = "fusesearch",
     format_: Annotated[Format, typer.Option("--format", help="Format of the tables.")] = Format.terminal,
     out: Annotated[
@@ -139,7 +139,7 @@ def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -
     for score, trajectory in zip(result.scores, read_jsonl(result.folder / "trajectories.jsonl", Trajectory), strict=True):
         key = (score.instance_id, score.run)
         if key in wanted:
-            truth = Truth(files=wanted[key].true_files, functions=wanted[key].true_functions)
+            truth = Truth(files=wanted[key].true_files, functions=wanted[key].true_functions) if score.true_files else None
             name = safe_name(flat_name(score.instance_id)).lstrip(".")[:150] or "episode"
             pages[key] = folder / f"{name}.{score.run + 1}.html"
             save_text(pages[key], render(page_of(trajectory, truth)))

@@ -73,7 +73,7 @@ def localize(
     repository = Repository(repo)
     instance = _instance(repository.root.name, issue)
     searcher = choose(options)
-    trajectory = _search(instance, repository, searcher, save, quiet=format is Format.json)
+    trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)
     found = report.Report.of(trajectory, repository, explained=explain)
     if format is Format.json:
@@ -97,7 +97,7 @@ def _instance(tree: str, issue: str) -> Instance:
     return instance.model_copy(update={"instance_id": address.instance_id}) if address else instance
 
 
-def _search(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:
+def run_and_save(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:
     """Run one episode. The trajectory is saved even if the episode fails."""
     import asyncio
 

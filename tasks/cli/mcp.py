@@ -66,7 +66,7 @@ def mcp(
 ) -> None:
     """Serve the localizer and the search tools over MCP.
 
-    Tools: `localize` and those of `fusesearch tool`. They only read DIR: they change nothing, run nothing and read nothing
+    Tools: `localize`, `ask` and those of `fusesearch tool`. They only read DIR: they change nothing, run nothing and read nothing
     outside it, and clients cannot add directories. Without a model, the lexical localizer searches
     unless --localizer names another.
 

@@ -82,6 +82,20 @@ class Report:
         return "\n".join([*parts, "", _summary(self.cost)])
 
 
+def answer_json(trajectory: Trajectory) -> dict[str, Any]:
+    """The answer of a question: its ``values``, its whole ``text``, and ``trajectory`` (cost)."""
+    answer = trajectory.answer or Answer()
+    return {"values": answer.values, "text": answer.text, "trajectory": cost(trajectory)}
+
+
+def answer_text(trajectory: Trajectory) -> str:
+    """The answer of a question as its model wrote it, then one line of cost."""
+    known = cost(trajectory)
+    none = "the last message has none" if known["stop"] == "no_answer" else NO_ANSWER.get(known["stop"], known["stop"])
+    text = trajectory.answer.text if trajectory.answer else f"No answer: {none}."
+    return "\n".join([*map(printable, text.split("\n")), "", _summary(known)])
+
+
 def cost(trajectory: Trajectory) -> dict[str, Any]:
     """What an episode cost (fields of :class:`tasks.core.schema.Score`), and which localizer and model ran it."""
     from tasks.evaluation.metrics import tool_statistics

@@ -145,6 +145,10 @@ class Mine(Section):
     github: GitHubSource = Field(default_factory=GitHubSource)
     git: GitSource = Field(default_factory=GitSource)
     benchmark: BenchmarkSource = Field(default_factory=BenchmarkSource)
+    tasks: list[Literal["faults", "questions"]] = Field(
+        ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, questions, or both"
+    )
+    questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
     packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
     per_training_repository: int | None = Field(
@@ -283,6 +287,27 @@ class Rewarded(Section):
     gamma: float = 0.2
 
 
+class Search(Section):
+    """How the rollouts of a prompt are found. RepoSearch-R1: mcts with its other defaults, and self_critique: distil."""
+
+    kind: Literal["independent", "mcts", "branching"] = Field(
+        "independent", description="episodes one by one, Monte-Carlo tree search, or episodes from random nodes (Tree-GRPO)"
+    )
+    simulations: int = Field(8, ge=1, description="mcts: T")
+    children: int = Field(2, ge=1, description="mcts: next turns tried at a node; branching: episodes from the root")
+    exploration: float = Field(2.0, ge=0, description="mcts: weight of exploration at the first simulation")
+    final: float = Field(0.1, gt=0, le=1, description="mcts: share of it that would remain at simulation T")
+    expansion: Literal["full", "lazy"] = Field(
+        "full", description="mcts: all children at every simulated step (the paper's code), or one, and the others on return"
+    )
+    self_critique: Literal["none", "distil"] = Field(
+        "none", description="second children see the first and a reflection on it, but are trained without (the paper)"
+    )
+    keep: Literal["visited", "all"] = Field(
+        "visited", description="finished episodes to choose from: those of simulations (the paper), or all of the tree"
+    )
+
+
 class Grpo(Rewarded):
     """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
 
@@ -306,6 +331,7 @@ class Grpo(Rewarded):
     )
     save_steps: int = Field(20, ge=1)
     rollouts: Literal["transformers", "vllm"] = "transformers"
+    search: Search = Search()
 
     @model_validator(mode="after")
     def _steps_are_whole_batches(self) -> Grpo:

@@ -23,11 +23,38 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+Family = Literal["default", "constant", "exported", "callers", "overrides", "raises"]
+
+
+class Expected(Record):
+    """The exact answer of a question.
+
+    ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, or an exception's name
+    and an entity. ``evidence`` are the lines (``path:line``) that show it, ``hops`` the look-ups that depend on each other, 0 if
+    one search for the question's name answers it. ``subject`` is the name that priors count by, and ``original`` the literal
+    that the published package has where the snapshot has another.
+    """
+
+    family: Family
+    kind: Literal["value", "entity", "set", "pair"]
+    values: list[str]
+    evidence: list[str] = Field(default_factory=list)
+    hops: int = 0
+    subject: str = ""
+    original: str = ""
+
+
+def _absent(value: object) -> bool:
+    """Whether to leave a field out of files: those that only questions have are not in the files of localization."""
+    return value is None or value in ("", [])
+
+
 class Truth(Record):
-    """What the gold patch modifies at ``base_commit``.
+    """What the gold patch modifies at ``base_commit``, and for a question what is ``expected``.
 
     ``functions`` are entities ``path::Qualified.name``; ``lines`` maps a file to inclusive 1-based ranges of the old
-    side. ``added_files`` and ``added_functions`` exist only after the patch; filters use them.
+    side. ``added_files`` and ``added_functions`` exist only after the patch; filters use them. The files of a question are
+    those of its evidence.
     """
 
     files: list[str] = Field(default_factory=list)
@@ -35,10 +62,11 @@ class Truth(Record):
     lines: dict[str, list[tuple[int, int]]] = Field(default_factory=dict)
     added_files: list[str] = Field(default_factory=list)
     added_functions: list[str] = Field(default_factory=list)
+    expected: Expected | None = Field(None, exclude_if=_absent)
 
 
 class Instance(BaseModel):
-    """One localization task in the SWE-bench schema; columns this project does not know are kept."""
+    """One localization task, or a question, in the SWE-bench schema; columns this project does not know are kept."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -133,10 +161,15 @@ class Location(Record):
 
 
 class Answer(Record):
-    """The two sections of the final answer; only ``modify`` is scored (FuseSearch, appendix E)."""
+    """The final answer of an issue: two sections, of which only ``modify`` is scored (FuseSearch, appendix E).
+
+    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
+    """
 
     modify: list[Location] = Field(default_factory=list)
     related: list[Location] = Field(default_factory=list)
+    values: list[str] = Field(default_factory=list, exclude_if=_absent)
+    text: str = Field("", exclude_if=_absent)
 
     @property
     def files(self) -> list[str]:
@@ -241,3 +274,18 @@ class Score(Record):
         default_factory=list, description="files of the accepted answer behind `f1_best`; empty where that is the gold patch"
     )
     accepted_functions: list[str] = Field(default_factory=list, description="functions of the same")
+    family: Family | None = Field(None, exclude_if=_absent, description="family of the question")
+    hops: int | None = Field(None, exclude_if=_absent, description="look-ups of the question that depend on each other")
+    answer_score: float | None = Field(
+        None, exclude_if=_absent, description="share of a question's exact answer that is right; F1 where it is a set"
+    )
+    evidence_seen: float | None = Field(
+        None, exclude_if=_absent, description="share of the lines that show a question's answer that a call returned"
+    )
+    from_memory: float | None = Field(
+        None,
+        exclude_if=_absent,
+        description="whether the answer is the literal of the published package, which the snapshot does not have",
+    )
+    predicted_values: list[str] = Field(default_factory=list, exclude_if=_absent, description="entries of a question's answer")
+    true_values: list[str] = Field(default_factory=list, exclude_if=_absent, description="those of the exact answer")

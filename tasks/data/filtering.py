@@ -225,6 +225,9 @@ class _Alike:
 
 def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen) -> Iterator[str]:
     """Yield the rules that a pair breaks, in order. Lazy, so that later rules cost nothing once one is broken."""
+    if judged.pair.truth is not None and judged.pair.truth.expected is not None:
+        yield from _broken_question(judged, judged.pair.truth, read_blobs, seen)
+        return
     yield from _broken_by_text(judged.pair, judged.rules, seen)
     yield from _broken_by_provenance(judged)
     yield from _broken_by_paths(judged)
@@ -250,6 +253,20 @@ def _broken_by_text(pair: Instance, rules: Filter, seen: _Seen) -> Iterator[str]
         yield "long_issue"
     if len(pair.patch) > rules.max_patch_chars:
         yield "large_patch"
+
+
+def _broken_question(judged: _Judged, truth: Truth, read_blobs: ReadBlobs, seen: _Seen) -> Iterator[str]:
+    """A question may be short, has its truth and no patch: rules about patches and their fixes do not apply."""
+    yield from (rule for rule in _broken_by_text(judged.pair, judged.rules, seen) if rule != "short_issue")
+    if judged.issue_digest in seen.digests:
+        yield "duplicate_issue"
+    judged.truth = truth
+    try:
+        read = read_blobs(judged.pair)
+        if any(read(path) is None for path in truth.files):
+            yield "no_snapshot"
+    except RepositoryError:
+        yield "no_snapshot"
 
 
 def _broken_by_provenance(judged: _Judged) -> Iterator[str]:

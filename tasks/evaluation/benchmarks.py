@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,9 +33,17 @@ class Prepared:
     facts: Loaded
 
 
-def prepare(benchmark: Benchmark, cache: Path, store: SnapshotStore, seed: int, progress: Progress = silent) -> Prepared:
+def prepare(
+    benchmark: Benchmark,
+    cache: Path,
+    store: SnapshotStore,
+    seed: int,
+    progress: Progress = silent,
+    own: Callable[[Iterable[Instance]], list[Instance]] = list,
+) -> Prepared:
     """Read a benchmark and compute what truth it lacks; kept in ``cache``, so that a second time is quick.
 
+    ``own`` takes the instances that the toolset is for.
     Instances whose truth cannot be had are excluded with the reason. Raises :class:`DataError` where none is left, and
     :class:`ConfigError` for a folder of clones that is not there.
     """
@@ -43,7 +51,8 @@ def prepare(benchmark: Benchmark, cache: Path, store: SnapshotStore, seed: int, 
         raise ConfigError(f"benchmark {benchmark.name}: {benchmark.repos} is no folder of clones")
     if not benchmark.instances.is_file():
         raise DataError(f"benchmark {benchmark.name}: {benchmark.instances} is missing")
-    kept, excluded = _with_truth(benchmark, cache, store, seed, progress)
+    known, excluded = _with_truth(benchmark, cache, store, seed, progress)
+    kept = own(known)
     if not kept:
         reason = next(iter(excluded.values()), "the file is empty")
         raise DataError(f"benchmark {benchmark.name}: none of {len(excluded)} instances can be used: {reason}")

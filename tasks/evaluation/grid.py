@@ -74,6 +74,9 @@ class Grid(Rewarded):
     localizers: list[str] = Field(default_factory=list, description="names of tasks/localizers/registry.py")
     models: list[Endpoint] = Field(default_factory=list, description="for the localizers that ask one")
     benchmarks: list[Benchmark] = Field(min_length=1)
+    training: Path | None = Field(
+        None, exclude_if=lambda value: value is None, description="questions whose answers the localizer `prior` counts"
+    )
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
     concurrency: int = Field(16, ge=1, description="episodes at once")
     seed: int = Field(0, ge=0)

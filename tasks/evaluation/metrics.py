@@ -165,6 +165,9 @@ METRICS: dict[str, Metric] = {
             "0.7 file F1 + 0.3 function F1, mean over instances", percent=True,
         ),
         _mean("f1_best", "F1, best accepted (%)", percent=True),
+        _mean("answer_score", "Answer (%)", percent=True),
+        _mean("evidence_seen", "Evidence seen (%)", percent=True),
+        _mean("from_memory", "From memory (%)", percent=True),
         _mean("reward", "Reward", digits=3),
         _mean("efficiency", "e, history by turn (%)", percent=True, paper="efficiency"),
         _mean("efficiency_call", "e, history by call (%)", percent=True),
@@ -248,10 +251,11 @@ def score_trajectory(
     """All that is measured of one episode. ``accepted`` is what other patches modify that resolve the issue as well.
 
     An episode the infrastructure broke gets a score whose figures are all ``None``. Raises :class:`DataError` where the
-    truth names no file, because nothing could be measured against it.
+    truth names no file, because nothing could be measured against it, and for a question.
     """
-    if not truth.files:
-        raise DataError(f"{trajectory.instance_id}: the truth names no file, so the instance cannot be scored")
+    if not truth.files or truth.expected is not None:
+        reason = "is that of a question: use agent.toolset questions" if truth.expected else "names no file, so nothing is scored"
+        raise DataError(f"{trajectory.instance_id}: the truth {reason}")
     score = Score(
         instance_id=trajectory.instance_id, repo=trajectory.repo, localizer=trajectory.localizer, arm=arm, run=run,
         error=trajectory.error, true_files=truth.files, true_functions=truth.functions,

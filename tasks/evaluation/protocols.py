@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
 from tasks.code.kinds import is_code
 from tasks.core.errors import ConfigError, DataError
-from tasks.core.schema import Instance, Score, Truth
+from tasks.core.schema import Family, Instance, Score, Truth
 from tasks.evaluation import metrics, quality, statistics
 from tasks.evaluation.quality import ACCURACY_AT, NDCG_AT, RECALL_AT, Quality
 from tasks.evaluation.statistics import Statistic
@@ -32,16 +33,21 @@ class Protocol:
     columns: tuple[Statistic, ...]
     headline: tuple[str, str]
     max_issue_chars: int | None = None
+    questions: bool = False
+    """Whether it is about questions, which no other protocol counts."""
 
     def select(self, instances: Iterable[Instance]) -> list[Instance]:
         """The instances that count. Raises :class:`DataError` for one without truth."""
-        return [row for row in instances if self.keeps(code_of(_truth(row))) and not self._too_long(len(row.problem_statement))]
+        rows = [row for row in instances if (_truth(row).expected is not None) == self.questions]
+        return [row for row in rows if self.keeps(code_of(_truth(row))) and not self._too_long(len(row.problem_statement))]
 
     def view(self, scores: Iterable[Score], *, accepted: bool = False) -> list[Score]:
         """Scores of the instances that count, against the code of their truth; errored ones stay, without figures.
 
         With ``accepted`` they are against the best-fitting accepted answer, if several are known.
         """
+        if self.questions:
+            return [score for score in scores if score.family]
         short = (score for score in scores if not self._too_long(score.issue_chars))
         kept = [(score, truth) for score in short if self.keeps(truth := code_of(_truth_of(score)))]
         return [metrics.against(score, _best(score) or truth if accepted else truth) for score, truth in kept]
@@ -120,6 +126,29 @@ def _accuracy() -> tuple[Statistic, ...]:
     return tuple(statistics.averaged(f"{level}_acc@{k}", level, partial(quality.accuracy_at, k=k)) for level, k in levels)
 
 
+def _answers() -> tuple[Statistic, ...]:
+    """The share that is right over all questions, by family and by hops, and how often the answer was remembered or seen."""
+
+    def among(name: str, counts: Callable[[Score], bool]) -> Statistic:
+        def parts(score: Score) -> tuple[float, float] | None:
+            return (score.answer_score, 1.0) if score.answer_score is not None and counts(score) else None
+
+        return statistics.ratio(f"answer_{name}", parts)
+
+    def of(family: str) -> Statistic:
+        return among(family, lambda score: score.family == family)
+
+    families = map(of, get_args(Family))
+    hops = (among(f"{name}_hops", counts) for name, counts in _HOPS.items())
+    return (statistics.mean("answer_score"), *families, *hops, statistics.mean("from_memory"), statistics.mean("evidence_seen"))
+
+
+_HOPS: dict[str, Callable[[Score], bool]] = {
+    "no": lambda score: score.hops == 0,
+    "1": lambda score: score.hops == 1,
+    "2": lambda score: score.hops == 2,
+    "more": lambda score: (score.hops or 0) > 2,
+}
 _F1 = ("file_f1", "function_f1")
 
 PROTOCOLS = {
@@ -141,6 +170,10 @@ PROTOCOLS = {
         Protocol(
             "locagent", "LocAgent: Acc@k, the whole truth within the first k, over instances that modify a function",
             _modifies_functions, _accuracy(), ("file_acc@5", "function_acc@10"),
+        ),
+        Protocol(
+            "exact", "questions with exact answers: share that is right, mean over questions",
+            lambda truth: True, _answers(), ("answer_score", "answer_score"), questions=True,
         ),
     )
 }  # fmt: skip

@@ -32,7 +32,7 @@ class Setup:
     """What a localizer works with.
 
     ``model`` is None for localizers that ask no model. ``sampling`` defaults to greedy. ``graphs`` is the folder that caches the
-    facts behind code graphs; without one, every process collects them again.
+    facts behind code graphs; without one, every process collects them again. ``training`` has the questions that ``prior`` knows.
     """
 
     model: Model | None = None
@@ -41,6 +41,7 @@ class Setup:
     sampling: Sampling | None = None
     on_event: OnEvent | None = None
     graphs: Path | None = None
+    training: Path | None = None
 
 
 class BaseLocalizer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from tasks.agents.answers import format_values
 from tasks.agents.loop import Instructions, OnEvent, conclusion, new_trajectory, record
 from tasks.agents.parsing import format_answer
 from tasks.agents.prompts import render_issue
@@ -32,7 +33,7 @@ async def answered(
 
     async def work() -> None:
         answer = await asyncio.to_thread(find)
-        turn = Turn(text=format_answer(answer))
+        turn = Turn(text=format_values(answer.values) if answer.values else format_answer(answer))
         trajectory.turns.append(turn)
         trajectory.stop, trajectory.answer = conclusion(answer)
         if on_event is not None:

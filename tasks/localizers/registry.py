@@ -60,6 +60,24 @@ LOCALIZERS = {
         "no model: words of the issue against those of every file and function",
         asks_model=False,
     ),
+    "closed-book": Entry(
+        "tasks.localizers.answerers.floor:ClosedBookLocalizer", "questions: the model alone, without tools and without the code"
+    ),
+    "prior": Entry(
+        "tasks.localizers.answerers.floor:PriorLocalizer",
+        "questions, no model: the commonest answer to other questions of the kind",
+        asks_model=False,
+    ),
+    "grep-once": Entry(
+        "tasks.localizers.answerers.floor:GrepOnceLocalizer",
+        "questions, no model: one search, and the first place it shows",
+        asks_model=False,
+    ),
+    "lexical-answers": Entry(
+        "tasks.localizers.answerers.lexical:LexicalAnswerer",
+        "questions, no model: a program per family over the three tools; the scripted teacher",
+        asks_model=False,
+    ),
     "oracle": Entry(
         "tasks.localizers.bounds:OracleLocalizer", "no model: the truth of the instance, the upper bound", asks_model=False
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -95,6 +95,11 @@ class Searcher:
         setup = Setup(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS)
         return await make_localizer(self.name, setup).localize(instance, repository)
 
+    def answering(self, toolset: str = "questions") -> Searcher:
+        """The same model and limits for questions; without a model, the script that knows the words of mined questions."""
+        name = "fusesearch" if self.model else "lexical-answers"
+        return replace(self, name=name, agent=self.agent.model_copy(update={"toolset": toolset if self.model else "questions"}))
+
     async def close(self) -> None:
         """Close the model, if there is one."""
         if self.model is not None:
@@ -119,10 +124,10 @@ def choose(options: SearchOptions) -> Searcher:
     return Searcher(name, model, Agent.model_validate(agent.model_dump() | changes), tools)
 
 
-def instance_of(name: str, issue: str) -> Instance:
-    """The task to find what ``issue`` is about in the tree called ``name``. Raises :class:`DataError` when it is empty."""
+def instance_of(name: str, issue: str, what: str = "issue") -> Instance:
+    """The task of ``issue``, or of another text, in the tree called ``name``. Raises :class:`DataError` when it is empty."""
     if not issue.strip():
-        raise DataError("the issue is empty")
+        raise DataError(f"the {what} is empty")
     return Instance(instance_id=name, repo=name, base_commit="", problem_statement=issue)
 
 
@@ -166,6 +171,25 @@ def localize(
     if trajectory.error is not None:
         raise InfrastructureError(trajectory.error)
     return with_lines(trajectory.answer or Answer(), repository)
+
+
+def ask(
+    repo: str | Path,
+    question: str,
+    *,
+    model: str | None = None,
+    base_url: str | None = None,
+    checkpoint: str | Path | None = None,
+    max_turns: int | None = None,
+) -> Answer:
+    """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`."""
+    folder = Path(checkpoint) if checkpoint is not None else None
+    searcher = choose(SearchOptions(model, base_url, None, folder, max_turns=max_turns)).answering()
+    repository = Repository(Path(repo))
+    trajectory = asyncio.run(searcher.run(instance_of(repository.root.name, question, "question"), repository))
+    if trajectory.error is not None:
+        raise InfrastructureError(trajectory.error)
+    return trajectory.answer or Answer()
 
 
 def with_lines(answer: Answer, repository: Repository) -> Answer:

@@ -100,10 +100,11 @@ class GridRun:
     ) -> None:
         self.grid, self.out, self.cells, self.retry_errored = grid, out, cells, retry_errored
         self._reward = make_reward(grid.reward, alpha=grid.alpha, beta=grid.beta, gamma=grid.gamma)
-        self._score = toolset_named(grid.agent.toolset).score
+        self._toolset = toolset_named(grid.agent.toolset)
         self._store = SnapshotStore(snapshots)
         self._benchmarks = {
-            row.name: prepare(row, out / "instances", self._store, grid.seed, progress) for row in grid.benchmarks
+            row.name: prepare(row, out / "instances", self._store, grid.seed, progress, self._toolset.own)
+            for row in grid.benchmarks
         }
         for cell in cells:
             self._check_settings(cell)
@@ -168,7 +169,7 @@ class GridRun:
             return await evaluate(
                 self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
                 journal=journal, runs=self.grid.runs, concurrency=self.grid.concurrency, seed=self.grid.seed, arm=cell.name,
-                reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._score, accepted=prepared.accepted,
+                reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._toolset.score, accepted=prepared.accepted,
                 progress=progress,
             )  # fmt: skip
         finally:
@@ -181,7 +182,8 @@ class GridRun:
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        return make_localizer(cell.localizer, Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS))
+        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS, training=self.grid.training)
+        return make_localizer(cell.localizer, setup)
 
     def _endpoint(self, cell: Cell) -> Endpoint:
         grid = self.grid
@@ -203,7 +205,7 @@ class GridRun:
     def _rescored(self, cell: Cell, known: Mapping[str, Episode], prepared: Prepared) -> list[Score]:
         by_id = {row.instance_id: row for row in prepared.instances}
         return [
-            self._score(
+            self._toolset.score(
                 trajectory, by_id[trajectory.instance_id].truth, accepted=prepared.accepted.get(trajectory.instance_id, ()),
                 issue_chars=len(by_id[trajectory.instance_id].problem_statement),
                 reward=self._reward, scope=self.grid.agent.history_scope, arm=cell.name, run=run,

@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -36,16 +37,16 @@ MEMORY_BYTES = 16 * 2**20
 _ERROR = "Error: "
 
 
-def schemas() -> list[dict[str, Any]]:
+def schemas(tools: Mapping[str, type[Tool]] = TOOLS) -> list[dict[str, Any]]:
     """The tools as a model's API takes them."""
-    return [tool.schema() for tool in TOOLS.values()]
+    return [tool.schema() for tool in tools.values()]
 
 
-def parse_call(name: str, arguments: object) -> Tool:
+def parse_call(name: str, arguments: object, tools: Mapping[str, type[Tool]] = TOOLS) -> Tool:
     """The validated call. Raises :class:`ToolError` with the names of the tools, or with the arguments of this one."""
-    if not isinstance(name, str) or name not in TOOLS:
-        raise ToolError(f"there is no tool {clipped(str(name), 40)}; the tools are {', '.join(TOOLS)}")
-    return TOOLS[name].parse(arguments)
+    if not isinstance(name, str) or name not in tools:
+        raise ToolError(f"there is no tool {clipped(str(name), 40)}; the tools are {', '.join(tools)}")
+    return tools[name].parse(arguments)
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,20 @@ class ToolResult:
 
 
 class Toolbox:
-    """The tools over ``repository``, for any number of episodes, threads and event loops.
+    """``tools`` over ``repository``, for any number of episodes, threads and event loops.
 
     Each process runs ``limits.concurrency`` searches at once. ``memory_bytes`` limits the memory of earlier calls; 0 turns it
     off. Toolboxes over one :class:`Repository` object with equal limits share their memory, which lives as long as that
     object.
     """
 
-    def __init__(self, repository: Repository, limits: Tools | None = None, memory_bytes: int = MEMORY_BYTES) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        limits: Tools | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        tools: Mapping[str, type[Tool]] = TOOLS,
+    ) -> None:
         if limits is None:
             # imported here, so that `fusesearch --help`, which lists the tools, does not import pydantic
             from tasks.core.config import Tools
@@ -74,6 +81,7 @@ class Toolbox:
             limits = Tools()
         self.repository = repository
         self.limits = limits
+        self.tools = tools
         with _MEMORIES_LOCK:
             memories = _MEMORIES.setdefault(repository, {})
             self._memory = memories.setdefault((self.limits, memory_bytes), _Memory(memory_bytes))
@@ -82,7 +90,7 @@ class Toolbox:
         """Run one call. Raises only :class:`InfrastructureError`, if ripgrep is missing or cannot be started."""
         started = time.perf_counter()
         try:
-            request = parse_call(name, arguments)
+            request = parse_call(name, arguments, self.tools)
             outcome = self._memory.get(request)
             if outcome is None:
                 outcome = self._answer(request, Search()) if request.quick else await self._search(request)

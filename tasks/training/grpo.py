@@ -7,29 +7,34 @@ from __future__ import annotations
 
 import asyncio
 import random
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
-from tasks.agents.loop import run_episode, run_episodes
+from tasks.agents.loop import new_trajectory, run_episode, run_episodes
 from tasks.agents.models.base import Model, Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.toolsets import make_episode, toolset_named
 from tasks.core.config import Grpo, Params
-from tasks.core.errors import ConfigError, DataError
+from tasks.core.errors import ConfigError, DataError, InfrastructureError
 from tasks.core.schema import Instance, Score, Trajectory
-from tasks.core.storage import read_instances
+from tasks.core.storage import read_instances, write_json
+from tasks.core.text import safe_name
 from tasks.evaluation.metrics import mean_of, tool_success
 from tasks.search.repository import Repository
 from tasks.training.averaging import average_callback
 from tasks.training.renaming import Exchange, Names, RenamedModel
 from tasks.training.rewards import Reward, make_reward
+from tasks.training.search.growing import Tree, grow, trajectory_of
+from tasks.training.search.tree import as_json
 from tasks.training.sft import describe_checkpoint
 from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
 
 LOGGED = (
-    "f1", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
+    "f1", "answer_score", "evidence_seen", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
     "calls_per_turn", "turns", "calls", "failed_calls", "tokens_context", "tokens_completion",
 )  # fmt: skip
 """Fields of :class:`Score` whose means are in the training curve, beside TRL's own: reward, entropy, KL, lengths."""
@@ -58,13 +63,16 @@ def train_grpo(
         raise ConfigError("grpo.rollouts: 'vllm' is not available yet; use 'transformers'")
     quiet()
     model, tokenizer = load_student(checkpoint, params.model)
-    tasks = {instance.instance_id: instance for instance in read_instances(instances)}
+    own = toolset_named(params.agent.toolset).own(read_instances(instances))
+    tasks = {instance.instance_id: instance for instance in own}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    rollouts = Rollouts(params, section, tasks, snapshot, tokenizer)
+    rollouts = Rollouts(params, section, tasks, snapshot, tokenizer, out / "trees")
     trainer = _trainer(params, section, model, tokenizer, rollouts, out, on_log)
     run_training(trainer, out)
     save_checkpoint(trainer, out)
+    if rollouts.trees and rollouts.trees.is_dir():
+        shutil.copytree(rollouts.trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
     describe_checkpoint(out / "checkpoint", params)
     return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}
 
@@ -82,7 +90,9 @@ class Rollouts:
         tasks: dict[str, Instance],
         snapshot: Callable[[Instance], Repository],
         tokenizer: Any,
+        trees: Path | None = None,
     ) -> None:
+        self.trees = trees
         self.params = params
         self.section = section
         self.tasks = tasks
@@ -91,6 +101,7 @@ class Rollouts:
         self.reward: Reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
         self._names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None
         self._scores: list[Score] = []
+        self._trees_figures: list[dict[str, float]] = []
 
     def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
         """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities and mask out."""
@@ -113,6 +124,9 @@ class Rollouts:
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
 
+        if self.section.search.kind != "independent":
+            return await self._trees(ids, policy, repositories, sampling.model_copy(update={"seed": first}), step)
+
         async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
             seeded = sampling.model_copy(update={"seed": first + number})
             actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
@@ -126,6 +140,38 @@ class Rollouts:
         done = dict([pair async for pair in run_episodes(jobs, concurrency=len(ids))])
         await policy.close()
         return [done[number] for number in range(len(ids))]
+
+    async def _trees(
+        self, ids: list[str], policy: TransformersModel, repositories: dict[str, Repository], sampling: Sampling, step: int
+    ) -> list[Trajectory]:
+        """The chosen episodes of one tree per prompt. Where a tree gives too few, rows without a reward fill its group."""
+
+        async def grown(instance_id: str) -> tuple[str, Tree | None, list[Trajectory]]:
+            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
+            episode = make_episode(
+                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, sampling,
+                localizer="fusesearch",
+            )  # fmt: skip
+            empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
+            size = ids.count(instance_id)
+            try:
+                tree = await grow(self.section.search, episode, size, lambda trajectory: self._score(trajectory).reward)
+            except InfrastructureError as error:
+                return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
+            found = [trajectory_of(node, episode) for node in tree.chosen]
+            padding = empty.model_copy(update={"error": "the tree has no further episode"})
+            return instance_id, tree, [*found, *[padding] * (size - len(found))]
+
+        jobs = [partial(grown, instance_id) for instance_id in dict.fromkeys(ids)]
+        done = [row async for row in run_episodes(jobs, concurrency=len(jobs))]
+        await policy.close()
+        self._trees_figures = [tree.figures() for _, tree, _ in done if tree]
+        if self.trees is not None:
+            for name, tree, _ in done:
+                if tree:
+                    write_json(self.trees / f"{step:04}-{safe_name(name)}.json", as_json(tree.root, tree.chosen))
+        left = {name: list(found) for name, _, found in done}
+        return [left[instance_id].pop(0) for instance_id in ids]
 
     def _renamed(self, policy: Model, seed: str) -> Model:
         """The policy, or for a share of the prompts a policy that sees exchanged names, the same ones in the whole group."""
@@ -142,8 +188,10 @@ class Rollouts:
         return score(trajectory, truth, reward=self.reward, scope=self.params.agent.history_scope)
 
     def figures(self) -> dict[str, float]:
-        """:func:`rollout_figures` of the last step."""
-        return rollout_figures(self._scores)
+        """:func:`rollout_figures` of the last step, and the means of its trees' figures."""
+        names = self._trees_figures[0] if self._trees_figures else ()
+        trees = {name: fmean(row[name] for row in self._trees_figures) for name in names}
+        return rollout_figures(self._scores) | trees
 
 
 def rollout_figures(scores: list[Score]) -> dict[str, float]:

@@ -2,13 +2,14 @@
 
 FuseSearch equation 6 is R = alpha F1 + beta e + gamma F1 e, with 0.8, 0 and 0.2 in appendix B.3. The ablations of its
 table 5 are named by their formula and taken literally, with weights of one; GRPO normalizes within a group, so only the
-ratio of the terms matters.
+ratio of the terms matters. Rewards of questions begin with ``answer``.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Literal
 
 from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Score
@@ -44,7 +45,41 @@ class RankedReward:
         return ndcg_at(score.predicted_files, score.true_files, self.k)
 
 
-FORMULAS = {"f1": JointReward(1, 0, 0), "f1+e": JointReward(1, 1, 0), "f1+f1*e": JointReward(1, 0, 1)}
+@dataclass(frozen=True)
+class AnswerReward:
+    """What the answer of a question is worth, and besides how it was found.
+
+    ``executed`` adds RepoSearch-R1's process reward (equation 4), 0.1 / D for each call that ran and -0.1 / D for each that
+    failed, D being the turns with the answer: a clean search gets 0.1 (D - 1) / D, so longer ones get more. ``informative`` adds
+    0.1 e, what its text means by effective calls. ``joint`` is FuseSearch's form, 0.8 s + 0.2 s e.
+    """
+
+    process: Literal["none", "executed", "informative", "joint"] = "none"
+
+    def __call__(self, score: Score, scope: Scope = "turn") -> float:
+        """The reward. Raises :class:`DataError` for a score without one."""
+        if score.answer_score is None or score.turns is None:
+            raise DataError(f"{score.instance_id}: the score is absent ({score.error or 'not a question'})")
+        right = score.answer_score
+        match self.process:
+            case "executed":
+                return right + 0.1 * ((score.calls or 0) - 2 * (score.failed_calls or 0)) / max(score.turns, 1)
+            case "informative":
+                return right + 0.1 * efficiency_of(score, scope)
+            case "joint":
+                return right * (0.8 + 0.2 * efficiency_of(score, scope))
+        return right
+
+
+FORMULAS: dict[str, Reward] = {
+    "f1": JointReward(1, 0, 0),
+    "f1+e": JointReward(1, 1, 0),
+    "f1+f1*e": JointReward(1, 0, 1),
+    "answer": AnswerReward(),
+    "answer+executed": AnswerReward("executed"),
+    "answer+informative": AnswerReward("informative"),
+    "answer*e": AnswerReward("joint"),
+}
 NAMES = ("fusesearch", *FORMULAS, "ndcg@k")
 
 

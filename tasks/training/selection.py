@@ -1,4 +1,7 @@
-"""Selects the candidates to learn from: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
+"""Selects the candidates to learn from: F1 >= rho_F and e >= rho_e (FuseSearch equation 5).
+
+On questions the share of the answer that is right takes the place of F1.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +61,11 @@ def select(
     return _limit(_distinct(judged), rules.max_trajectories)
 
 
+def quality_of(score: Score) -> float | None:
+    """F1, or the share of a question's answer that is right; None for an errored score."""
+    return score.f1 if score.answer_score is None else score.answer_score
+
+
 def kept(judged: Iterable[Judged]) -> list[Trajectory]:
     """The selected trajectories."""
     return [row.trajectory for row in judged if row.reason is None]
@@ -75,7 +83,7 @@ def plane(judged: Iterable[Judged]) -> list[dict[str, Any]]:
         {
             "instance_id": row.trajectory.instance_id,
             "guidance": row.trajectory.guidance,
-            "f1": _rounded(row.score.f1),
+            "f1": _rounded(quality_of(row.score)),
             "efficiency": _rounded(row.score.efficiency),
             "efficiency_call": _rounded(row.score.efficiency_call),
             "outcome": row.reason or "kept",
@@ -101,7 +109,7 @@ def _facts(row: Judged) -> dict[str, Any]:
     score, trajectory = row.score, row.trajectory
     return {
         "repo": trajectory.repo,
-        "f1": _rounded(score.f1),
+        "f1": _rounded(quality_of(score)),
         "efficiency": _rounded(score.efficiency),
         "calls": score.calls,
         "guidance": trajectory.guidance,
@@ -111,9 +119,9 @@ def _facts(row: Judged) -> dict[str, Any]:
 def _reason(trajectory: Trajectory, score: Score, rules: Select, scope: Scope) -> str | None:
     if score.error is not None:
         return "errored"
-    if trajectory.answer is None or not trajectory.answer.modify:
+    if trajectory.answer is None or not (trajectory.answer.modify or trajectory.answer.text):
         return "no_answer"
-    if (score.f1 or 0.0) < rules.min_f1:
+    if (quality_of(score) or 0.0) < rules.min_f1:
         return "low_f1"
     return "low_efficiency" if efficiency_of(score, scope) < rules.min_efficiency else None
 

@@ -21,6 +21,7 @@ from tasks.core.config import Params, Synthesize, Teacher
 from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import Journal, Progress, silent
+from tasks.localizers.answerers.lexical import LexicalAnswers
 from tasks.localizers.lexical import LexicalModel, Plan, plan_for
 from tasks.search.repository import Repository
 
@@ -134,7 +135,7 @@ class _Teacher:
         episode = make_episode(
             candidate.instance,
             self._repository(candidate.instance.instance_id),
-            self._endpoint or LexicalModel(candidate.guidance, _plan(candidate, self.params)),
+            self._endpoint or _scripted(candidate, self.params),
             agent,
             self.params.tools,
             Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
@@ -146,6 +147,13 @@ class _Teacher:
     async def close(self) -> None:
         if self._endpoint is not None:
             await self._endpoint.close()
+
+
+def _scripted(candidate: Candidate, params: Params) -> Model:
+    """The lexical teacher of the toolset, with the candidate's guidance."""
+    if params.agent.toolset == "fusesearch":
+        return LexicalModel(candidate.guidance, _plan(candidate, params))
+    return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
 
 
 def _plan(candidate: Candidate, params: Params) -> Plan:

@@ -20,7 +20,7 @@ ISSUE = "The result of the whole computation is off by one whenever the input is
 
 @pytest.fixture
 def commit(tmp_path):
-    change = Change("fault", "m.py", b"def f():\n    return 1\n")
+    change = Change("fault", {"m.py": b"def f():\n    return 1\n"})
     written = write_repository(tmp_path / "repos/o__n.git", {"m.py": b"def f():\n    return 2\n"}, [change], "x")
     return written["fault"][0]
 

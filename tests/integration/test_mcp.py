@@ -128,7 +128,7 @@ async def over_http(web, mode="auto", **headers):
 async def use(client):
     """What every client does: look at the tools, localize with progress, search, and fail to leave the root."""
     offered = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert offered.keys() == {"localize", "grep", "glob", "read_file"}
+    assert offered.keys() == {"localize", "ask", "grep", "glob", "read_file"}
     assert all(tool.annotations.read_only_hint and not tool.annotations.open_world_hint for tool in offered.values())
     told = []
 

@@ -10,6 +10,7 @@ from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root
 
 from tasks.agents.models.scripted import ScriptedModel
+from tasks.agents.parsing import format_calls
 from tasks.cli.serving.roots import Roots
 from tasks.cli.serving.service import Service
 from tasks.core.config import Agent, Tools
@@ -95,6 +96,16 @@ async def test_related_places_stand_apart_and_a_function_has_its_lines(tree):
     assert (found["trajectory"]["turns"], found["trajectory"]["calls"], found["trajectory"]["efficiency"]) == (2, 2, 1.0)
 
 
+async def test_a_question_is_answered_with_entries_and_text(tree):
+    script = [format_calls([("grep", {"pattern": "perimeter"})]), "It does.\n\n## Answer\n- /repo/shapes.py::perimeter\n"]
+    async with Client(service(tree / "code", script=script).server()) as client:
+        result = await client.call_tool("ask", {"question": "Which function multiplies by 3?"})
+        empty = await client.call_tool("ask", {"question": " "})
+    assert result.structured_content["values"] == ["/repo/shapes.py::perimeter"]
+    assert text(result).startswith("- /repo/shapes.py::perimeter\n")
+    assert text(empty) == "Error: the question is empty"
+
+
 async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):
     async with Client(service(tree / "code", script=["I do not know."]).server()) as client:
         result = await client.call_tool("localize", {"issue": ISSUE})
@@ -109,6 +120,7 @@ async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):
         ("localize", {}, "issue is missing; use localize(issue, root?)"),
         ("localize", {"issue": 5}, "issue must be a string"),
         ("localize", {"issue": " \n"}, "the issue is empty"),
+        ("ask", {"issue": "x"}, "unknown argument issue; use ask(question, root?)"),
         ("grep", {}, "use grep(pattern, path?"),
         ("grep", {"pattern": "("}, "unclosed group"),
         ("read_file", {"path": "shape.py"}, "close: /repo/shapes.py"),
@@ -124,7 +136,7 @@ async def test_a_call_that_cannot_be_is_an_error_that_teaches(tree, name, given,
 
 async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(tree):
     async with Client(service(tree / "code").server()) as client:
-        with pytest.raises(MCPError, match="the tools are localize, grep, glob, read_file"):
+        with pytest.raises(MCPError, match="the tools are localize, ask, grep, glob, read_file"):
             await client.call_tool("bash", {"command": "ls"})
 
 

@@ -1,4 +1,4 @@
-"""One scripted conversation gives the same trajectory in synthesis, GRPO, evaluation and ``localize``, byte for byte."""
+"""One scripted conversation gives the same trajectory in synthesis, GRPO, trees, evaluation and ``localize``, byte for byte."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
 from tasks.agents.prompts import render_system
 from tasks.cli.app import app
-from tasks.core.config import Params, parse_params
+from tasks.core.config import Params, Search, parse_params
 from tasks.core.schema import Instance, Trajectory, Truth
 from tasks.core.storage import Journal, write_json
 from tasks.evaluation.harness import evaluate
@@ -95,6 +95,15 @@ def rolled_out(instance: Instance, params: Params) -> list[Trajectory]:
     return asyncio.run(rollouts._run([instance.instance_id] * params.grpo.group, None, step=0))
 
 
+def grown(instance: Instance, params: Params) -> Trajectory:
+    """The only line of a tree with one simulation and one child."""
+    section = params.grpo.model_copy(update={"search": Search(kind="mcts", simulations=1, children=1)})
+    rollouts = grpo.Rollouts(params, section, {instance.instance_id: instance}, lambda _: Repository("tree"), tokenizer=None)
+    found, padding = asyncio.run(rollouts._run([instance.instance_id] * section.group, None, step=0))
+    assert padding.error
+    return found
+
+
 def evaluated(instance: Instance, params: Params, tmp_path, model: Recording) -> Trajectory:
     localizer = make_localizer("fusesearch", Setup(model, params.agent, params.tools))
     run = evaluate(localizer, [instance], lambda _: Repository("tree"), journal=tmp_path / "scores.journal")
@@ -132,6 +141,7 @@ def test_one_conversation_is_the_same_trajectory_in_every_use(
     monkeypatch.setattr(endpoint, lambda *_, **__: served)
     others = [
         *rolled_out(instance, params),
+        grown(instance, params),
         evaluated(instance, params, tmp_path, evaluated_model),
         localized(params, tmp_path),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +18,7 @@ from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.parsing import format_answer, format_calls
 from tasks.agents.toolsets import make_episode
-from tasks.core.config import Base, Params, parse_params
+from tasks.core.config import Base, Params, Search, parse_params
 from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
 from tasks.core.storage import read_instances, write_instances, write_jsonl
@@ -180,6 +181,21 @@ def test_grpo_makes_steps_with_the_projects_rollouts(
     assert [row["step"] for row in logged] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
+
+
+def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instances: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    search = Search(kind="mcts", simulations=3, self_critique="distil", expansion="lazy")
+    section = params.grpo.model_copy(update={"search": search})
+    logged: list[dict[str, float]] = []
+    figures = train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    assert figures["steps"] == section.steps
+    assert all(row["tree_turns_trained"] <= row["tree_turns"] for row in logged)
+    trees = sorted((tmp_path / "out/checkpoint/trees").glob("*.json"))
+    assert len(trees) >= section.steps
+    nodes = json.loads(trees[0].read_text())["nodes"]
+    assert nodes[0]["visits"] == 3
+    assert any(node["trained"] and node["reward"] is not None for node in nodes)
 
 
 def test_the_mean_over_the_last_steps_is_saved_also_by_a_run_that_was_killed(

@@ -14,13 +14,14 @@ _SEQUENTIAL = " In this run only the first call of a turn is carried out: make o
 _CUT = "\n[... the issue goes on; {} more characters are not shown]"
 
 
-def render_system(agent: Agent, guidance: int | None = None) -> str:
+def render_system(agent: Agent, guidance: int | None = None, task: str = "system") -> str:
     """The system prompt of an episode.
 
-    ``guidance`` asks a teacher for about that many calls per turn (FuseSearch 3.3). A student never sees it.
+    ``task`` is the beginning of its file's name: ``system`` for issues, ``questions`` or ``repoqa``. ``guidance`` asks a teacher
+    for about that many calls per turn (FuseSearch 3.3). A student never sees it.
     """
     parallelism = _SEQUENTIAL if agent.mode == "sequential" else ""
-    system = _render(f"system_{agent.prompt}", turns=agent.max_turns, parallelism=parallelism)
+    system = _render(f"{task}_{agent.prompt}", turns=agent.max_turns, parallelism=parallelism, answers=_render("answers"))
     return system if guidance is None else f"{system}\n{_render('guidance', calls=guidance)}"
 
 
@@ -36,6 +37,16 @@ def render_notice(agent: Agent, remaining: int) -> str:
     if agent.prompt != "full":
         return ""
     return _render("last_turn") if remaining == 1 else _render("remaining", turns=remaining)
+
+
+def render_reflection(answered: bool) -> str:
+    """The request to replace the last turn, or the answer, by a better one (RepoSearch-R1 figure 4)."""
+    return _render("reflect_answer" if answered else "reflect")
+
+
+def render_judge(**parts: str) -> str:
+    """The request to compare an answer with a reference."""
+    return _render("judge", **parts)
 
 
 def render_hermes_tools(tools: list[dict[str, Any]]) -> str:

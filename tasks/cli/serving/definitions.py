@@ -9,6 +9,7 @@ from mcp_types import Tool, ToolAnnotations
 from tasks.search.tools import TOOLS, schemas
 
 LOCALIZE = "localize"
+ASK = "ask"
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 _LOCATION = {
@@ -55,9 +56,27 @@ _ISSUE = {
 }
 
 
+_QUESTION = {
+    "type": "object",
+    "properties": {"question": {"type": "string", "description": "the whole question"}},
+    "required": ["question"],
+    "additionalProperties": False,
+}
+_ANSWERED = {
+    "type": "object",
+    "properties": {
+        "root": {"type": "string", "description": "the root that was searched"},
+        "values": {"type": "array", "items": {"type": "string"}, "description": "the entries of the answer"},
+        "text": {"type": "string", "description": "the whole answer"},
+        "trajectory": {**_SEARCH, "description": "what the search cost"},
+    },
+    "required": ["root", "values", "text", "trajectory"],
+}
+
+
 def tools(roots: list[str]) -> list[Tool]:
-    """``localize`` and the tools of :mod:`tasks.search.tools`, each with the argument ``root``."""
-    return [_localize(roots), *(_search_tool(schema["function"], roots) for schema in schemas())]
+    """``localize``, ``ask`` and the tools of :mod:`tasks.search.tools`, each with the argument ``root``."""
+    return [_localize(roots), _ask(roots), *(_search_tool(schema["function"], roots) for schema in schemas())]
 
 
 def instructions(roots: list[str]) -> str:
@@ -66,7 +85,8 @@ def instructions(roots: list[str]) -> str:
     several = f"Name one of the roots {', '.join(roots)} in every call." if len(roots) > 1 else f"The root is {roots[0]}."
     return (
         "Finds the code an issue is about, in folders that are only read. Give localize the text of an issue, and it names the "
-        f"files and functions to modify. {', '.join(others)} and {last} look further: paths there begin with /repo, which stands "
+        f"files and functions to modify; ask answers a question about the code. {', '.join(others)} and {last} look further: "
+        "paths there begin with /repo, which stands "
         f"for the root; paths in the answer of localize are relative to the root. {several}"
     )
 
@@ -82,6 +102,21 @@ def _localize(roots: list[str]) -> Tool:
         description=description,
         input_schema=_with_root(_ISSUE, roots),
         output_schema=_ANSWER,
+        annotations=READ_ONLY,
+    )
+
+
+def _ask(roots: list[str]) -> Tool:
+    description = (
+        "Answer a question about the code: a default, a constant, who calls or overrides something, where it is defined, or how "
+        "something works. A search agent greps and reads the root by itself."
+    )
+    return Tool(
+        name=ASK,
+        title="Answer a question about the code",
+        description=description,
+        input_schema=_with_root(_QUESTION, roots),
+        output_schema=_ANSWERED,
         annotations=READ_ONLY,
     )
 

@@ -22,7 +22,7 @@ from mcp_types import (
     TextContent,
 )
 
-from tasks.cli.report import Report, raise_on_failure
+from tasks.cli.report import Report, answer_json, answer_text, raise_on_failure
 from tasks.cli.serving import definitions
 from tasks.cli.serving.progress import forward, listening
 from tasks.cli.serving.roots import Roots
@@ -65,6 +65,8 @@ class Service:
             root = self.roots.choose(arguments.get("root"))
             if name == definitions.LOCALIZE:
                 return await self._localize(root, given, session)
+            if name == definitions.ASK:
+                return await self._ask(root, given, session)
             result = await Toolbox(self.roots.repository(root), Tools()).call(name, given)
             return CallToolResult(content=[TextContent(type="text", text=result.output)], is_error=result.error is not None)
         except FusesearchError as error:
@@ -73,18 +75,27 @@ class Service:
 
     async def _localize(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
         repository = self.roots.repository(root)
-        trajectory = await self._search(instance_of(root, _issue(arguments)), repository, session)
+        trajectory = await self._search(
+            self.searcher, instance_of(root, _text(arguments, "localize", "issue")), repository, session
+        )
         raise_on_failure(trajectory)
         found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
         text = TextContent(type="text", text=found.as_text())
         return CallToolResult(content=[text], structured_content={"root": root, **found.as_json()})
 
-    async def _search(self, instance: Instance, repository: Repository, session: ServerSession) -> Trajectory:
+    async def _ask(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
+        instance = instance_of(root, _text(arguments, "ask", "question"), "question")
+        trajectory = await self._search(self.searcher.answering(), instance, self.roots.repository(root), session)
+        raise_on_failure(trajectory)
+        text = TextContent(type="text", text=answer_text(trajectory))
+        return CallToolResult(content=[text], structured_content={"root": root, **answer_json(trajectory)})
+
+    async def _search(self, searcher: Searcher, instance: Instance, repository: Repository, session: ServerSession) -> Trajectory:
         """Run one episode. The client gets all progress, in order, before the result."""
         with listening() as (on_event, steps):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(forward, steps, session, self.searcher.agent.max_turns)
-                trajectory = await self.searcher.search(instance, repository, on_event)
+                tasks.start_soon(forward, steps, session, searcher.agent.max_turns)
+                trajectory = await searcher.search(instance, repository, on_event)
             return trajectory
 
     async def _list_tools(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:
@@ -111,12 +122,12 @@ class Service:
                 await self.searcher.close()
 
 
-def _issue(arguments: dict[str, Any]) -> str:
-    """The text of the issue. Raises :class:`ToolError` if it is missing or there are other arguments."""
-    issue = arguments.get("issue")
-    if unknown := [key for key in arguments if key != "issue"]:
-        raise ToolError(f"localize: unknown argument {clipped(unknown[0], 40)}; use localize(issue, root?)")
-    if not isinstance(issue, str):
-        problem = "is missing" if issue is None else "must be a string"
-        raise ToolError(f"localize: issue {problem}; use localize(issue, root?)")
-    return issue.encode("utf-8", "replace").decode()
+def _text(arguments: dict[str, Any], tool: str, name: str) -> str:
+    """The argument ``name``. Raises :class:`ToolError` if it is missing or there are other arguments."""
+    text = arguments.get(name)
+    if unknown := [key for key in arguments if key != name]:
+        raise ToolError(f"{tool}: unknown argument {clipped(unknown[0], 40)}; use {tool}({name}, root?)")
+    if not isinstance(text, str):
+        problem = "is missing" if text is None else "must be a string"
+        raise ToolError(f"{tool}: {name} {problem}; use {tool}({name}, root?)")
+    return text.encode("utf-8", "replace").decode()

@@ -13,7 +13,7 @@ from tasks.pipeline.node import Job
 def select_candidates(job: Job) -> dict[str, Any]:
     """Write the kept trajectories, the drop table, examples of what was dropped, and the plane."""
     from tasks.agents.toolsets import toolset_named
-    from tasks.training.selection import drop_table, examples, kept, plane, select
+    from tasks.training.selection import drop_table, examples, kept, plane, quality_of, select
 
     params, places = job.params, job.places
     truths = {row.instance_id: row.truth for row in read_instances(places["split.sft"]) if row.truth is not None}
@@ -32,7 +32,7 @@ def select_candidates(job: Job) -> dict[str, Any]:
         "candidates": len(candidates),
         "selected": len(chosen),
         "instances": len({trajectory.instance_id for trajectory in chosen}),
-        "f1": fmean(score.f1 or 0.0 for score in scores),
+        "f1": fmean(quality_of(score) or 0.0 for score in scores),
         "efficiency": fmean(score.efficiency or 0.0 for score in scores),
         "calls_per_turn": fmean(score.calls_per_turn or 0.0 for score in scores),
     }

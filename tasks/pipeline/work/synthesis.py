@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Params
 from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import Journal, Progress, read_instances, write_jsonl
@@ -18,7 +19,7 @@ JOURNAL = "candidates.jsonl"
 
 def synthesize_candidates(job: Job) -> dict[str, Any]:
     """Write the candidates; goes on from the journal in the job's scratch."""
-    instances = read_instances(job.places["split.sft"])
+    instances = toolset_named(job.params.agent.toolset).own(read_instances(job.places["split.sft"]))
     trajectories = make_candidates(instances, job.params, job.places, job.scratch, job.progress)
     write_jsonl(job.output("candidates"), trajectories)
     calls = sum(len(turn.calls) for trajectory in trajectories for turn in trajectory.turns)

@@ -10,6 +10,7 @@ from typing import Any
 
 from tasks.agents.parsing import parse_turn
 from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
+from tasks.evaluation.answers import score_answer
 from tasks.evaluation.metrics import score_trajectory, tool_statistics
 from tasks.reporting.episodes.explain import Explanation, Sighting, Target, explain
 from tasks.reporting.episodes.folding import Segment, fold, items
@@ -113,6 +114,7 @@ class Page:
 
 def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
     """The page of an episode. Raises :class:`DataError` if the truth names no file."""
+    score = score_answer if truth and truth.expected else score_trajectory
     sources = Sources(trajectory)
     hits = Hits(truth, sources)
     answer = trajectory.answer or Answer()
@@ -120,7 +122,7 @@ def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
     return Page(
         title=trajectory.instance_id,
         about=_about(trajectory),
-        tiles=_tiles(trajectory, score_trajectory(trajectory, truth) if truth else None),
+        tiles=_tiles(trajectory, score(trajectory, truth) if truth else None),
         issue=_split(trajectory.issue.strip(), ISSUE_LINES),
         system=trajectory.system,
         stop=STOPS[trajectory.stop],
@@ -156,6 +158,9 @@ def _tiles(trajectory: Trajectory, score: Score | None) -> list[Tile]:
 
 
 def _quality(score: Score) -> list[Tile]:
+    if score.answer_score is not None:
+        given = f"{', '.join(score.predicted_values) or 'nothing'}; right: {', '.join(score.true_values)}"
+        return [Tile("Answer", f"{score.answer_score:.2f}", given)]
     if score.f1 is None or score.file_f1 is None:
         return [Tile("F1", "none", "a failure of the infrastructure has no score")]
     function = "no function in the truth" if score.function_f1 is None else f"function {score.function_f1:.2f}"

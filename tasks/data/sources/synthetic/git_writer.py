@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +23,10 @@ _DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full
 
 @dataclass(frozen=True)
 class Change:
-    """One instance's commit, ``refs/instances/<name>``: file ``path`` gets ``content``."""
+    """The commit of an instance, or of several, ``refs/instances/<name>``: each path gets its content."""
 
     name: str
-    path: str
-    content: bytes
+    files: Mapping[str, bytes]
 
 
 def write_repository(
@@ -35,7 +34,8 @@ def write_repository(
 ) -> dict[str, tuple[str, str]]:
     """Write ``git_dir`` atomically: ``main`` holds ``files``, and each change is a commit on it.
 
-    Returns (commit, patch) per change name; the patch leads from the changed tree back to ``main``.
+    Returns (commit, patch) per change name; the patch leads from the changed tree back to ``main``, and is empty for a change of
+    no file.
     Raises :class:`RepositoryError` when git fails.
     """
     changes = list(changes)
@@ -58,7 +58,7 @@ def _stream(files: dict[str, bytes], changes: Iterable[Change], message: str) ->
     parts += [b"M 100644 inline " + _quoted(path) + b"\n" + _data(content) for path, content in sorted(files.items())]
     for change in changes:
         parts += [f"commit refs/instances/{change.name}\n".encode(), _header(message), b"from :1\n"]
-        parts += [b"M 100644 inline " + _quoted(change.path) + b"\n" + _data(change.content)]
+        parts += [b"M 100644 inline " + _quoted(path) + b"\n" + _data(content) for path, content in change.files.items()]
     return b"".join(parts)
 
 
@@ -81,7 +81,7 @@ def _commits_and_patches(git_dir: Path) -> dict[str, tuple[str, str]]:
     listed = "".join(f"{commit}\n" for commit, _ in commits).encode()
     diff = _git(git_dir, "diff-tree", "--stdin", "-p", "-R", *_DIFF, stdin=listed).decode("utf-8", errors="surrogateescape")
     patches = dict(zip(*[iter(re.split(r"^([0-9a-f]{40})\n", diff, flags=re.MULTILINE)[1:])] * 2, strict=True))
-    return {name: (commit, patches[commit]) for commit, name in commits}
+    return {name: (commit, patches.get(commit, "")) for commit, name in commits}
 
 
 def _git(git_dir: Path | None, *arguments: str, stdin: bytes | None = None) -> bytes:

@@ -33,6 +33,7 @@ from tasks.core.schema import Instance
 from tasks.core.storage import Journal, Progress
 from tasks.data.sources.base import Mined
 from tasks.data.sources.synthetic.packages import Package, parse_packages, size_of
+from tasks.data.sources.synthetic.questions.priors import without_common
 
 VERSION = 9
 SPARE_SECONDS = 600.0
@@ -86,10 +87,12 @@ class Synthetic:
             _in_processes(work, sorted(pending, key=size_of, reverse=True), self.config.workers)
             rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
         instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
+        instances, common = without_common(instances)
         if not instances:
             reasons = "; ".join(skipped.values()) or "no mutant was observed by a doctest"
             raise DataError(f"mine: no instance from {len(packages)} packages: {reasons}")
-        return Mined(instances, _summary([row["table"] for row in rows], skipped))
+        table = _summary([row["table"] for row in rows], skipped)
+        return Mined(instances, table | ({"common_answers": common} if "questions" in self.config.tasks else {}))
 
     def _most(self, package: Package) -> int:
         """Most pairs of a repository."""
@@ -100,7 +103,9 @@ class Synthetic:
 
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
-        options = (self._most(package), self.config.attempts_per_repository, package.modules, package.without)
+        asked = self.config.questions_per_repository if "questions" in self.config.tasks else 0
+        kept = self._most(package) if "faults" in self.config.tasks else 0
+        options = (kept, asked, self.config.attempts_per_repository, package.modules, package.without)
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
@@ -143,7 +148,8 @@ class Synthetic:
             "root": str(package.root) if package.root else None,
             "seed": self.seed,
             "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-            "keep": self._most(package),
+            "keep": self._most(package) if "faults" in config.tasks else 0,
+            "questions": config.questions_per_repository if "questions" in config.tasks else 0,
             "attempts": config.attempts_per_repository,
             "seconds": config.seconds_per_repository,
             "timeout": config.example_timeout_seconds,

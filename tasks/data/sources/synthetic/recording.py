@@ -118,7 +118,7 @@ class Recorder:
         self._count()
         code = frame.f_code
         if id(code) not in self._known:
-            self._known[id(code)] = (code, self._function_of(code))
+            self._known[id(code)] = (code, self.function_of(code))
         function = self._known[id(code)][1]
         if function is None:
             return None
@@ -140,7 +140,8 @@ class Recorder:
 
         return local
 
-    def _function_of(self, code: CodeType) -> Function | None:
+    def function_of(self, code: CodeType) -> Function | None:
+        """The function of the repository that a code object belongs to."""
         path = self._paths.get(code.co_filename)
         if path is None or path not in self._spans:
             return None

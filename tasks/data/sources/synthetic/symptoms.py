@@ -35,7 +35,7 @@ def symptom_of(unit: Unit, outcomes: Sequence[doctests.Outcome], mutated: Mutate
     run, outcome = unit.examples[: len(outcomes)], outcomes[-1]
     promised = run[-1].exception
     return Symptom(
-        imports=tuple(_imports(unit.module, run)),
+        imports=tuple(imports_of(unit.module, run)),
         statements=tuple(example.shown for example in run),
         want="" if promised else run[-1].want,
         got="" if outcome.exception else outcome.got,
@@ -63,7 +63,7 @@ def _close(first: str, second: str) -> bool:
     return False
 
 
-def _imports(module: str, examples: Sequence[doctests.Example]) -> Iterator[str]:
+def imports_of(module: str, examples: Sequence[doctests.Example]) -> Iterator[str]:
     """Imports of the names that the statements take from their docstring's module."""
     tree = ast.parse("\n".join(example.source for example in examples))
     bound = doctests.bound_names(tree)

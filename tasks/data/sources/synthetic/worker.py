@@ -21,6 +21,8 @@ from tasks.data.sources.synthetic import git_writer
 from tasks.data.sources.synthetic.corpus import Corpus, digest, shortened
 from tasks.data.sources.synthetic.mutations import KINDS
 from tasks.data.sources.synthetic.packages import Package
+from tasks.data.sources.synthetic.questions import Asked, make_questions
+from tasks.data.sources.synthetic.questions.families import Question
 from tasks.data.sources.synthetic.recording import record
 from tasks.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
 from tasks.data.sources.synthetic.search import Finding, Search
@@ -60,23 +62,28 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
         corpus = Corpus(package)
         sandbox = Sandbox(job["seconds"], 40 * job["timeout"], job["memory_mb"])
         cpu = {"load": sandbox.used()}
-        units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * job["keep"]))
+        units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
         cpu["record"] = sandbox.used()
         search = Search(corpus, units, job["seed"], sandbox, job["timeout"])
         search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
         cpu["search"] = sandbox.used()
+        asked = None
+        if job["questions"]:
+            asked = make_questions(corpus, units, job["seed"], sandbox, job["questions"])
+            cpu["questions"] = sandbox.used()
+            say({"kept": len(search.findings) + len(asked.questions)})
         spent = sandbox.spent()
-        instances = _write(corpus, search.findings, Path(job["git_dir"]))
+        instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
     cpu["write"] = sandbox.used()
-    table = _table(corpus, search) | {"fixed_addresses": steady, "budget_spent": spent, "ended_by_clock": sandbox.late}
+    table = _table(corpus, search, asked) | {"fixed_addresses": steady, "budget_spent": spent, "ended_by_clock": sandbox.late}
     rounded = {name: round(value, 1) for name, value in cpu.items()}
     table |= {"seconds": round(time.monotonic() - started, 1), "cpu_seconds_until": rounded}
     return {"row": {"repo": package.repo, "instances": instances, "table": table}}
 
 
-def _write(corpus: Corpus, findings: list[Finding], git_dir: Path) -> list[dict[str, Any]]:
+def _write(corpus: Corpus, findings: list[Finding], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:
     """Write the repository; return its instances as plain dicts in the order found."""
     named = {}
     for finding in findings:
@@ -85,10 +92,30 @@ def _write(corpus: Corpus, findings: list[Finding], git_dir: Path) -> list[dict[
         named[f"{corpus.package.slug}-{name}"] = finding
     files = {file.path: corpus.committed(file.path).text.encode() for file in corpus.files}
     changes = [
-        git_writer.Change(name, finding.function.path, shortened(finding.text).text.encode()) for name, finding in named.items()
+        git_writer.Change(name, {finding.function.path: shortened(finding.text).text.encode()}) for name, finding in named.items()
     ]
+    plain, altered = f"{corpus.package.slug}-plain", f"{corpus.package.slug}-altered"
+    if asked:
+        changes += [git_writer.Change(plain, {}), git_writer.Change(altered, asked.altered)]
     written = git_writer.write_repository(git_dir, files, changes, f"{corpus.package.repo} {corpus.package.version}")
-    return [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
+    instances = [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
+    for question in asked.questions if asked else []:
+        instances.append(_question(corpus, question, written[altered if question.expected.original else plain][0]))
+    return instances
+
+
+def _question(corpus: Corpus, question: Question, commit: str) -> dict[str, Any]:
+    expected, repo = question.expected, corpus.package.repo
+    files = sorted({line.rpartition(":")[0] for line in expected.evidence})
+    return {
+        "instance_id": f"{corpus.package.slug}-{expected.family}-{digest(question.text)[:8]}",
+        "repo": repo,
+        "base_commit": commit,
+        "problem_statement": question.text,
+        "truth": {"files": files, "expected": expected.model_dump(mode="json")},
+        "provenance": {"source": "synthetic", "version": corpus.package.version, "task": "question",
+                       "family": expected.family, "hops": expected.hops},
+    }  # fmt: skip
 
 
 def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: str) -> dict[str, Any]:
@@ -118,9 +145,10 @@ def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: s
     }
 
 
-def _table(corpus: Corpus, search: Search) -> dict[str, Any]:
-    """Counts of mutants tried, kept and dropped, by kind of fault and reason."""
+def _table(corpus: Corpus, search: Search, asked: Asked | None) -> dict[str, Any]:
+    """Counts of mutants tried, kept and dropped, by kind of fault and reason; and of questions, if any were made."""
     return {
+        **({"questions": asked.table} if asked else {}),
         "repo": corpus.package.repo,
         "files": len(corpus.files),
         "docstrings": len(corpus.docstrings),

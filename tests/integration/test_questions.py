@@ -1,0 +1,259 @@
+"""Questions about a small made-up package: each truth is known, and what is unclear is not asked."""
+
+import asyncio
+import re
+import subprocess
+import textwrap
+from collections import Counter
+
+import pytest
+
+from tasks.core.config import Agent, Filter, Mine, Tools
+from tasks.core.schema import Instance
+from tasks.core.storage import silent, write_instances
+from tasks.data import filtering
+from tasks.data.sources.synthetic import Synthetic
+from tasks.data.sources.synthetic.questions.priors import without_common
+from tasks.evaluation.answers import score_answer
+from tasks.localizers.answerers.wording import read_back
+from tasks.localizers.base import Setup
+from tasks.localizers.registry import make_localizer
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
+
+FILES = {
+    "quizpkg/__init__.py": '''
+        """A made-up package.
+
+        >>> sail(10)
+        30
+        """
+
+        from quizpkg.api import *
+        from quizpkg.hulls import Boat, Ferry, Raft
+        ''',
+    "quizpkg/api.py": '''
+        """What users see."""
+
+        from quizpkg.engine import go_down as dive
+        from quizpkg.engine import sail, tow
+
+        __all__ = ["dive", "sail", "tow"]
+        ''',
+    "quizpkg/engine.py": '''
+        """How boats move."""
+
+        from quizpkg.limits import SPEED
+
+
+        def sail(hours, speed=3, port="harbor-7", dry=False):
+            """Sail.
+
+            >>> sail(2)
+            6
+            """
+            checked(hours)
+            return hours * speed
+
+
+        def go_down(depth):
+            """Go down.
+
+            >>> go_down(4)
+            4
+            """
+            checked(depth)
+            return depth
+
+
+        def tow(load):
+            """Tow.
+
+            >>> tow(10)
+            250
+            """
+            return load * SPEED
+
+
+        def checked(number):
+            if number < 0:
+                raise ValueError("negative")
+            return number
+        ''',
+    "quizpkg/decoy.py": '''
+        """Others of the same names."""
+
+
+        def sail(hours, speed=99):
+            return hours
+
+
+        def dive(depth):
+            return depth
+
+
+        def spread(values):
+            return map(sail, values)
+        ''',
+    "quizpkg/limits.py": '"""Limits."""\n\nSPEED = 25\n',
+    "quizpkg/hulls.py": '''
+        """Hulls."""
+
+
+        class Boat:
+            """A boat.
+
+            >>> Boat().draught()
+            1
+            """
+
+            def draught(self):
+                return 1
+
+            def name(self):
+                return "boat"
+
+
+        class Raft(Boat):
+            def draught(self):
+                return 2
+
+
+        class Ferry(Boat):
+            def name(self):
+                return "ferry"
+
+
+        class CarFerry(Ferry):
+            def draught(self):
+                return 9
+        ''',
+}
+NANO = {"read_lines": 5, "grep_lines": 4, "line_chars": 56, "output_chars": 900}
+
+
+@pytest.fixture(scope="module")
+def mined(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(text))
+    config = Mine(tasks=["questions"], packages=[str(folder / "quizpkg")], questions_per_repository=30, workers=1)
+    result = Synthetic(config, 0, folder / "journal").mine(folder / "repos", silent)
+    return result, folder
+
+
+def asked(mined, family):
+    return {row.problem_statement: row.truth.expected for row in mined[0].instances if row.truth.expected.family == family}
+
+
+def only(found, *words):
+    (text,) = [text for text in found if all(f"`{word}`" in text for word in words)]
+    return found[text]
+
+
+def test_truths(mined):
+    default = asked(mined, "default")
+    assert only(default, "speed", "quizpkg.sail").original == "3"
+    assert only(default, "port", "quizpkg.sail").original == "'harbor-7'"
+    assert len(default) == 3  # speed of the decoy, too; neither dry=False nor parameters without a default
+    constant = only(asked(mined, "constant"), "quizpkg.tow")
+    assert (constant.original, constant.hops) == ("25", 2)
+    exported = asked(mined, "exported")
+    assert only(exported, "quizpkg.dive").values == ["quizpkg/engine.py::go_down"]
+    callers = asked(mined, "callers")
+    assert [row.values for row in callers.values()] == [["quizpkg/engine.py::go_down", "quizpkg/engine.py::sail"]]
+    overrides = asked(mined, "overrides")
+    assert only(overrides, "draught").values == ["quizpkg/hulls.py::CarFerry", "quizpkg/hulls.py::Raft"]
+    raises = [row for row in asked(mined, "raises").values()]
+    assert [row.values for row in raises] == [["ValueError", "quizpkg/engine.py::checked"]]
+    assert raises[0].hops == 2
+
+
+def test_the_snapshot_has_the_literal_that_is_expected_and_not_the_published_one(mined, tmp_path):
+    rows = [row for row in mined[0].instances if row.truth.expected.original]
+    assert len(rows) == 4
+    for row in rows:
+        expected = row.truth.expected
+        path, _, line = expected.evidence[0].rpartition(":")
+        git_dir = mined[1] / "repos" / "local__quizpkg.git"
+        shown = ["git", f"--git-dir={git_dir}", "show", f"{row.base_commit}:{path}"]
+        text = subprocess.run(shown, capture_output=True, text=True, check=True).stdout
+        assert expected.values[0] in text.split("\n")[int(line) - 1]
+        assert expected.values[0] != expected.original
+
+
+def test_what_is_unclear_is_counted_not_asked(mined):
+    (table,) = mined[0].table["repositories"]
+    assert table["questions"]["kept"] == Counter(row.truth.expected.family for row in mined[0].instances)
+    assert not any("spread" in text for text in asked(mined, "callers"))
+
+
+def test_no_question_names_a_path_and_each_can_be_read_back(mined):
+    for row in mined[0].instances:
+        assert not re.search(r"\w+\.py\b|/", row.problem_statement)
+        assert read_back(row.problem_statement) is not None
+
+
+def answered(mined, name, tools, **agent):
+    rows, folder = mined[0].instances, mined[1]
+    setup = Setup(agent=Agent(toolset="questions", **agent), tools=tools, training=folder / "pairs.parquet")
+    write_instances(folder / "pairs.parquet", rows)
+    snapshots = SnapshotStore(folder / "snapshots")
+    found = {}
+    for row in rows:
+        repository = instance_snapshot(snapshots, folder / "repos", row)
+        trajectory = asyncio.run(make_localizer(name, setup).localize(row.task(), repository, 0))
+        assert trajectory.error is None
+        found[row.problem_statement] = score_answer(trajectory, row.truth)
+    return found
+
+
+def test_the_teacher_answers_and_one_search_does_not(mined):
+    teacher, once = (answered(mined, name, Tools()) for name in ("lexical-answers", "grep-once"))
+    wrong = [text for text, score in teacher.items() if score.answer_score < 1]
+    assert len(wrong) <= 2, wrong
+    assert sum(score.answer_score for score in once.values()) < 0.7 * len(once)
+    assert all(score.hops == 0 for text, score in once.items() if score.answer_score == 1)
+    assert any(score.evidence_seen == 1 for score in teacher.values())
+
+
+def test_the_teacher_keeps_to_small_limits(mined):
+    scores = answered(mined, "lexical-answers", Tools(**NANO), prompt="nano", max_turns=5).values()
+    assert all(score.turns <= 5 for score in scores)
+    assert sum(score.answer_score for score in scores) > 0.5 * len(scores)
+
+
+def test_a_prior_is_the_commonest_answer(mined):
+    scores = answered(mined, "prior", Tools()).values()
+    assert any(score.answer_score == 1 for score in scores)  # it has seen these very questions
+
+
+def test_questions_pass_the_filter_with_their_truth(mined):
+    rows = mined[0].instances
+    stranger = rows[0].model_copy(
+        update={
+            "instance_id": "x",
+            "base_commit": "0" * 40,
+            "problem_statement": "Where is the rudder of a raft that nobody has built so far?\n",
+        }
+    )
+    kept, drops = filtering.apply(
+        [*rows, rows[0].model_copy(update={"instance_id": "again"}), stranger], Filter(), mined[1] / "repos"
+    )
+    assert [row.truth for row in kept] == [row.truth for row in rows]
+    assert (drops["duplicate_issue"], drops["no_snapshot"]) == (1, 1)
+
+
+def test_no_answer_is_common():
+    rows = [
+        Instance.model_validate(
+            {
+                "instance_id": str(number), "repo": "o/n", "base_commit": "c", "problem_statement": "?",
+                "truth": {"files": ["a.py"], "expected": {"family": "default", "kind": "value", "values": [str(value)]}},
+            }
+        )
+        for number, value in enumerate([7] * 30 + list(range(100, 170)))
+    ]  # fmt: skip
+    kept, left_out = without_common(rows)
+    assert (len(kept), left_out) == (75, 25)

@@ -1,0 +1,95 @@
+"""Scores, rewards, selection and the table of questions."""
+
+import pytest
+
+from tasks.agents.toolsets import TOOLSETS, toolset_named
+from tasks.core.config import Select
+from tasks.core.errors import DataError
+from tasks.core.schema import Answer, Expected, Instance, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
+from tasks.evaluation.answers import score_answer
+from tasks.evaluation.metrics import aggregate, score_trajectory
+from tasks.evaluation.protocols import PROTOCOLS
+from tasks.training.rewards import make_reward
+from tasks.training.selection import select
+
+EXPECTED = Expected(family="default", kind="value", values=["42"], evidence=["a.py:3", "b.py:7"], hops=2, original="10")
+TRUTH = Truth(files=["a.py", "b.py"], expected=EXPECTED)
+
+
+def episode(*values, error=None, broken=0):
+    seen = [Observation(call_id="1", output="", entities=["a.py:3", "a.py:4"], gain_turn=1, gain_call=1)]
+    seen += [Observation(call_id=str(n + 2), output="", error="no") for n in range(broken)]
+    calls = [ToolCall(id=row.call_id, name="grep") for row in seen]
+    turns = [Turn(text="", calls=calls, observations=seen, usage=Usage()), Turn(text="")]
+    answer = Answer(values=list(values), text="x") if values else None
+    return Trajectory(instance_id="i", localizer="x", system="", issue="", turns=turns, answer=answer, error=error)
+
+
+def test_a_score_has_the_share_the_evidence_and_memory():
+    score = score_answer(episode("42"), TRUTH, arm="x")
+    assert (score.answer_score, score.evidence_seen, score.from_memory) == (1, 0.5, 0)
+    assert (score.family, score.hops, score.predicted_values, score.true_values) == ("default", 2, ["42"], ["42"])
+    assert score_answer(episode("10"), TRUTH).from_memory == 1
+    assert score_answer(episode(), TRUTH).answer_score == 0
+
+
+def test_a_failure_of_the_world_is_no_zero():
+    score = score_answer(episode("42", error="server gone"), TRUTH)
+    assert score.answer_score is None
+    with pytest.raises(DataError, match="server gone"):
+        make_reward("answer")(score)
+
+
+@pytest.mark.parametrize(
+    ("name", "clean", "half_failed"),
+    [("answer", 1, 1), ("answer+executed", 1 + 0.1 / 2, 1), ("answer+informative", 1.1, 1.05), ("answer*e", 1, 0.9)],
+)
+def test_rewards(name, clean, half_failed):
+    reward = make_reward(name)
+    assert score_answer(episode("42"), TRUTH, reward=reward).reward == pytest.approx(clean)
+    assert score_answer(episode("42", broken=1), TRUTH, reward=reward).reward == pytest.approx(half_failed)
+
+
+def test_the_reward_of_executed_calls_grows_with_the_turns():
+    reward = make_reward("answer+executed")
+    values = [reward(Score(instance_id="i", answer_score=0, turns=d, calls=d - 1, failed_calls=0)) for d in range(2, 11)]
+    assert values == sorted(values)
+    assert values[-1] == pytest.approx(0.09)
+
+
+def test_a_reward_of_localization_and_a_question_do_not_go_together():
+    with pytest.raises(DataError):
+        make_reward("fusesearch")(score_answer(episode("42"), TRUTH))
+    with pytest.raises(DataError, match="not a question"):
+        score_answer(episode("42"), Truth(files=["a.py"]))
+
+
+def test_selection_keeps_right_answers():
+    rows = select([episode("42"), episode("41"), episode()], {"i": TRUTH}, Select(), scorer=score_answer)
+    assert [row.reason for row in rows] == [None, "low_f1", "no_answer"]
+
+
+def test_the_table_by_family_and_hops_counts_questions_alone():
+    scores = [score_answer(episode("42"), TRUTH), score_answer(episode("1"), TRUTH)]
+    localized = Score(instance_id="j", true_files=["a.py"], true_functions=["a.py::f"], predicted_files=["a.py"])
+    row = PROTOCOLS["exact"].read([*scores, localized])
+    assert (row["answer_score"], row["answer_default"], row["answer_2_hops"], row["answer_raises"]) == (0.5, 0.5, 0.5, None)
+    assert len(PROTOCOLS["codescout"].view([*scores, localized])) == 1
+    assert aggregate(scores)["answer_score"] == 0.5
+
+
+def test_files_of_localization_have_no_fields_of_questions():
+    assert "expected" not in Truth(files=["a.py"]).model_dump_json()
+    assert "values" not in Answer().model_dump_json()
+    assert "answer_score" not in Score(instance_id="i").model_dump_json()
+    again = Truth.model_validate_json(TRUTH.model_dump_json())
+    assert again == TRUTH
+
+
+def test_a_toolset_takes_its_own_instances_and_scores_no_others():
+    question = Instance(instance_id="q", repo="o/n", base_commit="c", problem_statement="?", truth=TRUTH)
+    issue = question.model_copy(update={"instance_id": "i", "truth": Truth(files=["a.py"])})
+    found = {name: [row.instance_id for row in toolset_named(name).own([question, issue])] for name in TOOLSETS}
+    assert found == {"fusesearch": ["i"], "questions": ["q"], "repoqa": ["q"]}
+    with pytest.raises(DataError, match="is that of a question"):
+        score_trajectory(episode("42"), TRUTH)
