@@ -18,7 +18,7 @@ from tasks.code.per_snapshot import PerSnapshot
 from tasks.core.schema import Answer, Instance, Trajectory
 from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.direct import FILES, FUNCTIONS, answered, as_answer, readable_source
-from tasks.localizers.lexical.stopwords import STOPWORDS, word_set
+from tasks.localizers.lexical.stopwords import SHORT_WORDS, STOPWORDS
 from tasks.search.repository import Repository
 
 MAX_WORD_CHARS = 80
@@ -34,12 +34,6 @@ FUNCTION_SHARE = 0.5
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_SHORT = word_set(
-    """
-    a an and any are as at but by can cls def do for has he how i if in is it its me my no not of off on or our out s self so t
-    the to too was we what when where which while who why will with would yes you your
-    """
-)
 
 
 def words_of(text: str) -> Iterator[str]:
@@ -61,7 +55,7 @@ def query_of(issue: str) -> list[str]:
 
 
 def _content_words(text: str) -> Iterator[str]:
-    return (word for word in words_of(text) if len(word) > 1 and word not in STOPWORDS and word not in _SHORT)
+    return (word for word in words_of(text) if len(word) > 1 and word not in STOPWORDS and word not in SHORT_WORDS)
 
 
 @lru_cache(maxsize=200_000)

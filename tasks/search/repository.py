@@ -33,12 +33,14 @@ class Repository:
 
     Paths are *virtual* (``/repo/a/b.py``, as a model sees them) or *relative* (``a/b.py``, as in entities and answers). The
     tree does not include the folder ``.git``. :meth:`files` is cached: if the tree has changed, make a new object.
+    ``history`` is the git directory and the commit that the tree is of, which may not exist.
     """
 
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
         if not self.root.is_dir():
             raise RepositoryError(f"{root} is not a folder that can be read")
+        self.history = (self.root / ".git", "HEAD")
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:

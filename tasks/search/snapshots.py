@@ -63,7 +63,10 @@ class SnapshotStore:
             for _ in range(_ATTEMPTS):  # more than one only if other processes evict the snapshot meanwhile
                 folder = self._known(commit) or self._make(source, commit)
                 if touch(folder):
-                    return _repository(folder)
+                    repository = _repository(folder)
+                    if not is_address(source):
+                        repository.history = (Path(source), commit)
+                    return repository
         except OSError as error:
             raise RepositoryError(f"{self.cache_dir} cannot store snapshots: {error.strerror or error}") from None
         raise RepositoryError(f"{commit} is evicted as soon as it is built: raise the limit of {self.cache_dir}")

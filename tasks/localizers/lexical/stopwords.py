@@ -34,6 +34,13 @@ STOPWORDS = word_set(
     """
 )
 
+SHORT_WORDS = word_set(
+    """
+    a an and any are as at but by can cls def do for has he how i if in is it its me my no not of off on or our out s self so t
+    the to too was we what when where which while who why will with would yes you your
+    """
+)
+
 COMMON_NAMES = word_set(
     """
     np pd plt nx sns os sys re math json time random itertools functools collections logging datetime pathlib typing
