@@ -233,6 +233,20 @@ class Synthesize(Section):
     concurrency: int = Field(32, ge=1)
 
 
+class Rank(Section):
+    """Rankers that ask no model: gradient-boosted trees over candidate files and functions (LightGBM)."""
+
+    trees: int = Field(300, ge=1, description="at each level")
+    leaves: int = Field(15, ge=2, description="of a tree")
+    learning_rate: float = Field(0.05, gt=0)
+    min_leaf: int = Field(30, ge=1, description="fewest rows in a leaf")
+    rows: float = Field(0.8, gt=0, le=1, description="share of the rows that a tree sees")
+    features: float = Field(0.5, gt=0, le=1, description="share of the features that a tree sees")
+    folds: int = Field(5, ge=2, description="parts of the repositories; each is scored by trees of the others, for calibration")
+    max_instances: int | None = Field(None, ge=1, description="most issues that are learned from, repositories taking turns")
+    max_held_out: int | None = Field(None, ge=1, description="most issues of the validation split that are scored, likewise")
+
+
 class Select(Section):
     """Dual-metric filtering: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
 
@@ -397,6 +411,7 @@ class Params(Section):
     filter: Filter = Filter()
     split: Split = Split()
     teacher: Teacher = Teacher()
+    rank: Rank = Rank()
     synthesize: Synthesize = Synthesize()
     select: Select = Select()
     model: ModelSection = ModelSection()

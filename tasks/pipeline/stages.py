@@ -142,6 +142,21 @@ _ROWS = (
         ),
     ),
     Stage(
+        name="rank",
+        description="train rankers that ask no model on the issues of the splits, and calibrate them",
+        run="tasks.pipeline.work.ranking:rank_candidates",
+        inputs=("mine.repos", "split.sft", "split.rl", "split.validation"),
+        outputs={
+            "files": "data/ranked/files.parquet",
+            "functions": "data/ranked/functions.parquet",
+            "calibration": "artifacts/rank/calibration.json",
+            **_trained("rank"),
+        },
+        params=("rank", "seed"),
+        retried=True,
+        shows=("checkpoint", "calibration"),
+    ),
+    Stage(
         name="synthesize",
         description="candidate trajectories of the teacher",
         run="tasks.pipeline.work.synthesis:synthesize_candidates",

@@ -11,12 +11,12 @@ from tasks.core.storage import write_csv
 from tasks.pipeline.node import Job
 from tasks.pipeline.places import Places
 from tasks.pipeline.resume import publish
-from tasks.pipeline.stages import MODELS, TRAINED
+from tasks.pipeline.stages import MODELS
 
 
 def checkpoint_of(name: str, params: Params, places: Places) -> Path:
     """The folder of a model: of one of :data:`~tasks.pipeline.stages.MODELS`, or ``name`` itself is the folder."""
-    return places[MODELS[name]] if name in TRAINED else Path(params.model.base if name == "base" else name)
+    return Path(params.model.base) if name == "base" else places[MODELS[name]] if name in MODELS else Path(name)
 
 
 def publish_trained(job: Job) -> None:

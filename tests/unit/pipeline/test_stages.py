@@ -62,6 +62,7 @@ def test_a_change_of_an_import_that_dvc_yaml_does_not_know_is_found(tmp_path):
         ("sft", "tasks/agents/parsing.py"),
         ("filter", "tasks/core/presets.py"),
         ("evaluate", "tasks/localizers/bm25.py"),
+        ("rank", "tasks/localizers/ranker/features.py"),
     ],
 )
 def test_code_that_decides_a_stage_is_among_its_deps(monkeypatch, stage, decides):

@@ -1,0 +1,30 @@
+"""How often what a system is sure of is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from statistics import fmean
+from typing import Any
+
+EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+SURE = 0.8
+
+
+def calibration(pairs: Iterable[tuple[float, bool]]) -> dict[str, Any]:
+    """Of (stated confidence in [0, 1], whether it was right): a row per filled bin, and what the bins come to.
+
+    ``expected_error`` is the mean distance of stated and right over the bins, weighted by their sizes; ``sure`` is the share
+    stated from :data:`SURE` on, ``sure_right`` how many of those were right (None of none).
+    """
+    rows = list(pairs)
+    bins = []
+    for low, high in pairwise(EDGES):
+        inside = [row for row in rows if low <= row[0] < high or row[0] == high == EDGES[-1]]
+        if inside:
+            stated, right = (fmean(column) for column in zip(*inside, strict=True))
+            bins.append({"from": low, "to": high, "issues": len(inside), "stated": stated, "right": right})
+    error = sum(row["issues"] * abs(row["stated"] - row["right"]) for row in bins) / max(1, len(rows))
+    sure = [right for stated, right in rows if stated >= SURE]
+    share = len(sure) / max(1, len(rows))
+    return {"bins": bins, "expected_error": error, "sure": share, "sure_right": fmean(sure) if sure else None}

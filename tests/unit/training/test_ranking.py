@@ -1,0 +1,73 @@
+"""Rankers of candidates: what they learn, and that no repository is scored by what was learned from it."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from tasks.core.config import Rank
+from tasks.core.errors import DataError
+from tasks.training.ranking import fit, folds_of, issues, out_of_fold, predict, ranked
+
+COLUMNS = ("signal", "noise")
+FEW = Rank(trees=20, min_leaf=2, folds=3)
+
+
+def table(repositories: int = 4, instances: int = 12, candidates: int = 8, signal: float = 1.0) -> pl.DataFrame:
+    """Issues with one right candidate each, the one with the highest ``signal``."""
+    random = np.random.default_rng(0)
+    rows = []
+    for repo in range(repositories):
+        for instance in range(instances):
+            right = int(random.integers(candidates))
+            for place in range(candidates):
+                told = signal * (place == right) + 0.1 * random.random()
+                rows.append((f"r{repo}-{instance}", f"o/r{repo}", f"f{place}.py", int(place == right), told, random.random()))
+    return pl.DataFrame(rows, schema=["instance_id", "repo", "candidate", "label", *COLUMNS], orient="row")
+
+
+def right_first(found: pl.DataFrame, scores: np.ndarray) -> float:
+    labels = found["label"].to_numpy()
+    return float(np.mean([labels[rows][np.argmax(scores[rows])] for rows in issues(found)]))
+
+
+def test_trees_find_the_feature_that_tells():
+    given = table()
+    scores = predict(fit(given, COLUMNS, FEW, seed=0), given, COLUMNS)
+    assert right_first(given, scores) == 1
+    (name, first), *_ = ranked(given, scores)["r0-0"]
+    assert name == given.filter(pl.col("instance_id") == "r0-0", pl.col("label") == 1)["candidate"][0]
+    assert first == max(scores[:8])
+
+
+def test_the_same_seed_gives_the_same_trees():
+    given = table()
+    assert fit(given, COLUMNS, FEW, 1).model_to_string() == fit(given, COLUMNS, FEW, 1).model_to_string()
+
+
+def test_no_repository_is_scored_by_trees_that_saw_it():
+    given = table()
+    # in one repository the feature misleads: trees that saw only the others rank by it, and are wrong there
+    wrong = given.with_columns(signal=pl.when(pl.col("repo") == "o/r0").then(-pl.col("signal")).otherwise(pl.col("signal")))
+    scores = out_of_fold(wrong, COLUMNS, FEW.model_copy(update={"folds": 4}), seed=0)
+    inside = (wrong["repo"] == "o/r0").to_numpy()
+    assert right_first(wrong.filter(inside), scores[inside]) < 0.5
+    assert right_first(wrong.filter(~inside), scores[~inside]) > 0.9
+
+
+def test_folds_have_whole_repositories_and_about_as_many_issues():
+    given = pl.concat(
+        [
+            table(1, 30),
+            table(5, 6).with_columns(repo=pl.lit("p/") + pl.col("repo"), instance_id=pl.lit("p") + pl.col("instance_id")),
+        ]
+    )
+    fold = folds_of(given, 2)
+    assert fold["o/r0"] == 0
+    assert {fold[repo] for repo in fold if repo != "o/r0"} == {1}
+
+
+def test_one_repository_or_nothing_right_is_one_clear_line():
+    with pytest.raises(DataError, match="two at least"):
+        out_of_fold(table(1), COLUMNS, FEW, seed=0)
+    with pytest.raises(DataError, match="nothing to learn"):
+        fit(table().with_columns(label=pl.lit(0)), COLUMNS, FEW, seed=0)
