@@ -1,0 +1,132 @@
+"""The page: text from ``text.md``, and tables made from the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from experiments.evidence.systems import READINGS
+from tasks.evaluation.calibration import SURE
+from tasks.reporting.page import Page, Section
+from tasks.reporting.table import ABSENT, MINUS, Row, Table
+
+HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
+TITLES = {"verified": "SWE-bench Verified", "lite": "SWE-bench Lite"}
+
+
+def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]]) -> str:
+    """The page in Markdown; ``texts`` has the paragraphs of each section by its title."""
+    filled: list[Section] = []
+
+    def add(title: str, *tables: Table | None) -> None:
+        shown = [table for table in tables if table is not None and table.rows]
+        if shown or title in texts:
+            filled.append(Section(title, list(texts.get(title, ())), shown))
+
+    for name, found in results["sets"].items():
+        title = TITLES.get(name, name)
+        add(title, _systems(found), _differences(found["differences"]))
+        add(f"{title}, by repository", _records(found["repositories"]))
+        add(f"{title}, confidence", *_calibration(found["calibration"]))
+    add("What it was trained on", _arms("Arms", results["arms"]))
+    add("What the features are worth", _arms("Without a group of features", results["ablation"]))
+    add("Fifteen misses, read")
+    add("What could not be had", _left_out(results["left_out"]))
+    add("How it was measured")
+    return Page("Evidence: localizers without a model on real issues", filled).render("md")
+
+
+def sections(text: str) -> dict[str, list[str]]:
+    """The paragraphs below each heading of a text in Markdown."""
+    found: dict[str, list[str]] = {}
+    for part in text.split("## ")[1:]:
+        title, _, body = part.partition("\n")
+        found[title.strip()] = [
+            " ".join(paragraph.split("\n")) if paragraph[0] != "-" else paragraph for paragraph in body.strip().split("\n\n")
+        ]
+    return found
+
+
+def _systems(found: Mapping[str, Any]) -> Table:
+    first = found["table"][0]
+    caption = (
+        f"{first['instances']} instances, {first['function_recall@1']['n']} of which modify a function; "
+        f"F1 on the {first['f1 first of each']['n']} of the protocol fusesearch"
+    )
+    header = ["system", *HEADINGS.values(), *(f"F1, {reading}" for reading in READINGS), "seconds"]
+    keys = [*HEADINGS, *(f"f1 {reading}" for reading in READINGS)]
+    rows = [
+        Row(
+            [
+                row["system"],
+                *(_interval(row[key]) for key in keys),
+                f"{row['seconds']['median']:.2f}" if row["seconds"] else ABSENT,
+            ]
+        )
+        for row in found["table"]
+    ]
+    return Table(caption, header, rows)
+
+
+def _differences(rows: Sequence[Mapping[str, Any]]) -> Table:
+    found = {(row["first"], row["second"], row["metric"]): row for row in rows}
+    pairs = dict.fromkeys((row["first"], row["second"]) for row in rows)
+    metrics = {**HEADINGS, "f1": "F1"}
+    table_rows = [
+        Row([f"{first} {MINUS} {second}", *(_difference(found.get((first, second, metric))) for metric in metrics)])
+        for first, second in pairs
+    ]
+    return Table("Paired differences in points, p after Holm's correction", ["difference", *metrics.values()], table_rows)
+
+
+def _difference(row: Mapping[str, Any] | None) -> str:
+    if row is None or row["low"] is None:
+        return ABSENT
+    p = "" if row["p_holm"] is None else f" p={row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else " p<0.001"
+    return f"{100 * row['estimate']:+.1f} [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]{p}"
+
+
+def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
+    cells = [
+        [_share(value) if isinstance(value, float) else ABSENT if value is None else str(value) for value in row.values()]
+        for row in rows
+    ]
+    return Table("Right first answers, in percent", [name.replace("_recall", " R") for name in rows[0]], [*map(Row, cells)])
+
+
+def _calibration(found: Mapping[str, Any]) -> list[Table]:
+    rows = [
+        Row([f"{row['from']:.1f} to {row['to']:.1f}", str(row["issues"]), _share(row["stated"]), _share(row["right"])])
+        for row in found["bins"]
+    ]
+    sure = ABSENT if found["sure_right"] is None else _share(found["sure_right"])
+    caption = (
+        f"Confidence in the first file, in percent. From {SURE} on: {_share(found['sure'])}% of the issues, "
+        f"{sure}% of them right. "
+        f"Expected calibration error: {_share(found['expected_error'])} points"
+    )
+    return [Table(caption, ["confidence", "issues", "stated, mean", "right"], rows)]
+
+
+def _arms(caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    header = ["arm", "trained on", *HEADINGS.values(), "F1, first", "F1 against the first row"]
+    keys = [*HEADINGS, "f1"]
+    cells = [
+        [row["arm"], row["trained on"], *(_interval(row[key]) for key in keys), _difference(row["difference"])] for row in rows
+    ]
+    return Table(caption, header, [*map(Row, cells)])
+
+
+def _left_out(reasons: Mapping[str, str]) -> Table:
+    return Table("Left out", ["instance", "why"], [Row([name, reason]) for name, reason in sorted(reasons.items())])
+
+
+def _interval(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ABSENT
+    text = _share(found["estimate"])
+    return text if found["low"] is None else f"{text} [{_share(found['low'])}, {_share(found['high'])}]"
+
+
+def _share(value: float) -> str:
+    return f"{100 * value:.1f}"

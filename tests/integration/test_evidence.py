@@ -1,0 +1,112 @@
+"""The evidence table from end to end, over a small repository and a clone that releases answers as CoSIL's does."""
+
+import json
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from experiments.evidence.cases import Cases, read_cases
+from experiments.evidence.commits import fixes
+from experiments.evidence.measures import best_readings, confidence_of, differences, table
+from experiments.evidence.systems import RELEASED, System, free, released, scored
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
+
+SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
+BANK = "def interest(rate):\n    return rate\n"
+PATCHES = {
+    "o__n-1": ("shop.py", "@@ -6,2 +6,2 @@\n def total(prices):\n-    return 2\n+    return 3\n", "total of prices is 2"),
+    "o__n-2": (
+        "bank.py",
+        "@@ -1,2 +1,2 @@\n def interest(rate):\n-    return rate\n+    return 0\n",
+        "the interest rate is wrong",
+    ),
+    "o__n-3": ("README", "@@ -1 +1 @@\n-old\n+new\n", "the manual is old"),
+}
+IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
+
+
+def commit(folder: Path, files: dict[str, str], message: str = "all") -> str:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    for arguments in (["init", "-q", "."], ["add", "-A"], ["commit", "-qm", message]):
+        subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True)
+    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("evidence")
+    base = commit(root / "repos/o__n.git", {"shop.py": SHOP, "bank.py": BANK, "README": "old\n"})
+    rows = [
+        {
+            "instance_id": name, "repo": "o/n", "base_commit": base, "problem_statement": issue,
+            "patch": f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{hunk}",
+        }
+        for name, (path, hunk, issue) in PATCHES.items()
+    ]  # fmt: skip
+    elsewhere = {**rows[0], "instance_id": "p__q-1", "repo": "p/q"}
+    (root / "verified.jsonl").write_text("".join(json.dumps(row) + "\n" for row in [*rows, elsewhere]))
+    (root / "lite.jsonl").write_text(json.dumps(rows[0]) + "\n")
+    answer = {
+        "instance_id": "o__n-1",
+        "found_files": ["bank.py", "shop.py"],
+        "found_related_locs": {"shop.py": ["function: total"]},
+    }
+    commit(root / "cosil", {path: json.dumps(answer) + "\n" for run in RELEASED for path in run.files.values()})
+    return root
+
+
+@pytest.fixture(scope="module")
+def cases(root) -> Cases:
+    return read_cases({"verified": root / "verified.jsonl", "lite": root / "lite.jsonl"}, root / "repos", root / "out")
+
+
+def test_an_instance_of_two_sets_is_there_once_and_what_cannot_be_had_says_why(cases):
+    assert [row.instance_id for row in cases.of("verified")] == ["o__n-1", "o__n-2"]
+    assert [row.instance_id for row in cases.of("lite")] == ["o__n-1"]
+    assert cases.rows["o__n-1"].truth.functions == ["shop.py::total"]
+    assert cases.left_out.keys() == {"o__n-3", "p__q-1"}
+    assert "no file of code" in cases.left_out["o__n-3"]
+
+
+def test_systems_are_scored_on_the_same_instances_under_one_rule(cases, root):
+    snapshots = partial(instance_snapshot, SnapshotStore(root / "snapshots"), root / "repos")
+    systems = {"bm25": free("bm25", cases.of("verified"), snapshots, root / "out")}
+    systems |= released(root / "cosil", cases, root / "repos", root / "out")["verified"]
+    rows = {row["system"]: row for row in table(systems)}
+    assert rows["bm25"]["file_recall@1"]["estimate"] == 1
+    assert rows["bm25"]["seconds"]["median"] > 0
+    cosil = rows["CoSIL, 32B"]
+    assert (cosil["file_recall@1"]["estimate"], cosil["file_recall@5"]["estimate"]) == (0, 0.5)
+    assert cosil["function_recall@1"]["estimate"] == 0.5
+    assert cosil["f1 first of each"]["estimate"] == pytest.approx(0.3 * 2 / 3)  # no file is right; the second has no answer
+    assert cosil["f1 first function"]["estimate"] == pytest.approx(0.7 * 2 / 3 + 0.3 * 2 / 3)
+    assert cosil["f1 all"]["estimate"] == pytest.approx(0.7 * 0.5 + 0.3 * 2 / 3)
+    readings = best_readings(table(systems))
+    assert readings["CoSIL, 32B"] == "first function"
+    against = {row.metric: row for row in differences(systems, "bm25", readings, 0.95) if row.second == "CoSIL, 32B"}
+    assert (against["file_recall@5"].estimate, against["file_recall@5"].instances) == (0.5, 2)
+
+
+def test_confidence_is_that_in_the_first_file(cases):
+    one, two = cases.of("verified")
+    scores = {one.instance_id: scored(one, ["shop.py"], []), two.instance_id: scored(two, ["shop.py"], [])}
+    found = confidence_of(System("s", scores, confidence={one.instance_id: 0.9, two.instance_id: 0.3}))
+    assert [(row["issues"], row["right"]) for row in found["bins"]] == [(1, 0.0), (1, 1.0)]
+
+
+def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):
+    folder = tmp_path / "o__n.git"
+    commit(folder, {"shop.py": SHOP, "bank.py": BANK})
+    commit(
+        folder, {"bank.py": BANK.replace("return rate", "return rate + 1")}, "Speed up the interest of all the banks there are"
+    )
+    fix = "Fix the total of prices, which was two for every list\n\nReviewed-by: a"
+    commit(folder, {"shop.py": SHOP.replace("return 2", "return sum(prices)")}, fix)
+    commit(folder, {"README": "new\n"}, "Fix a wrong sentence in the manual of the shop, which was old")
+    (found,) = fixes("o/n", tmp_path, 10)
+    assert found.problem_statement == "Fix the total of prices, which was two for every list"
+    assert found.truth.functions == ["shop.py::total"]
