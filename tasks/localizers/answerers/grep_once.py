@@ -13,7 +13,7 @@ from tasks.localizers.answerers.wording import read_back
 LINES = 12
 """Lines below a definition that are read with it."""
 
-LITERAL = r"(?P<value>'[^']*'|\"[^\"]*\"|-?(?:\d[\w.]*|\.\d\w*)(?:e[-+]\d+)?)"
+LITERAL = r"(?P<value>'[^']*'|\"[^\"]*\"|-?(?=\.?\d)(?:[eE][-+]|[\w.])+)"
 
 
 def grep_once(text: str, files: Mapping[str, str]) -> list[str]:
@@ -44,7 +44,7 @@ def _last(name: str) -> str:
 def _default(names: dict[str, str], files: Mapping[str, str]) -> list[str]:
     found = _definition(names["name"], files)
     below = "\n".join(found[2][found[1] : found[1] + LINES]) if found else ""
-    match = re.search(rf"\b{re.escape(names['parameter'])}\b[^=,()]*=\s*{LITERAL}", below)
+    match = re.search(rf"\b{re.escape(names['parameter'])}\b\s*(?::[^=]*)?=\s*{LITERAL}", below)
     return [match["value"]] if match else []
 
 

@@ -119,7 +119,7 @@ class _Search:
 
     def _default(self, name: str, parameter: str, code: str) -> Program:
         found = yield from self._defined(name)
-        pattern = re.compile(rf"\b{re.escape(parameter)}\b[^=,()]*=\s*{LITERAL}")
+        pattern = re.compile(rf"\b{re.escape(parameter)}\b\s*(?::[^=]*)?=\s*{LITERAL}")
         if found and not (match := pattern.search(found.text)):
             body = yield from self._body(found)
             match = next((match for hit in body if (match := pattern.search(hit.text))), None)
@@ -253,9 +253,10 @@ class _Search:
 
 def _owner(rows: Sequence[Hit], hit: Hit, functions: bool = False) -> str:
     """The class around a line with its outer classes, or the outermost function."""
-    above = [row for row in rows if row.path == hit.path and row.line < hit.line]
+    one_line = functions and re.match(r"\s*(?:async )?def .*:\s*\S", hit.text)
+    above = [row for row in rows if row.path == hit.path and row.line < hit.line + bool(one_line)]
     chain: list[Hit] = []
-    indent = hit.indent or 1
+    indent = hit.indent + 1 if one_line else hit.indent or 1
     for row in reversed(above):
         if row.indent < indent:
             chain.insert(0, row)

@@ -39,7 +39,11 @@ def names_of(corpus: Corpus) -> Names:
     """All uses of all names. Files that Python cannot read make every word in them unclear."""
     names = Names()
     for path, source in corpus.sources.items():
-        spans = sorted((function.start, function.end, function.entity) for function, _ in outermost_functions(source.tree, path))
+        # from the first statement on: decorators and defaults run where the function is defined, not when it is called
+        spans = sorted(
+            ((node.body[0].lineno, node.body[0].col_offset), function.end, function.entity)
+            for function, node in outermost_functions(source.tree, path)
+        )
         starts = [start for start, _, _ in spans]
         listed = exported_names(source.tree) or set()
         called = {id(node.func) for node in ast.walk(source.tree) if isinstance(node, ast.Call)}
@@ -60,11 +64,11 @@ def names_of(corpus: Corpus) -> Names:
                 if not isinstance(node.ctx, ast.Load):
                     names.defined[name].append(path)
                     continue
-                _, end, holder = spans[max(0, bisect_right(starts, node.lineno) - 1)] if spans else (0, 0, "")
-                inside = bool(spans) and spans[0][0] <= node.lineno <= end
+                position = bisect_right(starts, (node.lineno, node.col_offset)) - 1
+                _, end, holder = spans[position] if position >= 0 else ((0, 0), 0, "")
                 before = node.value if isinstance(node, ast.Attribute) else None
                 line = node.end_lineno or node.lineno
-                names.used[name].append(Use(path, line, id(node) in called, before, holder if inside else "", within))
+                names.used[name].append(Use(path, line, id(node) in called, before, holder if node.lineno <= end else "", within))
     for file in corpus.files:
         if file.path not in corpus.sources and file.path.endswith(".py"):
             text = file.real.read_bytes().decode("utf-8", "replace")
