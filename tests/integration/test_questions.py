@@ -5,12 +5,13 @@ import re
 import subprocess
 import textwrap
 from collections import Counter
+from functools import partial
 
 import pytest
 
-from tasks.core.config import Agent, Filter, Mine, Tools
+from tasks.core.config import Agent, Filter, Mine, Select, Tools, parse_params
 from tasks.core.schema import Instance
-from tasks.core.storage import silent, write_instances
+from tasks.core.storage import Journal, silent, write_instances
 from tasks.data import filtering
 from tasks.data.sources.synthetic import Synthetic
 from tasks.data.sources.synthetic.questions.priors import without_common
@@ -19,6 +20,8 @@ from tasks.localizers.answerers.wording import read_back
 from tasks.localizers.base import Setup
 from tasks.localizers.registry import make_localizer
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.training import synthesis
+from tasks.training.selection import kept, select
 
 FILES = {
     "quizpkg/__init__.py": '''
@@ -273,3 +276,18 @@ def test_no_answer_is_common():
     ]  # fmt: skip
     kept, left_out = without_common(rows)
     assert (len(kept), left_out) == (75, 25)
+
+
+@pytest.mark.parametrize("prompt", ["full", "nano"])
+def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt):
+    rows, folder = mined[0].instances, mined[1]
+    agent = {"toolset": "questions", "prompt": prompt, "max_turns": 6}
+    params = parse_params({"agent": agent, "synthesize": {"per_instance": 2}, "tools": {} if prompt == "full" else NANO})
+    snapshot = partial(instance_snapshot, SnapshotStore(folder / "snapshots"), folder / "repos")
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        made = synthesis.synthesize(synthesis.draw(rows, params.synthesize, 0), params, snapshot, journal)
+    assert all("about the code" in row.system or "questions about a repository" in row.system for row in made)
+    truths = {row.instance_id: row.truth for row in rows}
+    judged = select(made, truths, Select(min_f1=1, min_efficiency=0.2), scorer=score_answer)
+    assert len(kept(judged)) >= len(rows) // 2
+    assert all(row.score.answer_score == 1 for row in judged if row.reason is None)

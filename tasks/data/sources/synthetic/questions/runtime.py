@@ -137,7 +137,7 @@ def _anew(module: str, filename: str, code: CodeType) -> ModuleType:
     def altered(loader: Any, name: str) -> Any:
         return code if loader.path == filename else get_code(loader, name)
 
-    SourceFileLoader.get_code = altered  # type: ignore[method-assign]
+    SourceFileLoader.get_code = altered  # type: ignore[assignment, method-assign]
     top = module.partition(".")[0]
     for name in [name for name in sys.modules if name.partition(".")[0] == top]:
         del sys.modules[name]
