@@ -39,7 +39,7 @@ _SYSTEMS = "".join(f"\n\n    * `{name}`: {entry.summary}" for name, entry in LOC
 LocalizerOption = Annotated[
     str | None,
     typer.Option(
-        help=f"How to search. Default: fusesearch with a model, lexical without one.{_SYSTEMS}",
+        help=f"How to search. Default: fusesearch with a model, ranker without one.{_SYSTEMS}",
         metavar="NAME",
     ),
 ]
@@ -57,12 +57,13 @@ def options_of(
     mode: ModeName,
     calls_per_turn: int,
     max_turns: int | None,
+    top: int | None = None,
 ) -> SearchOptions:
     """The options above, checked together. Raises a usage error for values or combinations that make no sense."""
     from tasks.core.errors import OptionError
     from tasks.localizers.searcher import SearchOptions
 
     try:
-        return SearchOptions(model, base_url, settings, checkpoint, localizer, mode.value, calls_per_turn, max_turns)
+        return SearchOptions(model, base_url, settings, checkpoint, localizer, mode.value, calls_per_turn, max_turns, top)
     except OptionError as error:
         raise usage_error(error.message, f"--{error.option}") from None

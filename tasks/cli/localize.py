@@ -41,6 +41,7 @@ def localize(
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
+    top: Annotated[int | None, typer.Option(help="The first N places of the ranker, however sure.", min=1, max=100)] = None,
     format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
     explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.")] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
@@ -50,8 +51,8 @@ def localize(
 ) -> None:
     """Find the files and functions of an issue.
 
-    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, the lexical localizer
-    searches unless --localizer names another.
+    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, the ranker
+    answers unless --localizer names another: it says how sure it is and why. It keeps an index in the user's cache folder.
     An --issue that contains a blank or a newline and is not a file is taken as the text itself.
     An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`; the issue's title and text are fetched,
     with GITHUB_TOKEN if it is set, from GITHUB_API_URL if you use your own server.
@@ -65,7 +66,7 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns, top)
     from tasks.cli import report
     from tasks.localizers.searcher import choose
     from tasks.search.repository import Repository

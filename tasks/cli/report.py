@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tasks.core.schema import Observation, ToolCall, Turn
 
 
+DOUBTFUL = 0.5
+"""Confidence below which an answer says that it is doubtful."""
+
 NO_ANSWER = {
     "max_turns": "the turns ran out",
     "max_context": "the conversation got too long",
@@ -49,6 +52,7 @@ class Report:
     related: list[Location]
     cost: dict[str, Any]
     explanations: Sequence[Explanation] | None = None
+    confidence: float | None = None
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository, *, explained: bool = False) -> Report:
@@ -57,15 +61,20 @@ class Report:
         answer = with_lines(answer, repository)
         modify, related = answer.modify, answer.related
         explanations = explain(trajectory, map(Target.of, [*modify, *related])) if explained else None
-        return cls(modify, related, cost(trajectory), explanations)
+        return cls(modify, related, cost(trajectory), explanations, answer.confidence)
 
     def as_json(self) -> dict[str, Any]:
-        """``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` if requested."""
+        """``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` if requested.
+
+        Localizers that can tell add ``confidence`` and, to locations, ``confidence`` and ``reasons``.
+        """
         report: dict[str, Any] = {
             "modify": [location.model_dump(mode="json") for location in self.modify],
             "related": [location.model_dump(mode="json") for location in self.related],
             "trajectory": self.cost,
         }
+        if self.confidence is not None:
+            report["confidence"] = self.confidence
         if self.explanations is not None:
             rows = [explanation.as_json() for explanation in self.explanations]
             report["explain"] = {"modify": rows[: len(self.modify)], "related": rows[len(self.modify) :]}
@@ -76,7 +85,7 @@ class Report:
         why = self.explanations or []
         parts = [f"No answer: {NO_ANSWER.get(self.cost['stop'], self.cost['stop'])}."]
         if self.modify:
-            parts = ["Locations to modify", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
+            parts = [f"Locations to modify{_doubt(self.confidence)}", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
         if self.related:
             parts += ["", "Related context", *_rows(self.related, why[len(self.modify) :], ranked=False)]
         return "\n".join([*parts, "", _summary(self.cost)])
@@ -112,8 +121,17 @@ def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: 
     for index, (place, location) in enumerate(zip(places, locations, strict=True)):
         rank = f"{index + 1}." if ranked else ""
         lines.append(f"{rank:>4} {place:<{width}}  {printable(location.function or '')}".rstrip())
+        if location.reasons:
+            lines.append(f"       {printable('; '.join(location.reasons))}")
         lines += [f"       {printable(line)}" for line in (why[index].as_text() if why else [])]
     return lines
+
+
+def _doubt(confidence: float | None) -> str:
+    if confidence is None:
+        return ""
+    doubtful = "; doubtful, so look at more with --top 10" if confidence < DOUBTFUL else ""
+    return f" (the first file is right with {confidence:.0%}{doubtful})"
 
 
 def _span(location: Location) -> str:
@@ -135,7 +153,7 @@ def progress(*, quiet: bool) -> Iterator[OnEvent]:
     from rich.console import Console
 
     console = Console(stderr=True, highlight=False)
-    with console.status("turn 1: the model is thinking") as status:
+    with console.status("searching") as status:
         yield View(console, status)
 
 
@@ -150,6 +168,8 @@ class View:
         """Take one event of :func:`tasks.agents.loop.run_episode`."""
         if kind == "turn" and payload["turn"].calls:
             self._status.update(f"turn {payload['number']}: {len(payload['turn'].calls)} calls are running")
+        elif kind == "index":
+            self._status.update(f"first look at these files: {payload['done']} of {payload['total']}")
         elif kind == "observations":
             self._show(payload["number"], payload["turn"])
             self._status.update(f"turn {payload['number'] + 1}: the model is thinking")

@@ -148,11 +148,16 @@ class Turn(Record):
 
 
 class Location(Record):
-    """A file, or a function in a file, with the line span where it is known (inclusive, 1-based)."""
+    """A file, or a function in a file, with the line span where it is known (inclusive, 1-based).
+
+    ``confidence`` is the probability that a fix modifies it, ``reasons`` say why in words, from localizers that can tell.
+    """
 
     path: str
     function: str | None = None
     lines: tuple[int, int] | None = None
+    confidence: float | None = Field(None, exclude_if=_absent)
+    reasons: list[str] = Field(default_factory=list, exclude_if=_absent)
 
     @property
     def entity(self) -> str:
@@ -163,11 +168,13 @@ class Location(Record):
 class Answer(Record):
     """The final answer of an issue: two sections, of which only ``modify`` is scored (FuseSearch, appendix E).
 
+    ``confidence`` is the probability that the first file is right, from localizers that can tell.
     The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
     """
 
     modify: list[Location] = Field(default_factory=list)
     related: list[Location] = Field(default_factory=list)
+    confidence: float | None = Field(None, exclude_if=_absent)
     values: list[str] = Field(default_factory=list, exclude_if=_absent)
     text: str = Field("", exclude_if=_absent)
 

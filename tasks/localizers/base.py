@@ -33,6 +33,7 @@ class Setup:
 
     ``model`` is None for localizers that ask no model. ``sampling`` defaults to greedy. ``graphs`` is the folder that caches the
     facts behind code graphs; without one, every process collects them again. ``training`` has the questions that ``prior`` knows.
+    ``index`` is the folder of the ranker's index, by default the user's cache; ``top`` asks it for that many locations.
     """
 
     model: Model | None = None
@@ -42,6 +43,8 @@ class Setup:
     on_event: OnEvent | None = None
     graphs: Path | None = None
     training: Path | None = None
+    index: Path | None = None
+    top: int | None = None
 
 
 class BaseLocalizer:
@@ -57,3 +60,5 @@ class BaseLocalizer:
         self.sampling = setup.sampling or Sampling(max_new_tokens=setup.agent.max_new_tokens)
         self.on_event = setup.on_event
         self.graphs = setup.graphs
+        self.index = setup.index
+        self.top = setup.top

@@ -28,6 +28,14 @@ LOCALIZERS = {
     "fusesearch-sequential": Entry(
         "tasks.localizers.fusesearch:SequentialLocalizer", "the same with one call per turn (FuseSearch table 3)"
     ),
+    "ranker": Entry(
+        "tasks.localizers.ranker:RankerLocalizer",
+        "no model: what an issue names, its words and history, ranked by trees; as many places as it is sure of",
+        asks_model=False,
+    ),
+    "ranker-list": Entry(
+        "tasks.localizers.ranker:RankedListLocalizer", "the same, always five files and ten functions", asks_model=False
+    ),
     "lexical": Entry(
         "tasks.localizers.lexical:LexicalLocalizer",
         "no model: clues of the issue, searched and ranked; the scripted teacher",

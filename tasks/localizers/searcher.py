@@ -25,17 +25,20 @@ SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
 
 
+WITHOUT_MODEL = "ranker"
+"""The localizer if neither a model nor a localizer is named."""
+
 GRAPHS = Path(".fusesearch/graphs")
 """What is kept of code graphs from one question to the next."""
 
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """A localizer and its model, checked when made; lexical if neither is named.
+    """A localizer and its model, checked when made; the ranker if neither is named.
 
     ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
     a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits.
-    ``calls_per_turn`` is lexical's.
+    ``calls_per_turn`` is lexical's, ``top`` the ranker's.
 
     Raises :class:`OptionError` for an unknown localizer, two models, a model where none is asked or none where one is,
     and a model without the address of its endpoint.
@@ -49,6 +52,7 @@ class SearchOptions:
     mode: Mode = "parallel"
     calls_per_turn: int = 4
     max_turns: int | None = None
+    top: int | None = None
 
     def __post_init__(self) -> None:
         if self.localizer and self.localizer not in LOCALIZERS:
@@ -61,6 +65,8 @@ class SearchOptions:
             raise OptionError("localizer", f"{self.localizer} asks a model: name a model or a checkpoint")
         if given and not asks_model:
             raise OptionError("localizer", f"{self.localizer} asks no model: leave out the {given}")
+        if self.top and (self.localizer or (None if given else WITHOUT_MODEL)) != "ranker":
+            raise OptionError("top", "only the ranker ranks: leave it out, or choose the localizer ranker")
         if self.base_url and not self.model:
             raise OptionError("model", "name the model that the endpoint serves")
         if self.settings and not self.model:
@@ -82,6 +88,7 @@ class Searcher:
     model: Model | None
     agent: Agent
     tools: Tools
+    top: int | None = None
 
     async def run(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
         """One greedy episode; the model is closed afterwards, also when it is interrupted."""
@@ -92,7 +99,7 @@ class Searcher:
 
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
         """One greedy episode; the model stays open for others, which may run at the same time."""
-        setup = Setup(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS)
+        setup = Setup(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS, top=self.top)
         return await make_localizer(self.name, setup).localize(instance, repository)
 
     def answering(self, toolset: str = "questions") -> Searcher:
@@ -107,9 +114,9 @@ class Searcher:
 
 
 def choose(options: SearchOptions) -> Searcher:
-    """The searcher the options ask for; lexical when they name neither a model nor a localizer."""
+    """The searcher the options ask for; the ranker when they name neither a model nor a localizer."""
     changes = {"mode": options.mode} | ({"max_turns": options.max_turns} if options.max_turns else {})
-    name = options.localizer or ("fusesearch" if options.model or options.checkpoint else "lexical")
+    name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
     if options.checkpoint is not None:
         tools, agent = settings_of(options.checkpoint)
         model = load_model(checkpoint=options.checkpoint)
@@ -121,7 +128,7 @@ def choose(options: SearchOptions) -> Searcher:
         model = load_model(options.model, options.address, api_key=key, retries=3)  # few, since a person waits
     else:
         model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn)
-    return Searcher(name, model, Agent.model_validate(agent.model_dump() | changes), tools)
+    return Searcher(name, model, Agent.model_validate(agent.model_dump() | changes), tools, options.top)
 
 
 def instance_of(name: str, issue: str, what: str = "issue") -> Instance:
@@ -203,7 +210,7 @@ def with_lines(answer: Answer, repository: Repository) -> Answer:
             spans[location.path] = _spans(repository, location.path)
         return location.model_copy(update={"lines": spans[location.path].get(location.function)})
 
-    return Answer(modify=list(map(located, answer.modify)), related=list(map(located, answer.related)))
+    return answer.model_copy(update={"modify": list(map(located, answer.modify)), "related": list(map(located, answer.related))})
 
 
 def _spans(repository: Repository, path: str) -> dict[str, tuple[int, int]]:

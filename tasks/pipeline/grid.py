@@ -43,7 +43,7 @@ from tasks.evaluation.results import (
 )  # fmt: skip
 from tasks.localizers.base import Setup
 from tasks.localizers.registry import asks_model, make_localizer
-from tasks.pipeline.places import GRAPHS
+from tasks.pipeline.places import GRAPHS, INDEX
 from tasks.pipeline.record import git
 from tasks.search.snapshots import SnapshotStore
 from tasks.training.rewards import make_reward
@@ -182,7 +182,7 @@ class GridRun:
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS, training=self.grid.training)
+        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS, training=self.grid.training, index=INDEX)
         return make_localizer(cell.localizer, setup)
 
     def _endpoint(self, cell: Cell) -> Endpoint:

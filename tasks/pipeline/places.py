@@ -17,6 +17,7 @@ STATE = Path(".fusesearch")
 """What is local to this machine: caches, progress of running stages, server records. Neither DVC nor git tracks it."""
 SNAPSHOTS = STATE / "snapshots"
 GRAPHS = STATE / "graphs"
+INDEX = STATE / "index"
 ARTIFACTS = Path("artifacts")
 NODES = ARTIFACTS / "nodes"
 EXPERIMENTS = Path("experiments")

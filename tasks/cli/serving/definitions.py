@@ -22,6 +22,8 @@ _LOCATION = {
             "items": {"type": "integer"},
             "description": "first and last line of the function, from 1; null where they are not known",
         },
+        "confidence": {"type": "number", "description": "probability that a fix modifies it, from localizers that can tell"},
+        "reasons": {"type": "array", "items": {"type": "string"}, "description": "what speaks for it"},
     },
     "required": ["path", "function", "lines"],
 }
@@ -44,6 +46,10 @@ _ANSWER = {
         "root": {"type": "string", "description": "the root that was searched"},
         "modify": {"type": "array", "items": _LOCATION, "description": "places to modify, most likely first"},
         "related": {"type": "array", "items": _LOCATION, "description": "places worth reading beside them"},
+        "confidence": {
+            "type": "number",
+            "description": "probability that the first file is right, from localizers that can tell",
+        },
         "trajectory": {**_SEARCH, "description": "what the search cost"},
     },
     "required": ["root", "modify", "related", "trajectory"],

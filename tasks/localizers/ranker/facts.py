@@ -43,7 +43,7 @@ MAX_COUNT = 255
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
+_CALLED = re.compile(r"(?<!def )(?<!func )(?<!function )(?<!fn )\b([^\W\d]\w*)[ \t]?\(")
 _WORD = re.compile(r"\w+")
 _PLACEHOLDER = re.compile(r"%(?:\(\w*\))?[-\d.]*[a-z]|\$?\{[^{}]*\}|\\.")
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"

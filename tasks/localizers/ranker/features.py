@@ -23,13 +23,16 @@ from tasks.localizers.ranker.matching import K1, SCORES, B, Matches, bare, modul
 MAX_FILES, MAX_FUNCTIONS = 100, 150
 """Candidates of an issue."""
 MAX_CALLERS = 6
+MAX_EXPORTS = 6
+"""Definitions of one name whose packages are read."""
 
 NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "frame")
 
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
     "path_words", "path_title", "path_share", "stem_title", "stem_named", "stem_word",
-    *(f"defines_{kind}" for kind in NAMED), "defines_class", "defines_variable", "defines_count", "defines_unique",
+    *(f"defines_{kind}" for kind in NAMED), "defines_exported", "defines_class", "defines_variable",
+    "defines_count", "defines_unique",
     "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "frame_share",
     "path_named", "path_line", "module", "module_share",
     "words", "functions", "depth", "init", "private", "history_recent", "history_words", "history_often",
@@ -46,7 +49,7 @@ _OF_ISSUE = ("issue_chars", "issue_names", "issue_frames")
 FUNCTION_COLUMNS = (
     "all", "title", "prose", "block", "rank", "rank_in_file", "coverage",
     "name_words", "name_title", "name_share", "class_words", "class_title",
-    *(f"named_{kind}" for kind in NAMED), "named_unique", "class_named", "class_title_named", "pair", "owner_fits",
+    *(f"named_{kind}" for kind in NAMED), "named_unique", "exported", "class_named", "class_title_named", "pair", "owner_fits",
     "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "line", "line_near",
     "constructor", "private", "dunder", "lines", "depth", "defines_nested",
     *(f"file_{name}" for name in _OF_FILE), *_OF_ISSUE, "prior", "prior_rank",
@@ -55,6 +58,7 @@ FUNCTION_COLUMNS = (
 
 _CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
 _COMMON = ("get", "set", "run", "main", "append", "join", "format", "items", "update", "copy")
+_FROM = re.compile(r"from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)")
 _CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
 
 
@@ -90,8 +94,12 @@ def candidates_of(issue: str, index: Index) -> Candidates:
     matches = Matches(draw_evidence(issue), index)
     history = history_of(index, matches.words)
     whole = _WholeTree(matches, history)
+    whole.add_exports(index)
     files = {number: whole.candidate(number) for number in whole.chosen()}
     functions = _functions(matches, index, files)
+    for function in functions:
+        function.columns["exported"] = whole.exports.get((function.path, bare(function.entity)), 0.0)
+        function.columns["prior"] += 0.2 * function.columns["exported"]
     _add_functions(list(files.values()), functions)
     ranked = sorted(files.values(), key=lambda file: -file.columns["prior"])
     _add_ranks(ranked)
@@ -113,6 +121,7 @@ class _WholeTree:
         self.matches = matches
         self.columns: dict[str, dict[int, float]] = defaultdict(dict)
         self.reasons: dict[int, list[tuple[float, str]]] = defaultdict(list)
+        self.exports: dict[tuple[str, str], float] = {}
         self._tops = {name: max(scores, default=0.0) or 1.0 for name, scores in matches.scores.items()}
         self._ranks = {name: _ranks(matches.scores[name]) for name in ("all", "title")}
         self.history = history
@@ -138,13 +147,14 @@ class _WholeTree:
         """The columns known so far."""
         matches, history, path = self.matches, self.history, self.matches.paths[file]
         parts = path.split("/")
-        words = sum(matches.idf(word) for word in self._has(file))
+        idf = {word: matches.idf(word) for word in self._has(file)}
+        rare = sorted(idf, key=lambda word: -idf[word] * matches.words[word])[:3]
         columns = {name: matches.scores[name][file] / self._tops[name] for name in SCORES}
         columns |= {name: column[file] for name, column in self.columns.items() if file in column}
         columns |= self._issue | {
             "rank": _reciprocal(self._ranks["all"].get(file)),
             "title_rank": _reciprocal(self._ranks["title"].get(file)),
-            "coverage": words / (sum(map(matches.idf, matches.words)) or 1.0),
+            "coverage": sum(idf.values()) / (sum(map(matches.idf, matches.words)) or 1.0),
             "words": math.log1p(matches.lengths[file]),
             "depth": len(parts),
             "init": float(parts[-1].startswith(("__init__.", "index.", "mod.rs"))),
@@ -156,6 +166,8 @@ class _WholeTree:
         }
         if history and history.words.get(path, 0.0) > 0.5:
             self.reasons[file].append((history.words[path], f"changed with similar words in {history.similar[path]}"))
+        if rare:
+            self.reasons[file].append((0.1, f"shares the words {', '.join(rare)} with the issue"))
         return Candidate(path, None, columns, self.reasons[file])
 
     def _has(self, file: int) -> list[str]:
@@ -171,6 +183,7 @@ class _WholeTree:
             + 0.3 * value.get("path_title", 0.0)
             + 0.2 * value.get("stem_title", 0.0)
             + 0.4 * value.get("defines_unique", 0.0)
+            + 0.2 * value.get("defines_exported", 0.0)
             + 0.5 * value.get("frame", 0.0)
             + 0.6 * value.get("path_named", 0.0)
             + 0.1 * value.get("module_share", 0.0)
@@ -241,6 +254,18 @@ class _WholeTree:
                 column = self.columns["calls"]
                 column[file] = column.get(file, 0.0) + (matches.idf(f"k:{name}") if files else 0.0)
         _to_one(self.columns["calls"])
+
+    def add_exports(self, index: Index) -> None:
+        """Of several definitions of a name, the one that packages export is what users call."""
+        for name, mention in self.matches.evidence.names.items():
+            files = self.matches.defining(name)
+            if len(files) > MAX_EXPORTS or not mention.kinds & {"title", "inline", "outer", "imported"}:
+                continue
+            for file in files:
+                share = exported(index, self.matches.paths[file], name)
+                if share:
+                    self._put("defines_exported", file, share)
+                    self.exports[self.matches.paths[file], name] = share
 
     def _add_frames(self) -> None:
         """Only frames in files of the repository count, from the innermost."""
@@ -482,6 +507,25 @@ def _add_ranks(ranked: list[Candidate]) -> None:
         other = ranked[1] if rank == 0 and len(ranked) > 1 else ranked[0]
         file.columns["prior_rank"] = 1 / (1 + rank)
         file.columns["prior_gap"] = file.columns["prior"] - other.columns["prior"]
+
+
+def exported(index: Index, path: str, name: str) -> float:
+    """The share of the packages around a Python module that import a name from it, from the inside out."""
+    *packages, module = module_parts(path.split("/")) or ("",)
+    passed = total = 0
+    for depth in range(len(packages), -1, -1):
+        init = "/".join([*packages[:depth], "__init__.py"])
+        if init not in index.digests:
+            break
+        total += 1
+        imports = _FROM.findall(index.source(init)) if init != path else [("", "*")]
+        if passed == total - 1 and any(
+            source.rpartition(".")[2] in (module, "") and re.search(rf"\*|\b{re.escape(name)}\b", names)
+            for source, names in imports
+        ):
+            passed += 1
+        module = packages[depth - 1] if depth else ""
+    return passed / total if total else 0.0
 
 
 def named_where(kinds: Iterable[str]) -> str:

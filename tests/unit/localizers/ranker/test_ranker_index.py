@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tasks.localizers.ranker import index as index_module
+from tasks.localizers.ranker.facts import analyse, literal_terms, read, term, words_of
+from tasks.localizers.ranker.index import NAME, Index
+from tasks.search.repository import Repository
+
+SOURCES = [
+    "def save(path):\n    return write(path, mode='keep-open')\n",
+    "class Store:\n    LIMIT = 3\n\n    def write(self, data):\n        raise ValueError('cannot write twice')\n",
+    "",
+    "def broken(:\n",
+    "x = 1\r\ny = '''\n",
+]
+
+
+def tree(root: Path, files: dict[str, str | bytes]) -> Repository:
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return Repository(root)
+
+
+def everything(repository: Repository, folder: Path | None) -> dict[str, tuple]:
+    with Index(repository, folder) as index:
+        return {path: (list(facts.terms), list(facts.numbers), facts.functions) for path, facts in index.facts(index.paths)}
+
+
+def age(root: Path) -> None:
+    """Make all files older than what the index trusts by its times."""
+    for path in root.rglob("*"):
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+
+
+def test_facts_say_where_names_are_defined_called_and_written():
+    facts = read(analyse("a.py", SOURCES[0] + "\n\n" + SOURCES[1]))
+    names = [span.name for span in facts.functions]
+
+    def functions_with(text: str) -> list[str]:
+        place = facts.find(term(text))
+        return [] if place < 0 else [names[number] for number, _ in facts.functions_with(place)]
+
+    assert functions_with("d:save") == ["save"]
+    assert functions_with("q:Store.write") == functions_with("c:Store") == ["Store.write"]
+    assert functions_with("k:write") == functions_with("l:keep-open") == ["save"]
+    assert functions_with("t:cannot write twice") == ["Store.write"]
+    assert facts.find(term("v:LIMIT")) >= 0
+    assert facts.classes == ["Store"]
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("a.js", "class Store {\n  write(data) { throw new Error('cannot write twice') }\n}\n"),
+        ("a.go", 'package a\n\ntype Store struct{}\n\nfunc (s *Store) write(d int) {\n\tpanic("cannot write twice")\n}\n'),
+        ("a.rb", "class Store\n  def write(data)\n    raise 'cannot write twice'\n  end\nend\n"),
+        ("A.java", 'class Store {\n  void write(int d) { throw new Error("cannot write twice"); }\n}\n'),
+    ],
+)
+def test_other_languages_have_the_same_facts(path: str, source: str):
+    facts = read(analyse(path, source))
+    assert [span.name for span in facts.functions] == ["Store.write"]
+    for text in ("d:write", "q:Store.write", "c:Store", "t:cannot write twice", "stor"):
+        assert facts.find(term(text)) >= 0, text
+
+
+@given(st.text(max_size=300))
+def test_any_source_has_facts(source: str):
+    for path in ("a.py", "a.xyz"):
+        facts = read(analyse(path, source))
+        assert list(facts.terms) == sorted(set(facts.terms))
+        assert len(facts.starts) == len(facts.terms) + 1
+
+
+@given(st.binary(max_size=200))
+def test_damaged_facts_are_noticed(noise: bytes):
+    data = analyse("a.py", SOURCES[0])
+    with pytest.raises(ValueError, match="damaged"):
+        read(data[:20] + noise + data[20 + len(noise) + 1 :])
+
+
+def test_words_are_split_and_stemmed():
+    assert words_of("HttpResponses_base") == ("httpresponses_base", "http", "respons", "base")
+    assert list(literal_terms("%s is not a valid choice")) == ["l:%s is not a valid choice", "t:is not a", "t:not a valid", "t:a valid choice"]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(["a.py", "b/c.py", "d.js", "e.py"]), st.sampled_from(SOURCES), max_size=4), min_size=1, max_size=3
+    )
+)
+def test_an_index_that_grew_equals_one_from_scratch(tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, str]]):
+    """Whatever files were added, changed and removed before."""
+    place = tmp_path_factory.mktemp("grown")
+    for number, files in enumerate(versions):
+        root = place / "root"
+        root.mkdir(exist_ok=True)
+        for old in root.rglob("*.*"):
+            old.unlink()
+        repository = tree(root, files)
+        if number % 2:
+            age(root)
+        grown = everything(repository, place / "index")
+    assert grown == everything(repository, None)
+
+
+def test_only_new_contents_are_analysed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    tree(tmp_path / "r", {"a.py": SOURCES[0], "b.py": SOURCES[1]})
+    age(tmp_path / "r")
+    everything(Repository(tmp_path / "r"), tmp_path / "index")
+    repository = tree(tmp_path / "r", {"c.py": SOURCES[0], "d.py": "def fresh(): pass\n"})
+    done: list[tuple[int, int]] = []
+    with Index(repository, tmp_path / "index", lambda *progress: done.append(progress)):
+        assert done[-1] == (1, 1)
+
+
+def test_a_file_of_the_same_size_and_time_is_read_again_if_it_changed_just_now(tmp_path: Path):
+    repository = tree(tmp_path / "r", {"a.py": "def one(): pass\n"})
+    everything(repository, tmp_path / "index")
+    status = (tmp_path / "r/a.py").stat()
+    (tmp_path / "r/a.py").write_text("def two(): pass\n")
+    os.utime(tmp_path / "r/a.py", ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert [span.name for span in everything(repository, tmp_path / "index")["a.py"][2]] == ["two"]
+
+
+def test_many_files_are_analysed_by_processes_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    repository = tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(40)})
+    alone = everything(repository, None)
+    monkeypatch.setattr("tasks.localizers.ranker.workers.SMALL_BYTES", 0)
+    assert everything(repository, None) == alone
+
+
+@pytest.mark.parametrize("damage", [b"", b"not a database" * 500, None])
+def test_a_damaged_index_is_replaced(tmp_path: Path, damage: bytes | None):
+    repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
+    expected = everything(repository, tmp_path / "index")
+    whole = (tmp_path / "index" / NAME).read_bytes()
+    (tmp_path / "index" / NAME).write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    assert everything(repository, tmp_path / "index") == expected
+    assert everything(repository, tmp_path / "index") == expected
+
+
+def test_an_index_of_another_version_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
+    monkeypatch.setattr(index_module, "VERSION", 7)
+    everything(repository, tmp_path / "index")
+    monkeypatch.undo()
+    assert list(everything(repository, tmp_path / "index")) == ["a.py"]
+    assert sqlite3.connect(tmp_path / "index" / NAME).execute("PRAGMA user_version").fetchone() == (index_module.VERSION,)
+
+
+def test_without_a_folder_that_can_be_written_a_temporary_one_serves(tmp_path: Path):
+    repository = tree(tmp_path / "r", {"a.py": SOURCES[0]})
+    (tmp_path / "file").write_text("")
+    assert list(everything(repository, tmp_path / "file" / "index")) == ["a.py"]
+
+
+def test_processes_share_an_index(tmp_path: Path):
+    tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(200)})
+    code = (
+        "import sys; from pathlib import Path; from tasks.localizers.ranker.index import Index\n"
+        "from tasks.search.repository import Repository\n"
+        "with Index(Repository(Path(sys.argv[1])), Path(sys.argv[2])) as index: print(sum(1 for _ in index.facts(index.paths)))"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "r"), str(tmp_path / "index")]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0].strip() for process in running] == ["200"] * 3
+
+
+def test_above_its_limit_the_index_loses_what_was_not_used_for_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    everything(tree(tmp_path / "old", {f"m{n}.py": f"def function_{n}(): return {n}\n" * 50 for n in range(50)}), tmp_path / "index")
+    connection = sqlite3.connect(tmp_path / "index" / NAME)
+    with connection:
+        connection.execute("UPDATE facts SET used = used - 10")
+    monkeypatch.setattr(index_module, "LIMIT_BYTES", 20_000)
+    new = tree(tmp_path / "new", {"a.py": SOURCES[0]})
+    expected = everything(new, None)
+    assert everything(new, tmp_path / "index") == expected
+    assert connection.execute("SELECT count(*) FROM facts").fetchone()[0] < 51
+    assert len(everything(Repository(tmp_path / "old"), tmp_path / "index")) == 50
+
+
+def test_hostile_trees_have_an_index(tmp_path: Path):
+    root = tmp_path / "r"
+    files: dict[str, str | bytes] = {
+        "big.py": b"x = 1\n" * 400_000,
+        "binary.py": bytes(range(256)) * 10,
+        "deep.py": "(" * 100_000,
+        "min.js": "function a(){}" * 5_000,
+        "comment.c": "/*" * 50_000,
+        "tests/test_a.py": SOURCES[0],
+        "ok.py": SOURCES[0],
+    }
+    tree(root, files)
+    with open(os.fsencode(root) + b"/\xff\xfe.py", "wb") as handle:
+        handle.write(b"secret = 1\n")
+    (tmp_path / "outside.py").write_text("def secret(): pass\n")
+    (root / "link.py").symlink_to(tmp_path / "outside.py")
+    os.mkfifo(root / "pipe.py")
+    found = everything(Repository(root), tmp_path / "index")
+    assert [span.name for span in found["ok.py"][2]] == ["save"]
+    assert not {"link.py", "tests/test_a.py", "big.py"} & found.keys()
+
+
+def test_an_empty_folder_has_an_empty_index(tmp_path: Path):
+    (tmp_path / "r").mkdir()
+    assert everything(Repository(tmp_path / "r"), tmp_path / "index") == {}
