@@ -1,11 +1,16 @@
 """Settings of every test process."""
 
 import os
+import tempfile
 
 from hypothesis import HealthCheck, settings
 
 # Test processes run side by side: with one thread each they do not wait for one another's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# The ranker's index lies in the user's cache, which is no business of tests.
+_CACHE = tempfile.TemporaryDirectory(prefix="fusesearch-tests-")
+os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
 # How long an example takes is a matter of the machine and what else it does; fixtures that are shared by examples are folders.
 settings.register_profile(

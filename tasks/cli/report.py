@@ -123,7 +123,8 @@ def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: 
         lines.append(f"{rank:>4} {place:<{width}}  {printable(location.function or '')}".rstrip())
         if location.reasons:
             lines.append(f"       {printable('; '.join(location.reasons))}")
-        lines += [f"       {printable(line)}" for line in (why[index].as_text() if why else [])]
+        elif why:
+            lines += [f"       {printable(line)}" for line in why[index].as_text()]
     return lines
 
 

@@ -113,8 +113,8 @@ def test_functions_are_made_out_in_shown_lines_as_far_as_there_is_no_gap():
 
 
 def test_text_tells_the_call_below_each_location(run, repo, issue):
-    plain = run("localize", "--repo", repo, "--issue", issue).stdout.splitlines()
-    result = run("localize", "--repo", repo, "--issue", issue, "--explain")
+    plain = run("localize", "--repo", repo, "--issue", issue, "--localizer", "lexical").stdout.splitlines()
+    result = run("localize", "--repo", repo, "--issue", issue, "--localizer", "lexical", "--explain")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     at = lines.index("  1. pkg/shapes.py:6-7  perimeter")
@@ -124,7 +124,8 @@ def test_text_tells_the_call_below_each_location(run, repo, issue):
 
 
 def test_json_has_the_key_only_when_asked(run, repo, issue):
-    found = json.loads(run("localize", "--repo", repo, "--issue", issue, "--format", "json", "--explain").stdout)
+    options = ("--localizer", "lexical", "--format", "json", "--explain")
+    found = json.loads(run("localize", "--repo", repo, "--issue", issue, *options).stdout)
     assert found.keys() == {"modify", "related", "trajectory", "explain"}
     assert len(found["explain"]["modify"]) == len(found["modify"])
     strongest = found["explain"]["modify"][0]["strongest"]

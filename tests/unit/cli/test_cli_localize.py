@@ -25,8 +25,19 @@ def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue)
     assert result.exit_code == 0, result.output
     assert "1. pkg/shapes.py:6-7  perimeter" in result.stdout
-    assert "turns" in result.stdout.splitlines()[-1]
+    assert "turn" in result.stdout.splitlines()[-1]
     assert result.stderr == ""
+
+
+def test_an_answer_without_a_model_says_how_sure_it_is_and_why(run, repo, issue):
+    result = run("localize", "--repo", repo, "--issue", issue)
+    assert "the first file is right with " in result.stdout.splitlines()[0]
+    assert "`perimeter` is " in result.stdout.splitlines()[2]
+    listed = json.loads(run("localize", "--repo", repo, "--issue", issue, "--top", "2", "--format", "json").stdout)
+    assert len(listed["modify"]) == 2
+    refused = run("localize", "--repo", repo, "--issue", issue, "--top", "2", "--localizer", "lexical")
+    assert refused.exit_code == 2
+    assert "only the ranker ranks" in refused.stderr
 
 
 def test_an_issue_with_blanks_that_is_no_file_is_the_text_itself(run, repo, tmp_path):
@@ -50,13 +61,17 @@ def test_the_last_line_counts_one_turn_as_one_and_names_no_model_where_there_is_
 def test_json_has_the_shape_scripts_rely_on(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", "-", "--format", "json", stdin=issue.read_text())
     found = json.loads(result.stdout)
-    assert found["modify"][0] == {"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]}
-    assert found.keys() == {"modify", "related", "trajectory"}
+    first = found["modify"][0]
+    assert first | {"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]} == first
+    assert first.keys() == {"path", "function", "lines", "confidence", "reasons"}
+    assert found.keys() == {"modify", "related", "trajectory", "confidence"}
     assert {"turns", "calls", "efficiency", "seconds", "tokens_billed", "stop"} <= found["trajectory"].keys()
 
 
 def test_sequential_mode_makes_one_call_per_turn(run, repo, issue):
-    result = run("localize", "--repo", repo, "--issue", issue, "--mode", "sequential", "--format", "json")
+    result = run(
+        "localize", "--repo", repo, "--issue", issue, "--localizer", "lexical", "--mode", "sequential", "--format", "json"
+    )
     assert json.loads(result.stdout)["trajectory"]["calls_per_turn"] == 1
 
 
@@ -68,7 +83,7 @@ def test_uncommitted_files_and_folders_without_git_are_searched(run, tmp_path, i
 
 
 def test_save_keeps_the_whole_trajectory(run, repo, issue, tmp_path):
-    run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "out/t.json")
+    run("localize", "--repo", repo, "--issue", issue, "--localizer", "lexical", "--save", tmp_path / "out/t.json")
     saved = Trajectory.model_validate_json((tmp_path / "out/t.json").read_text())
     assert saved.answer is not None
     assert saved.turns[0].observations
@@ -85,7 +100,7 @@ def test_no_answer_is_exit_code_3(run, tmp_path, issue):
 
 
 def test_an_episode_without_turns_to_search_in_says_so(run, repo, issue):
-    result = run("localize", "--repo", repo, "--issue", issue, "--max-turns", "1")
+    result = run("localize", "--repo", repo, "--issue", issue, "--localizer", "lexical", "--max-turns", "1")
     assert result.exit_code == 3
     assert result.stdout.startswith("No answer")
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tasks.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
 
-TRACEBACK = '''Crash when saving
+TRACEBACK = """Crash when saving
 
 ```
 Traceback (most recent call last):
@@ -17,7 +17,7 @@ Traceback (most recent call last):
     raise StoreError("cannot write twice")
 pkg.errors.StoreError: cannot write twice
 ```
-'''
+"""
 
 
 def frames(text: str) -> list[tuple[str, int, str | None]]:
@@ -47,7 +47,8 @@ def test_a_link_to_a_line_gives_the_path_and_the_line():
 
 def test_names_know_how_they_are_mentioned():
     names = draw_evidence(
-        "`save_all` fails\n\nUse `Store.write` or keep_open.\n```python\nfrom pkg import Store\nStore(1).flush_now(inner_one(2))\n```\n"
+        "`save_all` fails\n\nUse `Store.write` or keep_open.\n"
+        "```python\nfrom pkg import Store\nStore(1).flush_now(inner_one(2))\n```\n"
     ).names
     assert "title" in names["save_all"].kinds
     assert names["write"].kinds >= {"inline", "dotted"}
@@ -91,11 +92,24 @@ def test_any_text_gives_bounded_evidence(text: str):
     assert draw_evidence(text) == evidence
 
 
-@given(st.lists(st.sampled_from(["`", "```\n", "(", '"', ".", "a", "File \"", "\n", " ", ">>> ", "/", "x.py", ":1", "at ", "\t"]), max_size=60))
+@given(
+    st.lists(
+        st.sampled_from(["`", "```\n", "(", '"', ".", "a", 'File "', "\n", " ", ">>> ", "/", "x.py", ":1", "at ", "\t"]),
+        max_size=60,
+    )
+)
 def test_fragments_of_markup_never_raise(parts: list[str]):
     draw_evidence("".join(parts))
 
 
 def test_endless_lines_take_no_time_to_speak_of():
-    for text in ("(" * 10**6, "a." * 500_000, "`" * 10**6, "x" * 10**6, "../" * 300_000 + "x.py", "```\n" * 250_000, "<!--" * 250_000):
+    for text in (
+        "(" * 10**6,
+        "a." * 500_000,
+        "`" * 10**6,
+        "x" * 10**6,
+        "../" * 300_000 + "x.py",
+        "```\n" * 250_000,
+        "<!--" * 250_000,
+    ):
         draw_evidence(text)

@@ -92,13 +92,20 @@ def test_damaged_facts_are_noticed(noise: bytes):
 
 def test_words_are_split_and_stemmed():
     assert words_of("HttpResponses_base") == ("httpresponses_base", "http", "respons", "base")
-    assert list(literal_terms("%s is not a valid choice")) == ["l:%s is not a valid choice", "t:is not a", "t:not a valid", "t:a valid choice"]
+    assert list(literal_terms("%s is not a valid choice")) == [
+        "l:%s is not a valid choice",
+        "t:is not a",
+        "t:not a valid",
+        "t:a valid choice",
+    ]
 
 
 @settings(max_examples=20, deadline=None)
 @given(
     st.lists(
-        st.dictionaries(st.sampled_from(["a.py", "b/c.py", "d.js", "e.py"]), st.sampled_from(SOURCES), max_size=4), min_size=1, max_size=3
+        st.dictionaries(st.sampled_from(["a.py", "b/c.py", "d.js", "e.py"]), st.sampled_from(SOURCES), max_size=4),
+        min_size=1,
+        max_size=3,
     )
 )
 def test_an_index_that_grew_equals_one_from_scratch(tmp_path_factory: pytest.TempPathFactory, versions: list[dict[str, str]]):
@@ -180,7 +187,9 @@ def test_processes_share_an_index(tmp_path: Path):
 
 
 def test_above_its_limit_the_index_loses_what_was_not_used_for_longest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    everything(tree(tmp_path / "old", {f"m{n}.py": f"def function_{n}(): return {n}\n" * 50 for n in range(50)}), tmp_path / "index")
+    everything(
+        tree(tmp_path / "old", {f"m{n}.py": f"def function_{n}(): return {n}\n" * 50 for n in range(50)}), tmp_path / "index"
+    )
     connection = sqlite3.connect(tmp_path / "index" / NAME)
     with connection:
         connection.execute("UPDATE facts SET used = used - 10")

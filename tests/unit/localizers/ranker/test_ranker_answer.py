@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.core.config import Agent
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Instance, Truth
+from tasks.localizers.base import Setup
+from tasks.localizers.ranker import RankerLocalizer, models, ranking_of
+from tasks.localizers.ranker.answer import Ranked, Ranking
+from tasks.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, candidates_of
+from tasks.localizers.ranker.index import Index
+from tasks.localizers.ranker.rows import rows_of
+from tasks.localizers.ranker.trees import COLUMNS, WEIGHTS, Model, from_lightgbm, log_odds, read_models
+from tasks.search.repository import Repository
+
+FILES = {
+    "pkg/__init__.py": "from pkg.fast import total\n",
+    "pkg/fast.py": "from pkg.parts import part\n\n\ndef total(items):\n    return sum(part(item) for item in items)\n",
+    "pkg/slow.py": "def total(items):\n    result = 0\n    result += items\n    return result\n",
+    "pkg/parts.py": "def part(item):\n    if not item:\n        raise ValueError('items must not be empty here')\n",
+    "pkg/store.py": "class Store:\n    def write(self, data):\n        pass\n\n    def read(self):\n        return self.data\n",
+    "pkg/other.py": "def unrelated():\n    pass\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / "r" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "r"
+
+
+def columns(root: Path, issue: str) -> dict[str, dict[str, float]]:
+    with Index(Repository(root), None) as index:
+        found = candidates_of(issue, index)
+    return {candidate.entity: candidate.columns for candidate in [*found.files, *found.functions]}
+
+
+def test_columns_of_candidates_are_those_that_models_are_trained_on(root: Path):
+    with Index(Repository(root), None) as index:
+        found = candidates_of('`total` is wrong\nTraceback\n  File "pkg/fast.py", line 5, in total\n', index)
+    assert found.files
+    assert found.functions
+    assert all(candidate.columns.keys() <= set(FILE_COLUMNS) for candidate in found.files)
+    assert all(candidate.columns.keys() <= set(FUNCTION_COLUMNS) for candidate in found.functions)
+    assert all(len(candidate.row()) == len(FUNCTION_COLUMNS) for candidate in found.functions)
+
+
+def test_a_name_defined_twice_is_told_by_what_packages_export(root: Path):
+    found = columns(root, "total([1]) is 2")
+    assert found["pkg/fast.py::total"]["exported"] > found["pkg/slow.py::total"]["exported"] == 0
+    assert found["pkg/fast.py"]["defines_unique"] == found["pkg/slow.py"]["defines_unique"] == 0.5
+
+
+def test_what_a_named_function_calls_is_evidence(root: Path):
+    found = columns(root, "total([1]) is 2 for items of the store")
+    assert found["pkg/parts.py::part"]["called_by_named"] > 0
+    assert "called_by_named" not in found["pkg/store.py::Store.write"]
+
+
+def test_the_last_frame_the_message_and_the_path_are_evidence(root: Path):
+    trace = 'Crash\n  File "/x/pkg/fast.py", line 5, in total\n  File "/x/pkg/parts.py", line 3, in part\n'
+    trace += "ValueError: items must not be empty here\n"
+    found = columns(root, trace + "see pkg/store.py:2")
+    assert found["pkg/parts.py"]["frame_last"] == found["pkg/parts.py::part"]["frame_last"] == 1
+    assert found["pkg/fast.py"]["frame"] == 0.5
+    assert found["pkg/parts.py::part"]["phrase"] == 1
+    assert found["pkg/store.py"]["path_named"] == found["pkg/store.py::Store.write"]["line"] == 1
+
+
+def test_a_class_and_a_method_without_a_dot_are_a_pair(root: Path):
+    found = columns(root, "the `write` of `Store` is slow")
+    assert found["pkg/store.py::Store.write"]["pair"] == 1
+    assert found["pkg/store.py::Store.read"].get("pair", 0) == 0
+
+
+def test_history_is_unknown_without_git_and_known_with_it(root: Path):
+    assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for arguments in (
+        ["init", "-q"],
+        ["add", "pkg/other.py"],
+        ["commit", "-qm", "other"],
+        ["add", "."],
+        ["commit", "-qm", "slow disk"],
+    ):
+        subprocess.run([*git, *arguments], check=True)
+    found = columns(root, "Store is slow, unrelated")
+    assert found["pkg/store.py"]["history_words"] > found["pkg/other.py"]["history_words"] == 0
+    assert found["pkg/store.py"]["history_recent"] > found["pkg/other.py"]["history_recent"]
+    (root / ".git" / "HEAD").write_text("ref: refs/heads/gone\n")
+    assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+
+
+def test_rows_are_labelled_by_the_truth(root: Path):
+    truth = Truth(files=["pkg/fast.py"], functions=["pkg/fast.py::total"])
+    instance = Instance(instance_id="a", repo="a/b", base_commit="c", problem_statement="total is wrong", truth=truth)
+    rows = list(rows_of(instance, Repository(root), None))
+    assert {row.candidate for row in rows if row.label} == {"pkg/fast.py", "pkg/fast.py::total"}
+    assert {row.level for row in rows} == {"file", "function"}
+
+
+def localized(root: Path, issue: str, **setup):
+    instance = Instance(instance_id="a", repo="a", base_commit="", problem_statement=issue)
+    localizer = RankerLocalizer(Setup(None, Agent(), **setup))
+    return asyncio.run(localizer.localize(instance, Repository(root)))
+
+
+def test_an_answer_has_confidence_and_reasons_and_is_the_same_twice(root: Path, tmp_path: Path):
+    events = []
+    issue = "pkg.total([1]) is 2\n`total` should be 1"
+    first = localized(root, issue, index=tmp_path / "index", on_event=lambda kind, payload: events.append(kind))
+    assert first.error is None
+    assert first.answer.modify[0].entity == "pkg/fast.py::total"
+    assert 0 <= first.answer.confidence <= 1
+    assert first.answer.modify[0].reasons == ["`total` is named in the title"]
+    assert "index" in events
+    assert localized(root, issue, index=tmp_path / "index").answer == first.answer
+
+
+@pytest.mark.parametrize("issue", ["的", "x" * 1_000_000, "../../etc/passwd:3 /etc/shadow", "\x00\ud800"])
+def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path, issue: str):
+    trajectory = localized(root, issue, index=tmp_path / "index", top=3)
+    assert trajectory.error is None
+    assert len(trajectory.answer.modify if trajectory.answer else []) <= 3
+
+
+def test_a_tree_without_code_has_no_answer(tmp_path: Path):
+    (tmp_path / "README.md").write_text("total")
+    assert localized(tmp_path, "total is wrong", index=tmp_path / "index").stop == "no_answer"
+
+
+def ranking(files: list[float], functions: list[tuple[int, float]]) -> Ranking:
+    from tasks.code.spans import FunctionSpan
+
+    found = [Ranked(Candidate(f"{number}.py"), probability) for number, probability in enumerate(files)]
+    inside = [
+        Ranked(Candidate(f"{file}.py", FunctionSpan(number, number, f"f{number}")), probability)
+        for number, (file, probability) in enumerate(functions)
+    ]
+    return Ranking(found, inside)
+
+
+def test_a_sure_ranking_answers_with_one_place_and_a_shared_one_with_more():
+    sure = ranking([0.9, 0.05], [(0, 0.8), (0, 0.1), (1, 0.6)]).best()
+    assert [location.entity for location in sure.modify] == ["0.py::f0"]
+    shared = ranking([0.5, 0.45], [(0, 0.4), (1, 0.3), (0, 0.25), (1, 0.01)]).best()
+    assert [location.entity for location in shared.modify] == ["0.py::f0", "1.py::f1", "0.py::f2"]
+    assert ranking([0.2], [(0, 0.01)]).best().modify[0].entity == "0.py"
+    assert ranking([], []).best().modify == []
+
+
+def test_shipped_models_fit_the_features_and_are_small():
+    assert len(models()) == 2
+    assert WEIGHTS.stat().st_size < 1_000_000
+
+
+def test_models_that_are_damaged_or_of_other_features_are_refused(tmp_path: Path, root: Path):
+    path = tmp_path / "weights.json"
+    data = json.loads(WEIGHTS.read_text())
+    endless = json.loads(WEIGHTS.read_text())
+    endless["file"]["trees"][0]["left"][0] = 0
+    for broken in (
+        "",
+        "[]",
+        json.dumps(data | {"version": 0}),
+        json.dumps(data | {"file": data["function"]}),
+        json.dumps(endless),
+    ):
+        path.write_text(broken)
+        with pytest.raises(ArtifactError, match="weights"):
+            read_models(path)
+    with pytest.raises(ArtifactError):
+        read_models(tmp_path / "none.json")
+
+
+@given(st.lists(st.floats(-50, 50), min_size=1, max_size=20))
+def test_log_odds_keep_the_order_of_scores(scores: list[float]):
+    odds = log_odds(scores)
+    for (score, found), (other, known) in zip(
+        sorted(zip(scores, odds, strict=True)), sorted(zip(scores, odds, strict=True))[1:], strict=False
+    ):
+        assert score == other or found <= known
+
+
+def test_a_probability_lies_on_the_curve():
+    model = Model([], [-1.0, 1.0], [0.2, 0.6], 0.0)
+    assert [model.probability(odds) for odds in (-5, -1, 0, 1, 5)] == pytest.approx([0.2, 0.2, 0.4, 0.6, 0.6])
+
+
+@pytest.mark.parametrize("use_missing", [True, False])
+def test_exported_trees_score_as_lightgbm_does(use_missing: bool):
+    lightgbm = pytest.importorskip("lightgbm")
+    numpy = pytest.importorskip("numpy")
+    draw = random.Random(0)
+    rows = numpy.array(
+        [[draw.choice([draw.gauss(0, 1), float(draw.randrange(3)), math.nan]) for _ in FILE_COLUMNS] for _ in range(400)]
+    )
+    labels = [int(numpy.nan_to_num(row[0]) > 0.3) for row in rows]
+    parameters = {"objective": "binary", "verbosity": -1, "num_leaves": 8, "use_missing": use_missing}
+    booster = lightgbm.train(parameters, lightgbm.Dataset(rows, labels), 20)
+    data = {
+        "columns": list(COLUMNS["file"]),
+        "trees": from_lightgbm(booster.dump_model()),
+        "calibration": {"x": [0], "y": [0.5]},
+    }
+    model = Model.of(json.loads(json.dumps(data)), FILE_COLUMNS)
+    assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)
+
+
+def test_the_ranking_has_every_candidate(root: Path, tmp_path: Path):
+    found = ranking_of("total of items", Repository(root), tmp_path / "index")
+    assert {file.candidate.path for file in found.files} >= {"pkg/fast.py", "pkg/slow.py"}
+    assert all(0 <= ranked.probability <= 1 for ranked in [*found.files, *found.functions])
