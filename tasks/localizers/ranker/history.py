@@ -1,7 +1,7 @@
 """Earlier commits of a repository: how recently and how often each file changed, and with which words.
 
 Commits never change, so each is read once and kept in the index. Merges and commits of many files say little and do not count.
-Without git, or where git fails, there is no history.
+There is no history without git, where git fails, and where ``.git`` leads out of the tree.
 """
 
 from __future__ import annotations
@@ -93,6 +93,12 @@ def commits_of(index: Index) -> list[Commit]:
 
 
 def _ids(repository: Repository) -> list[str]:
+    folder = repository.history[0]
+    inside = folder.parent == repository.root
+    if inside and (not folder.is_dir() or any((folder / part).is_symlink() for part in ("", "objects", "refs"))):
+        return []
+    if inside and (folder / "objects" / "info" / "alternates").exists():  # it names object stores that may lie outside the tree
+        return []
     output = _git(repository, "rev-list", f"--max-count={MAX_COMMITS}", "--no-merges", repository.history[1])
     return [line for line in output.split("\n") if ID.fullmatch(line)]
 

@@ -100,6 +100,11 @@ def test_history_is_unknown_without_git_and_known_with_it(root: Path):
     found = columns(root, "Store is slow, unrelated")
     assert found["pkg/store.py"]["history_words"] > found["pkg/other.py"]["history_words"] == 0
     assert found["pkg/store.py"]["history_recent"] > found["pkg/other.py"]["history_recent"]
+    (root / ".git").rename(root.parent / "elsewhere")
+    (root / ".git").symlink_to(root.parent / "elsewhere")
+    assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+    (root / ".git").unlink()
+    (root.parent / "elsewhere").rename(root / ".git")
     (root / ".git" / "HEAD").write_text("ref: refs/heads/gone\n")
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
 
