@@ -131,8 +131,7 @@ def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: 
 def _doubt(confidence: float | None) -> str:
     if confidence is None:
         return ""
-    doubtful = "; doubtful, so look at more with --top 10" if confidence < DOUBTFUL else ""
-    return f" (the first file is right with {confidence:.0%}{doubtful})"
+    return f" (the first file is right with {confidence:.0%}{': doubtful' if confidence < DOUBTFUL else ''})"
 
 
 def _span(location: Location) -> str:

@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -137,8 +137,8 @@ class Index:
         known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
         digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
         seen = []
-        for path, (key, changed, _) in files.items():
-            if path not in digests and (data := self._bytes(path)) is not None:
+        for path, (key, changed, size) in files.items():
+            if path not in digests and size <= MAX_FILE_BYTES and (data := self._bytes(path)) is not None:
                 digests[path] = _digest(path, data)
                 if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
                     seen.append((key, digests[path]))
@@ -216,7 +216,7 @@ def _digest(path: str, data: bytes) -> bytes:
 
 
 def _kind(path: str) -> str:
-    return PurePosixPath(path).suffix.lower()
+    return os.path.splitext(path)[1].lower()
 
 
 def _parts(items: Sequence[Any]) -> Iterator[Sequence[Any]]:

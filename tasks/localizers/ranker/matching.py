@@ -7,7 +7,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from tasks.localizers.ranker.evidence import Evidence
 from tasks.localizers.ranker.facts import Facts, term, words_of
@@ -143,7 +142,7 @@ class Resolver:
 
 def module_parts(parts: Sequence[str]) -> tuple[str, ...]:
     """Parts of the module at a path: without suffix, ``__init__`` and ``index``."""
-    stem = PurePosixPath(parts[-1]).stem
+    stem = parts[-1].rpartition(".")[0] or parts[-1]
     return tuple(parts[:-1]) if stem in ("__init__", "index", "mod") and parts[1:] else (*parts[:-1], stem)
 
 
