@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from tasks.code.spans import FunctionSpan
 from tasks.localizers.ranker.matching import SCORES
 
-NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "frame")
+NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain", "frame")
 
 FILE_COLUMNS = (
     *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
@@ -78,7 +78,17 @@ _WHERE = {
     "imported": "imported in an example",
     "block": "named in an example",
 }
-_WEIGHTS = {"title": 1.0, "outer": 0.9, "inline": 0.8, "block": 0.5, "prose": 0.6, "imported": 0.5, "dotted": 0.5, "owner": 0.3}
+_WEIGHTS = {
+    "title": 1.0,
+    "outer": 0.9,
+    "inline": 0.8,
+    "block": 0.5,
+    "prose": 0.6,
+    "imported": 0.5,
+    "dotted": 0.5,
+    "owner": 0.3,
+    "plain": 0.3,
+}
 
 
 def kind_weight(kinds: Iterable[str]) -> float:

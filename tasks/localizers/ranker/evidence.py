@@ -21,9 +21,9 @@ MAX_NAMES = 150
 MAX_LITERALS = 300
 MAX_TITLE_CHARS = 300
 
-KINDS = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner")
+KINDS = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain")
 """How a name is mentioned: in the title; alone between backticks; as the outermost call of a line of code; otherwise in code; in
-running text, where it looks like code; after a dot; in an import; before a dot."""
+running text, where it looks like code; after a dot; in an import; before a dot; as a word of the title or with a capital."""
 
 SUFFIXES = (
     r"pyi?|pyx|[cm]?jsx?|[cm]?tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|lua|pl|pm|sh|sql|vue|svelte"
@@ -44,6 +44,7 @@ _BACKTICK = re.compile(r"(?<!`)`{1,2}(?!`)([^`\n]{1,200})`{1,2}")
 _DOTTED = re.compile(rf"(?<![\w/\\@-])(?:{IDENTIFIER}(?:\.|::|#|->)){{1,8}}{IDENTIFIER}(?![\w/\\])")
 _CALL = re.compile(rf"((?:{IDENTIFIER}(?:\.|::|->)){{0,8}}{IDENTIFIER})\(")
 _NAME = re.compile(rf"(?<![\w/\\@-]){IDENTIFIER}(?![/\\])")
+_CAPITAL = re.compile(r"(?<![\w/\\@.-])[A-Z][a-z]\w+")
 _IMPORT = re.compile(r"\bfrom[ \t]+([\w.]+)[ \t]+import[ \t]+([\w, \t*()]+)|^[ \t>.]*import[ \t]+([\w.]+)", re.MULTILINE)
 _DEFINED = re.compile(rf"^[ \t>.]*(?:async[ \t]+)?(?:def|class|function|func|fn)[ \t]+({IDENTIFIER})", re.MULTILINE)
 _BOUND = re.compile(
@@ -204,6 +205,9 @@ def _names(title: str, prose: str, code: str) -> dict[str, Mention]:
     for _, names, _ in _IMPORT.findall(f"{prose}\n{code}"):
         for name in re.findall(r"\w+", names):
             mention(name, "imported")
+    for name in [*_NAME.findall(title), *_CAPITAL.findall(prose)]:
+        if len(name) > 2 and name.lower() not in STOPWORDS:
+            mention(name, "plain")
     found = {name: Mention(frozenset(kinds[name]), frozenset(owners.get(name, ()))) for name in kinds}
     best = sorted(found, key=lambda name: min(KINDS.index(kind) for kind in found[name].kinds))
     return {name: found[name] for name in best[:MAX_NAMES]}
@@ -242,7 +246,13 @@ def looks_like_code(name: str) -> bool:
 
 def is_noise(name: str) -> bool:
     """Whether a name says nothing about a repository: keywords, builtins, names of every example."""
-    return len(name) < 2 or keyword.iskeyword(name) or hasattr(builtins, name) or name in COMMON_NAMES or not name.strip("_")
+    return (
+        (len(name) < 2 and not name.isupper())
+        or keyword.iskeyword(name)
+        or hasattr(builtins, name)
+        or name in COMMON_NAMES
+        or not name.strip("_")
+    )
 
 
 def _literals(title: str, prose: str, code: str) -> list[str]:
