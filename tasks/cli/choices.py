@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tasks.cli.output import usage_error
-from tasks.localizers.registry import LOCALIZERS
+from tasks.localizers.registry import LOCALIZERS, WITHOUT_MODEL
 
 if TYPE_CHECKING:
     from tasks.localizers.searcher import SearchOptions
@@ -39,7 +39,7 @@ _SYSTEMS = "".join(f"\n\n    * `{name}`: {entry.summary}" for name, entry in LOC
 LocalizerOption = Annotated[
     str | None,
     typer.Option(
-        help=f"How to search. Default: fusesearch with a model, ranker without one.{_SYSTEMS}",
+        help=f"How to search. Default: fusesearch with a model, {WITHOUT_MODEL} without one.{_SYSTEMS}",
         metavar="NAME",
     ),
 ]

@@ -51,8 +51,8 @@ def localize(
 ) -> None:
     """Find the files and functions of an issue.
 
-    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, the ranker
-    answers unless --localizer names another: it says how sure it is and why. It keeps an index in the user's cache folder.
+    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. The ranker says how sure
+    it is and why, and keeps an index in the user's cache folder.
     An --issue that contains a blank or a newline and is not a file is taken as the text itself.
     An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`; the issue's title and text are fetched,
     with GITHUB_TOKEN if it is set, from GITHUB_API_URL if you use your own server.

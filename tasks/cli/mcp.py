@@ -67,8 +67,7 @@ def mcp(
     """Serve the localizer and the search tools over MCP.
 
     Tools: `localize`, `ask` and those of `fusesearch tool`. They only read DIR: they change nothing, run nothing and read nothing
-    outside it, and clients cannot add directories. Without a model, the ranker answers
-    unless --localizer names another.
+    outside it, and clients cannot add directories.
 
     ```
     fusesearch mcp --root .

@@ -21,6 +21,9 @@ class Entry:
     asks_model: bool = True
 
 
+WITHOUT_MODEL = "lexical"
+"""The localizer if neither a model nor a localizer is named."""
+
 LOCALIZERS = {
     "fusesearch": Entry(
         "tasks.localizers.fusesearch:FuseSearchLocalizer", "three tools, several calls per turn at once (FuseSearch section 3.1)"

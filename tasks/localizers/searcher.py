@@ -18,15 +18,12 @@ from tasks.core.errors import ArtifactError, DataError, FusesearchError, Infrast
 from tasks.core.schema import Answer, Instance, Location, Mode, Trajectory
 from tasks.core.storage import read_json
 from tasks.localizers.base import Setup
-from tasks.localizers.registry import LOCALIZERS, make_localizer
+from tasks.localizers.registry import LOCALIZERS, WITHOUT_MODEL, make_localizer
 from tasks.search.repository import Repository
 
 SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
 
-
-WITHOUT_MODEL = "ranker"
-"""The localizer if neither a model nor a localizer is named."""
 
 GRAPHS = Path(".fusesearch/graphs")
 """What is kept of code graphs from one question to the next."""
@@ -34,7 +31,7 @@ GRAPHS = Path(".fusesearch/graphs")
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """A localizer and its model, checked when made; the ranker if neither is named.
+    """A localizer and its model, checked when made; ``WITHOUT_MODEL`` if neither is named.
 
     ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
     a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits.
@@ -114,7 +111,7 @@ class Searcher:
 
 
 def choose(options: SearchOptions) -> Searcher:
-    """The searcher the options ask for; the ranker when they name neither a model nor a localizer."""
+    """The searcher the options ask for; ``WITHOUT_MODEL`` when they name neither a model nor a localizer."""
     changes = {"mode": options.mode} | ({"max_turns": options.max_turns} if options.max_turns else {})
     name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
     if options.checkpoint is not None:

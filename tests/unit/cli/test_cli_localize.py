@@ -29,11 +29,13 @@ def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
     assert result.stderr == ""
 
 
-def test_an_answer_without_a_model_says_how_sure_it_is_and_why(run, repo, issue):
-    result = run("localize", "--repo", repo, "--issue", issue)
+def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
+    result = run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker")
     assert "the first file is right with " in result.stdout.splitlines()[0]
     assert "`perimeter` is " in result.stdout.splitlines()[2]
-    listed = json.loads(run("localize", "--repo", repo, "--issue", issue, "--top", "2", "--format", "json").stdout)
+    listed = json.loads(
+        run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker", "--top", "2", "--format", "json").stdout
+    )
     assert len(listed["modify"]) == 2
     refused = run("localize", "--repo", repo, "--issue", issue, "--top", "2", "--localizer", "lexical")
     assert refused.exit_code == 2
@@ -59,7 +61,7 @@ def test_the_last_line_counts_one_turn_as_one_and_names_no_model_where_there_is_
 
 
 def test_json_has_the_shape_scripts_rely_on(run, repo, issue):
-    result = run("localize", "--repo", repo, "--issue", "-", "--format", "json", stdin=issue.read_text())
+    result = run("localize", "--repo", repo, "--issue", "-", "--localizer", "ranker", "--format", "json", stdin=issue.read_text())
     found = json.loads(result.stdout)
     first = found["modify"][0]
     assert first | {"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]} == first
