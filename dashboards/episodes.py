@@ -43,7 +43,7 @@ class Source:
         """One episode; ``run`` counts from 1. Raises :class:`ArtifactError` if it is missing or damaged."""
         offsets = self.offsets().get(instance_id, [])
         if not 1 <= run <= len(offsets):
-            raise ArtifactError(f"{self.path} has {len(offsets)} episodes of {instance_id}: there is no episode {run}")
+            raise ArtifactError(f"{self.path} has {len(offsets)} episodes of {instance_id}, so episode {run} does not exist")
         with self.path.open("rb") as handle:
             handle.seek(offsets[run - 1])
             line = handle.readline(MOST_LINE)

@@ -1,4 +1,4 @@
-"""Episodes of synthesize and evaluate spread over the workers of a Ray cluster, one task per share.
+"""The work of a stage spread over the workers of a Ray cluster, one task per share (:mod:`tasks.pipeline.shares`).
 
 Off unless ``FUSESEARCH_RAY`` is set: ``local`` for workers on this machine, or the address of a cluster (``host:6379`` from one
 of its machines, ``ray://host:10001`` from elsewhere) whose machines have this working tree at the same path.
@@ -30,7 +30,7 @@ SHARES_PER_WORKER = 4
 
 @task(name="run share", task_run_name="{share.name}", **RETRIED)
 def run_remotely(share: Share, params: Params, places: Places, root: str) -> list[Row]:
-    """A share of the episodes, on a worker."""
+    """A share of the work, on a worker."""
     os.chdir(root)
     return run_share(share, params, places)
 

@@ -15,6 +15,7 @@ from flows.retries import ONCE, RETRIED
 from flows.stage import is_complete, running
 from tasks.core.errors import ConfigError
 from tasks.pipeline.node import Job, Node, parse_node
+from tasks.pipeline.shares import SPREAD
 from tasks.pipeline.stages import STAGES, Stage, stage_named
 
 
@@ -30,7 +31,7 @@ def stage_flow(stage: Stage) -> Flow[..., dict[str, Any]]:
     @flow(name=stage.name.replace("_", "-"), description=stage.description)
     def run(node: Node | None = None) -> dict[str, Any]:
         with running(node or Node(stage=stage.name)) as job:
-            if stage.episodes:
+            if stage.name in SPREAD:
                 fan_out(job)
             job.part = _part
             job.metrics = work(job)

@@ -51,7 +51,7 @@ def page(root: Path) -> Iterator[Part]:
         if stage != "split":  # it drops what training must not have seen, and keeps no examples
             yield from attempt(_examples(root, stage, meanings))
     yield Heading("What mining tried")
-    yield "Mining keeps counts alone: there are no examples of what it left out."
+    yield "Mining keeps counts only, no examples of what it left out."
     yield from attempt(_mined(root))
 
 

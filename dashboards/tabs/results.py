@@ -116,7 +116,7 @@ def _calls_by_turn(root: Path) -> Iterator[Part]:
     arms = list(dict.fromkeys(row.arm for row in known))
     chart = profile([{**row.model_dump(), "name": label(row.arm)} for row in known], arms, ARMS)
     if chart is None:
-        yield Notice(f"Fewer than {LEAST_EPISODES} episodes reached each turn: there is no profile of calls by turn.", "note")
+        yield Notice(f"Fewer than {LEAST_EPISODES} episodes reached each turn, too few for calls by turn.", "note")
         return
     first = [f"{label(arm)} {next(row.calls for row in known if row.arm == arm):.1f}" for arm in arms]
     caption = f"Mean calls at each turn; points with fewer than {LEAST_EPISODES} episodes are left out"

@@ -151,12 +151,6 @@ class Mine(Section):
     questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
     packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
     per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
-    per_training_repository: int | None = Field(
-        None, ge=1, description="synthetic: a lower limit for the repositories of owners that held_out does not name"
-    )
-    held_out: list[str] = Field(
-        default_factory=list, description="synthetic: owners whose pairs are all measured; see split.validation_owners"
-    )
     attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
     seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
     example_timeout_seconds: float = Field(

@@ -156,7 +156,7 @@ def write_instances(path: Path, instances: Iterable[Instance]) -> int:
 
 
 def _parts(rows: Iterable[dict[str, str | None]]) -> Iterator[list[dict[str, str | None]]]:
-    """Rows in lists of limited size; one empty list if there are no rows."""
+    """Rows in lists of limited size; one empty list for no rows."""
     part: list[dict[str, str | None]] = []
     size, first = 0, True
     for row in rows:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from tasks.code.kinds import file_kind, is_code
 from tasks.core.config import Filter
+from tasks.core.digests import digest
 from tasks.core.errors import ConfigError, DataError, RepositoryError
 from tasks.core.examples import Examples
 from tasks.core.schema import Instance, Truth
@@ -63,9 +66,12 @@ REQUIRED = {"malformed_row", "binary_text", "large_patch", "malformed_patch", "n
 
 ReadBlobs = Callable[[Instance], Reader]
 
+Truths = Mapping[str, Truth | str]
+"""Truths known before, by :func:`truth_key`; in place of one that does not exist, the rule that the pair breaks."""
+
 
 def filter_table(
-    path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], examples: Examples | None = None
+    path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], examples: Examples | None = None, known: Truths | None = None
 ) -> Iterator[Instance]:
     """Yield the instances of a table of raw pairs and count the other pairs in ``drops``; see :func:`filter_pairs`.
 
@@ -78,16 +84,7 @@ def filter_table(
         contested = contested_issues(iter_rows(path, ["repo", "provenance"]))
     with Repositories(repos_dir) as repositories:
         pairs = _readable(iter_rows(path), drops, kept)
-        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, kept)
-
-
-def apply(pairs: Sequence[Instance], rules: Filter, repos_dir: Path) -> tuple[list[Instance], dict[str, int]]:
-    """Kept instances with their truth, and how many pairs each rule dropped."""
-    drops: Counter[str] = Counter()
-    contested = contested_issues({"repo": pair.repo, "provenance": pair.provenance} for pair in pairs)
-    with Repositories(repos_dir) as repositories:
-        kept = list(filter_pairs(pairs, rules, repositories.reader, drops, contested))
-    return kept, drop_table(drops)
+        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, kept, known)
 
 
 def filter_pairs(
@@ -97,19 +94,20 @@ def filter_pairs(
     drops: Counter[str],
     contested: frozenset[str] = frozenset(),
     examples: Examples | None = None,
+    known: Truths | None = None,
 ) -> Iterator[Instance]:
     """Yield the pairs that break no rule, with truth; count the others in ``drops`` by rule.
 
     ``read_blobs`` returns a reader of files at an instance's base commit; ``contested`` are issues that several pull
-    requests close; ``examples`` collects the first pairs of each rule. ``provenance["leaks"]`` of a kept pair says whether
-    its issue names a modified ``file`` or ``function``. Bad rows are dropped and never raise; an unknown rule in
-    ``rules.skip`` raises :class:`ConfigError`.
+    requests close; ``examples`` collects the first pairs of each rule; pairs whose truth is ``known`` are not read.
+    ``provenance["leaks"]`` of a kept pair says whether its issue names a modified ``file`` or ``function``. Bad rows are
+    dropped and never raise; an unknown rule in ``rules.skip`` raises :class:`ConfigError`.
     """
     check_skip(rules)
     seen = _Seen.for_rules(rules)
     for pair in pairs:
         judged = _Judged(pair, rules, contested)
-        broken = next((rule for rule in _broken(judged, read_blobs, seen) if rule not in rules.skip), None)
+        broken = next((rule for rule in _broken(judged, read_blobs, seen, known or {}) if rule not in rules.skip), None)
         if broken:
             drops[broken] += 1
             if examples:
@@ -223,7 +221,35 @@ class _Alike:
         self._similar.add(self._signature(text))
 
 
-def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen) -> Iterator[str]:
+def truths_of(path: Path, repos: Sequence[str], rules: Filter, repos_dir: Path) -> Iterator[tuple[str, dict[str, Truth | str]]]:
+    """Repository by repository of those in ``repos``, the truths of its pairs in the table; pairs without a patch have none."""
+    rows = sorted(iter_rows(path, repos=repos), key=lambda row: row["repo"])
+    with Repositories(repos_dir) as repositories:
+        for repo, pairs in groupby(rows, key=lambda row: row["repo"]):
+            found: dict[str, Truth | str] = {}
+            for row in pairs:
+                with suppress(DataError):  # a pair that the rules of text and patch drop
+                    pair = instance_of(row)
+                    if len(pair.patch) <= rules.max_patch_chars:
+                        found[truth_key(pair)] = _truth(pair, parse_patch(pair.patch), repositories.reader)
+            yield repo, found
+
+
+def truth_key(pair: Instance) -> str:
+    """What a pair's truth depends on."""
+    return digest(pair.repo, pair.base_commit, pair.patch)
+
+
+def _truth(pair: Instance, changes: list[FileChange], read_blobs: ReadBlobs) -> Truth | str:
+    try:
+        return truth_from_changes(changes, read_blobs(pair))
+    except RepositoryError:
+        return "no_snapshot"
+    except DataError:
+        return "does_not_apply"
+
+
+def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen, known: Truths) -> Iterator[str]:
     """Yield the rules that a pair breaks, in order. Lazy, so that later rules cost nothing once one is broken."""
     if judged.pair.truth is not None and judged.pair.truth.expected is not None:
         yield from _broken_question(judged, judged.pair.truth, read_blobs, seen)
@@ -232,12 +258,11 @@ def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen) -> Iterator[str
     yield from _broken_by_provenance(judged)
     yield from _broken_by_paths(judged)
     yield from _broken_by_earlier_text(judged, seen)
-    try:
-        judged.truth = truth_from_changes(judged.changes, read_blobs(judged.pair))
-    except RepositoryError:
-        yield "no_snapshot"
-    except DataError:
-        yield "does_not_apply"
+    truth = known.get(truth_key(judged.pair)) or _truth(judged.pair, judged.changes, read_blobs)
+    if isinstance(truth, str):
+        yield truth  # a required rule
+    else:
+        judged.truth = truth
     yield from _broken_by_truth(judged.truth, judged.rules)
 
 

@@ -41,7 +41,6 @@ class Stage:
         localizers: names of the localizers it runs under some params, whose code decides its outputs.
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
         gpu: whether it uses a GPU if the machine has one.
-        episodes: whether it makes episodes that Ray workers may share.
         shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
         counts: its bars of the data's funnel.
     """
@@ -57,7 +56,6 @@ class Stage:
     localizers: Callable[[Params], Iterable[str]] = lambda params: ()
     retried: bool = False
     gpu: bool = False
-    episodes: bool = False
     shows: tuple[str, ...] = ()
     counts: tuple[Count, ...] = ()
 
@@ -164,7 +162,6 @@ _ROWS = (
         outputs={"candidates": "data/synthesized/trajectories.jsonl"},
         params=("synthesize", "teacher", "agent", "tools", "seed"),
         retried=True,
-        episodes=True,
         counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
     ),
     Stage(
@@ -223,7 +220,6 @@ _ROWS = (
         localizers=lambda params: [cell.localizer for cell in params.evaluate.cells.values()],
         retried=True,
         gpu=True,
-        episodes=True,
     ),
     Stage(
         name="report",

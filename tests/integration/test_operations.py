@@ -206,7 +206,7 @@ def test_two_workers_of_ray_make_the_candidates_of_one_process(project):
     assert project.deployed("stage/stage", env=ray, stage="synthesize", again=True) == "COMPLETED"
     assert untimed(project.root / MAIN["synthesize.candidates"]) == alone
     assert len(alone) == 4 * len(read_instances(project.root / MAIN["split.sft"]))
-    runs = answered("POST", f"{project.api}/task_runs/filter", json={"task_runs": {"name": {"like_": "instances from"}}})
+    runs = answered("POST", f"{project.api}/task_runs/filter", json={"task_runs": {"name": {"like_": "synthesize:"}}})
     assert runs
     assert {run["state_type"] for run in runs} == {"COMPLETED"}
 

@@ -1,18 +1,21 @@
-"""Shares of a stage's episodes: together they are what one process makes, and a lost one is made by the stage itself."""
+"""Shares of a stage's work: together they are what one process makes, and a lost one is made by the stage itself."""
 
 import json
+import shutil
 import subprocess
 
 import pytest
 
 from tasks.core.config import parse_params
 from tasks.core.schema import Instance, Truth
-from tasks.core.storage import read_trajectories, silent, write_instances
+from tasks.core.storage import read_instances, read_trajectories, silent, write_instances
 from tasks.pipeline.node import Job, Node
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.resume import alone
 from tasks.pipeline.shares import run_share, shares_of, take_in
 from tasks.pipeline.work.evaluation import evaluate_cells
+from tasks.pipeline.work.filtering import filter_pairs
+from tasks.pipeline.work.mining import mine
 from tasks.pipeline.work.synthesis import synthesize_candidates
 
 PARAMS = parse_params(
@@ -22,6 +25,15 @@ PARAMS = parse_params(
         "evaluate": {"cells": {"words": {"localizer": "lexical"}}, "runs": 2},
     }
 )
+PATCH = """\
+diff --git a/part0.py b/part0.py
+--- a/part0.py
++++ b/part0.py
+@@ -1,2 +1,2 @@
+ def work_0(x):
+-    return x + 0
++    return x
+"""
 
 
 @pytest.fixture
@@ -71,8 +83,8 @@ def scratch(project, name):
 def test_shares_cover_every_instance_once_and_are_of_even_size(project):
     for count in (1, 2, 3, 9):
         shares = shares_of("synthesize", PARAMS, MAIN, project, count)
-        assert [name for share in shares for name in share.instances] == [f"i{number}" for number in range(5)]
-        sizes = [len(share.instances) for share in shares]
+        assert [name for share in shares for name in share.keys] == [f"i{number}" for number in range(5)]
+        sizes = [len(share.keys) for share in shares]
         assert len(sizes) == min(count, 5)
         assert max(sizes) - min(sizes) <= 1
 
@@ -90,7 +102,7 @@ def test_candidates_made_in_shares_are_those_of_one_process_byte_for_byte(projec
     assert bool(shares_of("synthesize", PARAMS, MAIN, shared, 2)) == (lost is not None)
     made = []
     synthesize_candidates(job("synthesize", shared, lambda done, total: made.append(done)))
-    assert len(made) == (0 if lost is None else 3 * len(shares[lost].instances))
+    assert len(made) == (0 if lost is None else 3 * len(shares[lost].keys))
     assert lines(MAIN["synthesize.candidates"]) == alone
     assert len(read_trajectories(MAIN["synthesize.candidates"])) == 15
 
@@ -106,6 +118,42 @@ def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
         figures.append((lines(MAIN["evaluate.scores"]), lines(MAIN["evaluate.cells"] / "words/trajectories.jsonl")))
     assert figures[0] == figures[1]
     assert len(figures[0][0]) == 10
+
+
+@pytest.mark.parametrize("lost", [None, 0])
+def test_pairs_mined_and_filtered_in_shares_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch, lost):
+    monkeypatch.chdir(tmp_path)
+    config = {"packages": ["pygtrie", "tabulate"], "per_repository": 2, "attempts_per_repository": 20, "workers": 1}
+    params = parse_params({"mine": config})
+
+    def run(stage, function, count):
+        place = scratch(tmp_path, f"{stage}-{count}")
+        with alone(stage, place):
+            shares = shares_of(stage, params, MAIN, place, count) if count else []
+            for number, share in enumerate(shares):
+                if number != lost:
+                    take_in(share, run_share(share, params, MAIN), place)
+            function(Job(Node(stage=stage), params, MAIN, place))
+        return len(shares)
+
+    made = []
+    for count in (0, 2):
+        assert run("mine", mine, count) == run("filter", filter_pairs, count) == count
+        made.append([MAIN[name].read_bytes() for name in ("mine.pairs", "mine.table", "filter.instances", "filter.drops")])
+        made[-1].append(sorted(path.relative_to(MAIN["mine.repos"]) for path in MAIN["mine.repos"].rglob("*")))
+    assert made[0] == made[1]
+    assert len(read_instances(MAIN["filter.instances"])) >= 2
+
+
+def test_known_truths_are_not_read_again(project):
+    place = scratch(project, "known")
+    pairs = [row.model_copy(update={"patch": PATCH, "truth": None}) for row in read_instances(MAIN["split.sft"])[:1]]
+    write_instances(MAIN["mine.pairs"], pairs)
+    (share,) = shares_of("filter", PARAMS, MAIN, place, 1)
+    take_in(share, run_share(share, PARAMS, MAIN), place)
+    shutil.rmtree(MAIN["mine.repos"])
+    filter_pairs(Job(Node(stage="filter"), PARAMS, MAIN, place))
+    assert [row.truth.functions for row in read_instances(MAIN["filter.instances"])] == [["part0.py::work_0"]]
 
 
 def test_a_row_that_is_taken_in_twice_is_there_once(project):

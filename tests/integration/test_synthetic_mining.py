@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -264,15 +263,6 @@ def test_a_killed_run_goes_on_and_rows_are_neither_lost_nor_doubled(site, tmp_pa
     worked: list[int] = []
     again = mine(config, 0, tmp_path, lambda kept, total: worked.append(kept))
     assert (again.instances, worked) == (whole, [])
-
-
-def test_training_repositories_have_a_limit_of_their_own(site, tmp_path):
-    config = CONFIG.model_copy(update={"per_repository": 3, "per_training_repository": 2, "held_out": ["cpython"]})
-    config = config.model_copy(update={"packages": ["littlepkg", "cpython/one=textwrap,difflib"]})
-    seen = []
-    mined = mine(config, 0, tmp_path, lambda *progress: seen.append(progress))
-    assert Counter(instance.repo for instance in mined.instances) == {"littlepkg/littlepkg": 2, "cpython/one": 3}
-    assert seen[-1] == (5, 5)
 
 
 DYING = """

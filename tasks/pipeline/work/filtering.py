@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from tasks.core.examples import Examples
-from tasks.core.schema import Instance
-from tasks.core.storage import count_rows, write_instances, write_json
+from tasks.core.schema import Instance, Truth
+from tasks.core.storage import Journal, count_rows, write_instances, write_json
 from tasks.pipeline.node import Job
 
 SHOWN_EVERY = 100
+JOURNAL = "truths.jsonl"
+"""Truths that Ray workers have read, a row for each repository."""
+
+_TRUTH: TypeAdapter[Truth | str] = TypeAdapter(Truth | str)
 
 
 def filter_pairs(job: Job) -> dict[str, Any]:
@@ -31,7 +38,9 @@ def filter_pairs(job: Job) -> dict[str, Any]:
                 job.progress(number + drops.total(), total)
             yield instance
 
-    instances = filter_table(places["mine.pairs"], job.params.filter, places["mine.repos"], drops, examples)
+    with closing(Journal(job.scratch / JOURNAL, key="key")) as journal:
+        known = {key: _TRUTH.validate_python(truth) for row in journal.rows.values() for key, truth in row["truths"].items()}
+    instances = filter_table(places["mine.pairs"], job.params.filter, places["mine.repos"], drops, examples, known)
     kept = write_instances(places["filter.instances"], counted(instances))
     job.progress(total, total)
     write_json(places["filter.drops"], drop_table(drops))

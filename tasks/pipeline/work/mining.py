@@ -13,13 +13,16 @@ from tasks.pipeline.node import Job
 from tasks.pipeline.places import STATE
 from tasks.pipeline.resume import publish
 
+REPOS = "repos"
+"""Where unfinished work has the repositories."""
+
 KEPT = STATE / "mining"
 """What sources keep from run to run, so that the next one only reads what is new."""
 
 
 def mine(job: Job) -> dict[str, Any]:
     """Write the pairs, the table of what was tried, and a bare git repository per repository."""
-    repos = job.scratch / "repos"
+    repos = job.scratch / REPOS
     mined = source_of(job.params, job.scratch).mine(repos, job.progress)
     figures = _Figures()
     keep_empty_folders(repos)

@@ -34,7 +34,6 @@ def settings(options: argparse.Namespace) -> Mine:
     change = {
         "packages": [*given.packages, *(name for name in MORE if name not in given.packages)],
         "per_repository": options.per_repository,
-        "per_training_repository": None,
         "attempts_per_repository": 12 * options.per_repository,
         "seconds_per_repository": options.seconds,
         "workers": options.workers,

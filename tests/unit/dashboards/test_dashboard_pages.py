@@ -174,7 +174,7 @@ def test_the_funnel_shows_what_was_dropped_and_what_the_rules_mean(project):
     assert shown.alt == "Dropped: same_issue 2."
     assert f"same_issue: {funnel.CONTAMINATED['same_issue']}." in said(parts)
     assert set(funnel.CONTAMINATED) == set(CONTAMINATION)
-    assert "Mining keeps counts alone" in said(parts)
+    assert "Mining keeps counts only" in said(parts)
 
 
 def test_a_count_that_is_no_number_is_named_beside_those_that_are(copy):

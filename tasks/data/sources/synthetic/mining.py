@@ -20,9 +20,9 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from tasks.data.sources.synthetic.packages import Package, parse_packages, size_
 from tasks.data.sources.synthetic.questions.priors import without_common
 
 VERSION = 9
+JOURNAL = "repositories.jsonl"
 SPARE_SECONDS = 600.0
 """A worker's wall time beyond a minute for each second of ``seconds_per_repository``."""
 
@@ -52,23 +53,33 @@ class Synthetic:
         self.seed = seed
         self.journal_dir = journal_dir
 
-    def mine(self, repos_dir: Path, progress: Progress) -> Mined:
-        """Instances in the order of the packages, and the table of :func:`_summary`.
+    def lacking(self, repos_dir: Path) -> list[str]:
+        """Repositories that are not finished, largest first."""
+        packages = parse_packages(self.config.packages)
+        with closing(Journal(self.journal_dir / JOURNAL, key="key")) as journal:
+            pending = [package for package in packages if not self._is_done(package, journal, repos_dir)]
+        return [package.repo for package in sorted(pending, key=size_of, reverse=True)]
+
+    def _is_done(self, package: Package, journal: Journal, repos_dir: Path) -> bool:
+        return self._key(package) in journal and (repos_dir / f"{package.slug}.git").is_dir()
+
+    def mine(self, repos_dir: Path, progress: Progress, only: Container[str] | None = None) -> Mined:
+        """Instances in the order of the packages, or those of the repositories in ``only``, and the table of :func:`_summary`.
 
         Calls ``progress`` from worker threads. Raises :class:`ConfigError` on a malformed list, :class:`DataError` when
         nothing was found, and :class:`InfrastructureError` when a worker died or ran over its wall time, after the other
         workers have finished their repositories.
         """
-        packages = parse_packages(self.config.packages)
-        total = sum(map(self._most, packages))
+        packages = [row for row in parse_packages(self.config.packages) if only is None or row.repo in only]
+        total = self.config.per_repository * len(packages)
         repos_dir.mkdir(parents=True, exist_ok=True)
         for leftover in repos_dir.glob(".partial-*"):
             shutil.rmtree(leftover, ignore_errors=True)
         lock = threading.Lock()
         skipped: dict[str, str] = {}
-        with Journal(self.journal_dir / "repositories.jsonl", key="key") as journal:
+        with Journal(self.journal_dir / JOURNAL, key="key") as journal:
             keys = {package.repo: self._key(package) for package in packages}
-            done = [p for p in packages if keys[p.repo] in journal and (repos_dir / f"{p.slug}.git").is_dir()]
+            done = [package for package in packages if self._is_done(package, journal, repos_dir)]
             kept = {package.repo: len(journal.rows[keys[package.repo]]["instances"]) for package in done}
 
             def work(package: Package) -> None:
@@ -94,17 +105,10 @@ class Synthetic:
         table = _summary([row["table"] for row in rows], skipped)
         return Mined(instances, table | ({"common_answers": common} if "questions" in self.config.tasks else {}))
 
-    def _most(self, package: Package) -> int:
-        """Most pairs of a repository."""
-        config = self.config
-        if config.per_training_repository is None or package.owner in config.held_out:
-            return config.per_repository
-        return min(config.per_repository, config.per_training_repository)
-
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
         asked = self.config.questions_per_repository if "questions" in self.config.tasks else 0
-        kept = self._most(package) if "faults" in self.config.tasks else 0
+        kept = self.config.per_repository if "faults" in self.config.tasks else 0
         options = (kept, asked, self.config.attempts_per_repository, package.modules, package.without)
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
@@ -148,7 +152,7 @@ class Synthetic:
             "root": str(package.root) if package.root else None,
             "seed": self.seed,
             "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-            "keep": self._most(package) if "faults" in config.tasks else 0,
+            "keep": config.per_repository if "faults" in config.tasks else 0,
             "questions": config.questions_per_repository if "questions" in config.tasks else 0,
             "attempts": config.attempts_per_repository,
             "seconds": config.seconds_per_repository,
