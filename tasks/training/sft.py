@@ -44,7 +44,9 @@ def fit(
 ) -> dict[str, float]:
     """Train ``model`` on rows of ``input_ids`` and ``labels``; writes ``out/checkpoint`` and ``out/log.jsonl``."""
     from datasets import Dataset
-    from trl import SFTConfig, SFTTrainer
+    from trl import SFTConfig
+
+    from tasks.training.trl_trimmed import TrimmedSFTTrainer
 
     arguments = SFTConfig(
         **trainer_arguments(out, section, params),
@@ -59,7 +61,7 @@ def fit(
         dataset_kwargs={"skip_prepare_dataset": True},
         logging_steps=10,
     )
-    trainer = SFTTrainer(
+    trainer = TrimmedSFTTrainer(
         model=model,
         args=arguments,
         train_dataset=Dataset.from_list(rows),

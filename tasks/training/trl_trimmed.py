@@ -1,22 +1,40 @@
-"""Workarounds for TRL 1.16, whose GRPO step computes values that do not affect the gradient, and uses one core of a CPU.
+"""Workarounds for TRL 1.16, whose steps compute values that do not affect the gradient, and use one core of a CPU.
 
 TRL pads every rollout to the longest of the whole step; here each micro-batch is cut to its own longest rollout. TRL trains on
 rollouts whose whole group has the same reward; here, without a KL term, they are left out. On a CPU, where batching gains
-nothing, each rollout is computed at its own length, each prompt once for its group, and the groups of a micro-batch in
-threads. All of this can go when TRL does it.
+nothing, each sequence is computed at its own length, each prompt once for its group, and the sequences (SFT) or groups (GRPO)
+of a micro-batch in threads. All of this can go when TRL does it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import torch
 from transformers.cache_utils import DynamicCache
-from trl import GRPOTrainer
+from trl import GRPOTrainer, SFTTrainer
 
 from tasks.core.cores import cores
+
+
+class TrimmedSFTTrainer(SFTTrainer):
+    """An SFTTrainer that computes each sequence at its own length on a CPU."""
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The summed loss of the micro-batch's tokens over the tokens of the whole batch."""
+        loss_of = super().compute_loss
+        if return_outputs or num_items_in_batch is None or inputs["input_ids"].device.type != "cpu":
+            return loss_of(model, inputs, return_outputs, num_items_in_batch)
+        rows = [
+            {name: value[row : row + 1, mask.bool()] for name, value in inputs.items()}
+            for row, mask in enumerate(inputs["attention_mask"])
+        ]
+        return _in_threads(model, [partial(loss_of, model, row, num_items_in_batch=num_items_in_batch) for row in rows])
 
 
 class TrimmedGRPOTrainer(GRPOTrainer):
@@ -35,18 +53,11 @@ class TrimmedGRPOTrainer(GRPOTrainer):
             part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}
             return loss_of(model, part) * (len(rows) / size)
 
-        def loss_and_gradient(rows: torch.Tensor) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
-            loss = loss_of_rows(rows)
-            return loss.detach(), torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-
         if kept.device.type != "cpu":
             return loss_of_rows(kept)
-        parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        kept = kept[sorted(range(len(kept)), key=inputs["prompt_ids"][kept].tolist().__getitem__)]  # TRL has shuffled the groups
         groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
-        with ThreadPoolExecutor(max(1, cores() // torch.get_num_threads())) as pool:
-            parts = list(pool.map(loss_and_gradient, groups))
-        gradients = [torch.stack(same).sum(0) for same in zip(*(part[1] for part in parts), strict=True)]
-        return _Computed.apply(torch.stack([part[0] for part in parts]).sum(), gradients, *parameters)
+        return _in_threads(model, [partial(loss_of_rows, group) for group in groups])
 
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
@@ -96,6 +107,20 @@ class TrimmedGRPOTrainer(GRPOTrainer):
         )
         pad = torch.nn.functional.pad
         return pad(logps, (0, cut)), pad(entropies, (0, cut)) if entropies is not None else None, auxiliary
+
+
+def _in_threads(model: Any, losses: list[Callable[[], torch.Tensor]]) -> torch.Tensor:
+    """The sum of ``losses``, each computed with its gradient in one of as many threads as there are cores for."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+    def loss_and_gradient(compute: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        loss = compute()
+        return loss.detach(), torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+
+    with ThreadPoolExecutor(max(1, cores() // torch.get_num_threads())) as pool:
+        parts = list(pool.map(loss_and_gradient, losses))
+    gradients = [torch.stack(same).sum(0) for same in zip(*(part[1] for part in parts), strict=True)]
+    return _Computed.apply(torch.stack([part[0] for part in parts]).sum(), gradients, *parameters)
 
 
 class _Computed(torch.autograd.Function):
