@@ -148,7 +148,9 @@ def test_pairs_mined_and_filtered_in_shares_are_those_of_one_process_byte_for_by
 
 def test_known_truths_are_not_read_again(project):
     place = scratch(project, "known")
-    pairs = [row.model_copy(update={"patch": PATCH, "truth": None}) for row in read_instances(MAIN["split.sft"])[:1]]
+    pairs = [
+        row.model_copy(update={"patch": PATCH, "problem_statement": "x" * 99}) for row in read_instances(MAIN["split.sft"])[:1]
+    ]
     write_instances(MAIN["mine.pairs"], pairs)
     (share,) = shares_of("filter", PARAMS, MAIN, place, 1)
     take_in(share, run_share(share, PARAMS, MAIN), place)
