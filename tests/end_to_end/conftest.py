@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.fakes.git import committed
+
 ROOT = Path(__file__).parents[2]
 COPIED = ("tasks", "flows", "experiments/reference", ".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock")
 TINY = {
@@ -77,8 +79,7 @@ def project(tmp_path_factory):
         copy(source, target)
     write_params(root)
     write_base(root / "experiments/nano/base")
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "copy"]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], cwd=root, check=True)
+    committed(root)
     copied = Project(root)
     yield copied
     copied.run("flows.server", "stop")

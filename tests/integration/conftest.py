@@ -1,9 +1,10 @@
 """What several integration tests need."""
 
 import shutil
-import subprocess
 
 import pytest
+
+from tests.fakes.git import committed
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,5 @@ def tracked(tmp_path, monkeypatch, empty_store):
     (tmp_path / ".gitignore").write_text(".fusesearch\nmlflow.db*\nmlruns\n")
     (tmp_path / "rows.jsonl").write_text("{}\n")
     (tmp_path / "dvc.lock").write_text("schema: '2.0'\n")
-    for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
-        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments], check=True)
+    committed(tmp_path)
     return tmp_path

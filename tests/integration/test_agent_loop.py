@@ -1,15 +1,12 @@
-"""Whole episodes with real ripgrep over a real tree, and a model behind real HTTP."""
+"""Whole episodes with real ripgrep over a real tree, with a scripted model."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from tasks.agents.conversation import messages_of
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Sampling
-from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
 from tasks.agents.toolsets import make_episode
@@ -76,77 +73,3 @@ async def test_hundreds_of_episodes_share_one_process(toolbox):
         check_search(trajectory)
         count += 1
     assert count == 256
-
-
-class FlakyServer:
-    """Plays the search over HTTP, statelessly by the number of assistant messages; drops every third request."""
-
-    def __init__(self, native, failing=False):
-        outer = self
-        self.count = 0
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                outer.count += 1
-                if failing or outer.count % 3 == 0:
-                    self.connection.close()
-                    return
-                data = json.dumps(outer.reply(body, native)).encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
-        self.model = OpenAICompatibleModel("m", f"http://127.0.0.1:{self.server.server_port}/v1", retries=4, backoff_seconds=0.01)
-
-    @staticmethod
-    def reply(body, native):
-        turn = sum(row["role"] == "assistant" for row in body["messages"])
-        message = {"role": "assistant", "content": ANSWER}
-        if turn < 2:
-            calls = (SEARCH, READ)[turn]
-            functions = [{"name": name, "arguments": json.dumps(arguments)} for name, arguments in calls]
-            rows = [{"id": f"s{turn}{i}", "type": "function", "function": row} for i, row in enumerate(functions)]
-            message |= {"content": None, "tool_calls": rows} if native else {"content": format_calls(calls)}
-        return {"id": "x", "object": "chat.completion", "created": 1, "model": "m",
-                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}  # fmt: skip
-
-
-@pytest.fixture
-async def serve():
-    servers = []
-
-    def start(**options):
-        servers.append(FlakyServer(**options))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        await server.model.close()
-        server.server.shutdown()
-        server.server.server_close()
-
-
-@pytest.mark.parametrize("native", [True, False])
-async def test_an_endpoint_that_drops_a_third_of_all_requests_loses_no_episode(toolbox, serve, native):
-    flaky = serve(native=native)
-    done = [trajectory async for trajectory in run_episodes((lambda: run(toolbox, flaky.model) for _ in range(6)), concurrency=3)]
-    assert len(done) == 6
-    for trajectory in done:
-        check_search(trajectory)
-
-
-async def test_an_endpoint_that_is_gone_gives_errored_episodes(toolbox, serve):
-    gone = serve(native=True, failing=True)
-    trajectory = await run(toolbox, gone.model)
-    assert trajectory.stop == "error"
-    assert "5 tries" in trajectory.error
-    assert trajectory.answer is None

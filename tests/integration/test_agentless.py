@@ -1,7 +1,5 @@
 """Agentless over a real git repository with the real parsing of replies: what it asks, what it answers, how it ends."""
 
-import subprocess
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +13,7 @@ from tasks.localizers.agentless import AgentlessLocalizer, Settings
 from tasks.localizers.base import Setup
 from tasks.localizers.registry import make_localizer
 from tasks.search.snapshots import SnapshotStore
-from tests.fakes.policies import agentless as policy
+from tests.fakes.git import committed
 
 ISSUE = "`Basket.total` forgets the discount when `apply_discount` is called twice.\n\n### Code ###\n```\nBasket().total()\n```\n"
 SHOP = '''\
@@ -50,13 +48,7 @@ FILES = {
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shop")
-    git = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=e"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    for path, text in FILES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    subprocess.run([*git, "add", "."], check=True)
-    subprocess.run([*git, "commit", "-qm", "All of it"], check=True)
+    committed(folder, FILES)
     store = SnapshotStore(tmp_path_factory.mktemp("cache"))
     return store.repository(folder / ".git", "HEAD")
 
@@ -248,28 +240,3 @@ async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
     assert len(trajectory.turns) <= 2 + 2 * Settings().attempts
     for location in trajectory.answer.modify if trajectory.answer else []:
         assert location.path in FILES
-
-
-@pytest.mark.parametrize("name", ["agentless", "agentless-folders"])
-async def test_the_sensible_policy_finds_what_the_issue_names(repository, name):
-    def reply(messages):
-        return policy.sensible({"messages": [message.model_dump() for message in messages]})["content"]
-
-    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=ISSUE)
-    trajectory = await make_localizer(name, Setup(ScriptedModel(reply))).localize(instance, repository)
-    assert set(trajectory.answer.functions[:2]) == {"shop/basket.py::apply_discount", "shop/basket.py::Basket.total"}
-    assert len(trajectory.turns) == (4 if name.endswith("folders") else 3)
-
-
-async def test_the_nonsense_policy_comes_to_an_end_and_reaches_every_question(repository):
-    asked = set()
-
-    def reply(messages):
-        asked.add(question(messages[-1].content))
-        return policy.nonsense({"messages": [message.model_dump() for message in messages]})["content"] or ""
-
-    for number in range(8):
-        instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement=f"{ISSUE} {number}")
-        trajectory = await make_localizer("agentless-folders", Setup(ScriptedModel(reply))).localize(instance, repository)
-        assert trajectory.error is None
-    assert asked == {"folders", "files", "elements", "edits"}

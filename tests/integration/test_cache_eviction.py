@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import random
-import subprocess
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
@@ -12,17 +11,12 @@ from tasks.core.errors import ConfigError
 from tasks.search import eviction, snapshots
 from tasks.search.eviction import drop_blobs, evict, measure
 from tasks.search.snapshots import SnapshotStore
+from tests.fakes.git import git
 
-IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 COMMITS = 12
 BIG = 200_000  # bytes of the file that every commit changes
 ROOMY = 10**9
 SMALL = 4 * BIG
-
-
-def git(folder, *arguments):
-    command = ["git", *IDENTITY, *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,5 @@
 """CoSIL over a real git repository: what it asks of files and functions, what its calls show, what is pruned, how it ends."""
 
-import re
-import subprocess
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +15,7 @@ from tasks.localizers.base import Setup
 from tasks.localizers.cosil import CoSilLocalizer, Settings
 from tasks.localizers.cosil.tools import SearchTools, read_call
 from tasks.search.snapshots import SnapshotStore
-from tests.fakes.policies import cosil as policy
+from tests.fakes.git import committed
 
 ISSUE = "`Basket.total` is wrong when `round_price` gets half a cent.\n\n### Text ###\nSee `price_of`."
 FILES = {
@@ -69,13 +66,7 @@ FOUND = "```\nshop/basket.py\nshop/prices.py\n```"
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shop")
-    git = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=e"]
-    subprocess.run([*git, "init", "-q"], check=True)
-    for path, text in FILES.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    subprocess.run([*git, "add", "."], check=True)
-    subprocess.run([*git, "commit", "-qm", "All of it"], check=True)
+    committed(folder, FILES)
     return SnapshotStore(tmp_path_factory.mktemp("cache")).repository(folder / ".git", "HEAD")
 
 
@@ -331,15 +322,3 @@ async def test_any_replies_lead_to_an_end_within_bounds(repository, texts):
     assert trajectory.error is None
     assert len(trajectory.turns) <= 5 + 2 * Settings().max_calls
     assert all(location.path in FILES for location in trajectory.answer.modify)
-
-
-@pytest.mark.parametrize("style", ["sensible", "nonsense"])
-async def test_policies_come_to_an_end(repository, style):
-    def reply(messages):
-        return getattr(policy, style)({"messages": [message.model_dump() for message in messages]})["content"] or ""
-
-    trajectory = await localized(repository, ScriptedModel(reply))
-    assert trajectory.error is None
-    if style == "sensible":
-        assert set(trajectory.answer.functions[:3]) >= {"shop/basket.py::Basket.total", "shop/rounding.py::round_price"}
-        assert all(re.match(r"get_code_of_|exit", turn.text) for turn in trajectory.turns if turn.calls)

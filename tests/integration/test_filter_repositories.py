@@ -8,6 +8,7 @@ import pytest
 from tasks.core.config import Filter
 from tasks.core.schema import Instance
 from tasks.data.filtering import RULES, apply
+from tests.fakes.git import committed, git
 
 ISSUE = "The result of the whole computation is off by one whenever the input is number "
 PATCH = "--- a/m.py\n+++ b/m.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n"
@@ -17,18 +18,13 @@ PATCH = "--- a/m.py\n+++ b/m.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n"
 def repos(tmp_path: Path) -> Path:
     for number in range(4):
         work = tmp_path / f"work{number}"
-        work.mkdir()
-        (work / "m.py").write_text(f"def f{number}():\n    return 1\n")
-        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-        for command in (["init", "-q"], ["add", "."], [*identity, "commit", "-qm", "x"]):
-            subprocess.run(["git", *command], cwd=work, check=True)
-        subprocess.run(["git", "clone", "-q", "--bare", work, tmp_path / f"repos/o__r{number}.git"], check=True)
+        committed(work, {"m.py": f"def f{number}():\n    return 1\n"})
+        git(work, "clone", "-q", "--bare", str(work), str(tmp_path / f"repos/o__r{number}.git"))
     return tmp_path / "repos"
 
 
 def head(repos: Path, number: int) -> str:
-    command = ["git", f"--git-dir={repos}/o__r{number}.git", "rev-parse", "HEAD"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    return git(repos / f"o__r{number}.git", "rev-parse", "HEAD")
 
 
 def test_each_pair_is_read_at_its_commit_and_unreadable_ones_are_counted(repos):

@@ -4,8 +4,10 @@ import logging
 import os
 import random
 import subprocess
+import time
 from contextlib import ExitStack, suppress
 from datetime import timedelta
+from multiprocessing import get_context
 
 import pytest
 
@@ -67,7 +69,7 @@ def source(server, folder, tokens=(TOKENS[0],), workers=2, budget=None, **change
     config = {"repositories": list(server.world.repositories), "api_url": server.url, "clone_url": server.clone_url}
     config |= {"retry_seconds": 0.001, "token_env": "FUSESEARCH_TEST_TOKENS", **changes}
     params = GitHubSource(**config).model_copy(update={"budget": budget})  # less than the params allow: the world is small
-    return GitHub(params, folder / "state", workers, announce=lambda line: None)
+    return GitHub(params, folder / "state", workers, announce=str)
 
 
 def mine(github, folder):
@@ -180,12 +182,19 @@ def test_a_budget_is_kept_and_the_next_run_goes_on_at_the_cursor(serve, clean, t
 
 
 def test_killed_processes_lose_and_double_nothing(origin, clean, tmp_path):
-    from tests.trials.mining.trial import run
-
-    ran = run(origin[0], origin[1], tmp_path / "run", Faults(3, 0.2), [3, 6], workers=2)
-    assert ran.kills >= 1
-    assert ran.rows == len(ran.digests)
-    assert set(ran.digests) == set(clean[0])
+    with GitHubServer(*origin, Faults(3, 0.2)).running() as server:
+        kills = 0
+        for requests in (3, 6):
+            process = get_context("spawn").Process(target=mine, args=(source(server, tmp_path, retry_seconds=0.01), tmp_path))
+            process.start()
+            while process.is_alive() and server.counts.graphql + server.counts.rest < requests:
+                time.sleep(0.01)
+            kills += process.is_alive()
+            process.kill()
+            process.join()
+        rows, _ = mine(source(server, tmp_path, retry_seconds=0.01), tmp_path)
+    assert kills
+    assert rows == clean[0]
 
 
 def test_a_second_run_asks_only_for_what_is_new(tmp_path):

@@ -2,13 +2,9 @@
 
 import asyncio
 import json
-import os
-import subprocess
 
 import pytest
 
-from experiments.benchmarks.localizers.endpoint import PolicyServer
-from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
 from tasks.core.config import Agent, Tools
@@ -18,7 +14,7 @@ from tasks.localizers.base import Setup
 from tasks.localizers.locagent import LocAgentLocalizer
 from tasks.localizers.orcaloca import OrcaLocaLocalizer
 from tasks.search.snapshots import SnapshotStore
-from tests.fakes.policies import policy_named
+from tests.fakes.git import committed
 
 FILES = {
     "parcel/__init__.py": "from parcel.box import Box\n",
@@ -45,19 +41,11 @@ ISSUE = "`Box.seal` prints labels that are too long: print_label should cut them
 KINDS = {"locagent": LocAgentLocalizer, "orcaloca": OrcaLocaLocalizer}
 
 
-def committed(root, files):
-    for path, text in files.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    identity = {f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "parcels"]):
-        subprocess.run(["git", "-C", root, *command], check=True, env={**os.environ, **identity})
-    return root
-
-
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory):
-    return committed(tmp_path_factory.mktemp("clone"), FILES)
+    folder = tmp_path_factory.mktemp("clone")
+    committed(folder, FILES)
+    return folder
 
 
 @pytest.fixture
@@ -68,8 +56,8 @@ def snapshot(clone, tmp_path):
 @pytest.fixture
 def big(tmp_path):
     parts = "".join(f"    def part_{n}(self):\n        return {'x' * 300!r}\n\n" for n in range(200))
-    source = committed(tmp_path / "big", {"big.py": f"class Big:\n{parts}"})
-    return SnapshotStore(tmp_path / "snapshots").repository(source, "HEAD")
+    commit = committed(tmp_path / "big", {"big.py": f"class Big:\n{parts}"})
+    return SnapshotStore(tmp_path / "snapshots").repository(tmp_path / "big", commit)
 
 
 @pytest.fixture
@@ -191,18 +179,3 @@ async def test_episodes_at_once_on_one_snapshot_share_one_graph(snapshot, instan
     done = await asyncio.gather(*runs)
     assert [one.stop for one in done] == ["answer"] * 8
     assert sorted(made) == sorted(FILES)
-
-
-@pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize("style", ["sensible", "nonsense"])
-async def test_stand_ins_drive_both_to_the_end_over_http(snapshot, instance, tmp_path, name, style):
-    with PolicyServer(policy_named(name, style)) as server:
-        model = OpenAICompatibleModel(f"{name}:{style}", server.url, retries=2, backoff_seconds=0.01)
-        try:
-            done = await localizer(name, model, tmp_path).localize(instance, snapshot)
-        finally:
-            await model.close()
-    assert (done.error, server.faults) == (None, [])
-    assert done.stop in ("answer", "no_answer", "max_turns", "max_context")
-    if style == "sensible":
-        assert "parcel/labels.py" in done.answer.files or "parcel/box.py" in done.answer.files

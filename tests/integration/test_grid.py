@@ -7,45 +7,31 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
 import yaml
 from typer.testing import CliRunner
 
-from experiments.benchmarks.bench import endpoint
-from experiments.benchmarks.bench.endpoint import Faulty
 from tasks.core.schema import Score
 from tasks.core.storage import read_json, read_jsonl
 from tasks.evaluation.grid import load_grid
 from tasks.evaluation.results import read_results
 from tasks.pipeline.grid import figures_of, opened
+from tests.fakes.endpoint import Endpoint, scripted
+from tests.fakes.git import committed, git
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"part{index}" for index in range(8)]
 TIMED = {"seconds", "seconds_model", "seconds_tools", "seconds_waiting"}
 
 
-def git(folder, *arguments):
-    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """A bare clone, instances whose patches change one function each, and what a model answers about each."""
     root = tmp_path_factory.mktemp("world")
-    work = root / "work"
-    work.mkdir()
-    for name in NAMES:
-        (work / f"{name}.py").write_text(f"def {name}(x):\n    return x + 1\n")
-    git(work, "init", "-q")
-    git(work, "add", ".")
-    git(work, "commit", "-qm", "parts")
-    (root / "repos").mkdir()
+    commit = committed(root / "work", {f"{name}.py": f"def {name}(x):\n    return x + 1\n" for name in NAMES})
     git(root, "clone", "-q", "--bare", "work", "repos/o__shop.git")
-    commit = git(work, "rev-parse", "HEAD")
     rows = [
         {"instance_id": f"o__shop-{name}", "repo": "o/shop", "base_commit": commit,
          "problem_statement": f"{name} adds one too many in all cases", "patch": patch(name)}
@@ -69,14 +55,13 @@ def served():
     from tasks.agents.prompts import render_issue
     from tasks.core.config import Agent
 
-    episodes = []
+    replies = {}
     for place, name in enumerate(NAMES):
         search = format_calls([("grep", {"pattern": f"def {name}"}), ("glob", {"pattern": "*.py"})])
         named = name if place % 2 else NAMES[place - 1]
         answer = f"## Locations to Modify\n- /repo/{named}.py::{named}\n"
-        issue = render_issue(Agent(), f"{name} adds one too many in all cases")
-        episodes.append(SimpleNamespace(issue=issue, replies=[search, answer]))
-    return episodes
+        replies[render_issue(Agent(), f"{name} adds one too many in all cases")] = [search, answer]
+    return scripted(replies)
 
 
 def grid_file(world, tmp_path, url, **changes):
@@ -108,22 +93,9 @@ def table(out):
 def clean(world, tmp_path_factory):
     """The grid as it is when nothing fails."""
     out = tmp_path_factory.mktemp("clean")
-    with calm(), Faulty(served()) as server:
+    with Endpoint(served()) as server:
         run_grid(grid_file(world, out, server.url), out / "results")
     return out / "results"
-
-
-class calm:
-    """No faults of the endpoint within the block, or those given."""
-
-    def __init__(self, **faults):
-        self.faults = faults
-
-    def __enter__(self):
-        self.before, endpoint.FAULTS = endpoint.FAULTS, self.faults
-
-    def __exit__(self, *_):
-        endpoint.FAULTS = self.before
 
 
 def test_a_grid_has_a_cell_per_system_and_says_what_it_left_out(clean):
@@ -137,15 +109,15 @@ def test_a_grid_has_a_cell_per_system_and_says_what_it_left_out(clean):
 
 
 def test_an_endpoint_that_fails_a_fifth_of_the_time_gives_the_same_table(world, clean, tmp_path):
-    with calm(drop=0.1, cut=0.05, half=0.05), Faulty(served(), seed=1) as server:
+    with Endpoint(served(), {"drop": 0.1, "cut": 0.05, "half": 0.05}, seed=1) as server:
         run_grid(grid_file(world, tmp_path, server.url), tmp_path / "results")
-    assert server.served.total() - server.served["fine"] > 3
+    assert server.served.total() - server.served["answered"] > 3
     assert table(tmp_path / "results") == table(clean)
 
 
 def test_without_tries_failures_are_errored_episodes_and_never_zeros(world, clean, tmp_path):
     path = None
-    with calm(drop=0.5), Faulty(served(), seed=3) as server:
+    with Endpoint(served(), {"drop": 0.5}, seed=3) as server:
         path = grid_file(world, tmp_path, server.url, model={"retries": 0})
         figures = run_grid(path, tmp_path / "results")["fusesearch.m.verified"]
     scores = table(tmp_path / "results")
@@ -156,7 +128,7 @@ def test_without_tries_failures_are_errored_episodes_and_never_zeros(world, clea
     assert all(row == before[row["arm"], row["instance_id"], row["run"]] for row in scores if not row["error"])
     shown = compared(tmp_path / "results", "--format", "markdown").stdout
     assert f"| {len(errored)} |" in next(line for line in shown.splitlines() if line.startswith("| fusesearch | m |"))
-    with calm(), Faulty(served()) as server:  # another address: how the endpoint is reached is no part of the settings
+    with Endpoint(served()) as server:  # another address: how the endpoint is reached is no part of the settings
         run_grid(grid_file(world, tmp_path, server.url), tmp_path / "results", retry_errored=True)
         assert sum(server.served.values()) == 2 * len(errored)
     assert table(tmp_path / "results") == table(clean)
@@ -164,7 +136,7 @@ def test_without_tries_failures_are_errored_episodes_and_never_zeros(world, clea
 
 def test_killed_in_the_middle_and_called_again_gives_the_same_table(world, clean, tmp_path):
     out = tmp_path / "results"
-    with calm(late=1.0), Faulty(served(), late_seconds=0.3) as server:
+    with Endpoint(served(), {"late": 1.0}) as server:
         path = grid_file(world, tmp_path, server.url, concurrency=2)
         command = [sys.executable, "-c", "from tasks.cli import main; main()", "evaluate", str(path), "--out", str(out)]
         command += ["--no-track", "--snapshots", str(tmp_path / "snapshots")]
@@ -179,7 +151,7 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_table(world, clean
         process.wait()
     kept = journal.read_text().count("\n")
     assert 3 <= kept < 16
-    with calm(), Faulty(served()) as server:
+    with Endpoint(served()) as server:
         run_grid(grid_file(world, tmp_path, server.url), out)
         assert sum(server.served.values()) == 2 * (16 - kept)
     assert table(out) == table(clean)
@@ -203,7 +175,7 @@ def compared(out, *options):
 
 
 def test_more_runs_only_run_what_is_missing(world, tmp_path):
-    with calm(), Faulty(served()) as server:
+    with Endpoint(served()) as server:
         run_grid(grid_file(world, tmp_path, server.url, runs=1, localizers=["fusesearch"]), tmp_path / "results")
         first = sum(server.served.values())
         run_grid(grid_file(world, tmp_path, server.url, runs=2, localizers=["fusesearch"]), tmp_path / "results")
@@ -215,7 +187,7 @@ def test_more_runs_only_run_what_is_missing(world, tmp_path):
 def test_accepted_answers_are_scored_without_running_again(world, tmp_path):
     lines = [{"instance_id": "o__shop-part0", "patch": patch("part7")}, {"instance_id": "o__shop-part1", "patch": "nonsense"}]
     (tmp_path / "others.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in lines))
-    with calm(), Faulty(served()) as server:
+    with Endpoint(served()) as server:
         path = grid_file(world, tmp_path, server.url, localizers=["fusesearch"], runs=1)
         run_grid(path, tmp_path / "results")
         data = yaml.safe_load(path.read_text())
@@ -301,7 +273,7 @@ def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'runs.db'}")
-    with calm(), Faulty(served()) as server:
+    with Endpoint(served()) as server:
         for repeats in (1, 2):  # called again with another run of each instance, it goes on in the same parent
             path = grid_file(world, tmp_path, server.url, runs=repeats)
             result = CliRunner().invoke(app, ["evaluate", str(path), "--out", "results"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tasks.cli.extras import PARTS, how_to_install, listed
+from tests.fakes.git import committed
 
 ISSUE = "perimeter(3) returns 9 but should be 12"
 BLOCKED = """
@@ -51,10 +52,7 @@ def light(tmp_path):
 @pytest.fixture
 def repo(tmp_path):
     folder = tmp_path / "shapes"
-    folder.mkdir()
-    (folder / "shapes.py").write_text("def perimeter(side):\n    return 3 * side\n")
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]):
-        subprocess.run(["git", *command], cwd=folder, check=True)
+    committed(folder, {"shapes.py": "def perimeter(side):\n    return 3 * side\n"})
     return folder
 
 

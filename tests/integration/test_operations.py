@@ -19,6 +19,7 @@ import yaml
 
 from tasks.core.storage import read_instances, read_json
 from tasks.pipeline.places import MAIN
+from tests.fakes.git import committed
 from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer
 from tests.fakes.github_server.world import Repository, World, add_pull, add_pulls, module
@@ -62,8 +63,7 @@ def project(folder, world):
     for name in COPIED:
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (shutil.copytree if (ROOT / name).is_dir() else shutil.copyfile)(ROOT / name, root / name)
-    for arguments in (["init", "-q"], ["add", "-A"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "copy"]):
-        subprocess.run(["git", *arguments], cwd=root, check=True)
+    committed(root)
     with GitHubServer(world, folder / "git").running() as server:
         write_params(root, server)
         made = Project(root, server)

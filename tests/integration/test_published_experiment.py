@@ -1,13 +1,12 @@
 """The benchmark of published predictions from end to end, over small repositories that release them as the real ones do."""
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from experiments.benchmarks.published.runs import LITE, LOCAGENT_METRIC, TRUTH_FILE, VERIFIED, Sources, measure
+from tests.fakes.git import committed
 
 CODE = "class Shop:\n    def __init__(self):\n        self.open = 1\n\n\ndef total(prices):\n    return 2\n"
 PATCHES = {
@@ -18,16 +17,6 @@ ENTITIES = {"total": ["shop.py:total"], "init": ["shop.py:Shop"]}
 LEFT_OUT = "o__n-3"
 
 
-def commit(folder: Path, files: dict[str, str]) -> str:
-    for path, text in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text)
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    for arguments in (["init", "-q", "."], ["add", "-A"], ["commit", "-qm", "all"]):
-        subprocess.run(["git", *identity, *arguments], cwd=folder, check=True)
-    return subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
-
-
 def json_lines(rows: list[dict]) -> str:
     return "".join(json.dumps(row) + "\n" for row in rows)
 
@@ -35,7 +24,7 @@ def json_lines(rows: list[dict]) -> str:
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory) -> Sources:
     root = tmp_path_factory.mktemp("released")
-    base = commit(root / "repos/o__n.git", {"shop.py": CODE})
+    base = committed(root / "repos/o__n.git", {"shop.py": CODE})
     patches = {"o__n-1": "total", "o__n-2": "init", LEFT_OUT: "total"}
     rows = [
         {
@@ -53,8 +42,8 @@ def sources(tmp_path_factory) -> Sources:
         {"instance_id": "o__n-2", "found_files": ["gone.py"], "found_related_locs": {"gone.py": ["function: Shop.__init__"]}},
     ]
     truth = {"o__n-1": ["shop.py::total"], "o__n-2": ["shop.py::Shop.__init__"], LEFT_OUT: ["shop.py"]}
-    commit(root / "cosil", {run.path: json_lines(answers) for run in VERIFIED} | {TRUTH_FILE: json.dumps(truth)})
-    commit(root / "tooltrain", {TRUTH_FILE: json.dumps(truth)})
+    committed(root / "cosil", {run.path: json_lines(answers) for run in VERIFIED} | {TRUTH_FILE: json.dumps(truth)})
+    committed(root / "tooltrain", {TRUTH_FILE: json.dumps(truth)})
     located = [
         {
             "instance_id": row["instance_id"], "found_files": ["shop.py"], "found_modules": ["shop.py:Shop"],
@@ -64,7 +53,7 @@ def sources(tmp_path_factory) -> Sources:
         }
         for row in rows
     ]  # fmt: skip
-    commit(root / "locagent", {LITE.path: json_lines(located), LOCAGENT_METRIC: f"filtered = ['{LEFT_OUT}']\n"})
+    committed(root / "locagent", {LITE.path: json_lines(located), LOCAGENT_METRIC: f"filtered = ['{LEFT_OUT}']\n"})
     (root / "verified.jsonl").write_text(json_lines(rows))
     return Sources(root / "cosil", root / "tooltrain", root / "locagent", root / "verified.jsonl", root / "repos")
 

@@ -1,7 +1,6 @@
 """Names of released predictions in a real git repository: what they mean, what becomes of those that mean nothing."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from tasks.evaluation.published import snapshot as snapshot_module
 from tasks.evaluation.published.claims import Published
 from tasks.evaluation.published.importing import Base, Tally, import_predictions
 from tasks.evaluation.published.snapshot import Snapshot, Snapshots
+from tests.fakes.git import committed, git
 
 SHOP = '''"""A shop."""
 import functools
@@ -72,15 +72,9 @@ FILES = {
 def repos(tmp_path_factory) -> tuple[Path, str]:
     """A folder with the bare repository ``o__n.git``, and its only commit."""
     work, repos = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("repos")
-    for path, text in FILES.items():
-        (work / path).parent.mkdir(parents=True, exist_ok=True)
-        (work / path).write_text(text)
     (work / "linked.py").symlink_to("pkg/shop.py")
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
-    for arguments in (["init", "-q", "."], ["add", "-A"], ["commit", "-qm", "base"]):
-        subprocess.run(["git", *identity, *arguments], cwd=work, check=True)
-    subprocess.run(["git", "clone", "-q", "--bare", str(work), str(repos / "o__n.git")], check=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=work, check=True, capture_output=True, text=True).stdout.strip()
+    commit = committed(work, FILES)
+    git(repos, "clone", "-q", "--bare", str(work), "o__n.git")
     return repos, commit
 
 

@@ -1,7 +1,6 @@
 """Snapshots of remote repositories: partial clones over file://, and addresses that mean harm."""
 
 import os
-import subprocess
 import time
 from pathlib import Path
 
@@ -11,13 +10,7 @@ from tasks.core.errors import RepositoryError
 from tasks.search import clones
 from tasks.search.git import Git
 from tasks.search.snapshots import SnapshotStore
-
-IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
-
-
-def git(folder, *arguments):
-    command = ["git", *IDENTITY, *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+from tests.fakes.git import git
 
 
 @pytest.fixture

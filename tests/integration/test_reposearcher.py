@@ -1,27 +1,19 @@
 """RepoSearcher over real files: what its six tools return, and how its episodes end, with scripted and with served models."""
 
 import asyncio
-import subprocess
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.benchmarks.localizers.driven import as_row, drive, problems
-from experiments.benchmarks.localizers.endpoint import PolicyServer
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
 from tasks.core.config import Agent
-from tasks.core.errors import ConfigError, ModelUnavailable
 from tasks.core.schema import Instance, Truth
 from tasks.localizers.base import Setup
 from tasks.localizers.reposearcher import RepoSearcherLocalizer
 from tasks.localizers.reposearcher.tools import SearchTools, schemas
 from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore
-from tests.fakes.policies import by_model
 
 CORE = '''\
 """Shapes."""
@@ -187,48 +179,3 @@ def test_a_small_context_asks_for_the_answer_early_and_leaves_old_turns_out(root
     trajectory = localize(root, [*calls[:3], ANSWER, ANSWER, ANSWER], max_context_tokens=4000, max_new_tokens=256)
     assert trajectory.stop == "answer"
     assert all(len(seen.output) <= 12_000 for turn in trajectory.turns for seen in turn.observations)
-
-
-@pytest.fixture
-def clone(tmp_path, root):
-    git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
-        subprocess.run([*git, *arguments], cwd=root, check=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout.strip()
-    return SnapshotStore(tmp_path / "cache").repository(root, commit)
-
-
-@pytest.mark.parametrize("style", ["sensible", "nonsense"])
-@pytest.mark.parametrize("name", ["reposearcher", "fusesearch"])
-async def test_policies_take_localizers_through_snapshots_over_http(clone, name, style):
-    rows = [instance(f"`measure` {index}").model_copy(update={"instance_id": f"i{index}"}) for index in range(4)]
-    done = await drive(name, style, rows, lambda row: clone)
-    assert problems(done) == []
-    assert all(len(one.turns) <= 12 for one in done.evaluation.trajectories)
-    assert as_row(done)[0] == name
-    if style == "sensible":
-        assert {one.stop for one in done.evaluation.trajectories} == {"answer"}
-
-
-async def test_an_endpoint_that_fails_gives_errors_and_no_zeros(clone):
-    rows = [instance().model_copy(update={"instance_id": f"i{index}"}) for index in range(6)]
-    done = await drive("reposearcher", "sensible", rows, lambda row: clone, fail=0.5, retries=0)
-    errored = [score for score in done.evaluation.scores if score.error]
-    assert errored
-    assert {score.f1 for score in errored} == {None}
-    patient = await drive("reposearcher", "sensible", rows, lambda row: clone, fail=0.3, retries=12)
-    assert [score.error for score in patient.evaluation.scores] == [None] * 6
-    assert patient.served["answered"] < sum(patient.served.values())
-
-
-async def test_the_server_refuses_what_is_no_request_and_tells_a_policy_that_fails():
-    from tasks.agents.models.base import Message
-
-    with PolicyServer(by_model) as server:
-        model = OpenAICompatibleModel("nobody:sensible", server.url, retries=0)
-        with pytest.raises(ModelUnavailable, match="no policy for"):
-            await model.complete([Message(role="user", content="x")], [], Sampling())
-        await model.close()
-    assert "nobody" in server.faults[0]
-    with pytest.raises(ConfigError):
-        by_model({"model": "fusesearch:dreamy", "messages": []})

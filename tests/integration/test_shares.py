@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 
 import pytest
 
@@ -17,6 +16,7 @@ from tasks.pipeline.work.evaluation import evaluate_cells
 from tasks.pipeline.work.filtering import filter_pairs
 from tasks.pipeline.work.mining import mine
 from tasks.pipeline.work.synthesis import synthesize_candidates
+from tests.fakes.git import committed, git
 
 PARAMS = parse_params(
     {
@@ -41,13 +41,8 @@ def project(tmp_path, monkeypatch):
     """Five instances of one repository, in the sft split and held out."""
     monkeypatch.chdir(tmp_path)
     tree = tmp_path / "tree"
-    tree.mkdir()
-    for number in range(5):
-        (tree / f"part{number}.py").write_text(f"def work_{number}(x):\n    return x + {number}\n")
-    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "c"]):
-        subprocess.run(["git", *command], cwd=tree, check=True)
-    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tree, check=True, capture_output=True, text=True).stdout.strip()
-    subprocess.run(["git", "clone", "-q", "--bare", str(tree), str(MAIN["mine.repos"] / "o__r.git")], check=True)
+    head = committed(tree, {f"part{number}.py": f"def work_{number}(x):\n    return x + {number}\n" for number in range(5)})
+    git(tree, "clone", "-q", "--bare", str(tree), str(tmp_path / MAIN["mine.repos"] / "o__r.git"))
     rows = [
         Instance(
             instance_id=f"i{number}", repo="o/r", base_commit=head, problem_statement=f"work_{number} adds the wrong number",

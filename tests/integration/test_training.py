@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from tasks.training.base import train_base
 from tasks.training.grpo import sequence_of, train_grpo
 from tasks.training.sft import fit, tokenize, train_sft
 from tasks.training.trainer import load_student
+from tests.fakes.git import committed, git
 
 CALLS = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
 ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
@@ -84,15 +84,8 @@ def params(base: Path) -> Params:
 @pytest.fixture
 def instances(tmp_path: Path) -> Path:
     tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "a.py").write_text("def prime(n):\n    return n % 2\n")
-    for command in (["init", "-q"], ["add", "."], ["-c", "user.name=t", "-c", "user.email=t@example.org", "commit", "-qm", "x"]):
-        subprocess.run(["git", "-C", str(tree), *command], check=True)
-    (tmp_path / "repos").mkdir()
-    subprocess.run(["git", "clone", "-q", "--bare", str(tree), str(tmp_path / "repos" / "o__r.git")], check=True)
-    commit = subprocess.run(
-        ["git", "-C", str(tree), "rev-parse", "HEAD"], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    commit = committed(tree, {"a.py": "def prime(n):\n    return n % 2\n"})
+    git(tmp_path, "clone", "-q", "--bare", "tree", "repos/o__r.git")
     truth = Truth(files=["a.py"], functions=["a.py::prime"])
     rows = [
         Instance(instance_id=f"i{n}", repo="o/r", base_commit=commit, problem_statement=f"prime({n}) fails", truth=truth)

@@ -1,4 +1,4 @@
-"""``python -m experiments.benchmarks.bench``: measure every subject, print the table, write ``RESULTS.md``."""
+"""``python -m experiments.benchmarks.bench``: measure every subject, print the page, write ``RESULTS.md``."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import typer
 from rich.console import Console
 
 from experiments.benchmarks.bench import machine
-from experiments.benchmarks.bench.rows import Row, as_markdown, on_terminal
+from experiments.benchmarks.bench.rows import as_markdown
 
-SUBJECTS = ("grep", "loop", "snapshots", "endpoint", "confinement")
+SUBJECTS = ("grep", "loop", "snapshots")
 RESULTS = Path(__file__).with_name("RESULTS.md")
 
 
@@ -33,20 +33,16 @@ def bench(
     where, date = machine.describe(), datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     if machine.is_busy():
         progress.print(f"the load is {where['load before']}: other work distorts the figures", style="yellow")
-    results = {name: _measure(name, quick, progress) for name in only or SUBJECTS}
-    Console().print(on_terminal(results))
+    results = {}
+    for name in only or SUBJECTS:
+        with progress.status(name) as status:
+            results[name] = import_module(f"experiments.benchmarks.bench.{name}").measure(quick, status.update)
+    page = as_markdown(results, where, date, "python -m experiments.benchmarks.bench")
+    print(page)
     if not only and not quick:
-        out.write_text(as_markdown(results, where, date, "python -m experiments.benchmarks.bench"), encoding="utf-8")
+        out.write_text(page, encoding="utf-8")
     if any(row.met is False for rows in results.values() for row in rows):
         sys.exit(1)
-
-
-def _measure(name: str, quick: bool, progress: Console) -> list[Row]:
-    """The rows of one subject, with its progress on stderr."""
-    module = import_module(f"experiments.benchmarks.bench.{name}")
-    with progress.status(name) as status:
-        rows: list[Row] = module.measure(quick, lambda line: status.update(f"{name}: {line}"))
-    return rows
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The loop: many scripted episodes at once, against their tool calls alone, TRL's own loop, and a peer's harness.
+"""The loop: many scripted episodes at once, against their tool calls alone.
 
-The model answers at once, so the times are those of the loop and the tools. The tools are real and remember nothing. All
+The model answers at once, so the times are those of the loop and the tools. The tools are real and remember nothing. Both
 sides make the same calls on the same tree.
 """
 
@@ -9,13 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 
 from experiments.benchmarks.bench.episodes import Episode, copy_of, make_episodes, scripted, size_of
-from experiments.benchmarks.bench.loop_peer import INSTALL, NAME, Peer
 from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent
 from tasks.agents import loop
 from tasks.agents.models.base import Sampling
@@ -27,7 +24,7 @@ from tasks.search.tools import Toolbox
 
 PACKAGE = "networkx"
 EPISODES = 256
-OURS, ALONE, TRL = "fusesearch", "tools alone", "TRL"
+OURS, ALONE = "fusesearch", "tools alone"
 
 
 def measure(quick: bool = False, say: Say = silent) -> list[Row]:
@@ -36,32 +33,19 @@ def measure(quick: bool = False, say: Say = silent) -> list[Row]:
         return measure_on(root, 16 if quick else EPISODES, 2 if quick else 7, say)
 
 
-def measure_on(root: Path, count: int, repeats: int, say: Say = silent, *, others: bool = True) -> list[Row]:
-    """The rows for ``count`` episodes on the tree below ``root``; without ``others`` only the loop and its tools."""
+def measure_on(root: Path, count: int, repeats: int, say: Say = silent) -> list[Row]:
+    """The rows for ``count`` episodes on the tree below ``root``."""
     repository = Repository(root)
     episodes = make_episodes(repository, count)
-    with ExitStack() as stack:
-        runner = stack.enter_context(asyncio.Runner())
-        peer = stack.enter_context(Peer(root, episodes)) if others and Peer.is_installed() else None
+    with asyncio.Runner() as runner:
         box = Toolbox(repository, memory_bytes=0)
         repository.search_flags()
         sides: dict[str, Side] = {
             OURS: lambda: runner.run(_ours(box, episodes)),
             ALONE: lambda: runner.run(_alone(box, episodes)),
         }
-        if others and find_spec("trl"):
-            say("TRL is loading")
-            from experiments.benchmarks.bench.loop_trl import TrlLoop
-
-            sides[TRL] = TrlLoop(Toolbox(repository, memory_bytes=0), episodes).run
-        if peer:
-            say(f"{peer.name} is looking for its best number of workers")
-            peer.choose_workers()
-            sides[peer.name] = peer.run
         taken = interleave(sides, repeats, lambda line: say(f"{count} episodes at once: {line}"))
-        rows = [_own_row(taken, count, size_of(root)), _remembered_row(repository, episodes, runner, repeats)]
-        rows += _trl_row(taken) if TRL in taken else []
-        return rows + (_peer_row(peer, taken) if others else [])
+        return [_own_row(taken, count, size_of(root)), _remembered_row(repository, episodes, runner, repeats)]
 
 
 def _own_row(taken: dict[str, list[float]], count: int, size: str) -> Row:
@@ -79,20 +63,6 @@ def _remembered_row(repository: Repository, episodes: Sequence[Episode], runner:
         "the loop's own milliseconds per episode", each[len(each) // 2], each[0], each[-1], None,
         "every call answered from memory: prompts, parsing, gain, records",
     )  # fmt: skip
-
-
-def _trl_row(taken: dict[str, list[float]]) -> list[Row]:
-    ours, theirs = taken[OURS], taken[TRL]
-    detail = f"{milliseconds(theirs)} against {milliseconds(ours)}; its time between text and token ids is left out"
-    return [ratio_row("TRL's own tool loop / ours", theirs, ours, Goal(">=", 1.0), detail)]
-
-
-def _peer_row(peer: Peer | None, taken: dict[str, list[float]]) -> list[Row]:
-    if peer is None:
-        return [Row(f"{NAME} / ours", float("nan"), detail=f"not installed: run {INSTALL}")]
-    ours, theirs = taken[OURS], taken[peer.name]
-    detail = f"{milliseconds(theirs)} with {peer.workers} workers (its best of {peer.tried}) against {milliseconds(ours)}"
-    return [ratio_row(f"{peer.name} / ours", theirs, ours, Goal(">=", 1.0), detail)]
 
 
 async def _ours(box: Toolbox, episodes: Sequence[Episode]) -> float:

@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
 
 from tasks.search import ripgrep
 from tasks.search.git import git_environment
-
-_PACKAGES = ("trl", "transformers", "torch")
 
 
 def describe() -> dict[str, str]:
@@ -26,9 +23,7 @@ def describe() -> dict[str, str]:
         "machine": f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, {system}",
         "load before": f"{os.getloadavg()[0]:.2f}",
         "revision": revision.stdout.strip() or "unknown",
-        "versions": ", ".join(
-            filter(None, [f"Python {platform.python_version()}", f"ripgrep {rg}", *map(_installed, _PACKAGES)])
-        ),
+        "versions": f"Python {platform.python_version()}, ripgrep {rg}",
     }
 
 
@@ -43,10 +38,3 @@ def _processor() -> str:
     except OSError:
         return platform.processor() or platform.machine()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def _installed(package: str) -> str:
-    try:
-        return f"{package} {version(package)}"
-    except PackageNotFoundError:
-        return ""

@@ -1,22 +1,17 @@
-"""Rows of the table, the timing of two sides against each other, and the table on a terminal and in ``RESULTS.md``."""
+"""Rows of the table, the timing of two sides against each other, and ``RESULTS.md``."""
 
 from __future__ import annotations
 
-import math
-import operator
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rich.table import Table
-
 Say = Callable[[str], None]
 Side = Callable[[], float]
 """Does the work once and returns the seconds it took."""
 
-_HOLDS = {"<=": operator.le, ">=": operator.ge, "=": operator.eq}
 _MARKS = {True: "yes", False: "no", None: ""}
 _HEAD = """\
 # Results of the benchmarks
@@ -30,14 +25,14 @@ side is the faster one. The modules of this folder say what they measure.
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound on a value: at most, at least or exactly ``limit``."""
+    """A bound on a value: at most or at least ``limit``."""
 
-    sense: Literal["<=", ">=", "="]
+    sense: Literal["<=", ">="]
     limit: float
 
     def holds(self, value: float) -> bool:
         """Whether ``value`` meets it."""
-        return bool(_HOLDS[self.sense](value, self.limit))
+        return value <= self.limit if self.sense == "<=" else value >= self.limit
 
     def __str__(self) -> str:
         return f"{self.sense} {self.limit:.4g}"
@@ -107,17 +102,6 @@ def milliseconds(seconds: Sequence[float]) -> str:
     return f"{value:.3f} ms" if value < 1 else f"{value:.1f} ms" if value < 1000 else f"{value / 1000:.2f} s"
 
 
-def on_terminal(results: Results) -> Table:
-    """A table for the terminal, in colour."""
-    table = Table("subject", "what", "value", "range", "goal", "met", "detail", show_lines=False)
-    for subject, rows in results.items():
-        for row in rows:
-            colour = {True: "green", False: "red", None: ""}[row.met]
-            mark = f"[{colour}]{_MARKS[row.met]}[/]" if colour else ""
-            table.add_row(subject, row.what, value(row), spread(row), str(row.goal or ""), mark, row.detail)
-    return table
-
-
 def as_markdown(results: Results, machine: dict[str, str], date: str, command: str) -> str:
     """The committed page."""
     facts = "\n".join(f"- {name}: {text}" for name, text in machine.items())
@@ -133,8 +117,6 @@ def as_markdown(results: Results, machine: dict[str, str], date: str, command: s
 
 def value(row: Row) -> str:
     """A count as an integer, a measured figure with three digits."""
-    if math.isnan(row.value):
-        return "-"
     return f"{row.value:,.0f}" if row.low is None and float(row.value).is_integer() else _figure(row.value)
 
 

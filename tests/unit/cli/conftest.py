@@ -1,10 +1,11 @@
 """A small repository under git, and commands run in it."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
+
+from tests.fakes.git import committed, git
 
 SOURCES = {
     "pkg/__init__.py": "",
@@ -44,21 +45,10 @@ def run():
     return invoke
 
 
-def git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", *arguments]
-    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
-
-
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
     folder = tmp_path / "a repo"
-    for name, text in SOURCES.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    git(folder, "init", "-q")
-    git(folder, "add", ".")
-    git(folder, "commit", "-q", "-m", "shapes")
+    committed(folder, SOURCES)
     return folder
 
 

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tasks.code.outline import outline
 from tasks.code.skeleton import merged, numbered, skeleton
 from tasks.code.tree import cut, source_files, tree_text
-from tests.fakes.policies.reading import tree_paths
 
 NAMES = st.text("abcde_", min_size=1, max_size=4)
 PATHS = st.lists(
@@ -35,6 +34,18 @@ def test_the_tree_lists_folders_before_files():
         tree_text(["setup.py", "pkg/b.py", "pkg/sub/c.py", "pkg/a.py"], 1000)
         == "pkg/\n  sub/\n    c.py\n  a.py\n  b.py\nsetup.py"
     )
+
+
+def tree_paths(text):
+    """Paths of the files of a tree: folders end in a slash, and their contents are indented by two more blanks."""
+    folders = []
+    for line in text.split("\n"):
+        name, depth = line.strip(), (len(line) - len(line.lstrip())) // 2
+        folders = folders[:depth]
+        if name.endswith("/"):
+            folders.append(name.removesuffix("/"))
+        elif name:
+            yield "/".join([*folders, name])
 
 
 @given(PATHS)

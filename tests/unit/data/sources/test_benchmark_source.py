@@ -11,6 +11,7 @@ from tasks.core.errors import ConfigError, DataError
 from tasks.data.contamination import read_benchmark
 from tasks.data.sources.benchmark import Benchmark
 from tasks.data.swe_bench import instances, read_rows
+from tests.fakes.git import committed, git
 
 ROW = {"instance_id": "o__r-1", "repo": "o/r", "base_commit": "0" * 40, "problem_statement": "it fails", "patch": "diff",
        "FAIL_TO_PASS": "[]", "version": "1.2", "difficulty": None}  # fmt: skip
@@ -22,14 +23,9 @@ MULTI = {"org": "o", "repo": "r", "number": 4, "base": {"sha": "1" * 40}, "fix_p
 def remote(tmp_path):
     """A repository ``o/r`` with one commit, and the id of that."""
     work = tmp_path / "remotes" / "o" / "r.git"
-    work.mkdir(parents=True)
-    for arguments in (["init", "-q", "-b", "main"], ["config", "uploadpack.allowFilter", "true"],
-                      ["config", "uploadpack.allowAnySHA1InWant", "true"]):  # fmt: skip
-        subprocess.run(["git", *arguments], cwd=work, check=True)
-    (work / "a.py").write_text("x = 1\n")
-    for arguments in (["add", "."], ["-c", "user.name=A", "-c", "user.email=a@b", "commit", "-qm", "first"]):
-        subprocess.run(["git", *arguments], cwd=work, check=True)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=work, check=True, capture_output=True, text=True).stdout.strip()
+    commit = committed(work, {"a.py": "x = 1\n"})
+    for option in ("allowFilter", "allowAnySHA1InWant"):
+        git(work, "config", f"uploadpack.{option}", "true")
     return f"{(tmp_path / 'remotes').as_uri()}/{{repo}}.git", commit
 
 

@@ -1,6 +1,5 @@
 """Parts of tracking that need no store: addresses, curves, samples of episodes, what counts as a change."""
 
-import subprocess
 import threading
 import traceback
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +17,7 @@ from tasks.pipeline.tracking import track
 from tasks.pipeline.tracking.episodes import episodes_of, spread
 from tasks.pipeline.tracking.projection import curve_points, is_kept
 from tasks.pipeline.tracking.store import locked_client, translated_errors, without_passwords
+from tests.fakes.git import committed
 
 _WORDS = st.text(st.characters(categories=("L", "N")), min_size=1)
 
@@ -144,11 +144,7 @@ def test_a_record_says_the_same_after_it_was_written(tmp_path, monkeypatch):
 )
 def test_what_experiments_write_themselves_is_not_a_change_of_the_project(tmp_path, monkeypatch, path, dirty):
     monkeypatch.chdir(tmp_path)
-    subprocess.run(["git", "init", "-q"], check=True)
-    (tmp_path / path).parent.mkdir(parents=True)
-    (tmp_path / path).write_text("before")
-    subprocess.run(["git", "add", "-A"], check=True)
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"], check=True)
+    committed(tmp_path, {path: "before"})
     assert revision()["dirty"] is False
     (tmp_path / path).write_text("after")
     assert revision()["dirty"] == dirty

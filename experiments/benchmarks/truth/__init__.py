@@ -1,1 +1,0 @@
-"""How far truth can be trusted: function spans beside Universal Ctags, functions beside a published set."""

@@ -1,0 +1,33 @@
+"""Small git repositories."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+IDENTITY = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder and return what it printed."""
+    done = subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Path:
+    """Write files below a folder, and return the folder."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
+
+
+def committed(folder: Path, files: Mapping[str, str] | None = None) -> str:
+    """Commit ``files`` and all that the folder holds to a repository there; returns the commit."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write(folder, files or {})
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "all", "--allow-empty")
+    return git(folder, "rev-parse", "HEAD")
