@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from urllib.parse import urlsplit
 from tasks.core.errors import ConfigError, DataError, FusesearchError, InfrastructureError
 
 if TYPE_CHECKING:
-    from github import Github, GithubException
+    from httpx2 import Response
 
 API = "https://api.github.com"
 FORM = "https://github.com/OWNER/REPO/issues/N"
@@ -71,42 +70,26 @@ def fetch(address: Address) -> str:
     Raises :class:`ConfigError` for a bad token or API address, :class:`DataError` if the issue does not exist,
     :class:`InfrastructureError` when GitHub cannot be reached or its rate limit is used up.
     """
-    from github import BadAttributeException, GithubException
-    from requests import RequestException
+    import httpx2
 
     api = _api_of(address)
     token = os.environ.get("GITHUB_TOKEN", "").strip()
+    headers = {"Accept": "application/vnd.github+json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    url = f"{api}/repos/{address.owner}/{address.repo}/issues/{address.number}"
     try:
-        title, body, is_pull_request = _ask(_client(api, token), address)
-    except GithubException as error:
-        raise _refusal(error, address, bool(token)) from None
-    except RequestException as error:
-        raise InfrastructureError(f"{api} cannot be reached ({_cause(error)}): save the issue in a file instead") from None
-    except (BadAttributeException, ValueError, AssertionError, AttributeError, RuntimeError, KeyError):
+        response = httpx2.get(url, headers=headers, timeout=TIMEOUT_SECONDS, follow_redirects=True)
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise InfrastructureError(f"{api} cannot be reached ({error}): save the issue in a file instead") from None
+    if not response.is_success:
+        raise _refusal(response, address, bool(token))
+    try:
+        issue = response.json()
+        title, body = issue["title"], issue["body"] or ""
+    except (ValueError, TypeError, KeyError):
         raise ConfigError(f"{api} does not answer as GitHub's API does: correct GITHUB_API_URL") from None
-    if is_pull_request:
+    if "pull_request" in issue:
         raise _pull_request(address)
     return f"{title}\n\n{body}".replace("\r\n", "\n").strip() + "\n"
-
-
-def _client(api: str, token: str) -> Github:
-    """A client without retries: PyGithub's would wait silently for a rate limit to end, up to an hour."""
-    from github import Auth, Github
-
-    auth = Auth.Token(token) if token else None
-    return Github(auth=auth, base_url=api, timeout=TIMEOUT_SECONDS, retry=None, seconds_between_requests=None, lazy=True)
-
-
-def _ask(client: Github, address: Address) -> tuple[str, str, bool]:
-    """Title, body, and whether it is a pull request."""
-    try:
-        issue = client.get_repo(f"{address.owner}/{address.repo}").get_issue(address.number)
-        data = issue.raw_data
-        if not isinstance(data, dict) or "title" not in data:
-            raise ValueError("no issue")
-        return issue.title, issue.body or "", "pull_request" in data
-    finally:
-        client.close()
 
 
 def _api_of(address: Address) -> str:
@@ -119,16 +102,18 @@ def _api_of(address: Address) -> str:
     return api
 
 
-def _refusal(error: GithubException, address: Address, has_token: bool) -> FusesearchError:
+def _refusal(response: Response, address: Address, has_token: bool) -> FusesearchError:
     """The error for a status of GitHub's API."""
-    from github import RateLimitExceededException
-
-    headers = error.headers or {}
-    used_up = error.status == 403 and headers.get("x-ratelimit-remaining") == "0"
-    if isinstance(error, RateLimitExceededException) or error.status == 429 or used_up:
+    status, headers = response.status_code, response.headers
+    if status == 429 or (status == 403 and headers.get("x-ratelimit-remaining") == "0"):
+        until = ""
+        if seconds := headers.get("retry-after"):
+            until = f" for {seconds} s"
+        elif re.fullmatch(r"\d{1,10}", reset := headers.get("x-ratelimit-reset", "")):
+            until = f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC"
         advice = "wait" if has_token else "wait, or set GITHUB_TOKEN for a higher limit"
-        return InfrastructureError(f"GitHub's rate limit is used up{_until(headers)}: {advice}")
-    match error.status:
+        return InfrastructureError(f"GitHub's rate limit is used up{until}: {advice}")
+    match status:
         case 401:
             advice = "does not accept GITHUB_TOKEN: correct or unset it" if has_token else "needs a token: set GITHUB_TOKEN"
             return ConfigError(f"GitHub {advice}")
@@ -138,26 +123,8 @@ def _refusal(error: GithubException, address: Address, has_token: bool) -> Fuses
         case 410:
             return DataError(f"issue {address} was deleted, or its repository has no issues")
         case 403:
-            return DataError(f"GitHub does not show {address} ({error.message or 'forbidden'})")
-        case status:
-            return InfrastructureError(f"GitHub answered {status} for {address}: try again, or save the issue in a file")
-
-
-def _until(headers: Mapping[str, str]) -> str:
-    if seconds := headers.get("retry-after", ""):
-        return f" for {seconds} s"
-    reset = headers.get("x-ratelimit-reset", "")
-    return f" until {datetime.fromtimestamp(int(reset), UTC):%H:%M} UTC" if re.fullmatch(r"\d{1,10}", reset) else ""
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost error in a few words; the outer ones repeat the whole address."""
-    while inner := getattr(error, "reason", None) or (error.args[0] if error.args else None):
-        if not isinstance(inner, BaseException):
-            break
-        error = inner
-    words = getattr(error, "strerror", None) or str(error).rpartition(": ")[2] or type(error).__name__
-    return " ".join(str(words).split())[:120]
+            return DataError(f"GitHub does not show {address} ({' '.join(response.text.split())[:200]})")
+    return InfrastructureError(f"GitHub answered {status} for {address}: try again, or save the issue in a file")
 
 
 def _address(found: re.Match[str], host: str | None = None) -> Address:

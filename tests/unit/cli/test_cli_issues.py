@@ -95,7 +95,7 @@ def test_an_issue_that_moved_is_followed(run, repo, api):
 def test_the_token_of_the_environment_is_sent(run, repo, api, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     run("localize", "--repo", repo, "--issue", "o/r#1")
-    assert api.asked == [("/api/v3/repos/o/r/issues/1", "token secret")]
+    assert api.asked == [("/api/v3/repos/o/r/issues/1", "Bearer secret")]
 
 
 @pytest.mark.parametrize(
