@@ -121,27 +121,32 @@ def status(names: Names) -> None:
 
 @app.command()
 def table(names: Names) -> None:
-    """Print the results: on a terminal the verdicts and the arms beside the paper's, in a pipe the whole page.
+    """Print the results: on a terminal the arms beside the paper's and the verdicts, in a pipe the whole page.
 
     ```
     fusesearch experiment table filtering
     fusesearch experiment table all > ablations.md
     ```
     """
-    from rich.console import Console
+    from tasks.cli.experiment_tables import ALL, chosen
+    from tasks.core.storage import read_text
+    from tasks.reporting.experiment.pages import arms_table
+    from tasks.reporting.experiment.results import PAGE, RESULTS, read_results
+    from tasks.reporting.page import Section, show
 
-    from tasks.cli.experiment_tables import ALL, chosen, pages, summary, with_results
-
-    experiments = chosen(names)
-    if ALL in names:
-        experiments, every = with_results(experiments), experiments
-        for absent in (row.name for row in every if row not in experiments):
-            typer.echo(f"{absent}: no results yet", err=True)
-    if not sys.stdout.isatty():
-        typer.echo(pages(experiments))
-        return
-    for experiment in experiments:
-        Console().print(*summary(experiment), sep="\n")
+    pages = []
+    for experiment in chosen(names):
+        if ALL in names and not (experiment.folder / RESULTS).exists():
+            typer.echo(f"{experiment.name}: no results yet", err=True)
+            continue
+        results, page = read_results(experiment.folder), experiment.folder / PAGE
+        if sys.stdout.isatty():
+            more = f"Differences, orderings, power and pictures: {page}"
+            show([Section(results.title, [*(claim.sentence for claim in results.claims), more], [arms_table(results)])])
+        else:
+            pages.append(read_text(page))
+    if pages:
+        typer.echo("\n".join(pages))
 
 
 def _numbers(text: str | None) -> list[int] | None:

@@ -1,18 +1,15 @@
-"""The tables of ``fusesearch experiment``: ``list``, ``status``, and ``table`` on a terminal or as the committed pages."""
+"""The tables of ``fusesearch experiment``: ``list`` and ``status``."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
-from rich.console import RenderableType
 from rich.markup import escape
-from rich.padding import Padding
 from rich.table import Table
 
 from tasks.core.config import load_params
-from tasks.core.storage import read_text
 from tasks.pipeline.experiments.dvc_file import target
 from tasks.pipeline.experiments.outcome import is_finished
 from tasks.pipeline.experiments.plan import nodes_of, plan
@@ -22,12 +19,8 @@ from tasks.pipeline.node import Node
 from tasks.pipeline.places import STATE
 from tasks.pipeline.stages import STAGES
 from tasks.pipeline.timing import parts_of, usual_seconds
-from tasks.reporting.experiment.pages import arms_table
-from tasks.reporting.experiment.results import PAGE, RESULTS, Results, read_results
-from tasks.reporting.table import Row
 
 ALL = "all"
-VERDICT_STYLES = {"confirmed": "green", "refuted": "red", "undecided": "yellow", "not measured": "dim"}
 
 
 def overview() -> Table:
@@ -100,51 +93,3 @@ def _counts(node: Node, unfinished: Iterable[Path]) -> tuple[int, int] | None:
     log = ExperimentTask(node.name, node.stage, ()).log
     last = max((path.stat().st_mtime for folder in unfinished if (path := folder / "runs.json").exists()), default=None)
     return counts_in(end_of(log)) if last is not None and log.exists() and log.stat().st_mtime >= last else None
-
-
-def with_results(experiments: Sequence[Experiment]) -> list[Experiment]:
-    """The experiments that have results."""
-    return [experiment for experiment in experiments if (experiment.folder / RESULTS).exists()]
-
-
-def pages(experiments: Sequence[Experiment]) -> str:
-    """The committed pages of experiments. Raises :class:`ArtifactError` for one without results."""
-    for experiment in experiments:
-        read_results(experiment.folder)
-    return "\n".join(read_text(experiment.folder / PAGE) for experiment in experiments)
-
-
-def summary(experiment: Experiment) -> Iterator[RenderableType]:
-    """Verdicts, then the arms side by side with a row per metric. Raises :class:`ArtifactError` without results."""
-    results = read_results(experiment.folder)
-    yield f"[bold]{escape(results.title)}[/]"
-    for claim in results.claims:
-        verdict, _, rest = claim.sentence.partition(":")
-        yield Padding(f"[{VERDICT_STYLES[claim.verdict]}]{escape(verdict)}[/]:{escape(rest)}", (0, 0, 0, 2))
-    yield _arms_table(results)
-    yield f"Differences, orderings, power and pictures: {experiment.folder / PAGE}\n"
-
-
-def _arms_table(results: Results) -> Table:
-    """The arms as columns, the paper's figures below ours."""
-    made = arms_table(results)
-    arms: list[tuple[Row, Row | None]] = []
-    for row in made.rows:
-        if row.kind == "paper":
-            arms[-1] = arms[-1][0], row
-        else:
-            arms.append((row, None))
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    table.add_column("", min_width=12)
-    for ours, _ in arms:
-        table.add_column(escape(ours.cells[0]))
-    for place, heading in enumerate(made.header[1:], start=1):
-        table.add_row(escape(heading), *(_with_paper(ours, paper, place) for ours, paper in arms))
-    if results.paper_caption:
-        table.caption = f"in brackets 95% intervals, below them {escape(results.paper_caption)}"
-    return table
-
-
-def _with_paper(ours: Row, paper: Row | None, place: int) -> str:
-    beside = paper.cells[place] if paper and place > 1 else ""
-    return escape(ours.cells[place]) + (f"\n[dim]{escape(beside)}[/]" if any(map(str.isdigit, beside)) else "")

@@ -8,7 +8,12 @@ from importlib.metadata import PackageNotFoundError, requires, version
 NEEDED_BY = {"evaluate": "evaluate", "compare": "evaluate", "import-predictions": "evaluate", "experiment": "pipeline"}
 """Extra that a command needs, where the first missing package belongs to a smaller one."""
 
-DISTRIBUTIONS = {"github": "PyGithub", "sklearn": "scikit-learn", "vl_convert": "vl-convert-python", "psycopg2": "psycopg2-binary"}
+DISTRIBUTIONS = {
+    "github": "PyGithub",
+    "sklearn": "scikit-learn",
+    "vl_convert": "vl-convert-python",
+    "psycopg2": "psycopg2-binary",
+}
 """Distribution of a module, where the names differ."""
 
 PARTS = ("models", "train", "evaluate", "pipeline", "mining", "dashboard")
