@@ -56,7 +56,7 @@ def import_predictions(
     from tasks.evaluation.published.importing import import_predictions as imported
     from tasks.evaluation.published.snapshot import Snapshots
 
-    read, tally = format_named(format_).read, Tally()
+    read, tally = format_named(format_), Tally()
     rows = instances_of(instances.name, read_rows(instances))
     bases = {row.instance_id: Base(row.repo, row.base_commit) for row in rows}
     with Snapshots(lambda repo: git_dir_of(repo, repos)) as snapshots:
@@ -80,7 +80,7 @@ def _truths(rows: Iterator[Instance], repos: Path) -> Iterator[dict[str, Any]]:
 
 def _print(tally: Tally, written: int, instances: int, out: Path) -> None:
     parts = [f"{written} of {instances} instances answered"]
-    parts += [f"{_LEVELS[level]}: {tally.matched(level)} of {tally.named(level)} found" for level in _LEVELS]
+    parts += [f"{_LEVELS[level]}: {tally.found[level]} of {tally.named(level)} found" for level in _LEVELS]
     parts += [f"{tally.empty} without a file"] * bool(tally.empty)
     parts += [f"{tally.unknown} answers to unknown instances left out"] * bool(tally.unknown)
     typer.echo(f"{out}: {'; '.join(parts)}")

@@ -61,7 +61,7 @@ class Claim:
     """One place in an answer. ``name`` is empty for a whole file or for ``lines``.
 
     ``kind`` is what the answer calls it (``function``, ``class``, ``variable``, ``line``, or nothing), ``within`` the class
-    named just before. ``label`` is the name that the system's own evaluation compares; empty if it compares none.
+    named just before.
     """
 
     path: str
@@ -69,7 +69,6 @@ class Claim:
     kind: str = ""
     lines: tuple[int, int] | None = None
     within: str = ""
-    label: str = ""
 
     @property
     def text(self) -> str:
@@ -257,12 +256,11 @@ REAL = frozenset({Reason.CLASS, Reason.VARIABLE, Reason.OUTSIDE})
 class Place(NamedTuple):
     """Where a name leads: ``path`` of the file (or the text, if no file was found) and qualified ``functions`` in it.
 
-    ``how`` says how it was found, ``reason`` why it was not.
+    ``reason`` says why it was not found.
     """
 
     path: str
     functions: tuple[str, ...] = ()
-    how: str = "as written"
     reason: Reason | None = None
 
 
@@ -286,12 +284,12 @@ def file_named(text: str, snapshot: Files) -> Place:
     if path in snapshot:
         return Place(path)
     if inner := _without_prefix(path, snapshot):
-        return Place(inner, how="path shortened")
+        return Place(inner)
     found = snapshot.ending(path)
     if len(found) == 1:
-        return Place(found[0], how="path completed")
+        return Place(found[0])
     if module := _module_file(path, snapshot):
-        return Place(module, how="module")
+        return Place(module)
     return Place(path, reason=Reason.FILES if found else Reason.NO_FILE)
 
 
@@ -310,9 +308,7 @@ def functions_named(claim: Claim, snapshot: Files, *, class_as_init: bool = Fals
     if found.reason is Reason.CLASS and class_as_init:
         inits = [f"{full}.__init__" for full in entities.classes_called(name)]
         if len(inits) == 1 and inits[0] in entities.functions:
-            return Place(file.path, (inits[0],), "class for its __init__")
-    if not found.reason and found.how == "as written" and name != claim.name:
-        return found._replace(how="name cleaned")
+            return Place(file.path, (inits[0],))
     return found
 
 
@@ -322,12 +318,12 @@ def _function(name: str, claim: Claim, path: str, entities: Entities) -> Place:
     if name in entities.functions:
         return Place(path, (name,))
     if f"{claim.within}.{name}" in entities.functions:
-        return Place(path, (f"{claim.within}.{name}",), "class named before")
+        return Place(path, (f"{claim.within}.{name}",))
     if name in entities.classes:
         return Place(path, reason=Reason.CLASS)
     outer = outermost(name, entities.functions, _MAX_DEPTH)
     if outer and outer in entities.nested.get(name.split(".")[:_MAX_DEPTH][-1], []):
-        return Place(path, (outer,), "nested function")
+        return Place(path, (outer,))
     return _completed(name, path, entities)
 
 
@@ -335,14 +331,14 @@ def _completed(name: str, path: str, entities: Entities) -> Place:
     """The place of a name that is not fully qualified."""
     found = entities.called(name)
     if len(found) == 1:
-        return Place(path, (found[0],), "name completed")
+        return Place(path, (found[0],))
     if entities.classes_called(name):
         return Place(path, reason=Reason.CLASS)
     if found:
         return Place(path, reason=Reason.NAMES)
     holders = entities.nested.get(name, [])
     if holders:
-        return Place(path, (holders[0],), "nested function") if len(holders) == 1 else Place(path, reason=Reason.NAMES)
+        return Place(path, (holders[0],)) if len(holders) == 1 else Place(path, reason=Reason.NAMES)
     if name in entities.variables:
         return Place(path, reason=Reason.VARIABLE)
     owner = name.rpartition(".")[0]
@@ -354,7 +350,7 @@ def _at_lines(path: str, lines: tuple[int, int], entities: Entities) -> Place:
     if first > len(entities.lines):
         return Place(path, reason=Reason.NO_LINES)
     touched = dict.fromkeys(span.name for span in entities.spans if span.start <= last and first <= span.end)
-    return Place(path, tuple(touched), "lines") if touched else Place(path, reason=Reason.OUTSIDE)
+    return Place(path, tuple(touched)) if touched else Place(path, reason=Reason.OUTSIDE)
 
 
 def _without_prefix(path: str, snapshot: Files) -> str | None:

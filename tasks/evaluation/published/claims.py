@@ -23,20 +23,16 @@ _LINES = re.compile(r"\D{0,20}(\d{1,7})(?:[ \t]{0,4}[-\u2013][ \t]{0,4}(\d{1,7})
 
 @dataclass(frozen=True)
 class Published:
-    """The answer to one instance: ``files`` and ``claims``, most likely first; ``modules`` if the format has them."""
+    """The answer to one instance: ``files`` and ``claims``, most likely first."""
 
     instance_id: str
     files: tuple[str, ...] = ()
     claims: tuple[Claim, ...] = ()
-    modules: tuple[str, ...] = ()
 
 
-def answer(instance_id: str, files: Iterable[str] = (), claims: Iterable[Claim] = (), modules: Iterable[str] = ()) -> Published:
+def answer(instance_id: str, files: Iterable[str], claims: Iterable[Claim]) -> Published:
     """A :class:`Published` within the limits."""
-    return Published(
-        instance_id, tuple(clip(path) for path in islice(files, MAX_CLAIMS)), tuple(islice(claims, MAX_CLAIMS)),
-        tuple(clip(name) for name in islice(modules, MAX_CLAIMS)),
-    )  # fmt: skip
+    return Published(instance_id, tuple(clip(path) for path in islice(files, MAX_CLAIMS)), tuple(islice(claims, MAX_CLAIMS)))
 
 
 def clip(text: str) -> str:
@@ -47,7 +43,7 @@ def clip(text: str) -> str:
 def entity_claim(entity: str) -> Claim:
     """The place ``path:Qualified.name``."""
     path, _, name = clip(entity).partition(":")
-    return Claim(path, name.lstrip(":"), label=clip(entity))
+    return Claim(path, name.lstrip(":"))
 
 
 def claims_of_file(path: str, blocks: Iterable[str]) -> Iterator[Claim]:
@@ -62,24 +58,15 @@ def claims_of_file(path: str, blocks: Iterable[str]) -> Iterator[Claim]:
                     within = claim.name if "." not in claim.name else ""
 
 
-def compared_name(line: str) -> str:
-    """The name that the evaluations of CoSIL and ToolTrain take from a line: the text after the first ``": "``."""
-    if "function:" not in line and "class:" not in line:
-        return ""
-    parts = line.split(": ", 2)
-    return clip(parts[1]) if len(parts) > 1 else ""
-
-
 def _claim(path: str, line: str, within: str) -> Claim | None:
     if not line.strip():
         return None
-    label = compared_name(line)
     match = _KIND.match(line)
     if match is None:
-        return Claim(path, line.strip()[:MAX_TEXT], label=label)
+        return Claim(path, line.strip()[:MAX_TEXT])
     kind, name = match[1].lower().replace("method", "function"), match[2].strip()
     if kind != "line":
-        return Claim(path, name[:MAX_TEXT], kind, within=within if kind == "function" else "", label=label)
+        return Claim(path, name[:MAX_TEXT], kind, within=within if kind == "function" else "")
     numbers = _LINES.match(name)
     if numbers is None:
         return Claim(path, name[:MAX_TEXT], kind)

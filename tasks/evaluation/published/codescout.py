@@ -88,7 +88,7 @@ def _answer(instance_id: str, given: Any) -> Published:
 
 def _of_place(place: Place) -> Claim:
     name = clip(".".join(part for part in (place.class_name, place.function_name) if part))
-    return Claim(clip(place.file), name, "function" if place.function_name else "class", label=f"{clip(place.file)}:{name}")
+    return Claim(clip(place.file), name, "function" if place.function_name else "class")
 
 
 def _finished(row: CodeScoutRow) -> Any:

@@ -7,7 +7,7 @@ such mappings (one per sample), or, in old versions, a list of blocks parallel t
 **CoSIL**: ``found_related_locs`` is a mapping from file to blocks of location lines. Its repository publishes the answers of
 LocAgent and OrcaLoca in this form too.
 
-**LocAgent**: ``found_modules`` and ``found_entities`` as ``path:Qualified.name``. Its entities never name ``__init__``: a class
+**LocAgent**: ``found_entities`` as ``path:Qualified.name``. Its entities never name ``__init__``: a class
 also stands for its constructor.
 """
 
@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from tasks.code.names import Claim
 from tasks.core.errors import ConfigError
@@ -50,7 +49,6 @@ class LocAgentRow(Row):
 
     instance_id: str
     found_files: list[str] | None = None
-    found_modules: list[str] | None = None
     found_entities: list[str] | None = None
 
 
@@ -73,8 +71,7 @@ def read_cosil(path: Path) -> Iterator[Published]:
 def read_locagent(path: Path) -> Iterator[Published]:
     """The answers in one file of LocAgent."""
     for row in json_lines(path, LocAgentRow):
-        claims = map(entity_claim, row.found_entities or [])
-        yield answer(row.instance_id, row.found_files or [], claims, row.found_modules or [])
+        yield answer(row.instance_id, row.found_files or [], map(entity_claim, row.found_entities or []))
 
 
 def _claims(files: list[str], found: Found) -> Iterator[Claim]:
@@ -92,26 +89,18 @@ def _blocks(blocks: Blocks) -> list[str]:
     return [blocks] if isinstance(blocks, str) else blocks or []
 
 
-class Format(NamedTuple):
-    """The reader of one system's files, and what they are."""
-
-    read: Callable[[Path], Iterator[Published]]
-    files: str
-
-
-FORMATS = {
-    "agentless": Format(read_agentless, "loc_outputs.jsonl of any stage: found_files, found_related_locs, found_edit_locs"),
-    "cosil": Format(
-        read_cosil, "JSON lines of found_files and found_related_locs; LocAgent and OrcaLoca in CoSIL's repository too"
-    ),
-    "locagent": Format(read_locagent, "loc_outputs.jsonl: found_files, found_entities"),
-    "orcaloca": Format(orcaloca.read, "a folder of searcher_<instance>.json files, or one of them"),
-    "codescout": Format(codescout.read, "rollouts, Parquet or JSON lines: prediction, or the call of localization_finish"),
+FORMATS: dict[str, Callable[[Path], Iterator[Published]]] = {
+    "agentless": read_agentless,
+    "cosil": read_cosil,
+    "locagent": read_locagent,
+    "orcaloca": orcaloca.read,
+    "codescout": codescout.read,
 }
+"""The readers by the system's name."""
 
 
-def format_named(name: str) -> Format:
-    """The format called ``name``. Raises :class:`ConfigError` with the known names."""
+def format_named(name: str) -> Callable[[Path], Iterator[Published]]:
+    """The reader called ``name``. Raises :class:`ConfigError` with the known names."""
     if name not in FORMATS:
         raise ConfigError(f"format {name!r} is unknown: use one of {', '.join(FORMATS)}")
     return FORMATS[name]

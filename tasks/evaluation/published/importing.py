@@ -41,23 +41,22 @@ class Prediction(BaseModel):
 
 @dataclass
 class Tally:
-    """Counts of names by level and how they were found, or by level and why they were not.
+    """Counts of names by level that were found, or by level and why they were not.
 
     ``examples`` has a few ``(instance, text)`` for each reason.
     """
 
-    answers: int = 0
     empty: int = 0
     unknown: int = 0
     repeated: Counter[str] = field(default_factory=Counter)
-    found: Counter[tuple[str, str]] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
     unmatched: Counter[tuple[str, Reason]] = field(default_factory=Counter)
     examples: dict[tuple[str, Reason], list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
 
     def note(self, level: str, place: Place, instance_id: str, text: str) -> None:
         """Count one name."""
         if place.reason is None:
-            self.found[level, place.how] += 1
+            self.found[level] += 1
             return
         key = (level, place.reason)
         self.unmatched[key] += 1
@@ -66,12 +65,7 @@ class Tally:
 
     def named(self, level: str) -> int:
         """Number of names of a level."""
-        counts = (*self.found.items(), *self.unmatched.items())
-        return sum(count for (at, _), count in counts if at == level)
-
-    def matched(self, level: str) -> int:
-        """Number of names of a level that were found."""
-        return sum(count for (at, _), count in self.found.items() if at == level)
+        return self.found[level] + sum(count for (at, _), count in self.unmatched.items() if at == level)
 
 
 def import_predictions(
@@ -95,7 +89,6 @@ def import_predictions(
 
 def prediction(given: Published, snapshot: Snapshot, tally: Tally, *, class_as_init: bool = False) -> Prediction:
     """One answer in the terms of a snapshot. If it lists no files, those of its names count."""
-    tally.answers += 1
     named = given.files or tuple(dict.fromkeys(claim.path for claim in given.claims))
     files = _Distinct(tally, FILE)
     for text in named:

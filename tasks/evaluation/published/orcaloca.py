@@ -65,4 +65,4 @@ def _answer(instance_id: str, found: OrcaLocaAnswer) -> Published:
 def _claim(place: BugLocation) -> Claim:
     method, owner = (place.method_name or "").strip(), (place.class_name or "").strip()
     name = clip(".".join(part for part in (owner, method) if part))
-    return Claim(clip(place.file_path or ""), name, "function" if method else "class", label=name)
+    return Claim(clip(place.file_path or ""), name, "function" if method else "class")

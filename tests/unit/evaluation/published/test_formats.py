@@ -34,7 +34,6 @@ def test_cosil_names_places_by_lines_under_each_file(tmp_path):
     [said] = read("cosil", path)
     assert said.files == ("b.py", "a.py")
     assert names(said) == [("a.py", "class", "Shop"), ("a.py", "function", "Shop.sell"), ("a.py", "function", "total")]
-    assert [claim.label for claim in said.claims] == ["Shop", "Shop.sell", "total"]
     assert [claim.within for claim in said.claims] == ["", "Shop", "Shop"]
 
 
@@ -77,7 +76,7 @@ def test_old_agentless_files_stand_parallel_to_their_locations(tmp_path):
         ("variable: X", Claim("a.py", "X", "variable")),
         ("just words", Claim("a.py", "just words")),
         ("function:", Claim("a.py", "", "function")),
-        ("class: A: the shop", Claim("a.py", "A: the shop", "class", label="A")),
+        ("class: A: the shop", Claim("a.py", "A: the shop", "class")),
     ],
 )
 def test_a_line_of_text_is_one_claim(tmp_path, line, claim):
@@ -89,9 +88,7 @@ def test_a_line_of_text_is_one_claim(tmp_path, line, claim):
 def test_locagent_names_entities_with_their_path(tmp_path):
     row = {"instance_id": "i", "found_files": ["a.py"], "found_modules": ["a.py:A"], "found_entities": ["a.py:A.f", "a.py"]}
     [said] = read("locagent", lines(tmp_path / "loc.jsonl", row | {"raw_output_loc": ["..."], "meta_data": {"repo": "o/n"}}))
-    assert said == Published(
-        "i", ("a.py",), (Claim("a.py", "A.f", label="a.py:A.f"), Claim("a.py", "", label="a.py")), ("a.py:A",)
-    )
+    assert said == Published("i", ("a.py",), (Claim("a.py", "A.f"), Claim("a.py", "")))
 
 
 def test_orcaloca_is_a_folder_with_a_file_for_each_instance(tmp_path):
