@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -43,9 +42,6 @@ def run(
         int | None, typer.Option("--jobs", help="Nodes to run at once; by default two if cores and memory allow it.", min=1)
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and how long it would take.")] = False,
-    profile: Annotated[
-        str | None, typer.Option(help="Make this profile `params.yaml` first, as `profile use` does.", metavar="NAME")
-    ] = None,
 ) -> None:
     """Run the nodes of an experiment that are missing or out of date, then write its results.
 
@@ -60,7 +56,6 @@ def run(
     ```
     """
     from tasks.cli.experiment_tables import chosen
-    from tasks.cli.profile import switch
     from tasks.core.config import load_params
     from tasks.pipeline.experiments.rebuild import write_overview
     from tasks.pipeline.experiments.schedule import check, duration, experiments_lock, pending_tasks, seconds_left, workers_for
@@ -69,15 +64,8 @@ def run(
     experiments, numbers = chosen(names), _numbers(seeds)
     for experiment in experiments:
         check(experiment, numbers)
-    if profile == load_params().profile:
-        profile = None
-    if dry_run and profile:
-        raise usage_error(f"a dry run leaves params.yaml as it is: `fusesearch profile use {profile}` first", "--profile")
 
     with nullcontext() if dry_run else experiments_lock():
-        if profile:
-            switch(profile, Path.cwd())
-            typer.echo(f"params.yaml is now {profile}")
         workers = workers or workers_for(load_params())
         pending, total = pending_tasks(experiments, numbers)
         if not pending:

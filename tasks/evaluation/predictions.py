@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import model_validator
 
 from tasks.core.errors import DataError
-from tasks.core.storage import read_text
+from tasks.evaluation.published.rows import Row, json_lines
 from tasks.evaluation.quality import Pair, summarize
 
 
-class _Located(BaseModel):
+class _Located(Row):
     """A line of either file: files and functions of one instance. Other columns are ignored."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
 
     instance_id: str
     files: list[str] = []
@@ -53,7 +50,7 @@ def score_files(predictions: Path, truth: Path) -> dict[str, Any]:
     Truth lines may also be instances with a nested ``truth``. Returns ``file`` and ``function``, each with ``micro`` and
     ``macro`` precision, recall and F1 and the ranked metrics; ``f1`` combined; ``instances``; ``missing`` (instances
     without a prediction, scored as empty); ``unknown`` (predictions for instances not in the truth, left out). Raises
-    :class:`DataError` with file and line for an unreadable line and for an instance that appears twice.
+    :class:`DataError` with file and line for an unreadable line, and for an instance that appears twice.
     """
     wanted = _by_instance(truth, _TruthLine)
     if not wanted:
@@ -73,21 +70,8 @@ def _pairs(given: dict[str, _Prediction], wanted: dict[str, _TruthLine], level: 
 
 def _by_instance(path: Path, model: type[L]) -> dict[str, L]:
     rows: dict[str, L] = {}
-    for number, row in _rows(path, model):
+    for row in json_lines(path, model):
         if row.instance_id in rows:
-            raise DataError(f"{path}:{number}: instance {row.instance_id} appears twice")
+            raise DataError(f"{path}: instance {row.instance_id} appears twice")
         rows[row.instance_id] = row
     return rows
-
-
-def _rows(path: Path, model: type[L]) -> Iterator[tuple[int, L]]:
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield number, model.model_validate_json(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            reason = first["msg"].removeprefix("Value error, ")
-            raise DataError(f"{path}:{number}: {where + ': ' if where else ''}{reason}") from None

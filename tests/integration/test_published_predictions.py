@@ -230,7 +230,7 @@ def test_what_is_not_there_stays_a_wrong_answer_and_what_is_no_function_is_left_
     }  # fmt: skip
     assert tally.examples["function", Reason.NO_NAME] == [("i-1", "pkg/shop.py::gone")]
     assert tally.repeated == {"file": 1, "function": 1}
-    assert (tally.named("function"), tally.matched("function"), tally.matched("file")) == (6, 3, 2)
+    assert (tally.named("function"), tally.found["function"], tally.found["file"]) == (6, 3, 2)
 
 
 def test_files_come_from_the_names_where_an_answer_lists_none(repos):

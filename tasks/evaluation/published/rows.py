@@ -18,6 +18,7 @@ MAX_ROW_BYTES = 64 << 20
 """Longer lines are refused; rollouts with all their messages are much shorter."""
 
 BATCH_ROWS = 50
+BOM = b"\xef\xbb\xbf"  # which some editors put before the first line
 
 
 class Row(BaseModel):
@@ -39,7 +40,7 @@ def json_lines(path: Path, model: type[R]) -> Iterator[R]:
                 if len(line) > MAX_ROW_BYTES:
                     raise DataError(f"{path}:{number}: the line is longer than {MAX_ROW_BYTES:,} bytes")
                 if line.strip():
-                    yield _checked(f"{path}:{number}", line, model)
+                    yield _checked(f"{path}:{number}", line.removeprefix(BOM), model)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}") from None
 

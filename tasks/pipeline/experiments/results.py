@@ -6,12 +6,9 @@
       RESULTS.md         the page for people
       results.json       a :class:`Results`: everything on it
     artifacts/experiments/<name>/
-      table.csv          arm, metric, estimate, interval, the paper's figure
-      differences.csv    every pair of arms in every metric, with interval, p and the paper's difference
       curves.csv         training curves: mean and range over seeds
       figures/*.svg
 
-The CSV files have shares in [0, 1] and the papers' figures in our unit.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ from tasks.pipeline.stages import TRAINED
 from tasks.reporting.curves import over_seeds, read_curve
 from tasks.reporting.experiment.figures import check_figures, draw
 from tasks.reporting.experiment.pages import page
-from tasks.reporting.experiment.results import PAGE, RESULTS, Results, difference_rows, read_results, table_rows
+from tasks.reporting.experiment.results import PAGE, RESULTS, Results, read_results
 
 
 def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path | None = None, root: Path = Path()) -> Results:
@@ -46,8 +43,6 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     curves = _curves(experiment, ordered)
     results = _unchanged(measured(experiment, ordered, root), out)
     shutil.rmtree(files, ignore_errors=True)
-    write_csv(files / "table.csv", table_rows(results))
-    write_csv(files / "differences.csv", difference_rows(results))
     write_csv(files / "curves.csv", curves)
     for figure in draw(experiment.figures, results, curves):
         write_text(files / f"figures/{figure.name}.svg", figure.svg + "\n")

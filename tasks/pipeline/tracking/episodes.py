@@ -1,4 +1,4 @@
-"""The episodes of a run in MLflow: a row per instance, the scores, and a few episodes as pages and as traces.
+"""The episodes of a run in MLflow: a row per instance, the scores, and a few episodes as traces.
 
 A trace has a span per turn and per tool call, with gain, tokens, error and hits. A trajectory has durations, not times of day, so
 an episode starts when its run started. Ids follow from the run and the episode, so logging a trace twice makes one trace.
@@ -9,13 +9,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from tasks.core.schema import Score, Trajectory, Truth, Turn
+from tasks.core.schema import Score, Trajectory, Turn
 from tasks.core.storage import read_jsonl, write_jsonl
 from tasks.evaluation.results import SCORES
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from mlflow.entities.trace_info import TraceInfo
 
 TABLE = "instances.json"
-PAGES = 3
-"""How many episodes become pages: of the same instances in every run, so that arms can be read side by side."""
 SHOWN_CHARS = 4000
 """Length of a tool's output or a turn's text in a trace. The trajectories have the full text."""
 
@@ -51,20 +48,6 @@ def keep_scores(client: MlflowClient, run_id: str, scores: Sequence[Score]) -> N
     with TemporaryDirectory() as folder:
         write_jsonl(Path(folder) / SCORES, scores)
         client.log_artifact(run_id, str(Path(folder) / SCORES))
-
-
-def keep_pages(client: MlflowClient, run_id: str, scores: Sequence[Score], trajectories: Path) -> None:
-    """Keep a few episodes as HTML pages that mark the truth."""
-    from tasks.reporting.episodes.page import page_of
-    from tasks.reporting.episodes.rendering import render
-
-    first = {score.instance_id: score for score in reversed(scores)}
-    names = sorted(first, key=lambda name: hashlib.sha256(name.encode()).digest())[:PAGES]
-    for score, episode in episodes_of([first[name] for name in names], scores, trajectories):
-        truth = Truth(files=score.true_files, functions=score.true_functions)
-        name = re.sub(r"[^\w.-]+", "_", episode.instance_id)[:80]
-        page = f"episodes/{names.index(episode.instance_id) + 1}-{name}.html"
-        client.log_text(run_id, render(page_of(episode, truth)), page)
 
 
 def spread(scores: Sequence[Score], most: int) -> list[Score]:

@@ -16,7 +16,7 @@ from tasks.evaluation.metrics import aggregate
 from tasks.evaluation.results import SCORES, TRAJECTORIES
 from tasks.pipeline.record import RunRecord, find_record, is_unchanged
 from tasks.pipeline.tracking.datasets import dataset_input
-from tasks.pipeline.tracking.episodes import episodes_of, keep_pages, keep_scores, spread, trace_id, trace_of
+from tasks.pipeline.tracking.episodes import episodes_of, keep_scores, spread, trace_id, trace_of
 from tasks.pipeline.tracking.registry import register
 from tasks.pipeline.tracking.store import locked_client, tracking_uri
 from tasks.reporting.curves import read_curve
@@ -250,16 +250,14 @@ class Projection:
             self._finish(child.info.run_id, record.started + record.seconds)
 
     def _episodes(self, run: Run, record: RunRecord, scores: Sequence[Score], trajectories: Path | None) -> None:
-        """Record the metrics of an arm, and keep its scores, some episodes as pages and some as traces.
+        """Record the metrics of an arm, and keep its scores and some episodes as traces.
 
         A node has no traces: the experiment's arm has them.
         """
         self._metrics(run, aggregate(scores), record.started + record.seconds)
         self._attempt(keep_scores, self.client, run.info.run_id, scores)
-        if trajectories:
-            self._attempt(keep_pages, self.client, run.info.run_id, scores, trajectories)
-            if record.kind != "node":
-                self._attempt(self._traces, run, scores, trajectories, record.started)
+        if trajectories and record.kind != "node":
+            self._attempt(self._traces, run, scores, trajectories, record.started)
 
     def _traces(self, run: Run, scores: Sequence[Score], trajectories: Path, started: float) -> None:
         from mlflow.tracing.client import TracingClient  # MLflow 3.17: the public client cannot log spans that have ended

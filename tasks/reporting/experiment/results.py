@@ -6,7 +6,7 @@ Shares are in [0, 1]; the papers' figures are as printed.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
@@ -197,31 +197,3 @@ def difference_text(row: Difference | ClaimResult, of: Metric) -> str:
     if row.low is None or row.high is None:
         return estimate
     return f"{estimate} [{of.show(row.low, signed=True)}, {of.show(row.high, signed=True)}]"
-
-
-def table_rows(results: Results) -> list[dict[str, Any]]:
-    """One row per arm and metric. Shares are between 0 and 1, also the paper's."""
-    names = ("estimate", "low", "high", "seeds", "instances")
-    return [
-        {
-            "arm": arm.name,
-            "metric": key,
-            **{name: getattr(figure, name) for name in names},
-            "paper": _in_our_unit(key, figure.paper),
-        }
-        for arm in results.arms
-        for key, figure in arm.figures.items()
-    ]
-
-
-def difference_rows(results: Results) -> list[dict[str, Any]]:
-    """One row per pair of arms and metric. ``ordering`` compares it with the paper's."""
-    names = ("metric", "first", "second", "estimate", "low", "high", "p", "p_holm", "seeds", "instances")
-    return [
-        {**{name: getattr(row, name) for name in names}, "paper": _in_our_unit(row.metric, row.paper), "ordering": ordering(row)}
-        for row in results.differences
-    ]
-
-
-def _in_our_unit(key: str, printed: float | None) -> float | None:
-    return None if printed is None else round(printed / METRICS[key].factor, 6)

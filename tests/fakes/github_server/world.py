@@ -131,24 +131,12 @@ class World:
         return {name: text for repository in self.repositories.values() for name, text in repository.expected().items()}
 
 
-def make_world(seed: int, repositories: int, pulls: int, share: float, unmerged: float = 0.1) -> World:
-    """``share`` of the pull requests close an issue in one of the ways of :data:`ORDINARY`, the others in none."""
-    world = World({})
-    for number in range(repositories):
-        name = f"owner{number % 7}/project{number}"
-        repository = Repository(name, 1000 + number, stars=100 + 7 * number, licence=("MIT", "Apache-2.0", None)[number % 3])
-        repository.files = {f"pkg/module{n}.py": module(n, []) for n in range(12)}
-        add_pulls(repository, random.Random(f"{seed} {number}"), pulls, share, unmerged)
-        world.repositories[name] = repository
-    return world
-
-
-def add_pulls(repository: Repository, rng: random.Random, count: int, share: float, unmerged: float = 0.0) -> None:
-    """Add pull requests, each later than the one before."""
+def add_pulls(repository: Repository, rng: random.Random, count: int, share: float) -> None:
+    """Add pull requests, each later than the one before; ``share`` of them close an issue in a way of :data:`ORDINARY`."""
     kinds = list(FATES)
     for _ in range(count):
         kind = rng.choice(ORDINARY) if rng.random() < share else "no issue" if rng.random() < 0.85 else rng.choice(kinds)
-        add_pull(repository, rng, kind, merged=rng.random() >= unmerged)
+        add_pull(repository, rng, kind)
 
 
 def add_pull(repository: Repository, rng: random.Random, kind: str, merged: bool = True) -> Pull:

@@ -155,7 +155,7 @@ def test_results_are_written_again_if_scores_or_the_experiment_changed(project, 
 
 def test_nothing_is_changed_under_experiments_that_run(project, run):
     with ThreadPoolExecutor(1) as other, experiments_lock():
-        refused = other.submit(run, "experiment", "run", "filters", "--profile", "small").result()
+        refused = other.submit(run, "experiment", "run", "filters").result()
         assert (refused.exit_code, "already running here" in refused.output) == (1, True)
     assert (project / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
     assert not (project / "experiments/dvc.yaml").exists()
@@ -203,11 +203,8 @@ def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, r
     [
         (("status", "absent"), 1, "there is no experiment 'absent'"),
         (("run", "absent"), 1, "there is no experiment 'absent'"),
-        (("run", "absent", "--profile", "small"), 1, "there is no experiment 'absent'"),
         (("run", "filters", "--seeds", "0,7"), 1, "seed 7 is not among the seeds"),
         (("run", "filters", "--seeds", "zero"), 2, "not a list of numbers"),
-        (("run", "filters", "--profile", "huge"), 1, "no profile 'huge'"),
-        (("run", "filters", "--profile", "small", "--dry-run"), 2, "fusesearch profile use small"),
         (("table", "filters"), 1, "fusesearch experiment run filters"),
     ],
 )

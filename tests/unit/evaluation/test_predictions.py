@@ -68,7 +68,7 @@ def test_instances_with_a_nested_truth_serve_as_truth(score):
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        ([TRUTH[0], TRUTH[0]], r"predictions.jsonl:2: instance 1 appears twice"),
+        ([TRUTH[0], TRUTH[0]], r"predictions.jsonl: instance 1 appears twice"),
         (["{"], r"predictions.jsonl:1: Invalid JSON"),
         (["[]"], r"predictions.jsonl:1: "),
         ([{"instance_id": "1"}], r"predictions.jsonl:1: neither `files` nor `functions` is given"),
@@ -85,7 +85,7 @@ def test_bad_predictions_are_one_clear_line(score, predictions, message):
 
 @pytest.mark.parametrize(
     ("truth", "message"),
-    [([], "has no instances"), ([{"instance_id": "1"}], "`files` is missing"), ([TRUTH[0], TRUTH[0]], "truth.jsonl:2: .* twice")],
+    [([], "has no instances"), ([{"instance_id": "1"}], "`files` is missing"), ([TRUTH[0], TRUTH[0]], "truth.jsonl: .* twice")],
 )
 def test_bad_truth_is_one_clear_line(score, truth, message):
     with pytest.raises(DataError, match=message):
@@ -96,7 +96,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path, score):
     with pytest.raises(DataError, match=r"absent.jsonl cannot be read: No such file"):
         score_files(tmp_path / "absent.jsonl", tmp_path / "absent.jsonl")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match="is not UTF-8 text"):
+    with pytest.raises(DataError, match="binary:1: Invalid JSON"):
         score_files(tmp_path / "binary", tmp_path / "binary")
     with pytest.raises(DataError, match="cannot be read: Is a directory"):
         score_files(tmp_path, tmp_path)

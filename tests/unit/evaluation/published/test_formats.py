@@ -21,7 +21,7 @@ def lines(path: Path, *written: object) -> Path:
 
 
 def read(name: str, path: Path) -> list[Published]:
-    return list(FORMATS[name].read(path))
+    return list(FORMATS[name](path))
 
 
 def names(said: Published) -> list[tuple[str, str, str]]:
@@ -196,7 +196,7 @@ def test_rows_are_read_one_at_a_time(tmp_path):
     path = lines(tmp_path / "loc.jsonl", {"instance_id": "first"})
     with path.open("ab") as handle:
         handle.write(b"no JSON\n")
-    answers = FORMATS["cosil"].read(path)
+    answers = FORMATS["cosil"](path)
     assert next(answers).instance_id == "first"
 
 
