@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dashboards.read import cached, node_labels, read_scores
-from tasks.core.errors import ArtifactError, FusesearchError
+from tasks.core.errors import ArtifactError, FusesearchError, first_fault
 from tasks.core.schema import Trajectory, Truth
 from tasks.core.storage import iter_rows
 from tasks.evaluation.results import TRAJECTORIES
@@ -50,9 +50,7 @@ class Source:
         try:
             return Trajectory.model_validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "line"
-            raise ArtifactError(f"{self.path}: an episode of {instance_id} is damaged ({where}: {first['msg']})") from None
+            raise ArtifactError(f"{self.path}: an episode of {instance_id} is damaged ({first_fault(error)})") from None
 
     def f1(self) -> dict[str, float]:
         """F1 of the first scored run of each instance; empty without scores. The teacher's candidates have none."""

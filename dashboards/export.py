@@ -13,6 +13,7 @@ from dashboards import episodes, read
 from dashboards.episodes import Source
 from dashboards.parts import Frame, Notice, Part, document, whole
 from dashboards.tabs import PAGES, experiments, funnel, plane, results, training, trajectories
+from tasks.core.config import load_params
 from tasks.core.storage import write_text
 from tasks.pipeline.work.report import revision
 from tasks.reporting.table import Row, Table
@@ -39,7 +40,7 @@ def export(root: Path, out: Path, most: int = 20) -> Path:
 
 
 def _plane(root: Path) -> Iterator[Part]:
-    params = read.current_params(root)
+    params = load_params(root / "params.yaml")
     yield from plane.page(root, params.select.min_f1, params.select.min_efficiency, params.agent.history_scope)
 
 

@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import pandas as pd
 from pydantic import ValidationError
 
-from tasks.core.config import Params, load_params
-from tasks.core.errors import ArtifactError, FusesearchError
+from tasks.core.errors import ArtifactError, FusesearchError, first_fault
 from tasks.core.examples import Example, read_examples
 from tasks.core.schema import Record, Score
 from tasks.core.storage import read_csv, read_json, read_jsonl
@@ -59,8 +58,7 @@ def cached(path: Path, stage: str, read: Callable[..., T], *arguments: Any) -> T
 
 def _reason(error: Exception) -> str:
     if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        return first_fault(error)
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
@@ -80,11 +78,6 @@ class TurnProfile(Record):
     turn: int
     calls: float
     episodes: int
-
-
-def current_params(root: Path) -> Params:
-    """``params.yaml`` as it is now."""
-    return load_params(root / "params.yaml")
 
 
 def summary(root: Path) -> Summary:

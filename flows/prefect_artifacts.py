@@ -25,7 +25,10 @@ def show(job: Job, run_id: str) -> None:
     try:
         figures = flatten(job.metrics).items()
         rows = [f"| {name} | {f'{value:.4g}' if isinstance(value, float) else value} |" for name, value in figures]
-        page = "\n".join([_link(run_id), "", "| figure | value |", "|---|---|", *rows])
+        link = "MLflow does not have its run yet: `fusesearch track` records it."
+        if run_id:
+            link = f"[The run in MLflow]({run_page(run_id)})"
+        page = "\n".join([link, "", "| figure | value |", "|---|---|", *rows])
         create_markdown_artifact(page, key=f"{key}-metrics", description=f"Figures of {job.node.name}")
         for name in stage.shows:
             _show_output(job.output(name), f"{key}-{name.replace('_', '-')}", f"{name} of {job.node.name}")
@@ -60,12 +63,6 @@ def _tables(value: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
         elif isinstance(rows, list) and all(isinstance(row, Mapping) for row in rows):
             found[name] = rows
     return {name: rows for name, rows in found.items() if rows}
-
-
-def _link(run_id: str) -> str:
-    if not run_id:
-        return "MLflow does not have its run yet: `fusesearch track` records it."
-    return f"[The run in MLflow]({run_page(run_id)})"
 
 
 def run_page(run_id: str) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 from uuid import UUID
 
 from prefect.client.orchestration import get_client
-from prefect.context import FlowRunContext
 from prefect.exceptions import ObjectNotFound
+from prefect.runtime import flow_run
 from prefect.states import Crashed
 
 from flows.limits import limits_of, occupied
@@ -39,7 +39,7 @@ def running(node: Node) -> Iterator[Job]:
     scratch = progress_dir(node.name, values, *node.deps(params))
     with alone(node.name, scratch), occupied(limits_of(stage, params)):
         left = _left(scratch)
-        write_json(scratch / "runs.json", {"prefect": _flow_run_id()})  # before anything else can fail
+        write_json(scratch / "runs.json", {"prefect": flow_run.id or ""})  # before anything else can fail
         _close_others(node.name, scratch)
         started = time.perf_counter()
         reproduction = None if node.id else reproduction_record(params)
@@ -100,11 +100,6 @@ def _close_others(name: str, scratch: Path) -> None:
             continue
         with suppress(AlreadyRunning), alone(name, path.parent):
             _left(path.parent)
-
-
-def _flow_run_id() -> str:
-    context = FlowRunContext.get()
-    return str(context.flow_run.id) if context and context.flow_run else ""
 
 
 def _mark_crashed(flow_run: str) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from dashboards import read
 from dashboards.parts import Notice, Part, Plot
-from tasks.core.config import Params
+from tasks.core.config import Params, load_params
 from tasks.core.errors import FusesearchError
 from tasks.reporting import charts
 from tasks.reporting.table import ABSENT, Row, Table
@@ -26,7 +26,7 @@ STEPS = [step / 10 for step in range(11)]
 def screen(root: Path) -> Iterator[Part]:
     """The page under thresholds that can be moved."""
     try:
-        params = read.current_params(root)
+        params = load_params(root / "params.yaml")
     except FusesearchError as error:
         yield Notice(str(error))
         params = Params()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tasks.core.errors import DataError
+from tasks.core.errors import DataError, first_fault
 from tasks.core.schema import Trajectory, Truth
 from tasks.core.storage import read_instances, read_jsonl, read_text
 
@@ -94,9 +94,7 @@ def _parsed(model: type[M], text: str, what: str) -> M:
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{what}: {where + ': ' if where else ''}{first['msg']}") from None
+        raise DataError(f"{what}: {first_fault(error)}") from None
 
 
 def _some(ids: Sequence[str]) -> str:

@@ -115,7 +115,8 @@ def cost(trajectory: Trajectory) -> dict[str, Any]:
 
 def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: bool) -> list[str]:
     """A line per location, followed by its explanation if there is one."""
-    places = [printable(f"{location.path}{_span(location)}") for location in locations]
+    spans = (f":{location.lines[0]}-{location.lines[1]}" if location.lines else "" for location in locations)
+    places = [printable(f"{location.path}{span}") for location, span in zip(locations, spans, strict=True)]
     width = max(map(len, places), default=0)
     lines: list[str] = []
     for index, (place, location) in enumerate(zip(places, locations, strict=True)):
@@ -132,10 +133,6 @@ def _doubt(confidence: float | None) -> str:
     if confidence is None:
         return ""
     return f" (the first file is right with {confidence:.0%}{': doubtful' if confidence < DOUBTFUL else ''})"
-
-
-def _span(location: Location) -> str:
-    return f":{location.lines[0]}-{location.lines[1]}" if location.lines else ""
 
 
 def _summary(cost: dict[str, Any]) -> str:

@@ -19,6 +19,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 AGAIN = "run the same command again to go on from here"
 """The end of messages about failures that another try may fix."""
 
@@ -76,8 +81,11 @@ class ModelUnavailable(InfrastructureError):
 
 
 class TrackingUnavailable(InfrastructureError):
-    """The MLflow store or the Prefect server does not answer. ``status`` is the HTTP status, or 0."""
+    """The MLflow store or the Prefect server does not answer."""
 
-    def __init__(self, message: str, status: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
+
+def first_fault(error: ValidationError) -> str:
+    """Where the first fault of a value is, and what is wrong there: ``cells.0.name: Field required``."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    place = ".".join(str(part)[:100] for part in fault["loc"][:6])
+    return f"{place + ': ' if place else ''}{fault['msg'].removeprefix('Value error, ')}"

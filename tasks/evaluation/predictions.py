@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from tasks.core.errors import DataError
 from tasks.evaluation.published.rows import Row, json_lines
@@ -16,8 +16,8 @@ class _Located(Row):
     """A line of either file: files and functions of one instance. Other columns are ignored."""
 
     instance_id: str
-    files: list[str] = []
-    functions: list[str] = []
+    files: list[str] = Field(default_factory=list)
+    functions: list[str] = Field(default_factory=list)
 
 
 class _Prediction(_Located):

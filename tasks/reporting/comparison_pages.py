@@ -35,7 +35,9 @@ def sections_of(comparison: Comparison, params: Report, link: Link = no_link, fi
     drawn = _profile(comparison) if figures else []
     parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], behaviour, drawn))
     if comparison.tests:
-        parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tests_table(comparison)]))
+        title = "First minus second, over the instances both have"
+        tested = difference_table(title, comparison.tests, comparison.headline, {})
+        parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tested]))
     return parts
 
 
@@ -80,11 +82,6 @@ def turns_table(comparison: Comparison) -> Table:
         ]
         rows.append(Row([*_who(system), *cells]))
     return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in range(1, SHOWN_TURNS + 1))], rows)
-
-
-def tests_table(comparison: Comparison) -> Table:
-    """One row per pair, one column per headline figure."""
-    return difference_table("First minus second, over the instances both have", comparison.tests, comparison.headline, {})
 
 
 def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from tasks.code.names import Claim
-from tasks.core.errors import DataError
+from tasks.core.errors import DataError, first_fault
 from tasks.evaluation.published.claims import Published, answer, clip, entity_claim
 from tasks.evaluation.published.rows import Row, json_lines, parquet_rows
 
@@ -61,8 +61,8 @@ def read(path: Path) -> Iterator[Published]:
         try:
             yield _answer(row.instance_id, _parsed(given))
         except ValidationError as error:
-            reason = error.errors(include_url=False, include_input=False)[0]["msg"]
-            raise DataError(f"{path}: {row.instance_id[:200]}: the locations have no known shape ({reason})") from None
+            name, reason = row.instance_id[:200], first_fault(error)
+            raise DataError(f"{path}: {name}: the locations have no known shape ({reason})") from None
 
 
 def _parsed(given: Any) -> Any:

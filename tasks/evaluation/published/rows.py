@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tasks.core.errors import DataError
+from tasks.core.errors import DataError, first_fault
 
 MAX_ROW_BYTES = 64 << 20
 """Longer lines are refused; rollouts with all their messages are much shorter."""
@@ -77,6 +77,4 @@ def _checked(where: str, row: Any, model: type[R]) -> R:
     try:
         return model.model_validate_json(row) if isinstance(row, bytes) else model.model_validate(row)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part)[:100] for part in first["loc"][:6])
-        raise DataError(f"{where}: {place + ': ' if place else ''}{first['msg'].removeprefix('Value error, ')}") from None
+        raise DataError(f"{where}: {first_fault(error)}") from None

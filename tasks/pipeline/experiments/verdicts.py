@@ -47,11 +47,6 @@ def summarize(claims: Sequence[ClaimResult], differences: Sequence[Difference]) 
     return " ".join(filter(None, (_of_claims(claims), _of_orderings(differences))))
 
 
-def p_text(p: float) -> str:
-    """``p < 0.001`` or ``p = 0.012``."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
-
-
 def _claim(
     experiment: Experiment,
     claim: Claim,
@@ -113,7 +108,7 @@ def _sentence(
     expected = f"{better} {limit}{side} {than} in {of.name}{note}"
     if row is None:
         return f"Not measured: {expected}: the arms have no finished run of one seed in common."
-    tested = "" if p is None or row.seeds < 2 else f", {p_text(p)} after Holm over the claims"
+    tested = "" if p is None or row.seeds < 2 else f", p {'< 0.001' if p < 0.001 else f'= {p:.3f}'} after Holm over the claims"
     numbers = f"{difference_text(row, of)}{tested}"
     size = f"{row.seeds} seed{'s' * (row.seeds != 1)}, {row.instances} instances"
     opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]

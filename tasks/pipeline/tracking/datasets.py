@@ -26,17 +26,10 @@ def dataset_input(path: Path, digest: str, stage: str) -> DatasetInput:
     is_table = path.suffix in (".parquet", ".jsonl") and path.is_file() and path_digest(path) == digest
     rows, names = _table(path) if is_table else (None, [])
 
-    class Table(MetaDataset):
-        """A dataset that is not copied, with its number of rows."""
-
-        @property
-        def profile(self) -> dict[str, int] | None:
-            return None if rows is None else {"num_rows": rows}
-
     columns: list[ColSpec | TensorSpec] = [ColSpec("string", name) for name in names]
     source = vars(sources)["LocalArtifactDatasetSource"](path.as_posix())  # MLflow makes this class when it is imported
-    dataset = Table(source, name=path.as_posix(), digest=digest, schema=Schema(columns) if columns else None)
-    described: dict[str, Any] = dataset.to_dict() | ({"profile": json.dumps(dataset.profile)} if dataset.profile else {})
+    dataset = MetaDataset(source, name=path.as_posix(), digest=digest, schema=Schema(columns) if columns else None)
+    described: dict[str, Any] = dataset.to_dict() | ({} if rows is None else {"profile": json.dumps({"num_rows": rows})})
     context = CONTEXTS.get(path.stem, stage) if path.suffix == ".parquet" else stage
     return DatasetInput(Dataset(**described), [InputTag("mlflow.data.context", context)])
 

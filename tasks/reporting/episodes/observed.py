@@ -116,12 +116,9 @@ def _spans_in(run: list[int], lines: dict[int, str], function: str) -> Iterator[
     source = "\n".join(lines[number] for number in run)
     for span in function_spans(source, by_indentation=True):
         first = run[span.start - 1]
-        if span.name == function or ("." not in span.name and _is_method(span.name, lines[first], function)):
+        is_method = "." not in span.name and function.rpartition(".")[2] == span.name and _nests_as(lines[first], function)
+        if span.name == function or is_method:
             yield first, run[min(span.end, len(run)) - 1]
-
-
-def _is_method(name: str, text: str, function: str) -> bool:
-    return function.rpartition(".")[2] == name and _nests_as(text, function)
 
 
 def _nests_as(text: str, function: str) -> bool:

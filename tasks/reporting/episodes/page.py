@@ -6,13 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
 from tasks.agents.parsing import parse_turn
 from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
 from tasks.evaluation.answers import score_answer
 from tasks.evaluation.metrics import score_trajectory, tool_statistics
-from tasks.reporting.episodes.explain import Explanation, Sighting, Target, explain
+from tasks.reporting.episodes.explain import Explanation, Target, explain
 from tasks.reporting.episodes.folding import Segment, fold, items
 from tasks.reporting.episodes.hits import Hits
 from tasks.reporting.episodes.observed import Sources, rows
@@ -118,7 +117,8 @@ def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
     sources = Sources(trajectory)
     hits = Hits(truth, sources)
     answer = trajectory.answer or Answer()
-    turns = _turns(trajectory, hits)
+    known: set[str] = set()
+    turns = [_turn(number, turn, hits, known) for number, turn in enumerate(trajectory.turns, 1)]
     return Page(
         title=trajectory.instance_id,
         about=_about(trajectory),
@@ -193,12 +193,11 @@ def _verdict(location: Location, truth: Truth) -> str:
 def _evidence(explanation: Explanation) -> list[Evidence]:
     """The earliest call and the call that showed most; one entry if they are the same."""
     first, strongest = explanation.first, explanation.strongest
-    found = [first] if first is strongest else [first, strongest]
-    return [_of_sighting(sighting, explanation.target) for sighting in found if sighting]
-
-
-def _of_sighting(sighting: Sighting, target: Target) -> Evidence:
-    return Evidence(_anchor(sighting.turn, sighting.call), f"{sighting.turn}.{sighting.call}", sighting.what(target))
+    return [
+        Evidence(_anchor(seen.turn, seen.call), f"{seen.turn}.{seen.call}", seen.what(explanation.target))
+        for seen in ([first] if first is strongest else [first, strongest])
+        if seen
+    ]
 
 
 def _wanted(truth: Truth, answer: Answer, turns: Sequence[TurnPart]) -> list[Wanted]:
@@ -209,11 +208,6 @@ def _wanted(truth: Truth, answer: Answer, turns: Sequence[TurnPart]) -> list[Wan
         Wanted(entity, first.get(entity), next((rank for rank, known in enumerate(names, 1) if entity in known), None))
         for entity in [*truth.files, *truth.functions]
     ]
-
-
-def _turns(trajectory: Trajectory, hits: Hits) -> list[TurnPart]:
-    known: set[str] = set()
-    return [_turn(number, turn, hits, known) for number, turn in enumerate(trajectory.turns, 1)]
 
 
 def _turn(number: int, turn: Turn, hits: Hits, known: set[str]) -> TurnPart:
@@ -252,7 +246,10 @@ def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits:
         anchor=_anchor(turn, index),
         name=f"{turn}.{index}",
         tool=call.name or "unreadable call",
-        arguments=[(name, value if isinstance(value, str) else _json(value)) for name, value in call.arguments.items()],
+        arguments=[
+            (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            for name, value in call.arguments.items()
+        ],
         level=_level(seen),
         gain=_gain(seen),
         note=_note(call, seen),
@@ -289,10 +286,6 @@ def _split(text: str, most: int) -> tuple[str, str]:
     """The first lines, and the others if they are worth folding."""
     lines = text.split("\n")
     return (text, "") if len(lines) <= most + 2 else ("\n".join(lines[:most]), "\n".join(lines[most:]))
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _number(value: float, form: str) -> str:

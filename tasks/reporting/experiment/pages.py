@@ -6,14 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 
 from markupsafe import Markup
 
-from tasks.evaluation.metrics import METRICS, Metric
-from tasks.evaluation.statistics import Difference
+from tasks.evaluation.metrics import METRICS
 from tasks.reporting.experiment.results import (
     ORDERINGS,
     PAGE,
     POOLED,
     ArmResult,
-    Figure,
     PowerResult,
     Results,
     decided,
@@ -127,11 +125,10 @@ def arms_table(results: Results) -> Table:
 def differences_table(results: Results) -> Table:
     """One row per pair of arms, one column per metric."""
     columns = [METRICS[key] for key in results.metrics]
-    return difference_table("Differences of arms", results.differences, columns, results.labels, _starred)
-
-
-def _starred(row: Difference | None, of: Metric) -> str:
-    return difference_cell(row, of, star=row is not None and decided(row))
+    return difference_table(
+        "Differences of arms", results.differences, columns, results.labels,
+        lambda row, of: difference_cell(row, of, star=row is not None and decided(row)),
+    )  # fmt: skip
 
 
 def orderings_table(results: Results) -> Table:
@@ -187,7 +184,8 @@ def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
         yield "Seconds are of runs that had the machine to themselves or shared it, so they say little of which arm is ahead."
     if any(arm.figures[POOLED].paper is not None for arm in results.arms if POOLED in arm.figures):
         yield f"The paper's {METRICS[POOLED].name} is computed from its F1 of files and of functions."
-    if any(_is_impossible(figure, METRICS[key]) for arm in results.arms for key, figure in arm.figures.items()):
+    figures = [(figure, METRICS[key]) for arm in results.arms for key, figure in arm.figures.items()]
+    if any((figure.low or 0) < 0 or (of.percent and (figure.high or 0) > 1) for figure, of in figures):
         yield "Where an arm's interval passes 0 or 100%, which its figure cannot, the seeds are too few to tell how large it is."
     if shared := _of_the_pipeline(results, trained):
         yield (
@@ -201,10 +199,6 @@ def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
             f"**Measured on other instances than the rest: {', '.join(results.other_instances)}.** Figures over all of them are "
             f"of no one set; `{results.command}` makes those that are outdated again."
         )
-
-
-def _is_impossible(figure: Figure, of: Metric) -> bool:
-    return bool((figure.low or 0) < 0 or (of.percent and (figure.high or 0) > 1))
 
 
 def _of_the_pipeline(results: Results, trained: Collection[str]) -> list[str]:

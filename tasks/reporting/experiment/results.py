@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from tasks.core.errors import ArtifactError
+from tasks.core.errors import ArtifactError, first_fault
 from tasks.core.schema import Record
 from tasks.core.storage import read_json
 from tasks.evaluation.metrics import METRICS, Metric
@@ -163,8 +163,7 @@ def read_results(folder: Path) -> Results:
     try:
         return Results.model_validate(read_json(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ArtifactError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}; write the results again") from None
+        raise ArtifactError(f"{path}: {first_fault(error)}; write the results again") from None
 
 
 def ordering(row: Difference) -> str | None:
