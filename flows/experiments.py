@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -33,7 +32,7 @@ from flows.server import prefect_server
 from tasks.core.config import load_params
 from tasks.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
 from tasks.core.storage import read_text
-from tasks.pipeline.dvc_command import PATIENCE, Busy, is_busy
+from tasks.pipeline.dvc_command import PATIENCE, Busy, is_busy, reason, repro
 from tasks.pipeline.dvc_command import RETRY_SECONDS as BUSY_SECONDS
 from tasks.pipeline.experiments.dvc_file import write_dvc_files
 from tasks.pipeline.experiments.mlflow_runs import track_experiment
@@ -62,7 +61,6 @@ BUSY_TRIES = int(PATIENCE * BUSY_SECONDS / RETRY_SECONDS)
 
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 60.0
-_EXITED = re.compile(r"exited with (-?\d+)")
 
 
 class LostServer(InfrastructureError):
@@ -157,17 +155,12 @@ def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
         raise DataError(f"{reasons}; {len(failed)} failed, {blocked} wait for them; {AGAIN}")
 
 
-def command(task: ExperimentTask) -> list[str]:
-    """The command that runs a node: DVC, which also records that it is done."""
-    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", task.target]
-
-
 def _run_node(row: Row, environment: dict[str, str], stopped: Event) -> None:
     """Run a node to its end. It gets its own process group, so that Ctrl-C reaches it only once, from here."""
     LOGS.mkdir(parents=True, exist_ok=True)
     with row.task.log.open("wb") as log:
         process = subprocess.Popen(
-            command(row.task), stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+            repro(row.task.target), stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )
     while process.poll() is None and not stopped.wait(POLL_SECONDS):
         row.update()
@@ -184,20 +177,8 @@ def _run_node(row: Row, environment: dict[str, str], stopped: Event) -> None:
     if process.returncode and is_busy(printed):
         raise Busy("waits: another process runs it or reads its output (a deployment, or `dvc repro`)")
     if process.returncode:
-        reason = _reason(printed, process.returncode)
-        raise LostServer(reason) if AGAIN in printed else DataError(reason)
-
-
-def _reason(printed: str, code: int) -> str:
-    """One line: the stage's own error, else the signal that ended it, else the last line it printed."""
-    lines = [line.strip() for line in printed.splitlines() if line.strip()]
-    if errors := [line for line in lines if line.startswith("error:")]:
-        return errors[-1].removeprefix("error:").strip()
-    exits = [code, *map(int, _EXITED.findall(printed))]
-    if killed := {-status if status < 0 else status - 128 for status in exits} & signal.valid_signals():
-        return f"killed by signal {min(killed)}{', often for lack of memory' if signal.SIGKILL in killed else ''}"
-    other = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # DVC prints this for any failure
-    return other[-1] if other else f"exit code {code}"
+        why = reason(printed, process.returncode)
+        raise LostServer(why) if AGAIN in printed else DataError(why)
 
 
 def _may_run_again(task: object, run: TaskRun, state: State[Any]) -> bool:

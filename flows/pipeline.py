@@ -7,7 +7,6 @@ what it made, so a pipeline that was cut off continues where it was. The stage's
 from __future__ import annotations
 
 import subprocess
-import sys
 from enum import StrEnum
 from typing import Any
 
@@ -18,7 +17,7 @@ from prefect.logging import get_run_logger
 
 from tasks.core.errors import DataError
 from tasks.core.storage import read_json
-from tasks.pipeline.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy
+from tasks.pipeline.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy, reason, repro
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.stages import STAGES
 
@@ -40,14 +39,13 @@ def reproduce(stage: str, again: bool = False) -> None:
     Raises :class:`Busy`, which is tried again for an hour, if another process runs it or reads what it made; :class:`DataError`
     if it fails, with its own line.
     """
-    command = [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", *(["--force"] if again else []), stage]
+    command = repro(stage, *["--force"] * again)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     get_run_logger().info(done.stdout.strip())
     if done.returncode and is_busy(done.stdout):
         raise Busy(f"{stage}: another process runs it, or reads what it made")
     if done.returncode:
-        errors = [line for line in done.stdout.splitlines() if line.startswith("error:")]
-        raise DataError(errors[-1].removeprefix("error: ") if errors else f"{stage}: exit code {done.returncode}, see the log")
+        raise DataError(f"{stage}: {reason(done.stdout, done.returncode)}")
 
 
 @flow(name="pipeline")

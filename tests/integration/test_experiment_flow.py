@@ -14,6 +14,7 @@ from flows import experiments
 from flows.server import RECORD, prefect_server, stop
 from tasks.core.errors import DataError
 from tasks.core.storage import read_json
+from tasks.pipeline.dvc_command import reason
 from tasks.pipeline.experiments.schedule import ExperimentTask
 from tasks.pipeline.process import OWNER, birth
 
@@ -38,7 +39,7 @@ def project(server, tmp_path, monkeypatch):
     """Tasks run the Python code that stands in place of DVC's name for them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(experiments, "RETRY_SECONDS", 0.1)
-    monkeypatch.setattr(experiments, "command", lambda task: [sys.executable, "-c", task.target])
+    monkeypatch.setattr(experiments, "repro", lambda target: [sys.executable, "-c", target])
     return tmp_path
 
 
@@ -113,7 +114,7 @@ def test_a_node_waits_for_a_deployment_that_runs_the_same_stage_but_not_for_ever
 
 
 @pytest.mark.parametrize(
-    ("printed", "code", "reason"),
+    ("printed", "code", "expected"),
     [
         ("sft: 3 of 12\nERROR: failed to reproduce 'x': failed to run: python, exited with -9", 1, "killed by signal 9"),
         (
@@ -126,8 +127,8 @@ def test_a_node_waits_for_a_deployment_that_runs_the_same_stage_but_not_for_ever
         ("", 7, "exit code 7"),
     ],
 )
-def test_why_a_node_failed_is_one_line(printed, code, reason):
-    assert experiments._reason(printed, code).startswith(reason)
+def test_why_a_node_failed_is_one_line(printed, code, expected):
+    assert reason(printed, code).startswith(expected)
 
 
 def test_an_interruption_ends_the_nodes_that_run(project, monkeypatch):

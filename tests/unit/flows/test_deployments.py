@@ -51,7 +51,7 @@ def test_a_night_mines_and_then_runs_what_is_asked_for(ran, tmp_path, monkeypatc
 def test_a_stage_that_fails_says_why(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(pipeline, "get_run_logger", lambda: pipeline_log())
-    with pytest.raises(DataError, match="filter: exit code"):
+    with pytest.raises(DataError, match="filter: ERROR: you are not inside of a DVC repository"):
         pipeline.reproduce.fn("filter")
 
 
