@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from tasks.core.errors import ConfigError
@@ -147,17 +146,12 @@ def _panels(results: Results, rows: Rows, keys: Sequence[str], step: str) -> Any
         found: list[dict[str, Any]] = []
         for name in names:
             own = [row for row in rows if row["arm"] == name and key in row]
-            smooth = {end: _smooth([row[f"{key}{end}"] for row in own]) for end in ("", "_low", "_high")}
-            for row, mean, low, high in zip(own, smooth[""], smooth["_low"], smooth["_high"], strict=True):
-                found.append({"name": results.labels[name], "x": row["step"], "smooth": mean, "low": low, "high": high})
+            ends = [[(row["step"], row[key + end]) for row in own] for end in ("", "_low", "_high")]
+            for mean, low, high in zip(*map(charts.smoothed, ends), strict=True):
+                line = {"x": mean["x"], "smooth": mean["smooth"], "low": low["smooth"], "high": high["smooth"]}
+                found.append({"name": results.labels[name], **line})
         parts.append((CURVES[key], found))
     return charts.panels(parts, step, names, results.labels)
-
-
-def _smooth(values: Sequence[float]) -> list[float]:
-    """The centred mean over a tenth of the run."""
-    half = len(values) // 20
-    return [fmean(values[max(0, place - half) : place + half + 1]) for place in range(len(values))]
 
 
 FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
