@@ -16,7 +16,7 @@ from dashboards.parts import Columns, Frame, Heading, Notice, Part, Plot, Quote
 from tasks.core.errors import FusesearchError
 from tasks.core.schema import Trajectory
 from tasks.evaluation.answers import score_answer
-from tasks.evaluation.metrics import score_trajectory, tool_statistics
+from tasks.evaluation.metrics import METRICS, score_trajectory, tool_statistics
 from tasks.reporting.episodes.page import Page, Wanted, page_of
 from tasks.reporting.episodes.rendering import render
 from tasks.reporting.table import ABSENT, Row, Table
@@ -24,18 +24,13 @@ from tasks.reporting.table import ABSENT, Row, Table
 TAB = TITLE = "Trajectories"
 ORDERS = {"difference": "largest difference in F1 first", "worst": "first localizer's worst first", "name": "by name"}
 NOBODY = "(nobody)"
+MEASURED = ("efficiency", "efficiency_call", "turns", "calls", "calls_per_turn", "failed_calls", "seconds")
 FIGURES = {
     "f1": "F1 (0.7 file + 0.3 function)",
     "file_f1": "File F1",
     "function_f1": "Function F1",
-    "efficiency": "e, history by turn",
-    "efficiency_call": "e, history by call",
-    "turns": "Turns",
-    "calls": "Calls",
-    "calls_per_turn": "Calls per searching turn",
-    "failed_calls": "Failed calls",
+    **{key: METRICS[key].name for key in MEASURED},
     "tokens_billed": "Tokens billed",
-    "seconds": "Seconds",
 }
 
 
