@@ -13,6 +13,7 @@ from tasks.core.schema import Answer, Location, Trajectory
 from tasks.core.text import printable
 from tasks.localizers.searcher import with_lines
 from tasks.reporting.episodes.explain import Explanation, Target, explain
+from tasks.reporting.episodes.page import STOPS
 from tasks.search.repository import Repository
 from tasks.search.tool import describe
 
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
 
 DOUBTFUL = 0.5
 """Confidence below which an answer says that it is doubtful."""
-
-NO_ANSWER = {
-    "max_turns": "the turns ran out",
-    "max_context": "the conversation got too long",
-    "no_answer": "the last message names no location",
-}
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
@@ -83,7 +78,7 @@ class Report:
     def as_text(self) -> str:
         """Ranked locations, then related context, then one line of cost."""
         why = self.explanations or []
-        parts = [f"No answer: {NO_ANSWER.get(self.cost['stop'], self.cost['stop'])}."]
+        parts = [f"No answer: {STOPS[self.cost['stop']]}."]
         if self.modify:
             parts = [f"Locations to modify{_doubt(self.confidence)}", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
         if self.related:
