@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from tasks.core.schema import Score
     from tasks.evaluation.grid import Grid
     from tasks.pipeline.record import RunRecord
-
-MODEL = "model"
 
 
 def evaluate(
@@ -125,15 +124,10 @@ def _from_options(
         raise usage_error("--model and --base-url belong together", "--model")
     benchmark = {"name": flat_name(instances.stem), "instances": instances, **origin}
     key = {"api_key_env": "OPENAI_API_KEY"} if "OPENAI_API_KEY" in os.environ else {}
-    models = [{"name": _name(model), "model": model, "base_url": base_url, **key}] if model else []
+    name = re.sub(r"[^\w.+-]", "_", (model or "").rpartition("/")[2], flags=re.ASCII).lstrip("_.+-")[:100] or "model"
+    models = [{"name": name, "model": model, "base_url": base_url, **key}] if model else []
     data = {"localizers": localizers, "models": models, "benchmarks": [benchmark]}
     return parse_section(Grid, data | {name: value for name, value in extent.items() if value is not None}, "options")
-
-
-def _name(model: str) -> str:
-    """The last part of a model's name, made safe for a folder name."""
-    last = "".join(char if char.isascii() and (char.isalnum() or char in "._+-") else "_" for char in model.rpartition("/")[2])
-    return last[:100] if last[:1].isalnum() else f"{MODEL}{last[:90]}"
 
 
 def _parent(current: Any, out: Path) -> RunRecord:
