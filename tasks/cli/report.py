@@ -95,7 +95,7 @@ def answer_json(trajectory: Trajectory) -> dict[str, Any]:
 def answer_text(trajectory: Trajectory) -> str:
     """The answer of a question as its model wrote it, then one line of cost."""
     known = cost(trajectory)
-    none = "the last message has none" if known["stop"] == "no_answer" else NO_ANSWER.get(known["stop"], known["stop"])
+    none = "the last message has none" if known["stop"] == "no_answer" else STOPS[known["stop"]]
     text = trajectory.answer.text if trajectory.answer else f"No answer: {none}."
     return "\n".join([*map(printable, text.split("\n")), "", _summary(known)])
 
