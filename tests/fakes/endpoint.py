@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from email.message import Message
 from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -35,7 +36,7 @@ class Endpoint(LocalServer):
         context_tokens: int | None = None,
     ) -> None:  # fmt: skip
         self.asked: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
+        self.headers: list[Message] = []
         self.served: Counter[str] = Counter()
         self.longest = 0
         self.errors: list[str] = []
@@ -100,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer, or fail in one of the ways."""
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self._endpoint.asked.append(request)
-        self._endpoint.headers.append(dict(self.headers))
+        self._endpoint.headers.append(self.headers)
         fault = self._endpoint.outcome()
         if fault == "drop":
             self.connection.close()

@@ -30,5 +30,10 @@ def test_the_address_of_a_run_holds_no_password(monkeypatch):
     assert prefect_artifacts.run_page("abc") == "https://ann@mlflow.example.org/#/experiments/7/runs/abc"
 
 
-def test_a_run_that_is_not_recorded_yet_says_how_to_record_it():
-    assert "`fusesearch track`" in prefect_artifacts._link("")
+def test_a_run_that_is_not_recorded_yet_says_how_to_record_it(monkeypatch):
+    pages = []
+    monkeypatch.setattr(prefect_artifacts, "create_markdown_artifact", lambda page, **_: pages.append(page))
+    stage = SimpleNamespace(name="select", shows=(), counts=())
+    prefect_artifacts.show(SimpleNamespace(stage=stage, node=stage, metrics={"selected": 3}), "")
+    assert "`fusesearch track`" in pages[0]
+    assert "| selected | 3 |" in pages[0]
