@@ -7,9 +7,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from experiments.benchmarks.published.runs import extracted
 from experiments.evidence.cases import Cases, in_order
 from tasks.core.errors import DataError, RepositoryError
 from tasks.core.schema import Instance, Score
@@ -22,6 +22,7 @@ from tasks.evaluation.published.importing import Tally, prediction
 from tasks.evaluation.published.snapshot import Snapshots
 from tasks.localizers.base import Setup
 from tasks.localizers.registry import make_localizer
+from tasks.search.git import Git
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,13 @@ def _released(name: str, cosil: Path, cases: Cases, repos: Path, path: Path) -> 
 def _answers(run: Released, name: str, cosil: Path) -> dict[str, Published]:
     """The answers by instance; none where a clone lacks the file."""
     try:
-        with extracted(cosil, run.files[name]) as path:
-            return {answer.instance_id: answer for answer in FORMATS[run.format].read(path)}
+        with Git(cosil) as git, TemporaryDirectory() as folder:
+            text = git.read("HEAD", run.files[name])
+            if text is None:
+                raise DataError(f"{cosil} holds no {run.files[name]}: name a clone of CoSIL's repository")
+            path = Path(folder, "answers.jsonl")
+            path.write_text(text, encoding="utf-8")
+            return {answer.instance_id: answer for answer in FORMATS[run.format](path)}
     except (DataError, RepositoryError) as error:
         print(f"left out: {run.name} on {name}: {error}", file=sys.stderr)
         return {}

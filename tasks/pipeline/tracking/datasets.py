@@ -25,10 +25,10 @@ def dataset_input(path: Path, digest: str, stage: str) -> DatasetInput:
 
     is_table = path.suffix in (".parquet", ".jsonl") and path.is_file() and path_digest(path) == digest
     rows, names = _table(path) if is_table else (None, [])
-
     columns: list[ColSpec | TensorSpec] = [ColSpec("string", name) for name in names]
     source = vars(sources)["LocalArtifactDatasetSource"](path.as_posix())  # MLflow makes this class when it is imported
-    dataset = MetaDataset(source, name=path.as_posix(), digest=digest, schema=Schema(columns) if columns else None)
+    schema = Schema(columns) if columns else None
+    dataset = MetaDataset(source, name=path.as_posix(), digest=digest, schema=schema)  # type: ignore[abstract]  # MLflow's typing
     described: dict[str, Any] = dataset.to_dict() | ({} if rows is None else {"profile": json.dumps({"num_rows": rows})})
     context = CONTEXTS.get(path.stem, stage) if path.suffix == ".parquet" else stage
     return DatasetInput(Dataset(**described), [InputTag("mlflow.data.context", context)])
