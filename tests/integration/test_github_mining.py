@@ -8,6 +8,7 @@ import time
 from contextlib import ExitStack, suppress
 from datetime import timedelta
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import pytest
 
@@ -181,18 +182,24 @@ def test_a_budget_is_kept_and_the_next_run_goes_on_at_the_cursor(serve, clean, t
     assert rows == clean[0]
 
 
+def mine_slowly(server, folder):
+    return mine(source(server, folder, retry_seconds=0.01), folder)
+
+
 def test_killed_processes_lose_and_double_nothing(origin, clean, tmp_path):
     with GitHubServer(*origin, Faults(3, 0.2)).running() as server:
+        world = SimpleNamespace(repositories=list(server.world.repositories))
+        address = SimpleNamespace(world=world, url=server.url, clone_url=server.clone_url)
         kills = 0
         for requests in (3, 6):
-            process = get_context("spawn").Process(target=mine, args=(source(server, tmp_path, retry_seconds=0.01), tmp_path))
+            process = get_context("spawn").Process(target=mine_slowly, args=(address, tmp_path))
             process.start()
             while process.is_alive() and server.counts.graphql + server.counts.rest < requests:
                 time.sleep(0.01)
             kills += process.is_alive()
             process.kill()
             process.join()
-        rows, _ = mine(source(server, tmp_path, retry_seconds=0.01), tmp_path)
+        rows, _ = mine_slowly(server, tmp_path)
     assert kills
     assert rows == clean[0]
 
