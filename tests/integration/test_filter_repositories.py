@@ -1,13 +1,15 @@
 """The filter over bare repositories on disk, as the stage runs it."""
 
 import subprocess
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tasks.core.config import Filter
 from tasks.core.schema import Instance
-from tasks.data.filtering import RULES, apply
+from tasks.data.filtering import RULES, drop_table, filter_pairs
+from tasks.data.repositories import Repositories
 from tests.fakes.git import committed, git
 
 ISSUE = "The result of the whole computation is off by one whenever the input is number "
@@ -27,6 +29,14 @@ def head(repos: Path, number: int) -> str:
     return git(repos / f"o__r{number}.git", "rev-parse", "HEAD")
 
 
+def filtered(pairs: list[Instance], repos: Path) -> tuple[list[Instance], dict[str, int]]:
+    """Kept instances with their truth, and how many pairs each rule dropped."""
+    drops: Counter[str] = Counter()
+    with Repositories(repos) as repositories:
+        kept = list(filter_pairs(pairs, Filter(), repositories.reader, drops))
+    return kept, drop_table(drops)
+
+
 def test_each_pair_is_read_at_its_commit_and_unreadable_ones_are_counted(repos):
     commits = [head(repos, number) for number in range(4)]
     rows = [(f"o/r{number % 4}", commits[number % 4]) for number in range(12)]
@@ -35,7 +45,7 @@ def test_each_pair_is_read_at_its_commit_and_unreadable_ones_are_counted(repos):
         Instance(instance_id=str(number), repo=repo, base_commit=commit, problem_statement=f"{ISSUE}{number}", patch=PATCH)
         for number, (repo, commit) in enumerate(rows)
     ]
-    kept, drops = apply(pairs, Filter(), repos)
+    kept, drops = filtered(pairs, repos)
     assert [instance.truth.functions for instance in kept] == [[f"m.py::f{n % 4}"] for n in range(12)] + [["m.py::f1"]]
     assert list(drops) == list(RULES)
     assert {rule: count for rule, count in drops.items() if count} == {"no_snapshot": 3}
@@ -52,6 +62,6 @@ def test_a_pair_whose_file_is_damaged_counts_as_unreadable_and_the_next_one_is_k
         Instance(instance_id=str(number), repo=repo, base_commit=base, problem_statement=f"{ISSUE}{number}", patch=patch)
         for number, (repo, base, patch) in enumerate(rows)
     ]
-    kept, drops = apply(pairs, Filter(), repos)
+    kept, drops = filtered(pairs, repos)
     assert [instance.instance_id for instance in kept] == ["1"]
     assert {rule: count for rule, count in drops.items() if count} == {"no_snapshot": 1, "does_not_apply": 1}
