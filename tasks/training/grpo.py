@@ -27,8 +27,8 @@ from tasks.evaluation.metrics import mean_of, tool_success
 from tasks.search.repository import Repository
 from tasks.training.averaging import average_callback
 from tasks.training.renaming import Exchange, Names, RenamedModel
-from tasks.training.rewards import Reward, make_reward
-from tasks.training.search.growing import Tree, grow, trajectory_of
+from tasks.training.rewards import Reward, make_reward, outcome_of
+from tasks.training.search.growing import Tree, Worth, grow, trajectory_of
 from tasks.training.search.tree import as_json
 from tasks.training.sft import describe_checkpoint
 from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
@@ -113,7 +113,7 @@ class Rollouts:
             trajectories = asyncio.run(self._run(ids, model, trainer.state.global_step))
         finally:
             model.train(training)
-        self._scores = [self._score(trajectory) for trajectory in trajectories]
+        self._scores = [self._score(trajectory, self.reward) for trajectory in trajectories]
         sequences = [sequence_of(trajectory, self.tokenizer.eos_token_id) for trajectory in trajectories]
         columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
         return {**columns, "score": [score.reward for score in self._scores]}
@@ -155,7 +155,7 @@ class Rollouts:
             empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
             size = ids.count(instance_id)
             try:
-                tree = await grow(self.section.search, episode, size, lambda trajectory: self._score(trajectory).reward)
+                tree = await grow(self.section.search, episode, size, *map(self._worth, (self.reward, outcome_of(self.reward))))
             except InfrastructureError as error:
                 return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
             found = [trajectory_of(node, episode) for node in tree.chosen]
@@ -180,12 +180,15 @@ class Rollouts:
             return policy
         return RenamedModel(policy, Exchange(draw, self._names))
 
-    def _score(self, trajectory: Trajectory) -> Score:
+    def _worth(self, reward: Reward) -> Worth:
+        return lambda trajectory: self._score(trajectory, reward).reward
+
+    def _score(self, trajectory: Trajectory, reward: Reward) -> Score:
         truth = self.tasks[trajectory.instance_id].truth
         if truth is None:
             raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
         score = toolset_named(self.params.agent.toolset).score
-        return score(trajectory, truth, reward=self.reward, scope=self.params.agent.history_scope)
+        return score(trajectory, truth, reward=reward, scope=self.params.agent.history_scope)
 
     def figures(self) -> dict[str, float]:
         """:func:`rollout_figures` of the last step, and the means of its trees' figures."""

@@ -94,6 +94,11 @@ def make_reward(name: str, *, alpha: float = 0.8, beta: float = 0.0, gamma: floa
     raise ConfigError(f"reward {name!r} is unknown: use one of {', '.join(NAMES)} (k a number, such as ndcg@5)")
 
 
+def outcome_of(reward: Reward) -> Reward:
+    """The reward without its process part, which trees do not propagate."""
+    return AnswerReward() if isinstance(reward, AnswerReward) else reward
+
+
 def _f1(score: Score) -> float:
     if score.f1 is None:
         raise DataError(f"{score.instance_id}: the score is absent ({score.error or 'not measured'})")

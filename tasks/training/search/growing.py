@@ -48,9 +48,13 @@ class Tree:
         }  # fmt: skip
 
 
-async def grow(section: Search, episode: Episode, group: int, worth: Worth) -> Tree:
-    """The tree of a prompt, with at most ``group`` chosen episodes. Raises :class:`InfrastructureError` if none finished."""
-    grower = _Grower(section, episode, worth)
+async def grow(section: Search, episode: Episode, group: int, worth: Worth, outcome: Worth | None = None) -> Tree:
+    """The tree of a prompt, with at most ``group`` episodes chosen by ``worth``.
+
+    ``outcome`` is what is propagated, if not ``worth``: the paper propagates no process reward. Raises
+    :class:`InfrastructureError` if no episode finished.
+    """
+    grower = _Grower(section, episode, worth, outcome or worth)
     if section.kind == "branching":
         await grower.branch(group)
     else:
@@ -81,8 +85,8 @@ def trajectory_of(node: Node, episode: Episode) -> Trajectory:
 class _Grower:
     """One tree being grown. Chance depends on the seed of the episode and the place in the tree alone."""
 
-    def __init__(self, section: Search, episode: Episode, worth: Worth) -> None:
-        self.section, self.episode, self._worth = section, episode, worth
+    def __init__(self, section: Search, episode: Episode, worth: Worth, outcome: Worth) -> None:
+        self.section, self.episode, self._worth, self._outcome = section, episode, worth, outcome
         self.tree = Tree()
         self.failure = ""
         self._draw = Random(f"{episode.sampling.seed}/{episode.instance.instance_id}")
@@ -123,11 +127,11 @@ class _Grower:
         return node.reward
 
     def _end(self, node: Node, again: bool) -> None:
-        reward = self.judged(node)
-        if reward is None:
+        outcome = self._outcome(trajectory_of(node, self.episode))
+        if self.judged(node) is None or outcome is None:
             self.tree.lost += 1
             return
-        back_up(node, reward)
+        back_up(node, outcome)
         if again:
             self.tree.revisits += 1
         else:

@@ -192,6 +192,12 @@ async def test_a_finished_episode_without_a_reward_is_never_worth_zero():
     assert tree.root.visits == 12 - tree.lost
 
 
+async def test_what_is_propagated_may_differ_from_what_is_trained():
+    tree = await grow(Search(kind="mcts"), episode(), 8, lambda trajectory: grade(trajectory) + 0.05, grade)
+    ends = [node for node in tree.explored if node.visits]
+    assert all(node.value == pytest.approx(node.visits * (node.reward - 0.05)) for node in ends)
+
+
 async def test_seeds_depend_on_the_place_in_the_tree_alone():
     full, lazy = [await grow(Search(kind="mcts", expansion=e), episode(), 8, grade) for e in ("full", "lazy")]
     texts = [{node.address: node.state.turns[-1].text for node in list(tree.root.everyone())[1:]} for tree in (full, lazy)]

@@ -14,18 +14,20 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tasks.core.errors import FusesearchError
 from tasks.data.sources.synthetic import git_writer
 from tasks.data.sources.synthetic.corpus import Corpus, digest, shortened
 from tasks.data.sources.synthetic.mutations import KINDS
 from tasks.data.sources.synthetic.packages import Package
-from tasks.data.sources.synthetic.questions import Asked, make_questions
-from tasks.data.sources.synthetic.questions.families import Question
 from tasks.data.sources.synthetic.recording import record
 from tasks.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
 from tasks.data.sources.synthetic.search import Finding, Search
+
+if TYPE_CHECKING:
+    from tasks.data.sources.synthetic.questions import Asked
+    from tasks.data.sources.synthetic.questions.families import Question
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -69,6 +71,9 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
         cpu["search"] = sandbox.used()
         asked = None
         if job["questions"]:
+            # here, since what is imported before examples run decides addresses, and those the order of some sets
+            from tasks.data.sources.synthetic.questions import make_questions
+
             asked = make_questions(corpus, units, job["seed"], sandbox, job["questions"])
             cpu["questions"] = sandbox.used()
             say({"kept": len(search.findings) + len(asked.questions)})
