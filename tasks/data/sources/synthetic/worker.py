@@ -26,8 +26,8 @@ from tasks.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_ran
 from tasks.data.sources.synthetic.search import Finding, Search
 
 if TYPE_CHECKING:
-    from tasks.data.sources.synthetic.questions import Asked
     from tasks.data.sources.synthetic.questions.families import Question
+    from tasks.data.sources.synthetic.questions.making import Asked
 
 Say = Callable[[dict[str, Any]], None]
 
@@ -72,7 +72,7 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
         asked = None
         if job["questions"]:
             # here, since what is imported before examples run decides addresses, and those the order of some sets
-            from tasks.data.sources.synthetic.questions import make_questions
+            from tasks.data.sources.synthetic.questions.making import make_questions
 
             asked = make_questions(corpus, units, job["seed"], sandbox, job["questions"])
             cpu["questions"] = sandbox.used()
