@@ -1,4 +1,4 @@
-"""The questions of one package: candidates of all families, altered, checked against one search, and a balanced choice of them."""
+"""The questions of one package: candidates of all families, altered, checked against one search, and a balanced choice."""
 
 from __future__ import annotations
 
