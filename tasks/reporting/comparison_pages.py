@@ -102,8 +102,8 @@ def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[
 def _notes(comparison: Comparison, params: Report) -> list[str]:
     notes = [
         f"{comparison.protocol.source}. Brackets are {params.confidence:.0%} intervals over instances; the runs of an instance "
-        "are averaged first. Errored episodes have no score: they are counted and in no figure. Of a truth, files and functions "
-        "of code count."
+        "are averaged first. Errored episodes have no score: they are counted and in no figure."
+        + ("" if comparison.protocol.questions else " Of a truth, files and functions of code count.")
     ]
     if comparison.paper:
         notes.append("The papers' rows are theirs, on their machines: time is not comparable, the rest as far as the models are.")
