@@ -31,6 +31,9 @@ PER_FAMILY = 60
 """Candidates of a family per repository that are checked further."""
 
 PROGRAMS_PER_EXAMPLE = 8
+MAX_REPRODUCERS = 80
+"""Whose calls are changed, per repository: more find the same exceptions again."""
+
 MAX_CODE_CHARS = 300
 SECONDS = 120.0
 SECONDS_OF_CALLS = 20.0
@@ -255,7 +258,8 @@ class Asker:
     def raises(self, units: Sequence[Unit]) -> Iterator[Question]:
         """Calls that fail, twice alike: those of docstrings with another argument. The line must be a ``raise`` of that name."""
         seen: set[tuple[str, str]] = set()
-        for unit in units:
+        drawn = sorted(units, key=lambda unit: digest(self.seed, "raises", unit.identity))[:MAX_REPRODUCERS]
+        for unit in drawn:
             if self.sandbox.spent(SHARE_OF_BUDGET):
                 self.dropped["raises", "budget spent"] += 1
                 continue
