@@ -26,6 +26,12 @@ def main(
     synthetic: Annotated[
         Path | None, typer.Option(help="A reproduction: synthetic faults in its data/ are learned from too.", metavar="DIR")
     ] = None,
+    free: Annotated[
+        list[str] | None, typer.Option(help="A localizer without a model to run. Default: bm25 and lexical.", metavar="NAME")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Only issues of this repository; may be repeated.", metavar="OWNER/NAME")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
     page: Annotated[Path, typer.Option(help="Folder for RESULTS.md and results.json.", metavar="DIR")] = HERE,
 ) -> None:
@@ -38,7 +44,9 @@ def main(
     from tasks.core.config import Rank
     from tasks.core.storage import read_text, write_json, write_text
 
-    given = Given({"verified": verified, "lite": lite}, repos, cosil, also or [], histories or [], synthetic, out)
+    sets = {"verified": verified, "lite": lite}
+    free = free or ["bm25", "lexical"]
+    given = Given(sets, repos, cosil, also or [], histories or [], synthetic, free, only or [], out)
     results = evidence(given, Rank())
     write_json(page / "results.json", results)
     write_text(page / "RESULTS.md", results_page(results, sections(read_text(HERE / "text.md"))))

@@ -1,31 +1,35 @@
-"""Rankers trained leave-one-repository-out, from tables of features."""
+"""Rankers trained on other repositories than they are measured on, from tables of features."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
+import numpy as np
 import polars as pl
 
 from tasks.core.config import Rank
-from tasks.training.ranking import COLUMNS, Columns, Floats, fit, predict
+from tasks.training.ranking import COLUMNS, Columns, Floats, fit, folds_of, predict
 
 Tables = dict[str, pl.DataFrame]
 
 
-def of_other_owners(table: pl.DataFrame, repo: str) -> pl.DataFrame:
-    """The rows of repositories that are not ``repo`` and not of its owner: packages of one project have one owner."""
-    owner = repo.partition("/")[0]
-    return table.filter(pl.col("repo").str.split("/").list.first() != owner)
+def of_other_owners(table: pl.DataFrame, repos: Iterable[str]) -> pl.DataFrame:
+    """The rows of repositories whose owner has none of ``repos``: packages of one project have one owner."""
+    owners = sorted({repo.partition("/")[0] for repo in repos})
+    return table.filter(~pl.col("repo").str.split("/").list.first().is_in(owners))
 
 
-def leave_one_out(evaluated: Tables, learned: Tables, rank: Rank, seed: int = 0, columns: Columns = COLUMNS) -> dict[str, Floats]:
-    """Scores of all rows of ``evaluated``, those of each repository by trees that saw nothing of its owner."""
-    scores = {level: table["label"].to_numpy() * 0.0 for level, table in evaluated.items()}
-    for repo in sorted(set(evaluated["file"]["repo"])):
-        for level, table in evaluated.items():
-            inside = (table["repo"] == repo).to_numpy()
-            booster = fit(of_other_owners(learned[level], repo), columns[level], rank, seed)
-            scores[level][inside] = predict(booster, table.filter(inside), columns[level])
+def leave_out(evaluated: Tables, learned: Tables, rank: Rank, seed: int = 0, columns: Columns = COLUMNS) -> dict[str, Floats]:
+    """Scores of all rows of ``evaluated``: in parts of the repositories, each by trees that saw none of its owners."""
+    scores = {level: np.zeros(len(table)) for level, table in evaluated.items()}
+    for level, table in evaluated.items():
+        folds = folds_of(table, rank.folds)
+        for part in np.unique(folds):
+            inside = folds == part
+            rows = table.filter(inside)
+            booster = fit(of_other_owners(learned[level], rows["repo"].unique()), columns[level], rank, seed)
+            scores[level][inside] = predict(booster, rows, columns[level])
     return scores
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from experiments.evidence.cases import in_order, read_cases
 from experiments.evidence.commits import fixes
-from experiments.evidence.learned import Tables, both, drawn, leave_one_out, of_other_owners
+from experiments.evidence.learned import Tables, both, drawn, leave_out, of_other_owners
 from experiments.evidence.measures import (
     F1,
     RANKED,
@@ -25,17 +25,20 @@ from experiments.evidence.measures import (
     table,
 )
 from experiments.evidence.systems import System, free, released, scored
+from tasks.code.spans import FunctionSpan
 from tasks.core.config import Rank
-from tasks.core.schema import Instance, Score
+from tasks.core.schema import Answer, Instance, Score
 from tasks.core.storage import read_instances
 from tasks.evaluation.statistics import compare, measure
-from tasks.localizers.direct import FILES, FUNCTIONS
+from tasks.localizers.ranker.answer import Ranked, Ranking
+from tasks.localizers.ranker.features import Candidate
 from tasks.localizers.ranker.trees import COLUMNS, Model, log_odds
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training.ranking import Floats, collect, ranked, train, with_files
+from tasks.training.ranking import Floats, collect, folds_of, ranked, train, with_files
 
-RANKER = "ranker"
-FREE = ("bm25", "lexical")
+RANKER, OWN = "ranker", "ranker, its own answer"
+ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
+"""Single columns of the ranker as systems."""
 SHOWN = (RANKER, "bm25", "CoSIL, 32B")
 """Systems of the table by repository."""
 READING = "first file"
@@ -58,6 +61,9 @@ GROUPS = {
 """Groups of features by the beginnings of their names, with or without ``file_``."""
 
 
+UNCALIBRATED = {level: Model([], [0.0], [0.0], 0.0) for level in COLUMNS}
+
+
 @dataclass(frozen=True)
 class Given:
     """The files that the page is made from, and ``out``, where everything computed is kept."""
@@ -68,6 +74,8 @@ class Given:
     also: Sequence[Path]
     histories: Sequence[str]
     synthetic: Path | None
+    free: Sequence[str]
+    only: Sequence[str]
     out: Path
 
 
@@ -76,13 +84,14 @@ def evidence(given: Given, rank: Rank) -> dict[str, Any]:
     cases = read_cases({**given.sets, **{path.stem: path for path in given.also}}, given.repos, given.out)
     store = SnapshotStore(given.out / "snapshots")
     snapshots = partial(instance_snapshot, store, given.repos)
-    rows = list(in_order(cases.rows.values()))
+    rows = [row for row in in_order(cases.rows.values()) if not given.only or row.repo in given.only]
     real = collect(rows, snapshots, given.out / "features")
     had = set(real["file"]["instance_id"])
     evaluated = [
         row for row in rows if any(row.instance_id in cases.sets[name] for name in given.sets) and row.instance_id in had
     ]
-    ours = {RANKER: ranker(real, evaluated, rank)} | {name: free(name, evaluated, snapshots, given.out) for name in FREE}
+    ours = ranker(real, evaluated, rank) | {name: by_column(real, evaluated, name, column) for name, column in ALONE.items()}
+    ours |= {name: free(name, evaluated, snapshots, given.out) for name in given.free}
     theirs = released(given.cosil, cases, given.repos, given.out)
     sets = {name: _of_set([row for row in cases.of(name) if row.instance_id in had], ours | theirs[name]) for name in given.sets}
     return {
@@ -90,36 +99,60 @@ def evidence(given: Given, rank: Rank) -> dict[str, Any]:
         "arms": arms(real, evaluated, other_sources(given, store), rank),
         "ablation": ablation(real, evaluated, rank),
         "left_out": cases.left_out,
+        "only": sorted(given.only),
         "learned": {"issues": len(had), "repositories": sorted(set(real["file"]["repo"]))},
     }
 
 
-def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> System:
-    """The ranker; each repository by trees, calibration and weight of the file that saw nothing of its owner."""
-    scores: dict[str, Score] = {}
+def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str, System]:
+    """The ranker's list and its own answer; in parts of the repositories, each by rankers that saw none of its owners."""
+    listed: dict[str, Score] = {}
+    own: dict[str, Score] = {}
     confidence: dict[str, float] = {}
-    for repo in sorted({row.repo for row in evaluated}):
-        rankers = train({level: of_other_owners(table, repo) for level, table in real.items()}, rank, 0, {})
-        inside = {level: table.filter(pl.col("repo") == repo) for level, table in real.items()}
-        found = rankers.scores(inside)
-        model = Model.of(rankers.document["file"], COLUMNS["file"])
-        files = ranked(inside["file"], found["file"])
-        scores |= answers([row for row in evaluated if row.repo == repo], inside, found)
-        confidence |= {name: model.probability(log_odds([score for _, score in order])[0]) for name, order in files.items()}
-    return System(RANKER, scores, confidence=confidence)
+    names = {row.instance_id for row in evaluated}
+    tables = {level: rows.filter(pl.col("instance_id").is_in(names)) for level, rows in real.items()}
+    folds = {level: folds_of(rows, rank.folds) for level, rows in tables.items()}
+    for part in range(rank.folds):
+        inside = {level: rows.filter(folds[level] == part) for level, rows in tables.items()}
+        repos = set(inside["file"]["repo"])
+        rankers = train({level: of_other_owners(rows, repos) for level, rows in real.items()}, rank, 0, {})
+        models = {level: Model.of(rankers.document[level], columns) for level, columns in COLUMNS.items()}
+        rankings = rankings_of(inside, rankers.scores(inside), models)
+        for row in evaluated:
+            if row.repo in repos:
+                found = rankings[row.instance_id]
+                listed[row.instance_id] = answered(row, found.listed())
+                own[row.instance_id] = answered(row, found.best())
+                confidence[row.instance_id] = found.files[0].probability
+    return {RANKER: System(RANKER, listed, confidence=confidence), OWN: System(OWN, own)}
 
 
-def answers(rows: Sequence[Instance], tables: Tables, scores: Mapping[str, Floats]) -> dict[str, Score]:
-    """The best files and functions of each instance, as many as `bm25` gives."""
-    files, functions = (ranked(tables[level], scores[level]) for level in ("file", "function"))
-    return {
-        row.instance_id: scored(
-            row,
-            [name for name, _ in files[row.instance_id][:FILES]],
-            [name for name, _ in functions.get(row.instance_id, [])[:FUNCTIONS]],
-        )
-        for row in rows
-    }
+def by_column(real: Tables, evaluated: Sequence[Instance], name: str, column: str) -> System:
+    """A system that ranks by one column of the features."""
+    rankings = rankings_of(real, {level: rows[column].to_numpy().astype(float) for level, rows in real.items()}, UNCALIBRATED)
+    return System(name, {row.instance_id: answered(row, rankings[row.instance_id].listed()) for row in evaluated})
+
+
+def rankings_of(tables: Tables, scores: Mapping[str, Floats], models: Mapping[str, Model]) -> dict[str, Ranking]:
+    """The rankings of the localizer by instance, without reasons."""
+    found: dict[str, dict[str, list[Ranked]]] = {level: {} for level in tables}
+    for level, rows in tables.items():
+        for name, order in ranked(rows, scores[level]).items():
+            odds = log_odds([score for _, score in order])
+            found[level][name] = [
+                Ranked(_candidate(entity), models[level].probability(odd)) for (entity, _), odd in zip(order, odds, strict=True)
+            ]
+    return {name: Ranking(files, found["function"].get(name, [])) for name, files in found["file"].items()}
+
+
+def _candidate(entity: str) -> Candidate:
+    path, _, name = entity.partition("::")
+    return Candidate(path, FunctionSpan(1, 1, name) if name else None)
+
+
+def answered(row: Instance, answer: Answer) -> Score:
+    """The score of an answer."""
+    return scored(row, answer.files, answer.functions)
 
 
 def other_sources(given: Given, store: SnapshotStore) -> dict[str, Tables]:
@@ -136,7 +169,7 @@ def other_sources(given: Given, store: SnapshotStore) -> dict[str, Tables]:
 
 
 def arms(real: Tables, evaluated: Sequence[Instance], others: Mapping[str, Tables], rank: Rank) -> list[dict[str, Any]]:
-    """What the ranker is worth by what it learned from, each repository by trees that saw nothing of its owner."""
+    """What the ranker is worth by what it learned from, in parts of the repositories."""
     learned: dict[str, list[Tables]] = {"all real issues": [real]}
     learned |= {f"{count} real issues": [drawn(real, count, seed) for seed in range(DRAWS)] for count in SMALL}
     learned |= {name: [tables] for name, tables in others.items()}
@@ -175,9 +208,10 @@ def _compared(
     found: dict[str, dict[int, list[Score]]] = {}
     for arm, draws in learned.items():
         for seed, (given, columns) in enumerate(draws):
-            scores = leave_one_out(tables, given, rank, seed, columns)
+            scores = leave_out(tables, given, rank, seed, columns)
             scores["function"] = with_files(tables, scores, 0.5)
-            found.setdefault(arm, {})[seed] = list(answers(evaluated, tables, scores).values())
+            rankings = rankings_of(tables, scores, UNCALIBRATED)
+            found.setdefault(arm, {})[seed] = [answered(row, rankings[row.instance_id].listed()) for row in evaluated]
     sets = {arm: {seed: one_file(scores, READING) for seed, scores in runs.items()} for arm, runs in found.items()}
     first = next(iter(found))
     against = compare(
@@ -199,7 +233,7 @@ def _of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str
         for name, system in systems.items()
     }
     rows_of_table = table(here)
-    readings = best_readings(rows_of_table) | {RANKER: READING}
+    readings = best_readings(rows_of_table) | {RANKER: READING, OWN: "all"}
     return {
         "table": rows_of_table,
         "readings": readings,

@@ -230,12 +230,13 @@ class Synthesize(Section):
 class Rank(Section):
     """Rankers that ask no model: gradient-boosted trees over candidate files and functions (LightGBM)."""
 
-    trees: int = Field(300, ge=1, description="at each level")
-    leaves: int = Field(15, ge=2, description="of a tree")
+    trees: int = Field(100, ge=1, description="at each level")
+    leaves: int = Field(7, ge=2, description="of a tree")
     learning_rate: float = Field(0.05, gt=0)
-    min_leaf: int = Field(30, ge=1, description="fewest rows in a leaf")
+    min_leaf: int = Field(20, ge=1, description="fewest rows in a leaf")
+    l2: float = Field(5.0, ge=0, description="penalty on the values of leaves")
     rows: float = Field(0.8, gt=0, le=1, description="share of the rows that a tree sees")
-    features: float = Field(0.5, gt=0, le=1, description="share of the features that a tree sees")
+    features: float = Field(0.4, gt=0, le=1, description="share of the features that a tree sees")
     folds: int = Field(5, ge=2, description="parts of the repositories; each is scored by trees of the others, for calibration")
     max_instances: int | None = Field(None, ge=1, description="most issues that are learned from, repositories taking turns")
     max_held_out: int | None = Field(None, ge=1, description="most issues of the validation split that are scored, likewise")

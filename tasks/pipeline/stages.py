@@ -248,8 +248,8 @@ _ROWS = (
 STAGES: dict[str, Stage] = {row.name: row for row in _ROWS}
 """All stages by name, in order."""
 
-TRAINED = tuple(name for name, stage in STAGES.items() if "checkpoint" in stage.outputs)
-"""Stages that make a checkpoint."""
+TRAINED = tuple(name for name in STAGES if name in MODELS)
+"""Stages that train a language model. ``rank`` makes a checkpoint, too, which no other stage starts from."""
 
 
 def stage_named(name: str) -> Stage:

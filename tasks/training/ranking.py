@@ -109,7 +109,7 @@ def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> l
         raise DataError("no issue has a right candidate: there is nothing to learn from")
     settings = {
         "objective": "binary", "learning_rate": rank.learning_rate, "num_leaves": rank.leaves, "min_data_in_leaf": rank.min_leaf,
-        "feature_fraction": rank.features, "bagging_fraction": rank.rows, "bagging_freq": 1, "lambda_l2": 1.0,
+        "feature_fraction": rank.features, "bagging_fraction": rank.rows, "bagging_freq": 1, "lambda_l2": rank.l2,
         "seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1,
     }  # fmt: skip
     data = lightgbm.Dataset(
@@ -119,32 +119,29 @@ def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> l
 
 
 def out_of_fold(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> Floats:
-    """Scores of all rows, each by trees that saw no issue of its repository, or of its fold of repositories."""
-    import polars as pl
-
-    fold = folds_of(table, rank.folds)
+    """Scores of all rows, each by trees that saw nothing of its fold."""
+    folds = folds_of(table, rank.folds)
     scores = np.zeros(len(table))
-    for held_out in sorted(set(fold.values())):
-        inside = table["repo"].replace_strict(fold, return_dtype=pl.Int32) == held_out
+    for held_out in np.unique(folds):
+        inside = folds == held_out
         booster = fit(table.filter(~inside), columns, rank, seed)
-        scores[inside.to_numpy()] = predict(booster, table.filter(inside), columns)
+        scores[inside] = predict(booster, table.filter(inside), columns)
     return scores
 
 
-def folds_of(table: pl.DataFrame, count: int) -> dict[str, int]:
-    """The fold of each repository: the largest first, each into the fold with the fewest issues so far.
+def folds_of(table: pl.DataFrame, count: int) -> NDArray[np.int_]:
+    """The fold of each row: of its repository, or of its issue where there is one repository.
 
-    Raises :class:`DataError` for a single repository.
+    The largest repository comes first, each goes into the fold with the fewest issues so far.
     """
-    sizes = Counter(repo for repo, _ in table.select("repo", "instance_id").unique().iter_rows())
-    if len(sizes) < 2:
-        raise DataError("rankers are calibrated across repositories: two at least are needed")
+    key = "repo" if table["repo"].n_unique() > 1 else "instance_id"
+    sizes = Counter(row[key] for row in table.select("repo", "instance_id").unique().iter_rows(named=True))
     filled = [0] * min(count, len(sizes))
     fold = {}
-    for repo, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
-        fold[repo] = filled.index(min(filled))
-        filled[fold[repo]] += size
-    return fold
+    for name, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        fold[name] = filled.index(min(filled))
+        filled[fold[name]] += size
+    return np.array([fold[name] for name in table[key]])
 
 
 def predict(booster: lightgbm.Booster, table: pl.DataFrame, columns: Sequence[str], trees: int | None = None) -> Floats:
@@ -227,8 +224,10 @@ def fitted(table: pl.DataFrame, scores: Floats) -> dict[str, list[float]]:
         end = len(odds) if len(odds) - end < LEAST_ROWS else end
         corners.append((float(odds[start:end].mean()), float(right[start:end].mean()), end - start))
         start = end
-    xs, ys, weights = zip(*corners, strict=True)
-    return {"x": [round(x, 4) for x in xs], "y": [round(float(y), 4) for y in isotonic_regression(ys, weights=weights).x]}
+    xs, rates, weights = zip(*corners, strict=True)
+    ys = isotonic_regression(rates, weights=weights).x
+    ends = [place for place in range(len(xs)) if place in (0, len(xs) - 1) or not ys[place - 1] == ys[place] == ys[place + 1]]
+    return {"x": [round(xs[place], 4) for place in ends], "y": [round(float(ys[place]), 4) for place in ends]}
 
 
 def figures(rankers: Rankers, tables: Mapping[str, pl.DataFrame], instances: Iterable[Instance]) -> dict[str, Any]:

@@ -55,19 +55,21 @@ def test_no_repository_is_scored_by_trees_that_saw_it():
 
 
 def test_folds_have_whole_repositories_and_about_as_many_issues():
-    given = pl.concat(
-        [
-            table(1, 30),
-            table(5, 6).with_columns(repo=pl.lit("p/") + pl.col("repo"), instance_id=pl.lit("p") + pl.col("instance_id")),
-        ]
-    )
+    small = table(5, 6).with_columns(repo=pl.lit("p/") + pl.col("repo"), instance_id=pl.lit("p") + pl.col("instance_id"))
+    given = pl.concat([table(1, 30), small])
     fold = folds_of(given, 2)
-    assert fold["o/r0"] == 0
-    assert {fold[repo] for repo in fold if repo != "o/r0"} == {1}
+    large = (given["repo"] == "o/r0").to_numpy()
+    assert set(fold[large]) == {0}
+    assert set(fold[~large]) == {1}
 
 
-def test_one_repository_or_nothing_right_is_one_clear_line():
-    with pytest.raises(DataError, match="two at least"):
-        out_of_fold(table(1), COLUMNS, FEW, seed=0)
+def test_the_issues_of_one_repository_are_divided_too():
+    given = table(1)
+    fold = folds_of(given, 3)
+    assert [len({*given["instance_id"].to_numpy()[fold == part]}) for part in range(3)] == [4, 4, 4]
+    assert all(len(set(fold[rows])) == 1 for rows in issues(given))
+
+
+def test_nothing_right_is_one_clear_line():
     with pytest.raises(DataError, match="nothing to learn"):
         fit(table().with_columns(label=pl.lit(0)), COLUMNS, FEW, seed=0)
