@@ -1,6 +1,7 @@
-"""The work of a stage spread over the workers of a Ray cluster, one task per share (:mod:`tasks.pipeline.shares`).
+"""The work of a stage spread over processes, one task per share (:mod:`tasks.pipeline.shares`).
 
-Off unless ``FUSESEARCH_RAY`` is set: ``local`` for workers on this machine, or the address of a cluster (``host:6379`` from one
+The cores of a machine without a GPU share the work of :data:`LEAST` in a process each. With ``FUSESEARCH_RAY`` the workers of a
+Ray cluster share that of all stages: ``local`` for workers on this machine, or the address of a cluster (``host:6379`` from one
 of its machines, ``ray://host:10001`` from elsewhere) whose machines have this working tree at the same path.
 ``FUSESEARCH_RAY_WORKERS`` says how many workers there are (2).
 """
@@ -9,47 +10,71 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import nullcontext
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from prefect import flow, task
 from prefect.logging import get_run_logger
+from prefect.task_runners import ProcessPoolTaskRunner
 
 from flows.limits import has_gpu
+from flows.owner import end_with_starter
 from flows.retries import RETRIED
 from tasks.core.config import Params
+from tasks.core.cores import cores
 from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.pipeline.node import Job
 from tasks.pipeline.places import Places
+from tasks.pipeline.process import OWNER, identity
 from tasks.pipeline.shares import Row, Share, run_share, shares_of, take_in
 
 SHARES_PER_WORKER = 4
 """Several, so that a worker that is done early takes another, and a lost one costs little."""
 
+LEAST = {"filter": 20, "evaluate": 400}
+"""Fewest keys of a stage (repositories, instances of all cells) that are worth the ten seconds in which processes start."""
+
 
 @task(name="run share", task_run_name="{share.name}", **RETRIED)
-def run_remotely(share: Share, params: Params, places: Places, root: str) -> list[Row]:
-    """A share of the work, on a worker."""
+def run_remotely(share: Share, params: Params, places: Places, root: str, owner: str | None = None) -> list[Row]:
+    """A share of the work, on a worker, which does not outlive the process ``owner``."""
     os.chdir(root)
+    if owner:
+        _end_with(owner)
     return run_share(share, params, places)
 
 
+@cache
+def _end_with(owner: str) -> None:
+    os.environ[OWNER] = owner
+    end_with_starter()
+
+
 def fan_out(job: Job) -> None:
-    """Let the workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
+    """Let workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
 
     Raises :class:`ConfigError` when a cluster is named and Ray is not installed, or the number of workers is none,
     :class:`InfrastructureError` where the cluster does not answer.
     """
-    address = os.environ.get("FUSESEARCH_RAY", "")
-    if not address:
+    name, address = job.stage.name, os.environ.get("FUSESEARCH_RAY", "")
+    runner: Any
+    if address:
+        workers = workers_named()
+        check_reachable(address)
+        shares = shares_of(name, job.params, job.places, job.scratch, workers * SHARES_PER_WORKER)
+        runner, work = _ray(address, workers), _Work(job, shares, _resources(job.stage.gpu))
+    elif name in LEAST and cores() > 1 and not (job.stage.gpu and has_gpu()):
+        shares = shares_of(name, job.params, job.places, job.scratch, cores())
+        if sum(len(share.keys) for share in shares) < LEAST[name]:
+            return
+        runner, work = ProcessPoolTaskRunner(cores()), _Work(job, shares, owner=identity(os.getpid()))
+    else:
         return
-    workers = workers_named()
-    check_reachable(address)
-    shares = shares_of(job.stage.name, job.params, job.places, job.scratch, workers * SHARES_PER_WORKER)
     if shares:
-        spread = flow(name=f"{job.stage.name}-shares", task_runner=_runner(address, workers))(_spread)
-        spread(_Work(job, shares))
+        flow(name=f"{name}-shares", task_runner=runner)(_spread)(work)
 
 
 def workers_named() -> int:
@@ -84,8 +109,8 @@ class _Work:
     prefect-ray sends the parameters of the flow along with every task: of this one nothing is sent.
     """
 
-    def __init__(self, job: Job, shares: list[Share]) -> None:
-        self.job, self.shares = job, shares
+    def __init__(self, job: Job, shares: list[Share], resources: Any = None, owner: str | None = None) -> None:
+        self.job, self.shares, self.resources, self.owner = job, shares, resources or nullcontext(), owner
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
@@ -93,15 +118,17 @@ class _Work:
 
 def _spread(work: Any) -> None:
     job, root = work.job, str(Path.cwd())
-    with _resources(job.stage.gpu):
-        waiting = [(share, run_remotely.submit(share, job.params, job.places, root)) for share in work.shares]
-    for done, (share, future) in enumerate(waiting, 1):
+    with work.resources:
+        waiting = [(share, run_remotely.submit(share, job.params, job.places, root, work.owner)) for share in work.shares]
+    done, total = 0, sum(len(share.keys) for share in work.shares)
+    for share, future in waiting:
         rows = future.result(raise_on_failure=False)
         if isinstance(rows, list):
             take_in(share, rows, job.scratch)
         else:
             get_run_logger().warning("%s is left to this process: %s", share.name, rows)
-        job.progress(done, len(waiting))
+        done += len(share.keys)
+        job.progress(done, total)
 
 
 def _resources(gpu: bool) -> Any:
@@ -111,7 +138,7 @@ def _resources(gpu: bool) -> Any:
     return remote_options(num_cpus=1, num_gpus=int(gpu and has_gpu()))
 
 
-def _runner(address: str, workers: int) -> Any:
+def _ray(address: str, workers: int) -> Any:
     try:
         from prefect_ray import RayTaskRunner
     except ImportError:
