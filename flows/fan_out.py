@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from prefect import flow, task
 from prefect.logging import get_run_logger
+from prefect.settings import PREFECT_API_URL
 from prefect.task_runners import ProcessPoolTaskRunner
 
 from flows.limits import has_gpu
@@ -70,6 +71,7 @@ def fan_out(job: Job) -> None:
         shares = shares_of(name, job.params, job.places, job.scratch, cores())
         if sum(len(share.keys) for share in shares) < LEAST[name]:
             return
+        os.environ["PREFECT_API_URL"] = PREFECT_API_URL.value()  # or a worker starts a server before it has the settings
         runner, work = ProcessPoolTaskRunner(cores()), _Work(job, shares, owner=identity(os.getpid()))
     else:
         return
