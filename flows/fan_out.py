@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from prefect import flow, task
+from prefect.context import refresh_global_settings_context
 from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_API_URL
 from prefect.task_runners import ProcessPoolTaskRunner
@@ -71,7 +72,8 @@ def fan_out(job: Job) -> None:
         shares = shares_of(name, job.params, job.places, job.scratch, cores())
         if sum(len(share.keys) for share in shares) < LEAST[name]:
             return
-        os.environ["PREFECT_API_URL"] = PREFECT_API_URL.value()  # or a worker starts a server before it has the settings
+        os.environ["PREFECT_API_URL"] = PREFECT_API_URL.value()
+        refresh_global_settings_context()  # for the runner's threads, which would start a server of their own
         runner, work = ProcessPoolTaskRunner(cores()), _Work(job, shares, owner=identity(os.getpid()))
     else:
         return
