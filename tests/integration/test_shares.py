@@ -1,11 +1,16 @@
 """Shares of a stage's work: together they are what one process makes, and a lost one is made by the stage itself."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tasks.core.config import parse_params
+from tasks.core.cores import cores
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import read_instances, read_json, read_trajectories, silent, write_instances
 from tasks.pipeline.node import Job, Node
@@ -18,6 +23,7 @@ from tasks.pipeline.work.mining import mine
 from tasks.pipeline.work.synthesis import synthesize_candidates
 from tests.fakes.git import committed, git
 
+ROOT = Path(__file__).parents[2]
 PARAMS = parse_params(
     {
         "agent": {"prompt": "nano", "max_turns": 4},
@@ -152,6 +158,23 @@ def test_known_truths_are_not_read_again(project):
     shutil.rmtree(MAIN["mine.repos"])
     filter_pairs(Job(Node(stage="filter"), PARAMS, MAIN, place))
     assert [row.truth.functions for row in read_instances(MAIN["filter.instances"])] == [["part0.py::work_0"]]
+
+
+@pytest.mark.skipif(cores() < 2, reason="one core shares nothing")
+def test_the_cores_of_a_machine_share_a_stage_in_processes(project):
+    write_instances(
+        MAIN["mine.pairs"], [row.model_copy(update={"patch": PATCH}) for row in read_instances(MAIN["split.sft"])[:1]]
+    )
+    for name in ("params.yaml", "dvc.yaml", "tasks"):
+        (project / name).symlink_to(ROOT / name)
+    code = "import flows.fan_out, flows.run; flows.fan_out.LEAST['filter'] = 1; flows.run.main(['filter'])"
+    unset = {"PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"}
+    environment = {key: value for key, value in os.environ.items() if key not in unset} | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, capture_output=True, text=True, check=False)
+    subprocess.run([sys.executable, "-m", "flows.server", "stop"], cwd=project, env=environment, check=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "'filter: 1 from o/r' - Finished in state Completed()" in done.stdout + done.stderr
+    assert read_json(MAIN["filter.drops"])["short_issue"] == 1
 
 
 def test_a_row_that_is_taken_in_twice_is_there_once(project):
