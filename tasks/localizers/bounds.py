@@ -26,10 +26,10 @@ class OracleLocalizer(BaseLocalizer):
         truth = instance.truth
         if truth is None:
             raise DataError(f"{instance.instance_id} has no truth for oracle to answer with: use another localizer")
-        return await answered(
-            instance, self.name, lambda: as_answer(truth.files, truth.functions),
-            agent=self.agent, seed=seed, on_event=self.on_event,
-        )  # fmt: skip
+        answer = as_answer(truth.files, truth.functions)
+        if truth.expected is not None:
+            answer = Answer(values=truth.expected.values, text="\n".join(truth.expected.values))
+        return await answered(instance, self.name, lambda: answer, agent=self.agent, seed=seed, on_event=self.on_event)
 
 
 class RandomLocalizer(BaseLocalizer):
