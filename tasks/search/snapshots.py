@@ -65,7 +65,8 @@ class SnapshotStore:
                 if touch(folder):
                     repository = _repository(folder)
                     if not is_address(source):
-                        repository.history = (Path(source), commit)
+                        inner = Path(source) / ".git"
+                        repository.history = (inner if inner.exists() else Path(source), commit)
                     return repository
         except OSError as error:
             raise RepositoryError(f"{self.cache_dir} cannot store snapshots: {error.strerror or error}") from None
