@@ -72,4 +72,5 @@ def _in_tests(folders: tuple[str, ...]) -> bool:
 
 def is_code(path: str) -> bool:
     """Whether ``path`` is code, not a test, documentation or configuration."""
-    return file_kind(path) == "code"
+    suffix = path.rpartition(".")[2].lower()
+    return _CODE.fullmatch(suffix) is not None and file_kind(path) == "code"  # most of what is no code is told by its suffix
