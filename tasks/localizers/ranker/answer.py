@@ -13,6 +13,9 @@ from tasks.localizers.ranker.trees import Model, log_odds
 FILE_WORTH, FUNCTION_WORTH = 0.35, 0.2
 """Probability from which one more location raises the expected F1: half of the F1 to expect (Lipton et al., 2014)."""
 
+FUNCTION_SAY = 0.25
+"""What the probability of its best function adds to that of a file, so that the models agree where files are nearly equal."""
+
 MAX_REASONS = 3
 _WEAK = 0.1  # the least weight of a reason, and the least probability of the function that a file's entry names
 
@@ -70,15 +73,14 @@ class Ranking:
 
 def rank(candidates: Candidates, file: Model, function: Model) -> Ranking:
     """The candidates by the scores of the models; equal ones keep their order."""
-    file_scores = {found.path: file.score(found.row()) for found in candidates.files}
-    return Ranking(
-        _ranked(candidates.files, file, lambda found: file_scores[found.path]),
-        _ranked(
-            candidates.functions,
-            function,
-            lambda found: function.score(found.row()) + function.file_share * file_scores[found.path],
-        ),
+    scores = {found.path: file.score(found.row()) for found in candidates.files}
+    functions = _ranked(
+        candidates.functions, function, lambda found: function.score(found.row()) + function.file_share * scores[found.path]
     )
+    best = {ranked.candidate.path: ranked.probability for ranked in reversed(functions)}
+    files = _ranked(candidates.files, file, lambda found: scores[found.path])
+    files.sort(key=lambda ranked: -(ranked.probability + FUNCTION_SAY * best.get(ranked.candidate.path, 0.0)))
+    return Ranking(files, functions)
 
 
 def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float]) -> list[Ranked]:
