@@ -122,7 +122,7 @@ class Facts:
 
     @cached_property
     def _names(self) -> tuple[list[list[object]], list[str]]:
-        return tuple(json.loads(self.raw))  # type: ignore[return-value]
+        return tuple(json.loads(self.raw))
 
     @property
     def functions(self) -> list[FunctionSpan]:

@@ -133,7 +133,7 @@ class Index:
 
     def _update(self) -> dict[str, bytes]:
         """Digests of the files, after the analysis of new contents."""
-        files = {path: key for path in self.paths if (key := self._on_disk(path))}
+        files = {path: found for path in self.paths if (found := self._on_disk(path))}
         known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
         digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
         seen = []

@@ -117,7 +117,8 @@ class Resolver:
     def files(self, mentioned: str) -> list[int]:
         """Files that share the most trailing parts with a path, which can be of another machine; at least two where both have."""
         parts = [part for part in mentioned.split("/") if part not in ("", ".", "..")]
-        best, found = 0, []
+        best = 0
+        found: list[int] = []
         for number in self._by_name.get(parts[-1], []) if parts else []:
             own = self._parts[number]
             shared = 0
