@@ -23,6 +23,7 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
         if shown or title in texts:
             filled.append(Section(title, list(texts.get(title, ())), shown))
 
+    add("What this is")
     for name, found in results["sets"].items():
         title = TITLES.get(name, name)
         add(title, _systems(found), _differences(found["differences"]))

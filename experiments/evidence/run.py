@@ -30,7 +30,7 @@ from tasks.core.config import Rank
 from tasks.core.schema import Answer, Instance, Score
 from tasks.core.storage import read_instances
 from tasks.evaluation.statistics import compare, measure
-from tasks.localizers.ranker.answer import Ranked, Ranking
+from tasks.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
 from tasks.localizers.ranker.features import Candidate
 from tasks.localizers.ranker.trees import COLUMNS, Model, log_odds
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
@@ -39,7 +39,7 @@ from tasks.training.ranking import Floats, collect, folds_of, ranked, train, wit
 RANKER, OWN = "ranker", "ranker, its own answer"
 ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
-SHOWN = (RANKER, "bm25", "CoSIL, 32B")
+SHOWN = (RANKER, "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
 READING = "first file"
 """How the ranker's answer is read for F1; every other system has the reading that flatters it most."""
@@ -93,7 +93,7 @@ def evidence(given: Given, rank: Rank) -> dict[str, Any]:
     ours = ranker(real, evaluated, rank) | {name: by_column(real, evaluated, name, column) for name, column in ALONE.items()}
     ours |= {name: free(name, evaluated, snapshots, given.out) for name in given.free}
     theirs = released(given.cosil, cases, given.repos, given.out)
-    sets = {name: _of_set([row for row in cases.of(name) if row.instance_id in had], ours | theirs[name]) for name in given.sets}
+    sets = {name: of_set([row for row in cases.of(name) if row.instance_id in had], ours | theirs[name]) for name in given.sets}
     return {
         "sets": sets,
         "arms": arms(real, evaluated, other_sources(given, store), rank),
@@ -142,7 +142,13 @@ def rankings_of(tables: Tables, scores: Mapping[str, Floats], models: Mapping[st
             found[level][name] = [
                 Ranked(_candidate(entity), models[level].probability(odd)) for (entity, _), odd in zip(order, odds, strict=True)
             ]
-    return {name: Ranking(files, found["function"].get(name, [])) for name, files in found["file"].items()}
+    rankings = {}
+    for name, files in found["file"].items():
+        functions = found["function"].get(name, [])
+        best = {one.candidate.path: one.probability for one in reversed(functions)}
+        files.sort(key=lambda one: -(one.probability + FUNCTION_SAY * best.get(one.candidate.path, 0.0)))
+        rankings[name] = Ranking(files, functions)
+    return rankings
 
 
 def _candidate(entity: str) -> Candidate:
@@ -226,7 +232,8 @@ def _compared(
     ]
 
 
-def _of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str, Any]:
+def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str, Any]:
+    """The figures of one set: systems, differences from the ranker, by repository, and its confidence."""
     wanted = [row.instance_id for row in rows]
     here = {
         name: System(name, {key: system.scores[key] for key in wanted}, system.seconds, system.confidence)
@@ -238,6 +245,6 @@ def _of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str
         "table": rows_of_table,
         "readings": readings,
         "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings, CONFIDENCE)],
-        "repositories": by_repository(here, SHOWN),
+        "repositories": by_repository(here, [name for name in SHOWN if name in here]),
         "calibration": confidence_of(here[RANKER]),
     }

@@ -10,6 +10,8 @@ import pytest
 from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.commits import fixes
 from experiments.evidence.measures import best_readings, confidence_of, differences, table
+from experiments.evidence.page import results_page, sections
+from experiments.evidence.run import OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 
@@ -96,6 +98,22 @@ def test_confidence_is_that_in_the_first_file(cases):
     scores = {one.instance_id: scored(one, ["shop.py"], []), two.instance_id: scored(two, ["shop.py"], [])}
     found = confidence_of(System("s", scores, confidence={one.instance_id: 0.9, two.instance_id: 0.3}))
     assert [(row["issues"], row["right"]) for row in found["bins"]] == [(1, 0.0), (1, 1.0)]
+
+
+def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases):
+    rows = cases.of("verified")
+    ours = {name: {row.instance_id: scored(row, row.truth.files, row.truth.functions) for row in rows} for name in (RANKER, OWN)}
+    systems = {name: System(name, scores, confidence=dict.fromkeys(scores, 0.9)) for name, scores in ours.items()}
+    systems["bad"] = System("bad", {row.instance_id: scored(row, ["README"], []) for row in rows}, [0.5, 0.7])
+    results = {"sets": {"verified": of_set(rows, systems)}, "arms": [], "ablation": [], "left_out": cases.left_out}
+    page = results_page(results, sections("## SWE-bench Verified\n\nWhat it\nsays.\n\n## How it was measured\n\nSo."))
+    assert "## SWE-bench Verified\n\nWhat it says.\n" in page
+    assert f"| {RANKER} | 100.0" in page
+    assert "| bad | 0.0" in page
+    assert "| 0.60 |" in page
+    assert "From 0.8 on: 100.0% of the issues, 100.0% of them right" in page
+    assert "| o__n-3 | it modifies no file of code" in page
+    assert page.index("What could not be had") < page.index("How it was measured")
 
 
 def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):
