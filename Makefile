@@ -76,7 +76,7 @@ dashboard: env ## the dashboard at http://127.0.0.1:8501 until Ctrl-C (DASHBOARD
 	$(BIN)/python -m dashboards --port $(DASHBOARD)
 
 serve-model: env $(VLLM)/.complete ## serve a checkpoint through vLLM on the CPU until Ctrl-C (CHECKPOINT=experiments/nano/base PORT=8000)
-	$(BIN)/python -m tests.trials.serving.engine $(CHECKPOINT) --port $(PORT)
+	$(BIN)/python -m tasks.training.serving $(CHECKPOINT) --port $(PORT)
 
 # vLLM lives in an environment of its own: its pins differ (3 GB)
 $(VLLM)/.complete: tests/trials/serving/requirements.txt tests/trials/serving/overrides.txt requirements.lock

@@ -16,6 +16,7 @@ from tasks.cli.extras import installed, missing
 from tasks.core.config import Params, load_params
 from tasks.core.cores import cores
 from tasks.core.errors import ConfigError
+from tasks.training.serving import vllm_python
 
 DISK_GB = 8.0
 EXTRAS = {
@@ -177,10 +178,11 @@ def profile_checks(params: Params, root: Path) -> Iterator[Check]:
     local = has_checkpoint(root, base)
     hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
     yield Check("base checkpoint", local, base if local else f"{base} is not on this machine", hint)
-    if params.grpo.rollouts == "vllm":
-        version = installed("vllm")
-        yield Check("vllm", version is not None, version or "not installed", "pip install 'fusesearch[gpu]'")
-        yield Check("grpo rollouts", False, "vllm rollouts are not built yet", "set grpo.rollouts to transformers")
+    if params.grpo.rollouts == "vllm" and not params.compute.servers:
+        try:
+            yield Check("vllm", True, str(vllm_python()))
+        except ConfigError as error:
+            yield Check("vllm", False, "not installed", str(error))
     if params.teacher.localizer == "model":
         model, key = params.teacher.model, params.teacher.api_key_env
         hint = "set teacher.model and teacher.base_url in params.yaml"

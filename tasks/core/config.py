@@ -256,7 +256,9 @@ class ModelSection(Section):
     """The student."""
 
     base: str = Field("experiments/nano/base", description="checkpoint directory or hub id training starts from")
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    dtype: Literal["float32", "bfloat16"] = Field(
+        "float32", description="what it computes in on a GPU, and is served in; weights that train are float32"
+    )
 
 
 class Sft(Section):
@@ -273,7 +275,7 @@ class Sft(Section):
     weight_decay: float = Field(0.0, ge=0)
     max_length: int = Field(32_768, ge=64, description="tokens; longer trajectories are dropped and counted")
     precision: Literal["float32", "bfloat16"] | None = Field(
-        None, description="arithmetic of the passes, weights staying in model.dtype; null: bfloat16 on a GPU if that is bfloat16"
+        None, description="arithmetic of the passes; null: model.dtype on a GPU, else float32"
     )
     save_steps: int = Field(200, ge=1)
 
@@ -339,7 +341,15 @@ class Grpo(Rewarded):
         0.0, ge=0, le=1, description="share of the steps, the last ones, over whose weights the mean is taken; 0: none is taken"
     )
     save_steps: int = Field(20, ge=1)
-    rollouts: Literal["transformers", "vllm"] = "transformers"
+    rollouts: Literal["transformers", "vllm"] = Field(
+        "transformers", description="what samples: the model that is trained, or vLLM servers with its weights (section compute)"
+    )
+    ahead: int = Field(
+        0, ge=0, le=4, description="steps whose rollouts vLLM servers make while one trains, by weights that many steps older"
+    )
+    importance_max: float = Field(
+        2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"
+    )
     search: Search = Search()
 
     @model_validator(mode="after")
@@ -347,7 +357,26 @@ class Grpo(Rewarded):
         size = self.prompts_per_step * self.group
         if size % min(self.micro_batch, size):
             raise ValueError(f"prompts_per_step * group = {size} is not a multiple of micro_batch = {self.micro_batch}")
+        if self.ahead and self.rollouts != "vllm":
+            raise ValueError("rollouts can be made ahead only by vLLM: set rollouts to vllm, or ahead to 0")
         return self
+
+
+class Compute(Section):
+    """Machines of training; none of it changes what is learned."""
+
+    servers: list[str] = Field(
+        [], description="addresses of running vLLM servers (http://HOST:PORT) for rollouts; empty: the stage starts its own"
+    )
+    serve: int = Field(
+        1, ge=1, description="vLLM servers to start, each on a GPU of its own, or on the CPU of a machine without one"
+    )
+    options: list[str] = Field([], description="further options of `vllm serve` for them")
+    weights: str = Field(
+        "",
+        description="folder for weights on their way to the servers, which must see it: /dev/shm/NAME on one machine, on a "
+        "shared file system for several; empty: beside the stage's own files",
+    )
 
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$")]
@@ -412,6 +441,7 @@ class Params(Section):
     model: ModelSection = ModelSection()
     sft: Sft = Sft()
     grpo: Grpo = Grpo()
+    compute: Compute = Compute()
     evaluate: Evaluate = Evaluate()
     report: Report = Report()
 

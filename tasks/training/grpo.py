@@ -1,43 +1,40 @@
 """GRPO with TRL's GRPOTrainer and rollouts from the project's own loop (FuseSearch 3.3 and B.3).
 
-TRL 1.16 marks ``rollout_func`` as experimental; only this file uses it.
+TRL 1.16 marks ``rollout_func`` as experimental, and what :class:`Published` stands in for is not documented; only this file uses
+them.
 """
 
 from __future__ import annotations
 
-import asyncio
+import hashlib
 import random
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
-from tasks.agents.loop import new_trajectory, run_episode, run_episodes
-from tasks.agents.models.base import Model, Sampling
+from tasks.agents.models.base import Message
 from tasks.agents.models.transformers import TransformersModel
-from tasks.agents.toolsets import make_episode, toolset_named
+from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Grpo, Params
-from tasks.core.errors import ConfigError, DataError, InfrastructureError
-from tasks.core.schema import Instance, Score, Trajectory
-from tasks.core.storage import read_instances, write_json
-from tasks.core.text import safe_name
-from tasks.evaluation.metrics import mean_of, tool_success
+from tasks.core.errors import DataError
+from tasks.core.schema import Instance
+from tasks.core.storage import read_instances
 from tasks.search.repository import Repository
 from tasks.training.averaging import average_callback
-from tasks.training.renaming import Exchange, Names, RenamedModel
-from tasks.training.rewards import Reward, make_reward, outcome_of
-from tasks.training.search.growing import Tree, Worth, grow, trajectory_of
-from tasks.training.search.tree import as_json
+from tasks.training.renaming import Names
+from tasks.training.rollouts import Batch, Episodes, rollout_figures
+from tasks.training.served import Ahead, Policy, make
+from tasks.training.serving import Servers
 from tasks.training.sft import describe_checkpoint
 from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
+from tasks.training.weights import FileWeights, Weights, check_publishing
 
-LOGGED = (
-    "f1", "answer_score", "evidence_seen", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
-    "calls_per_turn", "turns", "calls", "failed_calls", "tokens_context", "tokens_completion",
-)  # fmt: skip
-"""Fields of :class:`Score` whose means are in the training curve, beside TRL's own: reward, entropy, KL, lengths."""
+BatchOf = Callable[[list[str], Any], Batch]
+"""The rollouts of a step: for instance ids, one per rollout, and TRL's trainer."""
 
 
 def train_grpo(
@@ -56,174 +53,112 @@ def train_grpo(
 
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
-        ConfigError: ``rollouts`` is ``vllm``, which this stage does not support yet.
+        ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed.
         DataError: ``instances`` is empty.
+        InfrastructureError: a vLLM server does not start, or does not sample from the published weights.
     """
-    if section.rollouts == "vllm":
-        raise ConfigError("grpo.rollouts: 'vllm' is not available yet; use 'transformers'")
     quiet()
-    model, tokenizer = load_student(checkpoint, params.model)
+    model, tokenizer = load_student(checkpoint)
     own = toolset_named(params.agent.toolset).own(read_instances(instances))
     tasks = {instance.instance_id: instance for instance in own}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    rollouts = Rollouts(params, section, tasks, snapshot, tokenizer, out / "trees")
-    trainer = _trainer(params, section, model, tokenizer, rollouts, out, on_log)
-    run_training(trainer, out)
+    names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None
+    trees = out / "trees"
+    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, trees)
+    order = _order(list(tasks), section, params.seed) if section.ahead else None
+    trained = nullcontext((partial(_by_trained_model, episodes, tokenizer), None))
+    with (
+        trained if section.rollouts == "transformers" else _served(episodes, model, tokenizer, order, out) as (batch_of, weights)
+    ):
+        rollouts = Rollouts(batch_of)
+        trainer = _trainer(episodes, model, tokenizer, rollouts, order, out, on_log)
+        if weights:
+            trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, Published(trainer, weights), -1
+        run_training(trainer, out)
     save_checkpoint(trainer, out)
-    if rollouts.trees and rollouts.trees.is_dir():
-        shutil.copytree(rollouts.trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
+    if trees.is_dir():
+        shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
     describe_checkpoint(out / "checkpoint", params)
     return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}
 
 
 class Rollouts:
-    """Runs and scores the rollouts of a step with the project's loop and tools.
+    """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities, mask and scores out."""
 
-    After an infrastructure error a rollout has reward ``None``, and TRL gives it no advantage.
-    """
-
-    def __init__(
-        self,
-        params: Params,
-        section: Grpo,
-        tasks: dict[str, Instance],
-        snapshot: Callable[[Instance], Repository],
-        tokenizer: Any,
-        trees: Path | None = None,
-    ) -> None:
-        self.trees = trees
-        self.params = params
-        self.section = section
-        self.tasks = tasks
-        self.snapshot = snapshot
-        self.tokenizer = tokenizer
-        self.reward: Reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
-        self._names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None
-        self._scores: list[Score] = []
-        self._trees_figures: list[dict[str, float]] = []
+    def __init__(self, batch_of: BatchOf) -> None:
+        self._batch_of = batch_of
+        self._batch = Batch({}, [])
 
     def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
-        """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities and mask out."""
-        ids = [prompt[-1]["instance_id"] for prompt in prompts]
-        model = trainer.accelerator.unwrap_model(trainer.model)
-        training = model.training
-        model.eval()
-        try:
-            trajectories = asyncio.run(self._run(ids, model, trainer.state.global_step))
-        finally:
-            model.train(training)
-        self._scores = [self._score(trajectory, self.reward) for trajectory in trajectories]
-        sequences = [sequence_of(trajectory, self.tokenizer.eos_token_id) for trajectory in trajectories]
-        columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
-        return {**columns, "score": [score.reward for score in self._scores]}
-
-    async def _run(self, ids: list[str], model: Any, step: int) -> list[Trajectory]:
-        policy = TransformersModel(model, self.tokenizer, max_batch=len(ids))
-        repositories = {i: self.snapshot(self.tasks[i]) for i in set(ids)}
-        sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
-        first = (self.params.seed * 1_000_003 + step) * len(ids)
-
-        if self.section.search.kind != "independent":
-            return await self._trees(ids, policy, repositories, sampling.model_copy(update={"seed": first}), step)
-
-        async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
-            seeded = sampling.model_copy(update={"seed": first + number})
-            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
-            episode = make_episode(
-                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, seeded,
-                localizer="fusesearch",
-            )  # fmt: skip
-            return number, await run_episode(episode)
-
-        jobs = [partial(rollout, number, instance_id) for number, instance_id in enumerate(ids)]
-        done = dict([pair async for pair in run_episodes(jobs, concurrency=len(ids))])
-        await policy.close()
-        return [done[number] for number in range(len(ids))]
-
-    async def _trees(
-        self, ids: list[str], policy: TransformersModel, repositories: dict[str, Repository], sampling: Sampling, step: int
-    ) -> list[Trajectory]:
-        """The chosen episodes of one tree per prompt. Where a tree gives too few, rows without a reward fill its group."""
-
-        async def grown(instance_id: str) -> tuple[str, Tree | None, list[Trajectory]]:
-            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
-            episode = make_episode(
-                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, sampling,
-                localizer="fusesearch",
-            )  # fmt: skip
-            empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
-            size = ids.count(instance_id)
-            try:
-                tree = await grow(self.section.search, episode, size, *map(self._worth, (self.reward, outcome_of(self.reward))))
-            except InfrastructureError as error:
-                return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
-            found = [trajectory_of(node, episode) for node in tree.chosen]
-            padding = empty.model_copy(update={"error": "the tree has no further episode"})
-            return instance_id, tree, [*found, *[padding] * (size - len(found))]
-
-        jobs = [partial(grown, instance_id) for instance_id in dict.fromkeys(ids)]
-        done = [row async for row in run_episodes(jobs, concurrency=len(jobs))]
-        await policy.close()
-        self._trees_figures = [tree.figures() for _, tree, _ in done if tree]
-        if self.trees is not None:
-            for name, tree, _ in done:
-                if tree:
-                    write_json(self.trees / f"{step:04}-{safe_name(name)}.json", as_json(tree.root, tree.chosen))
-        left = {name: list(found) for name, _, found in done}
-        return [left[instance_id].pop(0) for instance_id in ids]
-
-    def _renamed(self, policy: Model, seed: str) -> Model:
-        """The policy, or for a share of the prompts a policy that sees exchanged names, the same ones in the whole group."""
-        draw = random.Random(seed)
-        if self._names is None or draw.random() >= self.section.renamed:
-            return policy
-        return RenamedModel(policy, Exchange(draw, self._names))
-
-    def _worth(self, reward: Reward) -> Worth:
-        return lambda trajectory: self._score(trajectory, reward).reward
-
-    def _score(self, trajectory: Trajectory, reward: Reward) -> Score:
-        truth = self.tasks[trajectory.instance_id].truth
-        if truth is None:
-            raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
-        score = toolset_named(self.params.agent.toolset).score
-        return score(trajectory, truth, reward=reward, scope=self.params.agent.history_scope)
+        """The rollouts of a step."""
+        self._batch = self._batch_of([prompt[-1]["instance_id"] for prompt in prompts], trainer)
+        return {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
 
     def figures(self) -> dict[str, float]:
-        """:func:`rollout_figures` of the last step, and the means of its trees' figures."""
-        names = self._trees_figures[0] if self._trees_figures else ()
-        trees = {name: fmean(row[name] for row in self._trees_figures) for name in names}
-        return rollout_figures(self._scores) | trees
+        """Figures of the last step for the training curve."""
+        return {**rollout_figures(self._batch.scores), **self._batch.figures}
 
 
-def rollout_figures(scores: list[Score]) -> dict[str, float]:
-    """Means of :data:`LOGGED` over rollouts, and tool success over all their calls.
+class Published:
+    """What TRL takes for its own vLLM: it calls :meth:`sync_weights` before it asks for the rollouts of a new step."""
 
-    Errored rollouts are counted but not part of any mean. A figure that no rollout has is left out.
-    """
-    scored = [score for score in scores if score.error is None]
-    figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
-    known = {name: value for name, value in figures.items() if value is not None}
-    return {**known, "errored": float(len(scores) - len(scored))}
+    def __init__(self, trainer: Any, weights: Weights) -> None:
+        self.figures: dict[str, float] = {}
+        self._trainer = trainer
+        self._weights = weights
+
+    def sync_weights(self) -> None:
+        """Publish the trained weights."""
+        model = self._trainer.accelerator.unwrap_model(self._trainer.model)
+        self.figures = self._weights.publish(model, self._trainer.state.global_step)
 
 
-def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
-    """Token columns of one episode as they were generated.
+def _by_trained_model(episodes: Episodes, tokenizer: Any, ids: list[str], trainer: Any) -> Batch:
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    training = model.training
+    model.eval()
+    try:
+        return episodes.make(ids, trainer.state.global_step, TransformersModel(model, tokenizer, max_batch=len(ids)))
+    finally:
+        model.train(training)
 
-    ``prompt_ids`` is the first request and ``completion_ids`` everything after it. ``env_mask`` is 1 for sampled and 0 for
-    observed tokens; ``logprobs`` is 0 for observed ones.
-    """
-    turns = [turn.tokens for turn in trajectory.turns if turn.tokens is not None]
-    if not turns:
-        return {"prompt_ids": [eos], "completion_ids": [eos], "logprobs": [0.0], "env_mask": [0]}
-    prompt, completion, logprobs, mask = turns[0].prompt_ids, [], [], []  # type: ignore[var-annotated]
-    for tokens in turns:
-        observed = tokens.prompt_ids[len(prompt) + len(completion) :]
-        completion += observed + tokens.completion_ids
-        logprobs += [0.0] * len(observed) + tokens.logprobs
-        mask += [0] * len(observed) + [1] * len(tokens.completion_ids)
-    return {"prompt_ids": prompt, "completion_ids": completion, "logprobs": logprobs, "env_mask": mask}
+
+@contextmanager
+def _served(
+    episodes: Episodes, model: Any, tokenizer: Any, order: list[list[str]] | None, out: Path
+) -> Iterator[tuple[BatchOf, Weights]]:
+    """Rollouts by vLLM servers, and the way that weights reach them, checked."""
+    import torch
+
+    params, section = episodes.params, episodes.section
+    out.mkdir(parents=True, exist_ok=True)
+    shared = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:12]  # other runs may use the same compute.weights
+    folder = Path(params.compute.weights, shared) if params.compute.weights else out / "weights"
+    with ExitStack() as stack:
+        servers = stack.enter_context(Servers(params.compute, out / "vllm.log", torch.cuda.device_count()))
+        weights = FileWeights(folder.absolute(), servers, tokenizer, params.model.dtype)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        servers.start(weights.write(model, 0))
+        issue = next(iter(episodes.tasks.values())).problem_statement
+        opening = toolset_named(params.agent.toolset).instruct(params.agent, issue, None)
+        messages = [Message(role="system", content=opening.system), Message(role="user", content=opening.issue)]
+        check_publishing(model, tokenizer, weights, servers, messages, section.temperature, params.model.dtype)
+        policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
+        ahead = stack.enter_context(Ahead(episodes, policy, order, section.group, section.ahead)) if order else None
+
+        def batch_of(ids: list[str], trainer: Any) -> Batch:
+            step = trainer.state.global_step
+            batch = ahead.take(ids, step) if ahead else make(episodes, ids, step, policy)
+            figures = {
+                **trainer.vllm_generation.figures,
+                **batch.figures,
+                "server_restarts": servers.restarts,
+                "server_strangers": servers.strangers,
+            }
+            return replace(batch, figures=figures)
+
+        yield batch_of, weights
 
 
 def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
@@ -232,13 +167,20 @@ def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
 
 
 def _trainer(
-    params: Params, section: Grpo, model: Any, tokenizer: Any, rollouts: Rollouts, out: Path, on_log: Callable[..., None]
+    episodes: Episodes,
+    model: Any,
+    tokenizer: Any,
+    rollouts: Rollouts,
+    order: list[list[str]] | None,
+    out: Path,
+    on_log: Callable[..., None],
 ) -> Any:
     from trl import GRPOConfig
 
     from tasks.training.optimizer import make_optimizer
     from tasks.training.trl_trimmed import TrimmedGRPOTrainer
 
+    params, section = episodes.params, episodes.section
     size = section.prompts_per_step * section.group
     micro = min(section.micro_batch, size)
     arguments = GRPOConfig(
@@ -256,6 +198,11 @@ def _trainer(
         max_completion_length=params.agent.max_context_tokens,
         logging_steps=1,
         remove_unused_columns=False,
+        shuffle_dataset=order is None,
+        use_bias_correction_kl=False,  # B.3 has the plain KL term; TRL's default weights it by the importance ratio
+        router_aux_loss_coef=0.0,  # nor has B.3 a loss that balances experts
+        vllm_importance_sampling_mode="token_truncate",  # over whole episodes small differences add up, and drop the long ones
+        vllm_importance_sampling_clip_max=section.importance_max,
     )
     callbacks = [log_callback(out / "log.jsonl", on_log, rollouts.figures)]
     if section.averaged:
@@ -266,20 +213,30 @@ def _trainer(
         args=arguments,
         reward_funcs=[rollout_reward],
         rollout_func=rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists work too
-        train_dataset=_prompts(params, rollouts.tasks),
+        train_dataset=_prompts(params, episodes.tasks, [i for step in order for i in step] if order else list(episodes.tasks)),
         processing_class=tokenizer,
         callbacks=callbacks,
         optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, 0.0), None),
     )
 
 
-def _prompts(params: Params, tasks: dict[str, Instance]) -> Any:
+def _order(names: list[str], section: Grpo, seed: int) -> list[list[str]]:
+    """The instance ids of each step, known beforehand: every instance once, then every one again in another order."""
+    draw = random.Random(seed)
+    drawn: list[str] = []
+    while len(drawn) < section.steps * section.prompts_per_step:
+        drawn += draw.sample(names, len(names))
+    size = section.prompts_per_step
+    return [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
+
+
+def _prompts(params: Params, tasks: dict[str, Instance], order: list[str]) -> Any:
     from datasets import Dataset
 
     toolset = toolset_named(params.agent.toolset)
     rows = []
-    for name, instance in tasks.items():
-        instructions = toolset.instruct(params.agent, instance.problem_statement, None)
+    for name in order:
+        instructions = toolset.instruct(params.agent, tasks[name].problem_statement, None)
         opening = {"system": instructions.system, "user": instructions.issue}
         rows.append({"prompt": [{"role": role, "content": text, "instance_id": name} for role, text in opening.items()]})
     return Dataset.from_list(rows)

@@ -32,7 +32,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
         DataError: no trajectory fits into ``sft.max_length``.
     """
     quiet()
-    model, tokenizer = load_student(params.model.base, params.model)
+    model, tokenizer = load_student(params.model.base)
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
     figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
     describe_checkpoint(out / "checkpoint", params)

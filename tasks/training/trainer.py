@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tasks.core.config import Grpo, ModelSection, Params, Sft
+from tasks.core.config import Grpo, Params, Sft
 from tasks.core.errors import ArtifactError
 
 
@@ -25,8 +25,11 @@ def quiet() -> None:
     disable_progress_bar()
 
 
-def load_student(checkpoint: str | Path, section: ModelSection) -> tuple[Any, Any]:
-    """Model in training dtype and tokenizer. Raises :class:`ArtifactError` if a local checkpoint is damaged."""
+def load_student(checkpoint: str | Path) -> tuple[Any, Any]:
+    """Model and tokenizer. Raises :class:`ArtifactError` if a local checkpoint is damaged.
+
+    The weights are float32 whatever the passes compute in: a step of 1e-6 is below bfloat16's precision, and would not move them.
+    """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -35,7 +38,7 @@ def load_student(checkpoint: str | Path, section: ModelSection) -> tuple[Any, An
         raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): run the stage that makes it")
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
-        model = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=getattr(torch, section.dtype))
+        model = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=torch.float32)
     except Exception as error:  # the libraries raise many types for a damaged file
         raise ArtifactError(f"{checkpoint} cannot be loaded: {(str(error).splitlines() or ['damaged'])[0]}") from error
     return model, tokenizer

@@ -4,7 +4,14 @@ import shutil
 
 import pytest
 
-from tests.fakes.git import committed
+from tasks.agents.parsing import format_answer, format_calls
+from tasks.core.config import parse_params
+from tasks.core.schema import Answer, Instance, Location, Truth
+from tasks.core.storage import write_instances
+from tests.fakes.git import committed, git
+
+SEARCH = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
+ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +35,58 @@ def tracked(tmp_path, monkeypatch, empty_store):
     (tmp_path / "dvc.lock").write_text("schema: '2.0'\n")
     committed(tmp_path)
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A tiny random checkpoint."""
+    from tasks.training import nano
+
+    path = tmp_path_factory.mktemp("base")
+    tokenizer = nano.train_tokenizer([SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5, 380)
+    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer, path)
+    return path
+
+
+@pytest.fixture
+def params(base):
+    """Params for training it in seconds."""
+    return parse_params(
+        {
+            "tools": {"grep_lines": 3, "read_lines": 5, "output_chars": 300},
+            "agent": {"prompt": "nano", "max_turns": 2, "max_new_tokens": 12, "max_context_tokens": 400},
+            "model": {"base": str(base)},
+            "sft": {
+                "epochs": 4,
+                "batch_size": 2,
+                "micro_batch": 2,
+                "learning_rate": 1e-2,
+                "max_length": 512,
+                "optimizer": "muon",
+            },
+            "grpo": {
+                "steps": 2,
+                "prompts_per_step": 2,
+                "group": 2,
+                "micro_batch": 2,
+                "learning_rate": 1e-3,
+                "kl": 0.01,
+                "save_steps": 1,
+            },
+        }
+    )
+
+
+@pytest.fixture
+def instances(tmp_path):
+    """A file of three instances whose repository is in ``tmp_path``."""
+    tree = tmp_path / "tree"
+    commit = committed(tree, {"a.py": "def prime(n):\n    return n % 2\n"})
+    git(tmp_path, "clone", "-q", "--bare", "tree", "repos/o__r.git")
+    truth = Truth(files=["a.py"], functions=["a.py::prime"])
+    rows = [
+        Instance(instance_id=f"i{n}", repo="o/r", base_commit=commit, problem_statement=f"prime({n}) fails", truth=truth)
+        for n in range(3)
+    ]
+    write_instances(tmp_path / "rl.parquet", rows)
+    return tmp_path / "rl.parquet"

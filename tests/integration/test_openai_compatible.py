@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.agents.models import openai_compatible
+from tasks.agents.models import retries
 from tasks.agents.models.base import Message, Sampling
 from tasks.agents.models.openai_compatible import OpenAICompatibleModel
 from tasks.core.errors import EndpointDown, ModelUnavailable
@@ -152,7 +152,7 @@ async def test_what_can_pass_is_tried_again(endpoint, fault):
 
 
 async def test_retry_after_is_obeyed_up_to_the_limit(endpoint, monkeypatch):
-    monkeypatch.setattr(openai_compatible, "MAX_WAIT_SECONDS", 0.6)
+    monkeypatch.setattr(retries, "MAX_WAIT_SECONDS", 0.6)
     server = endpoint(refusal(429, headers={"Retry-After": "0.4"}), refusal(429, headers={"Retry-After": "3600"}), ok())
     await ask(server)
     first, second = (b - a for a, b in zip(server.times, server.times[1:], strict=False))

@@ -10,7 +10,6 @@ import torch
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-from tasks.core.config import ModelSection
 from tasks.training import nano
 from tasks.training.trainer import load_student
 from tasks.training.trl_trimmed import TrimmedGRPOTrainer
@@ -26,7 +25,7 @@ def rollouts(prompts: list[Any], trainer: Any) -> dict[str, list[Any]]:
 def weights_after_a_step(trainer_class: type, out: Path, rewards: list[float], kl: float) -> torch.Tensor:
     tokenizer = nano.train_tokenizer(["def prime(n):\n    return n % 2\n"] * 5, 300)
     nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer, out / "base")
-    model, tokenizer = load_student(out / "base", ModelSection(base=str(out / "base")))
+    model, tokenizer = load_student(out / "base")
     arguments = GRPOConfig(
         output_dir=str(out), max_steps=1, per_device_train_batch_size=4, num_generations=2, beta=kl, loss_type="grpo",
         learning_rate=0.1, lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, use_cpu=True, bf16=False,

@@ -1,21 +1,17 @@
 """Any endpoint with OpenAI's chat completions API: vLLM, SGLang, llama.cpp, Ollama, hosted models.
 
-Calls come as native ``tool_calls`` or, from servers that do not parse them, as Hermes text. Temporary failures are retried
-(429 with Retry-After, 5xx, dropped connections, truncated replies); others are not (400, 401, 404).
+Calls come as native ``tool_calls`` or, from servers that do not parse them, as Hermes text.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import random
 import time
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tasks.agents.models.base import Completion, Message, Sampling, estimated_usage
+from tasks.agents.models.retries import MalformedReply, Retries, is_overflow, message_of
 from tasks.agents.models.wire import chat_messages
 from tasks.agents.parsing import CLOSE, OPEN, call_of
-from tasks.core.errors import AGAIN, EndpointDown, ModelUnavailable
 from tasks.core.schema import ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -23,23 +19,13 @@ if TYPE_CHECKING:
 
 ToolFormat = Literal["auto", "native", "hermes"]
 
-_OVERFLOW = ("context length", "context_length", "context size", "context window", "maximum model length", "too many tokens")
-_TEMPORARY = (408, 409, 425, 429)
-MAX_WAIT_SECONDS = 60.0
-LEAST_FAILURES = 8
-"""Fewest failed requests in a row before an endpoint counts as down."""
-
 
 class OpenAICompatibleModel:
     """A model behind ``base_url`` (with its ``/v1``).
 
     ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` starts
-    with native and switches if the server rejects tools. ``backoff_seconds`` doubles with each retry up to
-    :data:`MAX_WAIT_SECONDS`, which also limits a Retry-After. ``extra_body`` is sent with every request.
-
-    One failed request costs one episode. With a dead endpoint every episode would fail after minutes of retries, so
-    :class:`EndpointDown` ends the run once as many requests in a row have failed as ran concurrently (at least
-    :data:`LEAST_FAILURES`).
+    with native and switches if the server rejects tools. ``retries`` and ``backoff_seconds`` are those of
+    :class:`~tasks.agents.models.retries.Retries`. ``extra_body`` is sent with every request.
     """
 
     def __init__(
@@ -58,61 +44,26 @@ class OpenAICompatibleModel:
         self.base_url = base_url
         self._api_key = api_key
         self._format = tool_format
-        self._retries = retries
         self._timeout = timeout_seconds
-        self._backoff = backoff_seconds
         self._extra = extra_body or {}
         self._client: AsyncOpenAI | None = None
-        self._running = 0
-        self._failed = 0
-        self._patience = LEAST_FAILURES
+        self._retries = Retries(base_url, model, retries, backoff_seconds)
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """The server's next message.
+        """The server's next message. Raises what :meth:`~tasks.agents.models.retries.Retries.run` does."""
+        return await self._retries.run(lambda: self._send(messages, tools, sampling))
 
-        Raises :class:`ModelUnavailable` if the server refuses the request or retries run out, and :class:`EndpointDown` if
-        that happens repeatedly.
-        """
-        self._running += 1
-        self._patience = max(self._patience, self._running)
+    async def _send(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
+        from openai import APIStatusError
+
+        hermes = self._format == "hermes" and bool(tools)
         try:
-            completion = await self._with_retries(messages, tools, sampling)
-        except ModelUnavailable as error:
-            self._failed += 1
-            if self._failed < self._patience:
+            return await self._request(messages, tools, sampling, hermes)
+        except APIStatusError as error:
+            if not tools or hermes or self._format == "native" or is_overflow(error) or not _refuses_tools(error):
                 raise
-            raise EndpointDown(f"{self._failed} requests in a row failed: {error}; fix that, then {AGAIN}") from error
-        finally:
-            self._running -= 1
-        self._failed = 0
-        return completion
-
-    async def _with_retries(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        from openai import APIConnectionError, APIError, APIStatusError
-
-        reason = ""
-        for attempt in range(self._retries + 1):
-            hermes = self._format == "hermes" and bool(tools)
-            try:
-                return await self._request(messages, tools, sampling, hermes)
-            except APIStatusError as error:
-                if _is_overflow(error):
-                    return Completion(text="", calls=[], finish_reason="context")
-                if tools and not hermes and self._format != "native" and _refuses_tools(error):
-                    self._format = "hermes"
-                    return await self._with_retries(messages, tools, sampling)
-                reason = f"HTTP {error.status_code}: {_message(error)}"
-                if not _is_temporary(error):
-                    raise ModelUnavailable(f"{self.base_url} refuses the request for {self.name} ({reason})") from None
-                wait = _retry_after(error)
-            except APIConnectionError as error:
-                reason, wait = _one_line(error.__cause__ or error), None
-            except (APIError, _MalformedReply, ValueError) as error:
-                reason, wait = f"unreadable reply: {_one_line(error)}", None
-            if attempt < self._retries:
-                backoff = min(self._backoff * 2**attempt, MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0)
-                await asyncio.sleep(backoff if wait is None else min(wait, MAX_WAIT_SECONDS))
-        raise ModelUnavailable(f"{self.base_url} gave nothing for {self.name} in {self._retries + 1} tries ({reason})")
+            self._format = "hermes"
+            return await self._request(messages, tools, sampling, hermes=True)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -140,7 +91,7 @@ class OpenAICompatibleModel:
         try:
             return _completion(response, messages, seconds)
         except (AttributeError, TypeError) as error:
-            raise _MalformedReply(str(error)) from None
+            raise MalformedReply(str(error)) from None
 
     def _open_client(self) -> AsyncOpenAI:
         if self._client is None:
@@ -153,15 +104,11 @@ class OpenAICompatibleModel:
         return self._client
 
 
-class _MalformedReply(Exception):
-    """The server answered 200 with something other than a chat completion."""
-
-
 def _completion(response: Any, messages: list[Message], seconds: float) -> Completion:
-    """A chat completion in the loop's form. Raises :class:`_MalformedReply` if it is not one."""
+    """A chat completion in the loop's form. Raises :class:`MalformedReply` if it is not one."""
     choices = getattr(response, "choices", None)
     if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-        raise _MalformedReply("it holds no choices")
+        raise MalformedReply("it holds no choices")
     message = choices[0].message
     text = message.content if isinstance(message.content, str) else ""
     text = text.encode("utf-8", "replace").decode("utf-8")
@@ -193,41 +140,5 @@ def _usage(response: Any, messages: list[Message], text: str, seconds: float) ->
     return Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0, seconds=seconds)
 
 
-def _is_temporary(error: APIStatusError) -> bool:
-    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not fix."""
-    return error.code != "insufficient_quota" and (error.status_code in _TEMPORARY or error.status_code >= 500)
-
-
-def _is_overflow(error: APIStatusError) -> bool:
-    message = _message(error).lower()
-    return error.status_code in (400, 413, 422) and any(words in message for words in _OVERFLOW)
-
-
 def _refuses_tools(error: APIStatusError) -> bool:
-    return error.status_code in (400, 404, 422, 501) and "tool" in _message(error).lower()
-
-
-def _retry_after(error: APIStatusError) -> float | None:
-    """Seconds that a Retry-After header asks for; None if it is missing or invalid."""
-    from email.utils import parsedate_to_datetime
-
-    header = error.response.headers.get("retry-after", "")
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, TypeError, IndexError):
-        return None
-
-
-def _message(error: APIStatusError) -> str:
-    """The server's error message. The body may be ``{"error": {"message": ...}}``, its inner object, or anything else."""
-    body = error.body
-    text = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(text or (json.dumps(body) if body else error.message)).split())[:300]
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return error.status_code in (400, 404, 422, 501) and "tool" in message_of(error).lower()

@@ -22,8 +22,8 @@ from typing import Any
 
 from tasks.core.errors import FusesearchError, InfrastructureError
 from tasks.core.schema import Trajectory
+from tasks.training import serving
 from tests.fakes.background import Server, answers, free_port
-from tests.trials.serving import engine
 
 NAME = "nano"
 PACKAGE = "toolz"
@@ -60,11 +60,10 @@ def main(arguments: list[str]) -> None:
 @contextmanager
 def running(checkpoint: Path) -> Iterator[str]:
     """Serve ``checkpoint`` with vLLM at the address given; on two busy cores it starts in 30 to 120 s."""
-    engine.check_installed()
     port, log = free_port(), Path(".fusesearch/vllm.log")
-    address = f"http://{engine.HOST}:{port}"
-    command = engine.command(checkpoint, name=NAME, port=port)
-    vllm = Server("vLLM", command, answers(f"{address}/health"), log, engine.environment())
+    address = f"http://{serving.HOST}:{port}"
+    command = serving.command(checkpoint, name=NAME, port=port)
+    vllm = Server("vLLM", command, answers(f"{address}/health"), log, serving.environment())
     print(f"starting vLLM; its log is {log}", flush=True)
     try:
         print(f"it answers after {vllm.start():.0f} s")

@@ -84,11 +84,17 @@ def test_a_profile_tells_what_is_missing_here(run, checkout):
     assert "OPENAI_API_KEY" in result.stdout
 
 
-def test_a_profile_whose_rollouts_are_not_built_cannot_run(checkout):
-    failed = {check.name for check in profile_checks(load_params(checkout / "params.yaml"), checkout) if not check.ok}
-    assert "grpo rollouts" not in failed
-    with_vllm = parse_params({"grpo": {"rollouts": "vllm"}})
-    assert "grpo rollouts" in {check.name for check in profile_checks(with_vllm, checkout) if not check.ok}
+def test_a_profile_with_rollouts_by_vllm_needs_it_or_servers_elsewhere(checkout):
+    def vllm(params):
+        return [check.ok for check in profile_checks(parse_params(params), checkout) if check.name == "vllm"]
+
+    wanted = {"grpo": {"rollouts": "vllm"}}
+    assert vllm({}) == []
+    assert vllm(wanted) == [False]
+    assert vllm(wanted | {"compute": {"servers": ["http://10.0.0.2:8000"]}}) == []
+    (checkout / ".venv-vllm/bin").mkdir(parents=True)
+    (checkout / ".venv-vllm/bin/python").touch()
+    assert vllm(wanted) == [True]
 
 
 def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):

@@ -1,0 +1,1 @@
+"""Rollouts through the real vLLM beside those of transformers, at nano's size."""

@@ -1,0 +1,154 @@
+"""``python -m experiments.benchmarks.rollouts speed|train``: the figures behind ``RESULTS.md``.
+
+It takes the issues and repositories that ``dvc repro split`` made, a checkpoint, and the vLLM that ``make serve-model`` installs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Annotated
+
+import typer
+
+from tasks.core.config import Params, load_params
+from tasks.core.schema import Trajectory
+from tasks.core.storage import read_instances
+from tasks.pipeline.places import SNAPSHOTS
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
+
+EPISODES = 50
+app = typer.Typer(help=__doc__, add_completion=False)
+Checkpoint = Annotated[Path, typer.Option(help="Folder of a trained checkpoint.", metavar="DIR")]
+Data = Annotated[Path, typer.Option(help="Folder with splits/rl.parquet and repos.", metavar="DIR")]
+
+
+async def episodes(model, params: Params, data: Path, count: int, at_once: int, temperature: float) -> list[Trajectory]:  # type: ignore[no-untyped-def]
+    """``count`` episodes of ``model``, so many at once, in the order of the instances."""
+    from tasks.agents.loop import run_episode, run_episodes
+    from tasks.agents.models.base import Sampling
+    from tasks.agents.toolsets import make_episode
+
+    instances = read_instances(data / "splits/rl.parquet")[:count]
+    store = SnapshotStore(SNAPSHOTS)
+    made = [
+        make_episode(
+            instance, instance_snapshot(store, data / "repos", instance), model, params.agent, params.tools,
+            Sampling(temperature=temperature, max_new_tokens=params.agent.max_new_tokens, seed=number), localizer="fusesearch",
+        )
+        for number, instance in enumerate(instances)
+    ]  # fmt: skip
+    done = {t.seed: t async for t in run_episodes([partial(run_episode, episode) for episode in made], at_once)}
+    await model.close()
+    return [done[number] for number in range(len(instances))]
+
+
+def compare(ours: list[Trajectory], theirs: list[Trajectory]) -> None:
+    """Print how many episodes have the same tokens, and how far their log-probabilities are apart."""
+    equal, largest = 0, 0.0
+    for one, other in zip(ours, theirs, strict=True):
+        pairs = [(a.tokens, b.tokens) for a, b in zip(one.turns, other.turns, strict=False) if a.tokens and b.tokens]
+        same = [(a, b) for a, b in pairs if (a.prompt_ids, a.completion_ids) == (b.prompt_ids, b.completion_ids)]
+        equal += len(same) == len(one.turns) == len(other.turns)
+        gaps = [abs(x - y) for a, b in same for x, y in zip(a.logprobs, b.logprobs, strict=True)]
+        largest = max([largest, *gaps])
+    print(
+        f"episodes with equal tokens: {equal} of {len(ours)}; largest difference of log-probabilities {largest:.2g}", flush=True
+    )
+
+
+@app.command()
+def speed(checkpoint: Checkpoint, data: Data = Path("data")) -> None:
+    """Equality of tokens, episodes a second, and weights published while episodes run."""
+    from tasks.agents.models.base import Message
+    from tasks.agents.models.transformers import TransformersModel
+    from tasks.training.served import Policy
+    from tasks.training.serving import Servers
+    from tasks.training.trainer import load_student, quiet
+    from tasks.training.weights import FileWeights, check_publishing
+
+    quiet()
+    params, out = load_params(), Path("artifacts/rollouts")
+    out.mkdir(parents=True, exist_ok=True)
+    student, tokenizer = load_student(checkpoint)
+    run = partial(episodes, params=params, data=data)
+    with Servers(params.compute, out / "vllm.log", gpus=0) as servers:
+        weights = FileWeights((out / "weights").absolute(), servers, tokenizer, "float32")
+        started = time.perf_counter()
+        servers.start(weights.write(student, 0))
+        print(f"vLLM answers after {time.perf_counter() - started:.0f} s", flush=True)
+        opening = [Message(role="system", content="Find code."), Message(role="user", content="It fails.")]
+        difference = check_publishing(student, tokenizer, weights, servers, opening, 0.7, "float32")
+        print(f"check at the start: mean difference of log-probabilities {difference:.2g}", flush=True)
+        policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
+        sides = {"transformers": partial(TransformersModel, student, tokenizer), "vllm": policy.model}
+        greedy = [asyncio.run(run(make(), count=EPISODES, at_once=32, temperature=0.0)) for make in sides.values()]
+        compare(*greedy)
+        for at_once, count in ((1, 16), (8, 64), (32, 128), (64, 128)):
+            for name, make in sides.items():
+                started = time.perf_counter()
+                done = asyncio.run(run(make(), count=count, at_once=at_once, temperature=0.7))
+                seconds = time.perf_counter() - started
+                errors = sum(t.error is not None for t in done)
+                print(f"{name}: {count / seconds:.2f} episodes a second at {at_once} at once, {errors} errored", flush=True)
+        publish_in_flight(student, weights, policy, run)
+        changed = [asyncio.run(run(make(), count=EPISODES, at_once=32, temperature=0.0)) for make in sides.values()]
+        print("after that, with the new weights:")
+        compare(*changed)
+
+
+def publish_in_flight(student, weights, policy, run) -> None:  # type: ignore[no-untyped-def]
+    """Change the weights while 32 episodes run."""
+    import torch
+
+    found: list[Trajectory] = []
+    thread = threading.Thread(
+        target=lambda: found.extend(asyncio.run(run(policy.model(), count=32, at_once=32, temperature=0.7)))
+    )
+    thread.start()
+    time.sleep(1)
+    with torch.no_grad():
+        for number, parameter in enumerate(student.parameters()):
+            parameter.mul_(1.01 if number % 2 else 0.99)
+    figures = weights.publish(student, 1)
+    thread.join()
+    told = ", ".join(f"{name} {seconds:.2f}" for name, seconds in figures.items())
+    print(f"published with 32 episodes in flight: {told}; {sum(t.error is None for t in found)} of 32 ended well", flush=True)
+
+
+@app.command()
+def train(checkpoint: Checkpoint, data: Data = Path("data"), steps: int = 10, ahead: int = 0) -> None:
+    """GRPO with nano's params, by vLLM and by transformers: figures per step in artifacts/rollouts."""
+    from tasks.training.grpo import train_grpo
+
+    params = load_params()
+    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), data / "repos")
+    for rollouts in ("transformers", "vllm"):
+        out = Path("artifacts/rollouts", f"{rollouts}-{ahead}" if rollouts == "vllm" else rollouts)
+        change = {"steps": steps, "rollouts": rollouts, "ahead": ahead if rollouts == "vllm" else 0}
+        section = params.grpo.model_copy(update=change)
+        started = time.perf_counter()
+        if not (out / "checkpoint").is_dir():
+            train_grpo(params, section, data / "splits/rl.parquet", checkpoint, snapshot, out, on_log=lambda row: None)
+        rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+        print(
+            f"\n{out.name}: {time.perf_counter() - started:.0f} s for all, {fmean(row['step_time'] for row in rows):.1f} s a step"
+        )
+        for row in rows:
+            shown = {key: round(value, 5) for key, value in row.items() if key in SHOWN}
+            print(json.dumps(shown), flush=True)
+
+
+GAP = "sampling/sampling_logp_difference"
+SHOWN = {
+    *("step", "reward", "f1", "step_time", "errored", f"{GAP}/mean", f"{GAP}/max", "staleness"),
+    *("publish_seconds", "reload_seconds", "rollout_seconds", "trainer_waited_seconds", "rollouts_waited_seconds"),
+}
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,186 @@
+"""Rollouts of a step: episodes of the project's own loop and tools, scored, as columns of tokens (FuseSearch 3.3 and B.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from tasks.agents.loop import new_trajectory, run_episode, run_episodes
+from tasks.agents.models.base import Model, Sampling
+from tasks.agents.toolsets import make_episode, toolset_named
+from tasks.core.config import Grpo, Params
+from tasks.core.errors import DataError, InfrastructureError
+from tasks.core.schema import Instance, Score, Trajectory
+from tasks.core.storage import write_json
+from tasks.core.text import safe_name
+from tasks.evaluation.metrics import mean_of, tool_success
+from tasks.search.repository import Repository
+from tasks.training.renaming import Exchange, Names, RenamedModel
+from tasks.training.rewards import Reward, make_reward, outcome_of
+from tasks.training.search.growing import Tree, Worth, grow, trajectory_of
+from tasks.training.search.tree import as_json
+
+LOGGED = (
+    "f1", "answer_score", "evidence_seen", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
+    "calls_per_turn", "turns", "calls", "failed_calls", "tokens_context", "tokens_completion",
+)  # fmt: skip
+"""Fields of :class:`Score` whose means are in the training curve, beside TRL's own: reward, entropy, KL, lengths."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rollouts of a step: columns as :func:`sequence_of` makes them, scores, and ``figures`` for the training curve.
+
+    ``done`` is when they were made, in seconds since 1970.
+    """
+
+    columns: dict[str, list[Any]]
+    scores: list[Score]
+    figures: dict[str, float] = field(default_factory=dict)
+    done: float = 0.0
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Runs and scores the rollouts of a step.
+
+    ``eos`` ends a message, ``names`` are those that renamed prompts draw from, and trees are written to the folder ``trees``.
+
+    After an infrastructure error a rollout has reward ``None``, and TRL gives it no advantage.
+    """
+
+    params: Params
+    section: Grpo
+    tasks: dict[str, Instance]
+    snapshot: Callable[[Instance], Repository]
+    eos: int
+    names: Names | None = None
+    trees: Path | None = None
+
+    @property
+    def reward(self) -> Reward:
+        """What a rollout is worth."""
+        section = self.section
+        return make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
+
+    def of(self, ids: list[str]) -> Episodes:
+        """The same for these instances only, to send to another process."""
+        return replace(self, tasks={name: self.tasks[name] for name in ids})
+
+    def make(self, ids: list[str], step: int, policy: Model) -> Batch:
+        """One rollout of ``policy`` for each instance id, in this order; closes ``policy``."""
+        trajectories, figures = asyncio.run(self._run(ids, step, policy))
+        sequences = [sequence_of(trajectory, self.eos) for trajectory in trajectories]
+        columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
+        reward = self.reward
+        return Batch(columns, [self._score(trajectory, reward) for trajectory in trajectories], figures)
+
+    async def _run(self, ids: list[str], step: int, policy: Model) -> tuple[list[Trajectory], dict[str, float]]:
+        repositories = {i: self.snapshot(self.tasks[i]) for i in set(ids)}
+        sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
+        first = (self.params.seed * 1_000_003 + step) * len(ids)
+
+        if self.section.search.kind != "independent":
+            return await self._trees(ids, policy, repositories, sampling.model_copy(update={"seed": first}), step)
+
+        async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
+            seeded = sampling.model_copy(update={"seed": first + number})
+            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
+            episode = make_episode(
+                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, seeded,
+                localizer="fusesearch",
+            )  # fmt: skip
+            return number, await run_episode(episode)
+
+        jobs = [partial(rollout, number, instance_id) for number, instance_id in enumerate(ids)]
+        done = dict([pair async for pair in run_episodes(jobs, concurrency=len(ids))])
+        await policy.close()
+        return [done[number] for number in range(len(ids))], {}
+
+    async def _trees(
+        self, ids: list[str], policy: Model, repositories: dict[str, Repository], sampling: Sampling, step: int
+    ) -> tuple[list[Trajectory], dict[str, float]]:
+        """The chosen episodes of one tree per prompt, and the means of the trees' figures.
+
+        Where a tree gives too few, rows without a reward fill its group.
+        """
+
+        async def grown(instance_id: str) -> tuple[str, Tree | None, list[Trajectory]]:
+            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
+            episode = make_episode(
+                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, sampling,
+                localizer="fusesearch",
+            )  # fmt: skip
+            empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
+            size = ids.count(instance_id)
+            try:
+                tree = await grow(self.section.search, episode, size, *map(self._worth, (self.reward, outcome_of(self.reward))))
+            except InfrastructureError as error:
+                return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
+            found = [trajectory_of(node, episode) for node in tree.chosen]
+            padding = empty.model_copy(update={"error": "the tree has no further episode"})
+            return instance_id, tree, [*found, *[padding] * (size - len(found))]
+
+        jobs = [partial(grown, instance_id) for instance_id in dict.fromkeys(ids)]
+        done = [row async for row in run_episodes(jobs, concurrency=len(jobs))]
+        await policy.close()
+        trees = {name: tree for name, tree, _ in done if tree}
+        for name, tree in trees.items():
+            if self.trees is not None:
+                write_json(self.trees / f"{step:04}-{safe_name(name)}.json", as_json(tree.root, tree.chosen))
+        rows = [tree.figures() for tree in trees.values()]
+        left = {name: list(found) for name, _, found in done}
+        figures = {name: fmean(row[name] for row in rows) for name in (rows[0] if rows else ())}
+        return [left[instance_id].pop(0) for instance_id in ids], figures
+
+    def _renamed(self, policy: Model, seed: str) -> Model:
+        """The policy, or for a share of the prompts a policy that sees exchanged names, the same ones in the whole group."""
+        draw = random.Random(seed)
+        if self.names is None or draw.random() >= self.section.renamed:
+            return policy
+        return RenamedModel(policy, Exchange(draw, self.names))
+
+    def _worth(self, reward: Reward) -> Worth:
+        return lambda trajectory: self._score(trajectory, reward).reward
+
+    def _score(self, trajectory: Trajectory, reward: Reward) -> Score:
+        truth = self.tasks[trajectory.instance_id].truth
+        if truth is None:
+            raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
+        score = toolset_named(self.params.agent.toolset).score
+        return score(trajectory, truth, reward=reward, scope=self.params.agent.history_scope)
+
+
+def rollout_figures(scores: list[Score]) -> dict[str, float]:
+    """Means of :data:`LOGGED` over rollouts, and tool success over all their calls.
+
+    Errored rollouts are counted but not part of any mean. A figure that no rollout has is left out.
+    """
+    scored = [score for score in scores if score.error is None]
+    figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
+    known = {name: value for name, value in figures.items() if value is not None}
+    return {**known, "errored": float(len(scores) - len(scored))}
+
+
+def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
+    """Token columns of one episode as they were generated.
+
+    ``prompt_ids`` is the first request and ``completion_ids`` everything after it. ``env_mask`` is 1 for sampled and 0 for
+    observed tokens; ``logprobs`` is 0 for observed ones.
+    """
+    turns = [turn.tokens for turn in trajectory.turns if turn.tokens is not None]
+    if not turns:
+        return {"prompt_ids": [eos], "completion_ids": [eos], "logprobs": [0.0], "env_mask": [0]}
+    prompt, completion, logprobs, mask = turns[0].prompt_ids, [], [], []  # type: ignore[var-annotated]
+    for tokens in turns:
+        observed = tokens.prompt_ids[len(prompt) + len(completion) :]
+        completion += observed + tokens.completion_ids
+        logprobs += [0.0] * len(observed) + tokens.logprobs
+        mask += [0] * len(observed) + [1] * len(tokens.completion_ids)
+    return {"prompt_ids": prompt, "completion_ids": completion, "logprobs": logprobs, "env_mask": mask}

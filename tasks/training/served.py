@@ -1,0 +1,115 @@
+"""Rollouts by vLLM servers, for the step that trains next or for steps beyond it, in a process of their own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tasks.agents.models.vllm import VllmModel
+from tasks.core.errors import AGAIN, DataError, InfrastructureError
+from tasks.training.rollouts import Batch, Episodes
+
+RETRIES = 12
+"""Of a request: minutes, in which a server that died is started again."""
+DEATHS = 3
+"""Of the process that makes rollouts, in one step, after which it is not replaced."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The policy behind the servers at ``addresses``; ``version`` is that of :class:`~tasks.training.weights.Weights`."""
+
+    tokenizer: Any
+    addresses: Sequence[str]
+    name: str
+    max_context: int
+    version: Callable[[], str]
+
+    def model(self) -> VllmModel:
+        """A model of it, for one event loop."""
+        return VllmModel(self.tokenizer, self.addresses, self.max_context, name=self.name, salt=self.version, retries=RETRIES)
+
+
+def make(episodes: Episodes, ids: list[str], step: int, policy: Policy) -> Batch:
+    """The rollouts of ``step``. ``staleness`` is the mean over sampled tokens of steps trained since their weights."""
+    model = policy.model()
+    started = time.perf_counter()
+    batch = episodes.make(ids, step, model)
+    stale = {step - int(version.partition("-")[0]): tokens for version, tokens in model.sampled.items()}
+    figures = {
+        "rollout_seconds": time.perf_counter() - started,
+        "staleness": sum(steps * tokens for steps, tokens in stale.items()) / max(1, sum(stale.values())),
+        "staleness_max": float(max(stale, default=0)),
+    }
+    return replace(batch, figures={**batch.figures, **figures}, done=time.time())
+
+
+class Ahead:
+    """Makes the rollouts of up to ``ahead`` coming steps while one trains. A context manager.
+
+    ``order`` has the instance ids of each step, of which a step has ``group`` rollouts each. A process that dies is replaced,
+    and makes what was asked of it again: the same prompts, the same seeds. Nothing is dropped, and no rollout is made by
+    weights more than ``ahead`` steps older than those it trains.
+    """
+
+    def __init__(self, episodes: Episodes, policy: Policy, order: Sequence[list[str]], group: int, ahead: int) -> None:
+        self._episodes = episodes
+        self._policy = policy
+        self._order = [[name for name in names for _ in range(group)] for names in order]
+        self._ahead = ahead
+        self._asked: dict[int, Future[Batch]] = {}
+        self._pool = _pool()
+
+    def take(self, ids: list[str], step: int) -> Batch:
+        """The rollouts of ``step``, which are of ``ids``. Raises what making them raised."""
+        if ids != self._order[step]:
+            raise DataError(f"step {step} trains other prompts than were foreseen")
+        started = time.perf_counter()
+        for deaths in range(DEATHS + 1):
+            try:
+                for coming in range(step, min(step + self._ahead + 1, len(self._order))):
+                    if coming not in self._asked:
+                        few = self._episodes.of(self._order[coming])
+                        self._asked[coming] = self._pool.submit(make, few, self._order[coming], coming, self._policy)
+                batch = self._asked[step].result()
+                break
+            except BrokenProcessPool:
+                if deaths == DEATHS:
+                    raise InfrastructureError(
+                        f"the process that makes rollouts died {deaths + 1} times in a step, of memory perhaps: {AGAIN}"
+                    ) from None
+                self._asked.clear()
+                self._pool = _pool()
+        del self._asked[step]
+        waited = {"trainer_waited_seconds": time.perf_counter() - started, "rollouts_waited_seconds": time.time() - batch.done}
+        return replace(batch, figures={**batch.figures, **waited})
+
+    def __enter__(self) -> Ahead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in list((self._pool._processes or {}).values()):  # terminate_workers() of Python 3.14
+            process.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _pool() -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # noqa: S101 - runs in a child
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

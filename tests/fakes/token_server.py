@@ -1,0 +1,126 @@
+"""A server that speaks vLLM's token protocol, for a tiny checkpoint: started, asked and told to change its weights like vLLM.
+
+``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
+faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones; with ``RAW``
+log-probabilities are those at temperature 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import stat
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM
+
+from tests.fakes.local_server import QuietServer
+
+
+def interpreter(path: Path) -> Path:
+    """A program at ``path`` that starts this server when it is called as vLLM's Python is."""
+    root = Path(__file__).parents[2]
+    path.write_text(f'#!/bin/sh\ncd {root}\nshift 2\nexec {sys.executable} -m tests.fakes.token_server "$@"\n')
+    path.chmod(path.stat().st_mode | stat.S_IEXEC)
+    return path
+
+
+class Engine:
+    """The model behind the server, and what was asked of it."""
+
+    def __init__(self, checkpoint: str, name: str) -> None:
+        self.name = name
+        self.model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
+        self.lock = threading.Lock()
+        self.running = threading.Event()
+        self.running.set()
+        self.version = "default"
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+
+    def reload(self, checkpoint: str) -> None:
+        """Take other weights."""
+        with self.lock:
+            new = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
+            if os.environ.get("KEEPS_HEAD"):
+                new.lm_head.weight.data = self.model.lm_head.weight.data
+            self.model = new
+
+    def complete(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A completion of token ids."""
+        self.running.wait()
+        drawn = torch.Generator().manual_seed(asked["seed"])
+        ids, sampled, logprobs = list(asked["prompt"]), [], []
+        while len(sampled) < asked["max_tokens"]:
+            with self.lock, torch.inference_mode():
+                logits = self.model(torch.tensor([ids])).logits[0, -1]
+            scaled = (logits / (asked["temperature"] or 1)).log_softmax(-1)
+            token = int(torch.multinomial(scaled.exp(), 1, generator=drawn) if asked["temperature"] else scaled.argmax())
+            ids, sampled = [*ids, token], [*sampled, token]
+            logprobs.append(float((logits.log_softmax(-1) if os.environ.get("RAW") else scaled)[token]))
+            if token in asked["stop_token_ids"]:
+                break
+        reason = "stop" if sampled[-1] in asked["stop_token_ids"] else "length"
+        choice = {"index": 0, "text": "", "token_ids": sampled, "finish_reason": reason}
+        choice["logprobs"] = {"token_logprobs": logprobs}
+        return {"id": "x", "object": "text_completion", "created": 1, "model": self.name, "choices": [choice]}
+
+
+def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
+    """vLLM's endpoints over ``engine``."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            length = engine.model.config.max_position_embeddings
+            self._answer(200, {"data": [{"id": engine.name, "max_model_len": length}], "weight_version": engine.version})
+
+        def do_POST(self) -> None:
+            path = self.path.partition("?")[0]
+            asked = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or "{}")
+            engine.requests.append((self.path, asked))
+            if path == "/v1/completions" and asked["model"] != engine.name:
+                self._answer(404, {"error": {"message": f"The model `{asked['model']}` does not exist."}})
+            elif path == "/v1/completions":
+                self._answer(200, engine.complete(asked))
+            elif path == "/pause":
+                engine.running.clear()
+                self._answer(200, {})
+            elif path == "/resume":
+                engine.running.set()
+                self._answer(200, {})
+            elif path == "/update_weight_version":
+                engine.version = asked["new_version"]
+                self._answer(200, {})
+            else:
+                engine.reload(asked["kwargs"]["weights_path"])
+                self._answer(200, {"results": [None]})
+
+        def _answer(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    return Handler
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    for option in ("--model", "--served-model-name"):
+        parser.add_argument(option)
+    parser.add_argument("--port", type=int)
+    known, _ = parser.parse_known_args()
+    torch.set_num_threads(1)
+    QuietServer(("127.0.0.1", known.port), handler_of(Engine(known.model, known.served_model_name))).serve_forever()

@@ -1,0 +1,270 @@
+"""GRPO with rollouts by servers: processes that speak vLLM's token protocol, killed, hung and wrong, and real training."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+
+from tasks.agents.models.base import Message
+from tasks.core.config import Compute, Params
+from tasks.core.errors import ConfigError, InfrastructureError
+from tasks.core.schema import Instance
+from tasks.search.repository import Repository
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.training import serving
+from tasks.training.grpo import train_grpo
+from tasks.training.serving import Servers
+from tasks.training.trainer import load_student
+from tasks.training.weights import FileWeights, check_publishing
+from tests.fakes.token_server import interpreter
+
+OPENING = [Message(role="system", content="Find code."), Message(role="user", content="prime fails")]
+
+
+@pytest.fixture(autouse=True)
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "ENVIRONMENT", interpreter(tmp_path / "python"))
+    monkeypatch.setattr(serving, "WATCH_SECONDS", 0.2)
+    monkeypatch.setattr(serving, "START_SECONDS", 120.0)
+
+
+class Setting:
+    """A tiny student with a way to publish it to a running server."""
+
+    def __init__(self, folder: Path, params: Params) -> None:
+        self.model, self.tokenizer = load_student(params.model.base)
+        self.folder = folder / "weights"
+        self.servers = Servers(Compute(), folder / "vllm.log", gpus=0)
+        self.weights = FileWeights(self.folder, self.servers, self.tokenizer, "float32")
+
+    def check(self, temperature: float = 0.7) -> float:
+        return check_publishing(self.model, self.tokenizer, self.weights, self.servers, OPENING, temperature, "float32")
+
+
+@pytest.fixture
+def setting(tmp_path: Path, params: Params) -> Iterator[Setting]:
+    it = Setting(tmp_path, params)
+    with it.servers:
+        it.servers.start(it.weights.write(it.model, 0))
+        yield it
+
+
+def end(servers: Servers, how: signal.Signals) -> None:
+    """Send a signal to a server, not to the process that watches it."""
+    process = servers._servers[0].process
+    assert process is not None
+    for child in psutil.Process(process.pid).children(recursive=True):
+        child.send_signal(how)
+
+
+def until(check: Callable[[], object], seconds: float = 120) -> None:
+    """Wait until something is so."""
+    limit = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+
+
+def test_the_server_samples_from_the_weights_that_were_published_and_the_model_is_as_before(setting: Setting) -> None:
+    before = {name: value.clone() for name, value in setting.model.state_dict().items()}
+    assert setting.check() < 1e-4
+    assert all(torch.equal(value, before[name]) for name, value in setting.model.state_dict().items())
+    assert setting.model.config.tie_word_embeddings
+    versions = [path for path in setting.folder.iterdir() if path.is_dir()]
+    assert len(versions) == 2
+    assert {json.loads((path / "config.json").read_text())["tie_word_embeddings"] for path in versions} == {False}
+    assert setting.weights.version() in {path.name for path in versions}
+
+
+@pytest.mark.parametrize("fault", ["KEEPS_HEAD", "RAW"])
+def test_a_server_with_an_old_head_or_other_log_probabilities_is_noticed(
+    tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setenv(fault, "1")
+    it = Setting(tmp_path, params)
+    with it.servers:
+        it.servers.start(it.weights.write(it.model, 0))
+        with pytest.raises(InfrastructureError, match="does not sample from the published weights"):
+            it.check()
+
+
+def test_a_server_that_is_killed_comes_back_with_the_newest_weights(setting: Setting) -> None:
+    with torch.no_grad():
+        for parameter in setting.model.parameters():
+            parameter.mul_(1.5)
+    setting.weights.publish(setting.model, 1)
+    end(setting.servers, signal.SIGKILL)
+    until(lambda: setting.servers.restarts == 1)
+    assert setting.check() < 1e-4
+
+
+def test_a_server_that_somebody_else_started_again_is_counted(tmp_path: Path, setting: Setting) -> None:
+    setting.weights.publish(setting.model, 1)
+    given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
+    given.start(tmp_path)
+    weights = FileWeights(tmp_path / "given", given, setting.tokenizer, "float32")
+    weights.publish(setting.model, 1)
+    weights.publish(setting.model, 2)
+    assert given.strangers == 0
+    setting.weights.publish(setting.model, 3)
+    weights.publish(setting.model, 4)
+    assert given.strangers == 1
+
+
+@pytest.mark.rare
+def test_a_server_that_hangs_is_replaced(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "HEALTH_SECONDS", 2.0)
+    monkeypatch.setattr(serving, "SILENT_CHECKS", 2)
+    monkeypatch.setattr(serving, "STOP_SECONDS", 1.0)
+    end(setting.servers, signal.SIGSTOP)
+    until(lambda: setting.servers.restarts == 1)
+    assert setting.check() < 1e-4
+
+
+def test_what_does_not_start_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = Servers(Compute(), tmp_path / "vllm.log", gpus=0)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "config.json").write_text("{}")
+    with servers, pytest.raises(InfrastructureError, match=r"vLLM at http://127.0.0.1:\d+ ended \(.*Error.*\): see .*vllm.log"):
+        servers.start(tmp_path / "empty")
+    monkeypatch.setattr(serving, "ENVIRONMENT", tmp_path / "nothing")
+    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers, pytest.raises(ConfigError, match="vLLM is not installed"):
+        servers.start(tmp_path / "empty")
+    with pytest.raises(ConfigError, match="asks for 3 GPUs, and this machine has 2"):
+        Servers(Compute(serve=3), tmp_path / "vllm.log", gpus=2)
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/", "nonsense"])
+def test_an_address_that_is_nobodys_is_one_line(tmp_path: Path, address: str) -> None:
+    with pytest.raises(InfrastructureError, match="no vLLM server answers at"):
+        Servers(Compute(servers=[address]), tmp_path / "vllm.log", gpus=0).start(tmp_path)
+
+
+def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> None:
+    (tmp_path / "full").write_text("a file where a folder should be")
+    weights = FileWeights(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
+    with pytest.raises(InfrastructureError, match=r"weights cannot be written to .*make room there or set compute.weights"):
+        weights.publish(setting.model, 0)
+
+
+@pytest.mark.rare
+def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, params: Params) -> None:
+    code = f"""
+import time
+from pathlib import Path
+from tasks.core.config import Compute
+from tasks.training import serving
+serving.ENVIRONMENT = Path({str(tmp_path / "python")!r})
+servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
+servers.start(Path({params.model.base!r}))
+print(servers._servers[0].process.pid, flush=True)
+time.sleep(600)
+"""
+    owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    keeper = psutil.Process(int(owner.stdout.readline()))
+    started = [keeper, *keeper.children(recursive=True)]
+    assert len(started) > 1
+    owner.kill()
+    owner.wait()
+    _, alive = psutil.wait_procs(started, timeout=30)
+    assert alive == []
+
+
+@pytest.fixture
+def train(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    snapshot: Callable[[Instance], Repository] = partial(
+        instance_snapshot, SnapshotStore(tmp_path / "snapshots"), tmp_path / "repos"
+    )
+
+    def run(
+        name: str, on_log: Callable[[dict[str, float]], None] = lambda row: None, **changes: object
+    ) -> list[dict[str, float]]:
+        section = params.grpo.model_copy(update={"rollouts": "vllm", **changes})
+        train_grpo(params, section, instances, base, snapshot, tmp_path / name, on_log=on_log)
+        return [json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+
+    return run
+
+
+@pytest.mark.parametrize("ahead", [0, 1])
+def test_grpo_trains_on_what_servers_sample(tmp_path: Path, train, ahead: int) -> None:  # type: ignore[no-untyped-def]
+    rows = train("out", ahead=ahead, steps=3)
+    assert [row["step"] for row in rows] == [1, 2, 3]
+    for row in rows:
+        assert row["sampling/sampling_logp_difference/max"] < (1e-3 if ahead == 0 else 10)
+        assert row["staleness_max"] <= ahead
+        assert {"reward", "kl", "f1", "publish_seconds", "reload_seconds", "rollout_seconds"} <= set(row)
+    assert [row["staleness_max"] for row in rows] == [0, ahead, ahead]
+    assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
+    assert not (tmp_path / "out" / "weights").exists()
+
+
+@pytest.mark.rare
+def test_a_server_killed_in_mid_step_costs_time_and_no_episode(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
+    def kill(row: dict[str, float]) -> None:
+        if row["step"] == 1:
+            (running,) = [p for p in psutil.Process().children(recursive=True) if "tests.fakes.token_server" in p.cmdline()]
+            threading.Timer(0.05, running.kill).start()
+
+    rows = train("out", kill, steps=3)
+    assert [row["step"] for row in rows] == [1, 2, 3]
+    assert [row["errored"] for row in rows] == [0, 0, 0]
+    assert rows[-1]["server_restarts"] == 1
+    assert rows[-1]["sampling/sampling_logp_difference/max"] < 1e-3
+
+
+@pytest.mark.rare
+def test_a_maker_of_rollouts_that_is_killed_is_replaced(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
+    killed = []
+
+    def kill(row: dict[str, float]) -> None:
+        if row["step"] == 1:
+            for process in psutil.Process().children(recursive=True):
+                if "multiprocessing.spawn" in " ".join(process.cmdline()):
+                    killed.append(process)
+                    process.kill()
+
+    rows = train("out", kill, ahead=1, steps=3)
+    assert killed
+    assert [row["step"] for row in rows] == [1, 2, 3]
+    assert [row["errored"] for row in rows] == [0, 0, 0]
+    assert max(row["staleness_max"] for row in rows) <= 1
+
+
+class Killed(Exception):
+    """Stands for the end of the trainer's process in the middle of a step."""
+
+
+def stop_at_two(row: dict[str, float]) -> None:
+    if row["step"] == 2:
+        raise Killed
+
+
+def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
+    train("whole", steps=3)
+    with pytest.raises(Killed):
+        train("cut", stop_at_two, steps=3)
+    assert [row["step"] for row in train("cut", steps=3)] == [1, 2, 3]
+    weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
+    assert weights[0] == weights[1]
+
+
+@pytest.mark.rare
+def test_a_training_with_rollouts_made_ahead_goes_on_with_the_prompts_that_were_next(train) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(Killed):
+        train("cut", stop_at_two, ahead=1, steps=4)
+    rows = train("cut", ahead=1, steps=4)  # raises if a step trained other prompts than its own
+    assert [(row["step"], row["staleness_max"]) for row in rows] == [(1, 0), (2, 0), (3, 1), (4, 1)]

@@ -1,0 +1,104 @@
+"""The real vLLM on a CPU beside transformers: tokens, log-probabilities, and weights that change while it samples."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.agents.models.transformers import TransformersModel
+from tasks.agents.models.vllm import VllmModel
+from tasks.core.config import Compute
+from tasks.training import serving
+from tasks.training.served import Policy
+from tasks.training.serving import Servers
+from tasks.training.trainer import load_student
+from tasks.training.weights import FileWeights, check_publishing
+
+ROOT = Path(__file__).parents[2]
+BASE = ROOT / "experiments/nano/base"
+ISSUES = [f"is_prime({n}) returns True but should be False, see the function primes_below_{n}" for n in range(32)]
+
+pytestmark = [
+    pytest.mark.rare,
+    pytest.mark.skipif(
+        not (ROOT / serving.ENVIRONMENT).is_file() and importlib.util.find_spec("vllm") is None,
+        reason="vLLM is not installed: run `make serve-model`",
+    ),
+]
+
+
+class Setting:
+    def __init__(self, folder: Path) -> None:
+        self.student, self.tokenizer = load_student(BASE)
+        self.servers = Servers(Compute(), folder / "vllm.log", gpus=0)
+        self.weights = FileWeights(folder / "weights", self.servers, self.tokenizer, "float32")
+
+    def served(self) -> VllmModel:
+        servers = self.servers
+        return Policy(self.tokenizer, servers.addresses, servers.name, servers.max_context, self.weights.version).model()
+
+    def local(self) -> TransformersModel:
+        return TransformersModel(self.student, self.tokenizer)
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
+    it = Setting(tmp_path_factory.mktemp("vllm"))
+    with pytest.MonkeyPatch.context() as patch, it.servers:
+        patch.chdir(ROOT)
+        it.servers.start(it.weights.write(it.student, 0))
+        yield it
+
+
+async def talk(model: VllmModel | TransformersModel, issue: str, sampling: Sampling) -> list[Completion]:
+    messages = [Message(role="system", content="Find code."), Message(role="user", content=issue)]
+    completions: list[Completion] = []
+    for turn in range(3):
+        completions.append(await model.complete(messages, [], sampling))
+        messages.append(Message(role="assistant", content=completions[-1].text, tokens=completions[-1].tokens))
+        messages.append(Message(role="tool", content=f"/repo/a.py:{turn}: {issue}", tool_call_id="1"))
+    return completions
+
+
+async def talks(model: VllmModel | TransformersModel, sampling: Sampling) -> list[list[Completion]]:
+    talked = await asyncio.gather(*(talk(model, issue, sampling) for issue in ISSUES))
+    await model.close()
+    return list(talked)
+
+
+def assert_same_tokens(setting: Setting) -> None:
+    sampling = Sampling(temperature=0.0, max_new_tokens=48)
+    ours, theirs = (asyncio.run(talks(model, sampling)) for model in (setting.local(), setting.served()))
+    for one, other in zip(ours, theirs, strict=True):
+        for turn, same in zip(one, other, strict=True):
+            assert turn.tokens
+            assert same.tokens
+            assert same.tokens.prompt_ids == turn.tokens.prompt_ids
+            assert same.tokens.completion_ids == turn.tokens.completion_ids
+            assert same.tokens.logprobs == pytest.approx(turn.tokens.logprobs, abs=1e-3)
+            assert (same.text, same.finish_reason) == (turn.text, turn.finish_reason)
+
+
+def test_new_weights_are_sampled_from_and_no_request_is_lost_while_they_come(setting: Setting) -> None:
+    opening = [Message(role="system", content="Find code."), Message(role="user", content=ISSUES[0])]
+    assert check_publishing(setting.student, setting.tokenizer, setting.weights, setting.servers, opening, 0.7, "float32") < 1e-4
+    assert_same_tokens(setting)
+
+    async def publish_meanwhile() -> list[list[Completion]]:
+        running = asyncio.create_task(talks(setting.served(), Sampling(temperature=0.7, max_new_tokens=48, seed=1)))
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(setting.weights.publish, setting.student, 1)
+        return await running
+
+    with torch.no_grad():
+        for number, parameter in enumerate(setting.student.parameters()):
+            parameter.mul_(1.02 if number % 2 else 0.98)
+    talked = asyncio.run(publish_meanwhile())
+    assert all(completion.tokens for completions in talked for completion in completions)
+    assert_same_tokens(setting)

@@ -1,0 +1,180 @@
+"""The model that takes and gives token ids, against servers that speak vLLM's token protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from http.server import BaseHTTPRequestHandler
+
+import pytest
+
+from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.agents.models.transformers import TransformersModel
+from tasks.agents.models.vllm import VllmModel
+from tasks.core.errors import EndpointDown, ModelUnavailable
+from tasks.training import nano
+from tests.fakes.local_server import LocalServer
+from tests.fakes.token_server import Engine, handler_of
+
+TEXTS = [
+    "def prime(n):\n    return n + 1\n" * 20,
+    '<tool_call>\n{"name": "grep", "arguments": {"pattern": "prime"}}\n</tool_call>',
+]
+ISSUES = ["prime fails", "a much longer issue about prime numbers and n + 1 in many words", "n", "return"]
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> TransformersModel:
+    path = tmp_path_factory.mktemp("nano")
+    tokenizer = nano.train_tokenizer(TEXTS, 400)
+    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer, path)
+    return TransformersModel.load(path, max_batch=8)
+
+
+@pytest.fixture
+def engines(local: TransformersModel) -> list[Engine]:
+    return [Engine(local.model.name_or_path, "policy") for _ in range(2)]
+
+
+def served(local: TransformersModel, *servers: str, **options) -> VllmModel:  # type: ignore[no-untyped-def]
+    addresses = [server.removesuffix("/v1") for server in servers]
+    options = {"name": "policy", "retries": 3, "backoff_seconds": 0.01} | options
+    return VllmModel(local.tokenizer, addresses, 4096, **options)
+
+
+def prompt(issue: str) -> list[Message]:
+    return [Message(role="system", content="Find code."), Message(role="user", content=issue)]
+
+
+async def play(model: TransformersModel | VllmModel, issue: str, sampling: Sampling) -> list[Completion]:
+    messages, completions = prompt(issue), []
+    for turn in range(3):
+        completions.append(await model.complete(messages, [], sampling))
+        messages.append(Message(role="assistant", content=completions[-1].text, tokens=completions[-1].tokens))
+        messages.append(Message(role="tool", content=f"observation {turn} of {issue}", tool_call_id="1"))
+    return completions
+
+
+async def all_played(model: TransformersModel | VllmModel, sampling: Sampling) -> list[list[Completion]]:
+    played = await asyncio.gather(*(play(model, issue, sampling) for issue in ISSUES))
+    await model.close()
+    return list(played)
+
+
+def test_greedy_conversations_are_token_for_token_those_of_transformers(local: TransformersModel, engines: list[Engine]) -> None:
+    sampling = Sampling(temperature=0.0, max_new_tokens=12)
+    expected = asyncio.run(all_played(local, sampling))
+    with LocalServer(handler_of(engines[0])) as server:
+        found = asyncio.run(all_played(served(local, server.url), sampling))
+    for one, other in zip(expected, found, strict=True):
+        for turn, same in zip(one, other, strict=True):
+            assert turn.tokens
+            assert same.tokens
+            assert same.tokens.prompt_ids == turn.tokens.prompt_ids
+            assert same.tokens.completion_ids == turn.tokens.completion_ids
+            assert same.tokens.logprobs == pytest.approx(turn.tokens.logprobs, abs=1e-4)
+            assert (same.text, same.finish_reason) == (turn.text, turn.finish_reason)
+            assert same.usage.model_copy(update={"seconds": 0}) == turn.usage.model_copy(update={"seconds": 0})
+
+
+def test_a_seed_decides_every_turn_and_no_two_turns_draw_alike(local: TransformersModel, engines: list[Engine]) -> None:
+    with LocalServer(handler_of(engines[0])) as server:
+        played = [
+            asyncio.run(play(served(local, server.url), "n", Sampling(temperature=1.0, seed=s, max_new_tokens=8)))
+            for s in (1, 1, 2)
+        ]
+    seeds = [asked["seed"] for path, asked in engines[0].requests]
+    assert [c.text for c in played[0]] == [c.text for c in played[1]] != [c.text for c in played[2]]
+    assert seeds[:3] == seeds[3:6]
+    assert len(set(seeds)) == 6
+
+
+def test_an_episode_stays_on_its_server_and_episodes_are_spread(local: TransformersModel, engines: list[Engine]) -> None:
+    with LocalServer(handler_of(engines[0])) as one, LocalServer(handler_of(engines[1])) as other:
+        asyncio.run(all_played(served(local, one.url, other.url), Sampling(temperature=1.0, seed=3, max_new_tokens=8)))
+    for engine in engines:
+        assert len(engine.requests) == 6
+        prompts = [tuple(asked["prompt"]) for _, asked in engine.requests]
+        starts = {start for start in prompts if not any(start != p and start[: len(p)] == p for p in prompts)}
+        assert len(starts) == 2  # two episodes, with all their turns
+
+
+def test_an_episode_goes_on_at_another_server_when_its_own_is_gone(local: TransformersModel, engines: list[Engine]) -> None:
+    with LocalServer(handler_of(engines[0])) as server:
+        model = served(local, "http://127.0.0.1:9/v1", server.url)
+        assert all(completion.tokens for completion in asyncio.run(play(model, "n", Sampling(max_new_tokens=8))))
+
+
+def test_an_episode_keeps_the_cache_of_the_weights_it_began_with(local: TransformersModel, engines: list[Engine]) -> None:
+    version = iter(range(100))
+
+    async def two(model: VllmModel) -> None:
+        for issue in ISSUES[:2]:
+            await asyncio.create_task(play(model, issue, Sampling(max_new_tokens=4)))
+
+    with LocalServer(handler_of(engines[0])) as server:
+        model = served(local, server.url, salt=lambda: f"{next(version)}-x")
+        asyncio.run(two(model))
+    salts = Counter(asked["cache_salt"] for _, asked in engines[0].requests)
+    assert list(salts.values()) == [3, 3]
+    assert len(model.sampled) == 6  # each request may be answered by newer weights
+
+
+def test_a_conversation_that_does_not_fit_ends_as_context(local: TransformersModel, engines: list[Engine]) -> None:
+    with LocalServer(handler_of(engines[0])) as server:
+        model = served(local, server.url)
+        completion = asyncio.run(model.complete(prompt("n"), [], Sampling(max_new_tokens=4096)))
+    assert (completion.finish_reason, completion.text, engines[0].requests) == ("context", "", [])
+
+
+def test_another_model_at_the_address_is_one_clear_line(local: TransformersModel, engines: list[Engine]) -> None:
+    with LocalServer(handler_of(engines[0])) as server, pytest.raises(ModelUnavailable, match="`other` does not exist"):
+        asyncio.run(served(local, server.url, name="other").complete(prompt("n"), [], Sampling()))
+
+
+CHOICE = {"index": 0, "text": "", "finish_reason": "stop", "token_ids": [5], "logprobs": {"token_logprobs": [-1.0]}}
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        CHOICE | {"token_ids": None},
+        CHOICE | {"token_ids": [5, 6]},
+        CHOICE | {"token_ids": [], "logprobs": {"token_logprobs": []}},
+        CHOICE | {"logprobs": None},
+        CHOICE | {"logprobs": {"token_logprobs": [None]}},
+        CHOICE | {"finish_reason": "abort"},
+    ],
+)
+def test_a_reply_without_whole_tokens_is_asked_for_again(local: TransformersModel, choice: dict[str, object]) -> None:
+    replies = [choice, CHOICE]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            data = json.dumps({"id": "x", "object": "text_completion", "model": "policy", "choices": [replies.pop(0)]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with LocalServer(Handler) as server:
+        completion = asyncio.run(served(local, server.url).complete(prompt("n"), [], Sampling()))
+    assert completion.tokens
+    assert completion.tokens.completion_ids == [5]
+    assert replies == []
+
+
+def test_servers_that_are_all_gone_end_the_run(local: TransformersModel) -> None:
+    model = served(local, "http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1", retries=1)
+
+    async def ask() -> list[object]:
+        asked = (model.complete(prompt(str(i)), [], Sampling()) for i in range(9))
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    assert Counter(map(type, asyncio.run(ask()))) == {ModelUnavailable: 8, EndpointDown: 1}
