@@ -18,7 +18,8 @@ from tasks.evaluation.harness import evaluate
 from tasks.localizers.base import Setup
 from tasks.localizers.registry import make_localizer
 from tasks.search.repository import Repository
-from tasks.training import grpo, synthesis
+from tasks.training import synthesis
+from tasks.training.rollouts import Episodes
 
 SCRIPT = [
     format_calls(
@@ -90,16 +91,16 @@ def synthesized(instance: Instance, params: Params) -> Trajectory:
     return made.model_copy(update={"system": plain})
 
 
-def rolled_out(instance: Instance, params: Params) -> list[Trajectory]:
-    rollouts = grpo.Rollouts(params, params.grpo, {instance.instance_id: instance}, lambda _: Repository("tree"), tokenizer=None)
-    return asyncio.run(rollouts._run([instance.instance_id] * params.grpo.group, None, step=0))
+def rolled_out(instance: Instance, params: Params, policy: Recording) -> list[Trajectory]:
+    episodes = Episodes(params, params.grpo, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
+    return asyncio.run(episodes._run([instance.instance_id] * params.grpo.group, 0, policy))[0]
 
 
-def grown(instance: Instance, params: Params) -> Trajectory:
+def grown(instance: Instance, params: Params, policy: Recording) -> Trajectory:
     """The only line of a tree with one simulation and one child."""
     section = params.grpo.model_copy(update={"search": Search(kind="mcts", simulations=1, children=1)})
-    rollouts = grpo.Rollouts(params, section, {instance.instance_id: instance}, lambda _: Repository("tree"), tokenizer=None)
-    found, padding = asyncio.run(rollouts._run([instance.instance_id] * section.group, None, step=0))
+    episodes = Episodes(params, section, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
+    found, padding = asyncio.run(episodes._run([instance.instance_id] * section.group, 0, policy))[0]
     assert padding.error
     return found
 
@@ -134,14 +135,13 @@ def test_one_conversation_is_the_same_trajectory_in_every_use(
 ) -> None:
     teacher, policy, evaluated_model, served = models = [Recording() for _ in range(4)]
     teacher.plain_system = render_system(params.agent)
-    monkeypatch.setattr(grpo, "TransformersModel", lambda *_, **__: policy)
     endpoint = "tasks.agents.models.openai_compatible.OpenAICompatibleModel"
     monkeypatch.setattr(endpoint, lambda *_, **__: teacher)
     first = synthesized(instance, params)
     monkeypatch.setattr(endpoint, lambda *_, **__: served)
     others = [
-        *rolled_out(instance, params),
-        grown(instance, params),
+        *rolled_out(instance, params, policy),
+        grown(instance, params, policy),
         evaluated(instance, params, tmp_path, evaluated_model),
         localized(params, tmp_path),
     ]

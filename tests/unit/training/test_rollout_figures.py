@@ -1,7 +1,7 @@
 """What the training curve of GRPO says of the rollouts of a step."""
 
 from tasks.core.schema import Score
-from tasks.training.grpo import rollout_figures
+from tasks.training.rollouts import rollout_figures
 
 
 def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():
