@@ -47,6 +47,8 @@ def tables_of(instance: Instance, repository: Repository, index: Path | None) ->
     """The rows of one instance by level; ``index`` is the folder of the ranker's index."""
     import polars as pl
 
+    if instance.provenance.get("source") == "synthetic":
+        repository = Repository(repository.root)  # without history: its newest commit planted the fault
     found: dict[str, list[tuple[Any, ...]]] = {level: [] for level in COLUMNS}
     for row in rows_of(instance, repository, index):
         found[row.level].append((instance.instance_id, instance.repo, row.candidate, row.label, *row.features))

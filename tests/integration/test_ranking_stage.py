@@ -61,6 +61,7 @@ def test_rankers_learn_from_two_splits_and_are_measured_on_the_third(job):
     table = pl.read_parquet(job.output("functions"))
     assert set(table["repo"]) == {"ored/red", "ogreen/green", "oblue/blue"}
     assert table["label"].sum() == 18
+    assert table["file_history_recent"].is_nan().all()  # the newest commit of a synthetic instance planted its fault
     assert [row["step"] for row in read_csv(job.output("curve"))] == ["20"]
     assert read_json(job.output("calibration"))["bins"][-1]["right"] == 1
 
