@@ -87,7 +87,10 @@ def speed(checkpoint: Checkpoint, data: Data = Path("data")) -> None:
         difference = check_publishing(student, tokenizer, weights, servers, opening, 0.7, "float32")
         print(f"check at the start: mean difference of log-probabilities {difference:.2g}", flush=True)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
-        sides: dict[str, Callable[[], Any]] = {"transformers": partial(TransformersModel, student, tokenizer), "vllm": policy.model}
+        sides: dict[str, Callable[[], Any]] = {
+            "transformers": partial(TransformersModel, student, tokenizer),
+            "vllm": policy.model,
+        }
         greedy = [asyncio.run(run(make(), count=EPISODES, at_once=32, temperature=0.0)) for make in sides.values()]
         compare(*greedy)
         for at_once, count in ((1, 16), (8, 64), (32, 128), (64, 128)):
