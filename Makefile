@@ -14,7 +14,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint format reproduce seeds base serve stop dashboard serve-model try-kills clean
+.PHONY: help env test test-all fast lint reproduce seeds base serve stop dashboard serve-model try-kills clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,10 +44,6 @@ lint: env ## ruff, mypy, and dvc.yaml against the stages and their imports
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tasks.pipeline.deps --check
 	$(BIN)/mypy
-
-format: env ## let ruff fix what it can
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
 
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	$(BIN)/dvc repro
