@@ -16,7 +16,6 @@ from tasks.cli.extras import installed, missing
 from tasks.core.config import Params, load_params
 from tasks.core.cores import cores
 from tasks.core.errors import ConfigError
-from tasks.training.serving import vllm_python
 
 DISK_GB = 8.0
 EXTRAS = {
@@ -179,6 +178,8 @@ def profile_checks(params: Params, root: Path) -> Iterator[Check]:
     hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
     yield Check("base checkpoint", local, base if local else f"{base} is not on this machine", hint)
     if params.grpo.rollouts == "vllm" and not params.compute.servers:
+        from tasks.training.serving import vllm_python
+
         try:
             yield Check("vllm", True, str(vllm_python()))
         except ConfigError as error:

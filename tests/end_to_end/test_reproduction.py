@@ -130,7 +130,7 @@ def test_mlflow_holds_one_parent_with_a_child_per_stage_and_arm(project):
     assert set(model.aliases) == {*TRAINED, "rank"}
     best = next(run for run in children if run.info.run_name == "evaluate/sft+rl")
     kept = {row.path for row in client.list_artifacts(best.info.run_id)}
-    assert {"instances.json", "scores.jsonl", "episodes"} <= kept
+    assert {"instances.json", "scores.jsonl"} <= kept
     traces = client.search_traces(locations=[best.info.experiment_id], run_id=best.info.run_id)
     assert 0 < len(traces) <= 10
     assert all({"episode", "answer"} <= {span.name for span in trace.data.spans} for trace in traces)

@@ -12,7 +12,8 @@ import pytest
 from tasks.core.config import Agent, Filter, Mine, Select, Tools, parse_params
 from tasks.core.schema import Instance
 from tasks.core.storage import Journal, silent, write_instances
-from tasks.data import filtering
+from tasks.data.filtering import filter_pairs
+from tasks.data.repositories import Repositories
 from tasks.data.sources.synthetic import Synthetic
 from tasks.data.sources.synthetic.questions.priors import without_common
 from tasks.evaluation.answers import score_answer
@@ -259,9 +260,9 @@ def test_questions_pass_the_filter_with_their_truth(mined):
             "problem_statement": "Where is the rudder of a raft that nobody has built so far?\n",
         }
     )
-    kept, drops = filtering.apply(
-        [*rows, rows[0].model_copy(update={"instance_id": "again"}), stranger], Filter(), mined[1] / "repos"
-    )
+    pairs, drops = [*rows, rows[0].model_copy(update={"instance_id": "again"}), stranger], Counter()
+    with Repositories(mined[1] / "repos") as repositories:
+        kept = list(filter_pairs(pairs, Filter(), repositories.reader, drops))
     assert [row.truth for row in kept] == [row.truth for row in rows]
     assert (drops["duplicate_issue"], drops["no_snapshot"]) == (1, 1)
 

@@ -66,7 +66,7 @@ def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
     source = episodes.sources(tmp_path)[0]
     found = [[len(source.episode(instance_id(i), run).turns[0].calls) for run in (1, 2)] for i in (0, 1)]
     assert found == [[1, 3], [2, 4]]
-    with pytest.raises(ArtifactError, match="has 2 episodes of own__repo-0: so episode 3 does not exist"):
+    with pytest.raises(ArtifactError, match="has 2 episodes of own__repo-0, so episode 3 does not exist"):
         source.episode(instance_id(0), 3)
 
 

@@ -7,12 +7,15 @@ import pytest
 
 from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Trajectory, Turn
-from tests.trials.serving import engine, trial
+from tasks.training import serving
+from tests.trials.serving import trial
 
 
 @pytest.fixture
-def checkpoint(tmp_path):
+def checkpoint(tmp_path, monkeypatch):
+    """A checkpoint that vLLM, as if it were installed, is to serve."""
     (tmp_path / "config.json").write_text('{"dtype": "float32"}')
+    monkeypatch.setattr(serving, "ENVIRONMENT", tmp_path / "config.json")
     return tmp_path
 
 
@@ -21,14 +24,14 @@ def value(command, option):
 
 
 def test_a_checkpoint_is_served_in_its_own_type_under_a_name(checkpoint):
-    command = engine.command(checkpoint, name="mine")
+    command = serving.command(checkpoint, name="mine", port=8123)
     assert value(command, "--model") == str(checkpoint)
     assert value(command, "--served-model-name") == "mine"
     assert value(command, "--dtype") == "float32"
 
 
 def test_prefill_is_never_split_since_that_ends_the_server_when_requests_are_seeded(checkpoint):
-    command = engine.command(checkpoint)
+    command = serving.command(checkpoint, name="mine", port=8123)
     assert "--no-enable-chunked-prefill" in command
     assert value(command, "--max-num-batched-tokens") == "16384"
 
@@ -36,31 +39,30 @@ def test_prefill_is_never_split_since_that_ends_the_server_when_requests_are_see
 @pytest.mark.parametrize(("config", "dtype"), [({"torch_dtype": "bfloat16"}, "bfloat16"), ({}, "auto"), ([], "auto")])
 def test_the_type_is_that_of_the_configuration_where_it_says_one(checkpoint, config, dtype):
     (checkpoint / "config.json").write_text(json.dumps(config))
-    assert engine.dtype(checkpoint) == dtype
+    assert serving.saved_dtype(checkpoint) == dtype
 
 
 def test_what_the_user_has_set_wins(monkeypatch):
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
-    assert engine.environment()["VLLM_CPU_KVCACHE_SPACE"] == "1"
+    assert serving.environment()["VLLM_CPU_KVCACHE_SPACE"] == "1"
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")
-    assert engine.environment()["VLLM_CPU_KVCACHE_SPACE"] == "8"
+    assert serving.environment()["VLLM_CPU_KVCACHE_SPACE"] == "8"
 
 
 def test_unknown_options_go_to_vllm_and_the_server_listens_on_this_machine_alone(checkpoint, monkeypatch):
     seen = []
-    monkeypatch.setattr(engine, "PYTHON", checkpoint / "config.json")
-    monkeypatch.setattr(engine.os, "execve", lambda program, line, environment: seen.extend(line))
-    engine.main([str(checkpoint), "--port", "8123", "--max-model-len", "2048"])
+    monkeypatch.setattr(serving.os, "execve", lambda program, line, environment: seen.extend(line))
+    serving.main([str(checkpoint), "--port", "8123", "--max-model-len", "2048"])
     assert value(seen, "--max-model-len") == "2048"
     assert (value(seen, "--host"), value(seen, "--port")) == ("127.0.0.1", "8123")
 
 
-def test_what_is_missing_is_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_missing_is_named(checkpoint, monkeypatch):
     with pytest.raises(ArtifactError, match="holds no checkpoint"):
-        engine.command(tmp_path)
+        serving.command(checkpoint / "none", name="mine", port=8123)
+    monkeypatch.setattr(serving, "ENVIRONMENT", checkpoint / "none")
     with pytest.raises(ConfigError, match="make serve-model"):
-        engine.main([str(tmp_path)])
+        serving.main([str(checkpoint)])
 
 
 def test_vllm_is_the_version_the_lock_has_for_gpus(request):
