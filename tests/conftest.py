@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 # Test processes run side by side: with one thread each they do not wait for one another's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-# The ranker's index lies in the user's cache, which is no business of tests.
+# The ranker's index lies in the user's cache, which tests must leave alone.
 _CACHE = tempfile.TemporaryDirectory(prefix="fusesearch-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
