@@ -58,7 +58,7 @@ def _end_with(owner: str) -> None:
 def fan_out(job: Job) -> None:
     """Let workers fill the journals of a stage, if there are any; what they leave out is left to the stage.
 
-    Raises :class:`ConfigError` when a cluster is named and Ray is not installed, or the number of workers is none,
+    Raises :class:`ConfigError` when a cluster is named and Ray is not installed, or the number of workers is wrong,
     :class:`InfrastructureError` where the cluster does not answer.
     """
     name, address = job.stage.name, os.environ.get("FUSESEARCH_RAY", "")
@@ -82,7 +82,7 @@ def fan_out(job: Job) -> None:
 
 
 def workers_named() -> int:
-    """``FUSESEARCH_RAY_WORKERS``, or two. Raises :class:`ConfigError` for what is no number of workers."""
+    """``FUSESEARCH_RAY_WORKERS``, or two. Raises :class:`ConfigError` if it is not a number of workers."""
     given = os.environ.get("FUSESEARCH_RAY_WORKERS") or "2"
     if not given.isdecimal() or int(given) < 1:
         raise ConfigError(f"FUSESEARCH_RAY_WORKERS is {given!r}: a number of workers is needed, such as 2")
@@ -92,7 +92,7 @@ def workers_named() -> int:
 def check_reachable(address: str) -> None:
     """Raise :class:`InfrastructureError` at once where nobody listens, which Ray would try for minutes.
 
-    Raises :class:`ConfigError` for what is no address.
+    Raises :class:`ConfigError` if it is not an address.
     """
     try:
         place = urlsplit(address if "://" in address else f"//{address}")

@@ -69,7 +69,7 @@ _COMPLETE: set[str] = set()
 
 
 def _check_inputs(node: Node, scratch: Path) -> None:
-    """Raise :class:`DataError` if what the stage reads is no longer what it was: DVC records what lies there at the end."""
+    """Raise :class:`DataError` if the stage's inputs changed meanwhile: DVC records what is there at the end."""
     params = node.params(load_params())
     if not is_of(scratch, node.name, stage_named(node.stage).values(params), *node.deps(params)):
         raise DataError(

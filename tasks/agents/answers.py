@@ -80,7 +80,7 @@ def _entity(value: str) -> str:
 
 
 def _literal(text: str) -> tuple[str, Any]:
-    """The type and value of a literal; text that is none stands for itself, with or without quotes."""
+    """The type and value of a literal; other text stands for itself, with or without quotes."""
     text = text[:MAX_LITERAL_CHARS].strip()
     with contextlib.suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         value = ast.literal_eval(text)

@@ -163,7 +163,7 @@ def _encodable(text: str) -> str:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)

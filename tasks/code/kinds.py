@@ -73,4 +73,4 @@ def _in_tests(folders: tuple[str, ...]) -> bool:
 def is_code(path: str) -> bool:
     """Whether ``path`` is code, not a test, documentation or configuration."""
     suffix = path.rpartition(".")[2].lower()
-    return _CODE.fullmatch(suffix) is not None and file_kind(path) == "code"  # most of what is no code is told by its suffix
+    return _CODE.fullmatch(suffix) is not None and file_kind(path) == "code"  # the suffix tells most files that are not code

@@ -41,7 +41,7 @@ def read_accepted(path: Path, instances: set[str], truth_of: TruthOfPatch) -> Ac
     """The accepted answers for ``instances``; lines for others are left out.
 
     A patch that cannot be read or does not apply is told under ``unusable``, by line. Raises :class:`DataError` with file and
-    line for a line that is none.
+    line for a line that cannot be read.
     """
     found = Accepted()
     for number, text in enumerate(read_text(path).split("\n"), 1):

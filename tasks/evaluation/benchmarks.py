@@ -48,7 +48,7 @@ def prepare(
     :class:`ConfigError` for a folder of clones that is not there.
     """
     if benchmark.repos is not None and not benchmark.repos.is_dir():
-        raise ConfigError(f"benchmark {benchmark.name}: {benchmark.repos} is no folder of clones")
+        raise ConfigError(f"benchmark {benchmark.name}: {benchmark.repos} is not a folder of clones")
     if not benchmark.instances.is_file():
         raise DataError(f"benchmark {benchmark.name}: {benchmark.instances} is missing")
     known, excluded = _with_truth(benchmark, cache, store, seed, progress)
@@ -68,7 +68,7 @@ def snapshot(benchmark: Benchmark, store: SnapshotStore, instance: Instance) -> 
     """The tree an instance is about, from the benchmark's clones or remotes."""
     if benchmark.repos is not None:
         return store.repository(git_dir_of(instance.repo, benchmark.repos), instance.base_commit)
-    git_dir_of(instance.repo, Path())  # refuses what is no owner/name, before it becomes part of an address
+    git_dir_of(instance.repo, Path())  # refuses what is not owner/name, before it becomes part of an address
     return store.repository(str(benchmark.clone_url).replace("{repo}", instance.repo), instance.base_commit)
 
 

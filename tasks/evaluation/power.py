@@ -16,7 +16,7 @@ from tasks.evaluation.statistics import LEAST_SEEDS, Spread
 Array = NDArray[np.float64]
 
 MOST_SEEDS = 50
-"""Seeds beyond which a number of them is no answer."""
+"""The most seeds worth asking for."""
 
 SEED_PARTS, INSTANCE_PARTS = 400, 9
 """Parts of the ranges of the mean squares, by which the power of the test is summed up."""

@@ -38,7 +38,7 @@ class Glob(Tool):
         """
         place = repository.resolve(self.path)
         if not place.is_dir():
-            raise ToolError(f"glob: {clipped(repository.virtual(place))} is no folder; give a folder as path, or use read_file")
+            raise ToolError(f"glob: {clipped(repository.virtual(place))} is not a folder; give one as path, or use read_file")
         where = searches.where(self.pattern, place, repository)
         output = searches.run(["--files", "--null", *where], repository, limits, search)
         found = searches.by_path(output.stdout, searches.PATHS)

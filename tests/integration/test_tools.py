@@ -161,7 +161,7 @@ def test_folders_with_glob_characters_in_their_names(tmp_path):
         ("glob", {"pattern": "["}, "ripgrep: error parsing glob '['"),
         ("grep", {"pattern": "x", "path": "/repo/pkg/bb.py"}, "no such file or folder: /repo/pkg/bb.py; close: /repo/pkg/b.py"),
         ("grep", {"pattern": "x", "path": "/etc"}, "/etc is outside /repo"),
-        ("glob", {"pattern": "*", "path": "a.py"}, "/repo/a.py is no folder"),
+        ("glob", {"pattern": "*", "path": "a.py"}, "/repo/a.py is not a folder"),
         ("read_file", {"path": "/repo/pkg"}, "is a folder"),
         ("read_file", {"path": "../../etc/passwd"}, "is outside /repo"),
     ],

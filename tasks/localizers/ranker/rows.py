@@ -27,7 +27,7 @@ class Row:
 def rows_of(instance: Instance, repository: Repository, folder: Path | None) -> Iterator[Row]:
     """The files, then the functions, best first by the sum set by hand. ``folder`` is where the index lies.
 
-    A modified file or function that is no candidate has no row: a recall of 1 is not to be had.
+    A modified file or function that is not a candidate has no row, so recall can stay below 1.
     """
     truth = instance.truth
     if truth is None:

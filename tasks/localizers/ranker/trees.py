@@ -51,7 +51,7 @@ class Model:
         trees = [_checked(tuple(tree[part] for part in _PARTS), len(columns)) for tree in data["trees"]]
         xs, ys = ([float(value) for value in data["calibration"][axis]] for axis in "xy")
         if not xs or len(xs) != len(ys) or xs != sorted(xs):
-            raise ValueError("its calibration is no curve")
+            raise ValueError("its calibration is not a curve")
         return cls(trees, xs, ys, float(data.get("file_share", 0.0)))
 
     def score(self, row: Sequence[float]) -> float:
@@ -61,7 +61,7 @@ class Model:
             node = 0 if columns else -1
             while node >= 0:
                 value = row[columns[node]]
-                lower = value <= thresholds[node] if value == value else missing_left[node]  # NaN is no number equal to itself
+                lower = value <= thresholds[node] if value == value else missing_left[node]  # NaN is not equal to itself
                 node = left[node] if lower else right[node]
             total += values[-node - 1]
         return total
@@ -110,7 +110,7 @@ def _exported(root: Mapping[str, Any]) -> dict[str, list[float]]:
             tree["value"].append(float(f"{node['leaf_value']:.6g}"))
             return -len(tree["value"])
         if node["decision_type"] != "<=":
-            raise ValueError(f"{node['decision_type']} is no split of a number")
+            raise ValueError(f"{node['decision_type']} does not split a number")
         number = len(tree["column"])
         missing_left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0  # else NaN counts as 0
         for part, value in (

@@ -86,7 +86,7 @@ def _table_figures(table: dict[str, Any]) -> dict[str, Any]:
 def keep_empty_folders(root: Path) -> None:
     """Put a hidden file into empty folders of bare repositories.
 
-    DVC stores files only; a repository without its ``refs`` folder is none to git. Git ignores names that begin with a dot.
+    DVC stores files only; git accepts no repository without its ``refs`` folder. Git ignores names that begin with a dot.
     """
     for folder in [path for path in root.rglob("*") if path.is_dir()]:
         if not any(folder.iterdir()):

@@ -21,12 +21,17 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 MAX_RESULT_BYTES = 16_000_000
+_M_PERTURB = -6
+"""glibc's ``mallopt`` option for the byte that fills memory."""
 _FORBIDDEN = (
     *("socket.connect", "socket.getaddrinfo", "socket.bind", "subprocess.Popen", "pty.spawn", "webbrowser.open"),
     *("os.system", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.kill"),
     *("os.remove", "os.rename", "os.rmdir", "os.mkdir", "os.link", "os.symlink", "os.truncate", "os.chmod", "os.chown"),
     *("shutil.", "tempfile."),
 )
+
+_held: list[Any] = []
+"""What a child keeps so that the memory behind its arrays differs."""
 
 violations: list[str] = []
 """Refused attempts of this child to reach outside itself."""
@@ -54,9 +59,10 @@ class Sandbox:
         """Whether this share of the budget is used up."""
         return self.used() > share * self._cpu_budget
 
-    def run(self, function: Callable[[], T], cpu_seconds: float) -> T | None:
+    def run(self, function: Callable[[], T], cpu_seconds: float, *, other_memory: bool = False) -> T | None:
         """The function's (picklable) result from a child; None if it hung, crashed, ran out of memory or returned too much.
 
+        ``other_memory``: unwritten memory has other bytes than usual (glibc), so that a result that depends on it changes.
         Ends this process when its parent has died: a killed run must not continue beside its successor.
         """
         if os.getppid() != self._parent:
@@ -65,7 +71,7 @@ class Sandbox:
         pid = os.fork()
         if pid == 0:
             os.close(reader)
-            _child(function, writer, cpu_seconds, self._memory)
+            _child(function, writer, cpu_seconds, self._memory, other_memory)
         os.close(writer)
         try:
             data = _read_all(reader, self._wall_seconds)
@@ -82,7 +88,7 @@ class Sandbox:
             return None
 
 
-def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory: int) -> None:
+def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory: int, other_memory: bool) -> None:
     try:
         gc.disable()
         null = os.open(os.devnull, os.O_RDWR)
@@ -91,6 +97,8 @@ def _child(function: Callable[[], Any], writer: int, cpu_seconds: float, memory:
         _limit(cpu_seconds, memory)
         fix_random_numbers()
         _fix_empty_arrays()
+        if other_memory:
+            _refill_memory()
         sys.addaudithook(_refuse)
         with os.fdopen(writer, "wb") as pipe:
             pipe.write(pickle.dumps(function()))
@@ -213,3 +221,18 @@ def _fix_empty_arrays() -> None:
 
     numpy.empty = zeroed(numpy.empty, numpy.zeros)  # type: ignore[attr-defined]
     numpy.empty_like = zeroed(numpy.empty_like, numpy.zeros_like)  # type: ignore[attr-defined]
+
+
+def _refill_memory() -> None:
+    """Give unwritten memory other bytes, and new arrays other neighbours: some faults read what lies behind an array."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:  # numpy keeps eight freed blocks of each of these sizes
+        _held.extend(numpy.full(size, 0xCC, "u1") for size in range(1, 1024) for _ in range(8))
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL(None)
+        libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, (ctypes.c_size_t,)
+        libc.free.argtypes = (ctypes.c_void_p,)
+        libc.mallopt(_M_PERTURB, 0x33)
+        for size in range(16, 4096, 16):
+            for block in [libc.malloc(size) for _ in range(16)][::2]:
+                libc.free(block)

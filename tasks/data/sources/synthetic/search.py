@@ -157,7 +157,8 @@ class Search:
         if any(text == finding.text for finding in self.findings):
             raise Dropped("same program as another")
         mutated = Mutated(target.function, text, text.count("\n") - target.source.text.count("\n"))
-        unit, outcomes = self._first_failure(units, *self._patch(target, mutated))
+        patch, code = self._patch(target, mutated)
+        unit, outcomes = self._first_failure(units, patch, code)
         if not self._passes_untouched(unit):
             raise Dropped("example fails without the fault")
         if is_trivial(unit.examples[len(outcomes) - 1], outcomes[-1]):
@@ -170,6 +171,8 @@ class Search:
         issue = issues.write_issue(symptom, self.corpus.package.title, key)
         if issue is None:
             raise Dropped("issue too long")
+        if self._first_failure([unit], patch, code, other_memory=True)[1] != outcomes:
+            raise Dropped("depends on unwritten memory")
         return Finding(target.function, mutant, text, unit, issue, symptom)
 
     def _units(self, target: Target, mutant: Mutant) -> list[Unit]:
@@ -200,7 +203,9 @@ class Search:
         live = self.corpus.live(target.function)
         return lambda: replace_function(live, code, node), code
 
-    def _first_failure(self, units: list[Unit], patch: Callable[[], None], code: CodeType) -> tuple[Unit, list[doctests.Outcome]]:
+    def _first_failure(
+        self, units: list[Unit], patch: Callable[[], None], code: CodeType, *, other_memory: bool = False
+    ) -> tuple[Unit, list[doctests.Outcome]]:
         watch = Watch(code, EVENTS + 10 * sum(unit.coverage.events for unit in units))
 
         def run() -> tuple[int, list[doctests.Outcome]] | str:
@@ -220,7 +225,7 @@ class Search:
                     return position, outcomes
             return "not observed"
 
-        result = self.sandbox.run(run, self.timeout) or "hung or crashed"
+        result = self.sandbox.run(run, self.timeout, other_memory=other_memory) or "hung or crashed"
         if isinstance(result, str):
             raise Dropped(result)
         return units[result[0]], result[1]

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import platform
 import random
 import secrets
 import socket
@@ -12,6 +13,7 @@ import uuid
 
 import numpy
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 from tasks.data.sources.synthetic.sandbox import Sandbox, violations
 
@@ -114,3 +116,15 @@ def test_empty_arrays_hold_nothing_of_earlier_ones(sandbox):
         return numpy.empty(5).tolist(), numpy.empty_like(numpy.arange(3)).tolist(), numpy.empty(1, dtype=object).tolist()
 
     assert sandbox.run(left_over, 1) == ([0.0] * 5, [0] * 3, [None])
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc fills memory")
+@pytest.mark.parametrize("count", [4, 40, 400])
+def test_what_lies_behind_an_array_differs_in_other_memory_and_what_lies_in_it_does_not(sandbox, count):
+    def behind():
+        array = numpy.arange(float(count))
+        return as_strided(array, (2 * count,), (8,)).tobytes()
+
+    first, second = sandbox.run(behind, 1), sandbox.run(behind, 1, other_memory=True)
+    assert first[: 8 * count] == second[: 8 * count]
+    assert first != second
