@@ -29,6 +29,8 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
         add(title, _systems(found), _differences(found["differences"]))
         add(f"{title}, by repository", _records(found["repositories"]))
         add(f"{title}, confidence", *_calibration(found["calibration"]))
+        add(f"{title}, together with models", *_together(found["together"]))
+    add("How the rule of fusion was chosen", _rules(results["rules"]))
     add("What it was trained on", _arms("Arms", results["arms"]))
     add("What the features are worth", _arms("Without a group of features", results["ablation"]))
     add("Fifteen misses, read")
@@ -107,6 +109,38 @@ def _calibration(found: Mapping[str, Any]) -> list[Table]:
         f"Expected calibration error: {_share(found['expected_error'])} points"
     )
     return [Table(caption, ["confidence", "issues", "stated, mean", "right"], rows)]
+
+
+def _together(found: Mapping[str, Any]) -> list[Table]:
+    gains = {"f1": "F1", **HEADINGS}
+    fusion = [
+        [row["system"], *(_interval(row[key]) for key in ("alone", "fused"))]
+        + [_difference(found) for found in (*(row["gain"][key] for key in gains), row["over ranker"])]
+        for row in found["fusion"]
+    ]
+    routing = [
+        [row["system"], str(row["sure"]), _share(row["saved"]), _interval(row["f1"])]
+        + [_difference(row["gain"][key]) for key in ("f1", "file_recall@1", "function_recall@1")]
+        for row in found["routing"]
+    ]
+    return [
+        Table(
+            "Released answers fused with the ranking; gains in points over the answers alone, at last over the ranker",
+            ["system", "F1, alone", "F1, fused", *(f"gain in {name}" for name in gains.values()), "F1 over the ranker"],
+            [*map(Row, fusion)],
+        ),
+        Table(
+            "The ranker alone from a confidence on, the released answer below it; differences in points from asking always",
+            ["system", "from", "answers saved, %", "F1", "F1, difference", "file R@1, difference", "function R@1, difference"],
+            [*map(Row, routing)],
+        ),
+    ]
+
+
+def _rules(rows: Sequence[Mapping[str, Any]]) -> Table:
+    header = ["rule", *(TITLES[name] for name in rows[0] if name in TITLES)] if rows else []
+    cells = [[str(value) if name == "rule" else _share(value) for name, value in row.items()] for row in rows]
+    return Table("F1 of fused answers, mean over the systems; of Lite what is not in Verified", header, [*map(Row, cells)])
 
 
 def _arms(caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:

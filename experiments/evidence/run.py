@@ -25,6 +25,7 @@ from experiments.evidence.measures import (
     table,
 )
 from experiments.evidence.systems import System, free, released, scored
+from experiments.evidence.together import READING, rules, together
 from tasks.code.spans import FunctionSpan
 from tasks.core.config import Rank
 from tasks.core.schema import Answer, Instance, Score
@@ -41,8 +42,6 @@ ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
 SHOWN = (RANKER, "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
-READING = "first file"
-"""How the ranker's answer is read for F1; every other system has the reading that flatters it most."""
 PER_HISTORY = 50
 CONFIDENCE = 0.95
 DRAWS = 3
@@ -93,9 +92,16 @@ def evidence(given: Given, rank: Rank) -> dict[str, Any]:
     ours = ranker(real, evaluated, rank) | {name: by_column(real, evaluated, name, column) for name, column in ALONE.items()}
     ours |= {name: free(name, evaluated, snapshots, given.out) for name in given.free}
     theirs = released(given.cosil, cases, given.repos, given.out)
-    sets = {name: of_set([row for row in cases.of(name) if row.instance_id in had], ours | theirs[name]) for name in given.sets}
+    sets = {name: [row for row in cases.of(name) if row.instance_id in had] for name in given.sets}
+    verified = {row.instance_id for row in sets["verified"]}
+    samples = {"lite": [row for row in sets["lite"] if row.instance_id not in verified], "verified": sets["verified"]}
+    tried = {
+        name: {run: system.only(row.instance_id for row in rows) for run, system in theirs[name].items()}
+        for name, rows in samples.items()
+    }
     return {
-        "sets": sets,
+        "sets": {name: of_set(rows, ours | theirs[name]) for name, rows in sets.items()},
+        "rules": rules(ours[RANKER], tried),
         "arms": arms(real, evaluated, other_sources(given, store), rank),
         "ablation": ablation(real, evaluated, rank),
         "left_out": cases.left_out,
@@ -109,6 +115,7 @@ def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str,
     listed: dict[str, Score] = {}
     own: dict[str, Score] = {}
     confidence: dict[str, float] = {}
+    probabilities: dict[str, dict[str, float]] = {}
     names = {row.instance_id for row in evaluated}
     tables = {level: rows.filter(pl.col("instance_id").is_in(names)) for level, rows in real.items()}
     folds = {level: folds_of(rows, rank.folds) for level, rows in tables.items()}
@@ -124,7 +131,10 @@ def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str,
                 listed[row.instance_id] = answered(row, found.listed())
                 own[row.instance_id] = answered(row, found.best())
                 confidence[row.instance_id] = found.files[0].probability
-    return {RANKER: System(RANKER, listed, confidence=confidence), OWN: System(OWN, own)}
+                probabilities[row.instance_id] = {
+                    one.candidate.entity: one.probability for one in [*found.files, *found.functions]
+                }
+    return {RANKER: System(RANKER, listed, confidence=confidence, probabilities=probabilities), OWN: System(OWN, own)}
 
 
 def by_column(real: Tables, evaluated: Sequence[Instance], name: str, column: str) -> System:
@@ -234,11 +244,7 @@ def _compared(
 
 def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str, Any]:
     """The figures of one set: systems, differences from the ranker, by repository, and its confidence."""
-    wanted = [row.instance_id for row in rows]
-    here = {
-        name: System(name, {key: system.scores[key] for key in wanted}, system.seconds, system.confidence)
-        for name, system in systems.items()
-    }
+    here = {name: system.only(row.instance_id for row in rows) for name, system in systems.items()}
     rows_of_table = table(here)
     readings = best_readings(rows_of_table) | {RANKER: READING, OWN: "all"}
     return {
@@ -247,4 +253,5 @@ def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str,
         "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings, CONFIDENCE)],
         "repositories": by_repository(here, [name for name in SHOWN if name in here]),
         "calibration": confidence_of(here[RANKER]),
+        "together": together(here[RANKER], here[OWN], here),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -27,12 +27,20 @@ from tasks.search.git import Git
 
 @dataclass(frozen=True)
 class System:
-    """A row of the table: its answers as scores by instance, in rank order; ``seconds`` of each where they were measured."""
+    """A row of the table: its answers as scores by instance, in rank order; ``seconds`` of each where they were measured.
+
+    ``confidence`` is that of an answer, ``probabilities`` those of what it names and of other candidates.
+    """
 
     name: str
     scores: Mapping[str, Score]
     seconds: Sequence[float] = ()
     confidence: Mapping[str, float] = field(default_factory=dict)
+    probabilities: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def only(self, instances: Iterable[str]) -> System:
+        """The same on some instances."""
+        return replace(self, scores={key: self.scores[key] for key in instances})
 
 
 class Released(NamedTuple):

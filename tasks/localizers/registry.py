@@ -39,6 +39,10 @@ LOCALIZERS = {
     "ranker-list": Entry(
         "tasks.localizers.ranker:RankedListLocalizer", "the same, always five files and ten functions", asks_model=False
     ),
+    "routing": Entry(
+        "tasks.localizers.routing:RoutingLocalizer",
+        "the ranker alone where it is sure; elsewhere a model reads its first five files and chooses",
+    ),
     "lexical": Entry(
         "tasks.localizers.lexical:LexicalLocalizer",
         "no model: clues of the issue, searched and ranked; the scripted teacher",
@@ -100,15 +104,34 @@ LOCALIZERS = {
 }
 
 
+FUSED = "+ranker"
+"""After the name of a localizer that asks a model: its answer, fused with the ranker's."""
+_FUSION = "tasks.localizers.fusion:FusedLocalizer"
+
+
+def entry_of(name: str) -> Entry:
+    """The entry of ``name``, without :data:`FUSED`. Raises :class:`ConfigError` for an unknown name."""
+    base = name.removesuffix(FUSED)
+    if base not in LOCALIZERS or (base != name and not LOCALIZERS[base].asks_model):
+        known = f"use one of {', '.join(LOCALIZERS)}, or one that asks a model with {FUSED} at its end"
+        raise ConfigError(f"localizer {name!r} is unknown: {known}")
+    return LOCALIZERS[base]
+
+
+def paths_of(name: str) -> list[str]:
+    """Import paths of the classes that make the localizer called ``name``. Raises :class:`ConfigError` for an unknown name."""
+    return [entry_of(name).path, *([_FUSION] if name.endswith(FUSED) else [])]
+
+
 def asks_model(name: str) -> bool:
     """Whether the localizer called ``name`` asks a model. Raises :class:`ConfigError` for an unknown name."""
-    if name not in LOCALIZERS:
-        raise ConfigError(f"localizer {name!r} is unknown: use one of {', '.join(LOCALIZERS)}")
-    return LOCALIZERS[name].asks_model
+    return entry_of(name).asks_model
 
 
 def make_localizer(name: str, setup: Setup) -> Localizer:
     """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, or if it asks a model and has none."""
     if asks_model(name) and setup.model is None:
         raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
-    return resolve_name(LOCALIZERS[name].path)(setup)
+    made, *fusion = map(resolve_name, paths_of(name))
+    localizer = made(setup)
+    return fusion[0](localizer, setup) if fusion else localizer

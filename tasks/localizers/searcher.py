@@ -14,11 +14,11 @@ from tasks.agents.models.base import Model
 from tasks.agents.models.loading import load_model
 from tasks.code.functions import function_spans
 from tasks.core.config import Agent, Tools
-from tasks.core.errors import ArtifactError, DataError, FusesearchError, InfrastructureError, OptionError
+from tasks.core.errors import ArtifactError, ConfigError, DataError, FusesearchError, InfrastructureError, OptionError
 from tasks.core.schema import Answer, Instance, Location, Mode, Trajectory
 from tasks.core.storage import read_json
 from tasks.localizers.base import Setup
-from tasks.localizers.registry import LOCALIZERS, WITHOUT_MODEL, make_localizer
+from tasks.localizers.registry import WITHOUT_MODEL, asks_model, make_localizer
 from tasks.search.repository import Repository
 
 SETTINGS = "fusesearch.json"
@@ -52,15 +52,16 @@ class SearchOptions:
     top: int | None = None
 
     def __post_init__(self) -> None:
-        if self.localizer and self.localizer not in LOCALIZERS:
-            raise OptionError("localizer", f"{self.localizer!r} is unknown: use one of {', '.join(LOCALIZERS)}")
+        try:
+            asked = asks_model(self.localizer) if self.localizer else None
+        except ConfigError as error:
+            raise OptionError("localizer", str(error)) from None
         if self.model and self.checkpoint:
             raise OptionError("checkpoint", "a model and a checkpoint exclude each other: choose one")
         given = "model" if self.model else "checkpoint" if self.checkpoint else None
-        asks_model = LOCALIZERS[self.localizer].asks_model if self.localizer else bool(given)
-        if asks_model and not given:
+        if asked and not given:
             raise OptionError("localizer", f"{self.localizer} asks a model: name a model or a checkpoint")
-        if given and not asks_model:
+        if given and asked is False:
             raise OptionError("localizer", f"{self.localizer} asks no model: leave out the {given}")
         if self.top and (self.localizer or (None if given else WITHOUT_MODEL)) != "ranker":
             raise OptionError("top", "only the ranker ranks: leave it out, or choose the localizer ranker")

@@ -19,7 +19,7 @@ import yaml
 from tasks.core.config import load_params
 from tasks.core.errors import ConfigError
 from tasks.core.storage import read_text, write_text
-from tasks.localizers.registry import LOCALIZERS
+from tasks.localizers.registry import paths_of
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.stages import STAGES, Stage, stage_named
 
@@ -73,7 +73,7 @@ def render(root: Path = Path()) -> str:
 def entry(stage: Stage, root: Path = Path()) -> dict[str, Any]:
     """A stage as DVC has it."""
     inputs = [MAIN.input(name).as_posix() for name in stage.inputs]
-    run = [stage.run, *(LOCALIZERS[name].path for name in stage.localizers(load_params(root / PARAMS)))]
+    run = [stage.run, *(path for name in stage.localizers(load_params(root / PARAMS)) for path in paths_of(name))]
     return {
         "cmd": f"python -m flows.run {stage.name}",
         "desc": stage.description,

@@ -105,7 +105,7 @@ def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases):
     ours = {name: {row.instance_id: scored(row, row.truth.files, row.truth.functions) for row in rows} for name in (RANKER, OWN)}
     systems = {name: System(name, scores, confidence=dict.fromkeys(scores, 0.9)) for name, scores in ours.items()}
     systems["bad"] = System("bad", {row.instance_id: scored(row, ["README"], []) for row in rows}, [0.5, 0.7])
-    results = {"sets": {"verified": of_set(rows, systems)}, "arms": [], "ablation": [], "left_out": cases.left_out}
+    results = {"sets": {"verified": of_set(rows, systems)}, "rules": [], "arms": [], "ablation": [], "left_out": cases.left_out}
     page = results_page(results, sections("## SWE-bench Verified\n\nWhat it\nsays.\n\n## How it was measured\n\nSo."))
     assert "## SWE-bench Verified\n\nWhat it says.\n" in page
     assert f"| {RANKER} | 100.0" in page

@@ -32,7 +32,7 @@ def test_every_public_name_is_there():
 
 
 def test_what_does_not_fit_is_refused(repo):
-    with pytest.raises(OptionError, match="localizer: 'grep' is unknown: use one of fusesearch"):
+    with pytest.raises(OptionError, match="localizer: localizer 'grep' is unknown: use one of fusesearch"):
         localize(repo, "perimeter is wrong", localizer="grep")
     with pytest.raises(OptionError, match="localizer: cosil asks a model"):
         localize(repo, "perimeter is wrong", localizer="cosil")
