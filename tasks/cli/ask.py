@@ -20,7 +20,7 @@ from tasks.cli.choices import (
     options_of,
 )
 from tasks.cli.localize import NO_ANSWER, run_and_save
-from tasks.cli.output import Format, print_json, read_input
+from tasks.cli.output import Format, print_json, read_input, usage_error
 
 
 class ToolsName(StrEnum):
@@ -37,6 +37,12 @@ def ask(
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
+    localizer: Annotated[
+        str | None,
+        typer.Option(
+            help="Who answers: fusesearch with a model, else lexical-answers; or closed-book, rag, ircot.", metavar="NAME"
+        ),
+    ] = None,
     tools: Annotated[
         ToolsName, typer.Option(help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.")
     ] = ToolsName.questions,
@@ -59,14 +65,18 @@ def ask(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    options = options_of(model, base_url, settings, checkpoint, None, mode, calls_per_turn, max_turns)
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
     from tasks.cli import report
-    from tasks.localizers.searcher import choose, instance_of
+    from tasks.core.errors import OptionError
+    from tasks.localizers.searcher import choose_answerer, instance_of
     from tasks.search.repository import Repository
 
     repository = Repository(repo)
     text = read_input(Path("-"), "question") if question == "-" else question
-    searcher = choose(options).answering(tools.value)
+    try:
+        searcher = choose_answerer(options, tools.value)
+    except OptionError as error:
+        raise usage_error(error.message, f"--{error.option}") from None
     instance = instance_of(repository.root.name, text, "question")
     trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)

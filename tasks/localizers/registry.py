@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """Import path of a localizer's class, one line about it, and whether it needs a model."""
+    """Import path of a localizer's class, one line about it, whether it needs a model, and whether it answers questions."""
 
     path: str
     summary: str
     asks_model: bool = True
+    questions: bool = False
 
 
 WITHOUT_MODEL = "lexical"
@@ -26,10 +27,14 @@ WITHOUT_MODEL = "lexical"
 
 LOCALIZERS = {
     "fusesearch": Entry(
-        "tasks.localizers.fusesearch:FuseSearchLocalizer", "three tools, several calls per turn at once (FuseSearch section 3.1)"
+        "tasks.localizers.fusesearch:FuseSearchLocalizer",
+        "three tools, several calls per turn at once (FuseSearch section 3.1)",
+        questions=True,
     ),
     "fusesearch-sequential": Entry(
-        "tasks.localizers.fusesearch:SequentialLocalizer", "the same with one call per turn (FuseSearch table 3)"
+        "tasks.localizers.fusesearch:SequentialLocalizer",
+        "the same with one call per turn (FuseSearch table 3)",
+        questions=True,
     ),
     "ranker": Entry(
         "tasks.localizers.ranker:RankerLocalizer",
@@ -76,22 +81,37 @@ LOCALIZERS = {
         asks_model=False,
     ),
     "closed-book": Entry(
-        "tasks.localizers.answerers.floor:ClosedBookLocalizer", "questions: the model alone, without tools and without the code"
+        "tasks.localizers.answerers.floor:ClosedBookLocalizer",
+        "questions: the model alone, without tools and without the code",
+        questions=True,
+    ),
+    "rag": Entry(
+        "tasks.localizers.retrieval:RagLocalizer",
+        "questions: one request, with the best passages by BM25 for the question",
+        questions=True,
+    ),
+    "ircot": Entry(
+        "tasks.localizers.retrieval:IrcotLocalizer",
+        "questions: thoughts in turn with passages by BM25, each thought the next query (Trivedi et al., 2023)",
+        questions=True,
     ),
     "prior": Entry(
         "tasks.localizers.answerers.floor:PriorLocalizer",
         "questions, no model: the commonest answer to other questions of the kind",
         asks_model=False,
+        questions=True,
     ),
     "grep-once": Entry(
         "tasks.localizers.answerers.floor:GrepOnceLocalizer",
         "questions, no model: one search, and the first place it shows",
         asks_model=False,
+        questions=True,
     ),
     "lexical-answers": Entry(
         "tasks.localizers.answerers.lexical:LexicalAnswerer",
         "questions, no model: a program per family over the three tools; the scripted teacher",
         asks_model=False,
+        questions=True,
     ),
     "oracle": Entry(
         "tasks.localizers.bounds:OracleLocalizer", "no model: the truth of the instance, the upper bound", asks_model=False

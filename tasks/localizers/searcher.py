@@ -18,7 +18,7 @@ from tasks.core.errors import ArtifactError, ConfigError, DataError, FusesearchE
 from tasks.core.schema import Answer, Instance, Location, Mode, Trajectory
 from tasks.core.storage import read_json
 from tasks.localizers.base import Setup
-from tasks.localizers.registry import WITHOUT_MODEL, asks_model, make_localizer
+from tasks.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from tasks.search.repository import Repository
 
 SETTINGS = "fusesearch.json"
@@ -129,6 +129,15 @@ def choose(options: SearchOptions) -> Searcher:
     return Searcher(name, model, Agent.model_validate(agent.model_dump() | changes), tools, options.top)
 
 
+def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:
+    """As :func:`choose`, for questions. Raises :class:`OptionError` for a localizer that answers none."""
+    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions]
+    if options.localizer and options.localizer not in answerers:
+        raise OptionError("localizer", f"{options.localizer} answers no questions: use one of {', '.join(answerers)}")
+    searcher = choose(options).answering(toolset)
+    return replace(searcher, name=options.localizer) if options.localizer else searcher
+
+
 def instance_of(name: str, issue: str, what: str = "issue") -> Instance:
     """The task of ``issue``, or of another text, in the tree called ``name``. Raises :class:`DataError` when it is empty."""
     if not issue.strip():
@@ -182,6 +191,7 @@ def ask(
     repo: str | Path,
     question: str,
     *,
+    localizer: str | None = None,
     model: str | None = None,
     base_url: str | None = None,
     checkpoint: str | Path | None = None,
@@ -189,7 +199,7 @@ def ask(
 ) -> Answer:
     """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`."""
     folder = Path(checkpoint) if checkpoint is not None else None
-    searcher = choose(SearchOptions(model, base_url, None, folder, max_turns=max_turns)).answering()
+    searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
     repository = Repository(Path(repo))
     trajectory = asyncio.run(searcher.run(instance_of(repository.root.name, question, "question"), repository))
     if trajectory.error is not None:

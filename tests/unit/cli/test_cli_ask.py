@@ -40,3 +40,10 @@ def test_wrong_use_is_one_line(run, repo):
     assert "the question is empty" in run("ask", "--repo", repo, " ").stderr
     assert run("ask", "--repo", repo, "x", "--tools", "grep").exit_code == 2
     assert "needs the address" in run("ask", "--repo", repo, "x", "--model", "m").stderr
+
+
+def test_who_answers_can_be_named(run, repo):
+    question = "In which file is `pkg.shapes.perimeter` defined, and under which name?"
+    assert run("ask", "--repo", repo, question, "--localizer", "grep-once").stdout.startswith("- /repo/pkg/shapes.py::perimeter")
+    wrong = run("ask", "--repo", repo, question, "--localizer", "ranker")
+    assert (wrong.exit_code, "answers no questions" in wrong.stderr) == (2, True)
