@@ -30,7 +30,12 @@ class Format(StrEnum):
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Folders that `evaluate` wrote.", metavar="DIR...")],
     protocol: Annotated[
-        str, typer.Option(help="How to score: fusesearch, single_file, codescout, tooltrain, locagent or exact.", metavar="NAME")
+        str,
+        typer.Option(
+            help="How to score: fusesearch, single_file, codescout, tooltrain, locagent or exact; "
+            "coreqa or swe-qa after `fusesearch judge`.",
+            metavar="NAME",
+        ),
     ] = "fusesearch",
     format_: Annotated[Format, typer.Option("--format", help="Format of the tables.")] = Format.terminal,
     out: Annotated[
@@ -61,14 +66,17 @@ def compare(
     """
     from tasks.core.config import Report
     from tasks.evaluation.grid import load_prices
+    from tasks.evaluation.judged import judged
+    from tasks.evaluation.judges import RUBRICS
     from tasks.evaluation.protocols import protocol_named
     from tasks.evaluation.results import read_results
     from tasks.reporting.comparison import compare_cells
 
-    chosen, known = protocol_named(protocol), load_prices(prices) if prices else {}
+    rubric, known = RUBRICS.get(protocol), load_prices(prices) if prices else {}
     results, params = read_results(folders), Report()
+    cells, chosen = judged(results.cells, rubric) if rubric else (results.cells, protocol_named(protocol))
     benchmarks: dict[str, list[CellResult]] = {}
-    for row in results.cells:
+    for row in cells:
         benchmarks.setdefault(row.cell.benchmark, []).append(row)
     comparisons = [
         compare_cells(rows, chosen, params, prices=known, reference=reference, against=against)

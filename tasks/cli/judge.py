@@ -12,7 +12,6 @@ from tasks.cli.choices import BaseUrlOption
 from tasks.cli.output import print_json, usage_error
 
 if TYPE_CHECKING:
-    from tasks.evaluation.judges import Case
     from tasks.evaluation.results import CellResult
 
 
@@ -21,16 +20,18 @@ def judge(
     model: Annotated[str, typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.")],
     base_url: BaseUrlOption = None,
     rubric: Annotated[str, typer.Option(help="What it gives points for: coreqa or swe-qa.", metavar="NAME")] = "coreqa",
-    most: Annotated[int, typer.Option(help="Most answers judged of a cell.", min=1)] = 50,
+    checks: Annotated[int, typer.Option(help="Most answers of a cell on which the judge is checked.", min=1)] = 50,
 ) -> None:
     """Judge answers to questions by a model, and check the judge.
 
-    Prints one JSON document: for each cell the judge's mean share, those of the checks (each reference against itself, an empty
-    answer, another question's answer), and the rank correlation with the exact scores. A verdict that failed is counted and in no
-    mean. Verdicts are kept in DIR, so a second time is quick.
+    Prints one JSON document: for each cell the mean grade and share of all answers and how many verdicts failed; of the first
+    answers the mean shares of the checks (each reference against itself, an empty answer, another question's answer) and the
+    rank correlation with the exact scores. A verdict that failed is in no mean. Verdicts are kept in DIR: a second time is quick,
+    and `compare` reads them.
 
     ```
     fusesearch judge results --model qwen3 --base-url http://localhost:8000/v1
+    fusesearch compare results --protocol coreqa
     ```
     """
     import asyncio
@@ -38,7 +39,9 @@ def judge(
 
     from tasks.agents.models.loading import load_model
     from tasks.core.storage import Journal
+    from tasks.evaluation.judged import cases_of, judge_cell
     from tasks.evaluation.judges import RUBRICS, ModelJudge, self_checks
+    from tasks.evaluation.quality import mean
     from tasks.evaluation.results import read_results
 
     if rubric not in RUBRICS:
@@ -50,29 +53,15 @@ def judge(
     async def run(row: CellResult) -> dict[str, object]:
         with Journal(row.folder / "verdicts.jsonl", key="key") as cache:
             judging = load_model(model, address, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
+            judge = ModelJudge(judging, RUBRICS[rubric], cache)
             try:
-                return asdict(await self_checks(ModelJudge(judging, RUBRICS[rubric], cache), _cases(row)[:most]))
+                verdicts = await judge_cell(row, RUBRICS[rubric], judge, model)
+                checked = await self_checks(judge, list(cases_of(row).values())[:checks])
             finally:
                 await judging.close()
+        grades = [verdict.grade for verdict in verdicts if verdict.grade is not None]
+        shares = [verdict.share for verdict in verdicts if verdict.share is not None]
+        own = {"answers": len(verdicts), "failed": len(verdicts) - len(shares), "grade": mean(grades), "share": mean(shares)}
+        return own | {"checks": asdict(checked)}
 
     print_json({row.cell.name: asyncio.run(run(row)) for row in read_results(folders).cells})
-
-
-def _cases(row: CellResult) -> list[Case]:
-    from tasks.agents.answers import format_values
-    from tasks.core.schema import Trajectory
-    from tasks.core.storage import read_jsonl
-    from tasks.evaluation.judges import Case
-
-    trajectories = read_jsonl(row.folder / "trajectories.jsonl", Trajectory)
-    return [
-        Case(
-            instance_id=score.instance_id,
-            question=trajectory.issue,
-            reference=format_values(score.true_values),
-            candidate=trajectory.answer.text if trajectory.answer else "",
-            exact=score.answer_score,
-        )
-        for score, trajectory in zip(row.scores, trajectories, strict=True)
-        if score.true_values and score.error is None
-    ]

@@ -1,0 +1,81 @@
+"""Questions evaluated, judged and compared by the documented commands, with one endpoint as answerer and judge."""
+
+import json
+import re
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tasks.cli import app
+from tasks.core.schema import Expected, Instance, Truth
+from tasks.core.storage import write_instances
+from tests.fakes.endpoint import Endpoint
+from tests.fakes.git import committed, git
+
+LIMITS = {f"rope{number}": 400 + number for number in range(6)}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    root = tmp_path_factory.mktemp("world")
+    sources = {f"yard/{name}.py": f"def {name}(length={value}):\n    return length\n" for name, value in LIMITS.items()}
+    commit = committed(root / "work", sources)
+    git(root, "clone", "-q", "--bare", "work", "repos/o__yard.git")
+    rows = [
+        Instance(
+            instance_id=name, repo="o/yard", base_commit=commit,
+            problem_statement=f"What is the default of `length` in `{name}`?",
+            truth=Truth(files=[f"yard/{name}.py"], expected=Expected(family="default", kind="value", values=[str(value)])),
+        )
+        for name, value in LIMITS.items()
+    ]  # fmt: skip
+    write_instances(root / "asked.parquet", rows)
+    return root
+
+
+def served(request):
+    """Answers what its passages show, else 1; as a judge, says nothing useful about rope3 and compares all else."""
+    prompt = request["messages"][-1]["content"]
+    if "# Verdict" not in prompt:
+        asked = re.search(r"`(rope\d)`", prompt)[1]
+        shown = re.search(rf"def {asked}\(length=(\d+)\)", prompt)
+        return {"role": "assistant", "content": f"## Answer\n- {shown[1] if shown else 1}"}
+    reference, candidate = re.findall(r"^- (\d+)$", prompt, re.MULTILINE)[:2]
+    names = re.findall(r"^\[\[(\w+): NUMBER\]\]", prompt, re.MULTILINE)
+    points = (100 if len(names) == 1 else 20) if reference == candidate else 1
+    verdict = "\n".join(f"[[{name}: {points}]]" for name in names)
+    return {"role": "assistant", "content": "Hm." if "rope3" in prompt else verdict}
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path):
+    with Endpoint(served) as endpoint:
+        grid = {
+            "localizers": ["closed-book", "rag"], "models": [{"name": "m", "base_url": endpoint.url}], "runs": 1,
+            "benchmarks": [{"name": "asked", "instances": str(world / "asked.parquet"), "repos": str(world / "repos")}],
+            "agent": {"toolset": "questions"}, "reward": "answer",
+        }  # fmt: skip
+        (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
+        done = run("evaluate", tmp_path / "grid.yaml", "--out", tmp_path / "out", "--no-track", "--snapshots", tmp_path / "trees")
+        assert done.exit_code == 0, done.output
+        early = run("compare", tmp_path / "out", "--protocol", "coreqa")
+        assert "not judged" in early.stderr
+        for rubric in ("coreqa", "swe-qa"):
+            found = run("judge", tmp_path / "out", "--model", "j", "--base-url", endpoint.url, "--rubric", rubric)
+            assert found.exit_code == 0, found.output
+            by_rag = next(row for name, row in json.loads(found.stdout).items() if "rag" in name)
+            assert (by_rag["answers"], by_rag["failed"], by_rag["share"]) == (6, 1, 1)
+            assert by_rag["checks"]["empty"] == 0
+        asked = len(endpoint.asked)
+    assert endpoint.errors == []
+    exact = run("compare", tmp_path / "out", "--protocol", "exact", "--format", "markdown").stdout
+    for protocol, columns in {"coreqa": ["Judge completeness"], "swe-qa": ["Judge correctness", "Judge reasoning"]}.items():
+        table = run("compare", tmp_path / "out", "--protocol", protocol, "--format", "markdown").stdout
+        assert all(f"{column} (%)" in table for column in ["Judge grade", *columns])
+        assert "as j judged them; 2 of 12 verdicts failed" in table
+    assert "Answer score" in exact
+    assert len(endpoint.asked) == asked  # tables ask nobody
