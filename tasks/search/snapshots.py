@@ -120,9 +120,15 @@ class SnapshotStore:
 
 
 def instance_snapshot(store: SnapshotStore, repos_dir: Path, instance: Instance) -> Repository:
-    """The tree of an instance: ``base_commit`` of ``repos_dir/<owner>__<name>.git``."""
+    """The tree of an instance: ``base_commit`` of ``repos_dir/<owner>__<name>.git``.
+
+    A synthetic one has no history, because its newest commit planted the fault.
+    """
     git_dir = Path(repos_dir) / f"{flat_name(instance.repo)}.git"
-    return store.repository(git_dir, instance.base_commit)
+    repository = store.repository(git_dir, instance.base_commit)
+    if instance.provenance.get("source") == "synthetic":
+        repository.history = (repository.root / ".git", "HEAD")
+    return repository
 
 
 @lru_cache(maxsize=64)

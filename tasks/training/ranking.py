@@ -27,11 +27,12 @@ from tasks.evaluation.protocols import code_of
 from tasks.evaluation.quality import summarize_level
 from tasks.localizers.ranker.rows import rows_of
 from tasks.localizers.ranker.trees import COLUMNS, VERSION, Model, from_lightgbm, log_odds
-from tasks.search.repository import Repository
 
 if TYPE_CHECKING:
     import lightgbm
     import polars as pl
+
+    from tasks.search.repository import Repository
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +48,6 @@ def tables_of(instance: Instance, repository: Repository, index: Path | None) ->
     """The rows of one instance by level; ``index`` is the folder of the ranker's index."""
     import polars as pl
 
-    if instance.provenance.get("source") == "synthetic":
-        repository = Repository(repository.root)  # without history: its newest commit planted the fault
     found: dict[str, list[tuple[Any, ...]]] = {level: [] for level in COLUMNS}
     for row in rows_of(instance, repository, index):
         found[row.level].append((instance.instance_id, instance.repo, row.candidate, row.label, *row.features))

@@ -195,5 +195,8 @@ def test_the_tree_of_an_instance(store, work, tmp_path):
     repository = instance_snapshot(store, repos, instance)
     assert repository.files() == ["a.py", "pkg/b.py", "pkg/tool.sh"]
     assert instance_snapshot(store, repos, instance) is repository
+    assert repository.history == (repos / "sympy__ntheory.git", commit)
+    synthetic = instance.model_copy(update={"provenance": {"source": "synthetic"}})
+    assert not instance_snapshot(store, repos, synthetic).history[0].exists()  # its newest commit planted the fault
     shutil.rmtree(repos)
     assert instance_snapshot(store, repos, instance).read_text("a.py") == "one\n"
