@@ -1,4 +1,8 @@
-"""``python -m experiments.evidence.weights``: the rankers that the package ships, from real fixes in local files."""
+"""``python -m experiments.evidence.weights``: the rankers that the package ships, from real fixes in local files.
+
+``without_verified.json`` learned from no instance of SWE-bench Verified and is the one to use there as a baseline:
+``FUSESEARCH_RANKER=experiments/evidence/without_verified.json``.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import typer
 def main(
     repos: Annotated[Path, typer.Option(help="Folder of clones with full history, `owner__name.git`.", metavar="DIR")],
     issues: Annotated[list[Path] | None, typer.Option(help="Real issues with patches; may be repeated.", metavar="FILE")] = None,
+    without: Annotated[list[Path] | None, typer.Option(help="Issues not to learn from, likewise.", metavar="FILE")] = None,
     histories: Annotated[
         list[str] | None,
         typer.Option(help="A clone whose commit messages are learned from; may be repeated.", metavar="OWNER/NAME"),
@@ -28,17 +33,19 @@ def main(
     from experiments.evidence.run import PER_HISTORY
     from tasks.core.config import Rank
     from tasks.core.storage import write_text
+    from tasks.data.swe_bench import read_rows
     from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.ranking import collect, described, train
 
     cases = read_cases({path.stem: path for path in issues or []}, repos, out)
     mined = [row for repo in histories or [] for row in fixes(repo, repos, PER_HISTORY)]
-    rows = [*in_order(cases.rows.values()), *mined]
+    barred = {row["instance_id"] for path in without or [] for row in read_rows(path)}
+    rows = [row for row in [*in_order(cases.rows.values()), *mined] if row.instance_id not in barred]
     tables = collect(rows, partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos), out / "features")
     kept = set(tables["file"]["instance_id"])
     learned = [row for row in rows if row.instance_id in kept]
     about = described(learned) | {
-        "sets": {name: len(cases.of(name)) for name in cases.sets},
+        "sets": {name: len(kept.intersection(ids)) for name, ids in cases.sets.items()},
         "commits": sorted({f"{row.repo}@{row.base_commit[:12]}" for row in learned}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }

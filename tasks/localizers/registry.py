@@ -22,7 +22,7 @@ class Entry:
     questions: bool = False
 
 
-WITHOUT_MODEL = "lexical"
+WITHOUT_MODEL = "ranker"
 """The localizer if neither a model nor a localizer is named."""
 
 LOCALIZERS = {

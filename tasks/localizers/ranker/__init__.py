@@ -12,7 +12,7 @@ from tasks.localizers.direct import answered
 from tasks.localizers.ranker.answer import Ranking, rank
 from tasks.localizers.ranker.features import candidates_of
 from tasks.localizers.ranker.index import Index, Progress
-from tasks.localizers.ranker.trees import Model, read_models
+from tasks.localizers.ranker.trees import WEIGHTS, Model, read_models
 from tasks.search.repository import Repository
 
 
@@ -23,8 +23,8 @@ def index_folder() -> Path:
 
 @lru_cache(maxsize=1)
 def models() -> tuple[Model, Model]:
-    """The models of files and functions that come with the package."""
-    return read_models()
+    """The models of files and functions: those in the model file ``FUSESEARCH_RANKER``, or those of the package."""
+    return read_models(Path(os.environ.get("FUSESEARCH_RANKER") or WEIGHTS))
 
 
 def ranking_of(issue: str, repository: Repository, folder: Path | None = None, on_progress: Progress | None = None) -> Ranking:

@@ -83,7 +83,7 @@ def log_odds(scores: Sequence[float]) -> list[float]:
     return [max(-20.0, min(20.0, math.log(weight + 1e-12) - math.log(total - weight + 1e-12))) for weight in weights]
 
 
-def read_models(path: Path = WEIGHTS) -> tuple[Model, Model]:
+def read_models(path: Path) -> tuple[Model, Model]:
     """The models of files and of functions. Raises :class:`ArtifactError` for a missing or damaged file, or other features."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))

@@ -125,7 +125,7 @@ def test_the_page_stands_beside_the_trajectory_and_its_name_is_printed(run, save
 
 
 def test_a_search_can_be_saved_and_viewed_with_the_truth_of_its_patch(run, repo, head, patch, issue, tmp_path):
-    run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "t.json")
+    run("localize", "--repo", repo, "--issue", issue, "--localizer", "lexical", "--save", tmp_path / "t.json")
     (tmp_path / "truth.json").write_text(run("truth", "--repo", repo, "--base", head, "--patch", patch).stdout)
     result = run("view", tmp_path / "t.json", "--truth", tmp_path / "truth.json", "--out", tmp_path / "deep/page.html")
     assert result.exit_code == 0, result.output
