@@ -22,6 +22,13 @@ class ModeName(StrEnum):
     sequential = "sequential"
 
 
+class PreSearchName(StrEnum):
+    """What a model's first message shows besides the issue."""
+
+    none = "none"
+    ranker = "ranker"
+
+
 ModelOption = Annotated[
     str | None, typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.")
 ]
@@ -46,6 +53,10 @@ LocalizerOption = Annotated[
 ModeOption = Annotated[ModeName, typer.Option(help="Several calls per turn, run at once, or one call per turn.")]
 CallsOption = Annotated[int, typer.Option(help="Calls per turn of the lexical localizer.", min=1, max=8)]
 TurnsOption = Annotated[int | None, typer.Option(help="Most turns; the last one must answer.", min=1)]
+PreSearchOption = Annotated[
+    PreSearchName | None,
+    typer.Option(help="Show the model the first ten locations of the ranker. Default: as the checkpoint was trained."),
+]
 
 
 def options_of(
@@ -58,12 +69,15 @@ def options_of(
     calls_per_turn: int,
     max_turns: int | None,
     top: int | None = None,
+    pre_search: PreSearchName | None = None,
 ) -> SearchOptions:
     """The options above, checked together. Raises a usage error for values or combinations that make no sense."""
     from tasks.core.errors import OptionError
     from tasks.localizers.searcher import SearchOptions
 
     try:
-        return SearchOptions(model, base_url, settings, checkpoint, localizer, mode.value, calls_per_turn, max_turns, top)
+        return SearchOptions(
+            model, base_url, settings, checkpoint, localizer, mode.value, calls_per_turn, max_turns, top, pre_search
+        )
     except OptionError as error:
         raise usage_error(error.message, f"--{error.option}") from None

@@ -16,6 +16,7 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    PreSearchOption,
     SettingsOption,
     TurnsOption,
     options_of,
@@ -48,6 +49,7 @@ def localize(
     mode: ModeOption = ModeName.parallel,
     calls_per_turn: CallsOption = 4,
     max_turns: TurnsOption = None,
+    pre_search: PreSearchOption = None,
 ) -> None:
     """Find the files and functions of an issue.
 
@@ -66,7 +68,7 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns, top)
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns, top, pre_search)
     from tasks.cli import report
     from tasks.localizers.searcher import choose
     from tasks.search.repository import Repository

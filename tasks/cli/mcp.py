@@ -18,6 +18,7 @@ from tasks.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    PreSearchOption,
     SettingsOption,
     TurnsOption,
     options_of,
@@ -63,6 +64,7 @@ def mcp(
     mode: ModeOption = ModeName.parallel,
     calls_per_turn: CallsOption = 4,
     max_turns: TurnsOption = None,
+    pre_search: PreSearchOption = None,
 ) -> None:
     """Serve the localizer and the search tools over MCP.
 
@@ -77,7 +79,7 @@ def mcp(
 
     The server ends with its stdin or on Ctrl-C. `docs/mcp.md` shows how to configure common coding agents.
     """
-    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns, pre_search=pre_search)
     if token and (len(token) < TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token):
         raise usage_error(f"must be {TOKEN_CHARS} or more printable ASCII characters without blanks", "--token")
     from tasks.cli.serving import stdio

@@ -78,6 +78,18 @@ class Agent(Section):
     max_seconds: float | None = Field(
         None, gt=0, description="most wall time of one episode; beyond it, the episode counts as errored"
     )
+    pre_search: Literal["none", "ranker"] = Field(
+        "none",
+        exclude_if=lambda value: value == "none",  # runs without it are the runs made before it existed
+        description="ranker: the first message shows its first ten locations, inside issue_chars",
+    )
+    sure: float = Field(
+        0.8,
+        ge=0,
+        le=1,
+        exclude_if=lambda value: value == 0.8,
+        description="confidence from which the localizer routing asks no model",
+    )
     history_scope: Literal["turn", "call"] = Field(
         "turn", description="history H of equation 3: earlier turns only, or also earlier calls of the same turn"
     )

@@ -20,7 +20,7 @@ from tasks.evaluation.accepted import Accepted, read_accepted
 from tasks.evaluation.grid import Benchmark
 from tasks.evaluation.results import Loaded
 from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def prepare(
 
 def snapshot(benchmark: Benchmark, store: SnapshotStore, instance: Instance) -> Repository:
     """The tree an instance is about, from the benchmark's clones or remotes."""
+    git_dir_of(instance.repo, Path())  # refuses what is not owner/name, before it becomes part of a path or an address
     if benchmark.repos is not None:
-        return store.repository(git_dir_of(instance.repo, benchmark.repos), instance.base_commit)
-    git_dir_of(instance.repo, Path())  # refuses what is not owner/name, before it becomes part of an address
+        return instance_snapshot(store, benchmark.repos, instance)
     return store.repository(str(benchmark.clone_url).replace("{repo}", instance.repo), instance.base_commit)
 
 

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """Import path of a localizer's class, one line about it, whether it needs a model, and whether it answers questions."""
+    """A localizer: import path of its class, and one line about it.
+
+    ``asks_model``: it needs a model. ``questions``: it answers questions. ``pre_searches``: it asks the ranker by itself.
+    """
 
     path: str
     summary: str
     asks_model: bool = True
     questions: bool = False
+    pre_searches: bool = False
 
 
 WITHOUT_MODEL = "ranker"
@@ -47,6 +51,7 @@ LOCALIZERS = {
     "routing": Entry(
         "tasks.localizers.routing:RoutingLocalizer",
         "the ranker alone where it is sure; elsewhere a model reads its first five files and chooses",
+        pre_searches=True,
     ),
     "lexical": Entry(
         "tasks.localizers.lexical:LexicalLocalizer",
@@ -127,15 +132,17 @@ LOCALIZERS = {
 FUSED = "+ranker"
 """After the name of a localizer that asks a model: its answer, fused with the ranker's."""
 _FUSION = "tasks.localizers.fusion:FusedLocalizer"
+_PRE_SEARCH = "tasks.localizers.presearch:PreSearched"
 
 
 def entry_of(name: str) -> Entry:
     """The entry of ``name``, without :data:`FUSED`. Raises :class:`ConfigError` for an unknown name."""
     base = name.removesuffix(FUSED)
-    if base not in LOCALIZERS or (base != name and not LOCALIZERS[base].asks_model):
+    entry = LOCALIZERS.get(base)
+    if entry is None or (base != name and not entry.asks_model):
         known = f"use one of {', '.join(LOCALIZERS)}, or one that asks a model with {FUSED} at its end"
         raise ConfigError(f"localizer {name!r} is unknown: {known}")
-    return LOCALIZERS[base]
+    return entry
 
 
 def paths_of(name: str) -> list[str]:
@@ -150,8 +157,11 @@ def asks_model(name: str) -> bool:
 
 def make_localizer(name: str, setup: Setup) -> Localizer:
     """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, or if it asks a model and has none."""
-    if asks_model(name) and setup.model is None:
+    entry = entry_of(name)
+    if entry.asks_model and setup.model is None:
         raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
     made, *fusion = map(resolve_name, paths_of(name))
     localizer = made(setup)
+    if setup.agent.pre_search == "ranker" and entry.asks_model and not entry.pre_searches:
+        localizer = resolve_name(_PRE_SEARCH)(localizer, setup)
     return fusion[0](localizer, setup) if fusion else localizer

@@ -35,7 +35,7 @@ class SearchOptions:
 
     ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
     a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits.
-    ``calls_per_turn`` is lexical's, ``top`` the ranker's.
+    ``calls_per_turn`` is lexical's, ``top`` the ranker's, ``pre_search`` by default that of the checkpoint.
 
     Raises :class:`OptionError` for an unknown localizer, two models, a model where none is asked or none where one is,
     and a model without the address of its endpoint.
@@ -50,6 +50,7 @@ class SearchOptions:
     calls_per_turn: int = 4
     max_turns: int | None = None
     top: int | None = None
+    pre_search: str | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -65,6 +66,8 @@ class SearchOptions:
             raise OptionError("localizer", f"{self.localizer} asks no model: leave out the {given}")
         if self.top and (self.localizer or (None if given else WITHOUT_MODEL)) != "ranker":
             raise OptionError("top", "only the ranker ranks: leave it out, or choose the localizer ranker")
+        if self.pre_search and not given:
+            raise OptionError("pre-search", "is for a model that searches: name a model or a checkpoint")
         if self.base_url and not self.model:
             raise OptionError("model", "name the model that the endpoint serves")
         if self.settings and not self.model:
@@ -113,7 +116,8 @@ class Searcher:
 
 def choose(options: SearchOptions) -> Searcher:
     """The searcher the options ask for; ``WITHOUT_MODEL`` when they name neither a model nor a localizer."""
-    changes = {"mode": options.mode} | ({"max_turns": options.max_turns} if options.max_turns else {})
+    given = {"max_turns": options.max_turns, "pre_search": options.pre_search}
+    changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
     name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
     if options.checkpoint is not None:
         tools, agent = settings_of(options.checkpoint)

@@ -87,6 +87,10 @@ MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
 """The model that training starts from and those that stages make: the input by the name that params have for it."""
 
 
+def _ranking(params: Params) -> list[str]:
+    return ["ranker"] if params.agent.pre_search == "ranker" else []
+
+
 def _trained(name: str) -> dict[str, str]:
     return {"checkpoint": f"artifacts/{name}/checkpoint", "curve": f"artifacts/{name}/curve.csv"}
 
@@ -161,6 +165,7 @@ _ROWS = (
         inputs=("mine.repos", "split.sft"),
         outputs={"candidates": "data/synthesized/trajectories.jsonl"},
         params=("synthesize", "teacher", "agent", "tools", "seed"),
+        localizers=_ranking,
         retried=True,
         counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
     ),
@@ -198,6 +203,7 @@ _ROWS = (
         outputs=_trained("grpo"),
         params=("grpo", "model", "agent", "tools", "seed"),
         models=lambda params: [params.grpo.start],
+        localizers=_ranking,
         retried=True,
         gpu=True,
         shows=("checkpoint",),
@@ -217,7 +223,7 @@ _ROWS = (
             *("grpo.reward", "grpo.alpha", "grpo.beta", "grpo.gamma"),
         ),
         models=lambda params: [cell.checkpoint for cell in params.evaluate.cells.values()],
-        localizers=lambda params: [cell.localizer for cell in params.evaluate.cells.values()],
+        localizers=lambda params: [*(cell.localizer for cell in params.evaluate.cells.values()), *_ranking(params)],
         retried=True,
         gpu=True,
     ),

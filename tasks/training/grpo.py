@@ -23,6 +23,7 @@ from tasks.core.config import Grpo, Params
 from tasks.core.errors import DataError
 from tasks.core.schema import Instance
 from tasks.core.storage import read_instances
+from tasks.localizers.presearch import pre_searched
 from tasks.search.repository import Repository
 from tasks.training.averaging import average_callback
 from tasks.training.renaming import Names
@@ -60,7 +61,7 @@ def train_grpo(
     quiet()
     model, tokenizer = load_student(checkpoint)
     own = toolset_named(params.agent.toolset).own(read_instances(instances))
-    tasks = {instance.instance_id: instance for instance in own}
+    tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
     names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None

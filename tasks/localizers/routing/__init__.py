@@ -30,7 +30,6 @@ MAX_NAMED = 20
 class Settings(Section):
     """Settings of routing."""
 
-    sure: float = Field(0.8, ge=0, le=1, description="confidence from which the ranker answers alone")
     files: int = Field(5, ge=1, description="files that the model reads")
     functions: int = Field(3, ge=1, description="functions that it sees of each, the most probable ones")
     head: int = Field(60, ge=1, description="lines that it sees of a file without probable functions")
@@ -51,7 +50,7 @@ class RoutingLocalizer(BaseLocalizer):
         async def work(interview: Interview) -> None:
             ranking = await asyncio.to_thread(ranking_of, instance.problem_statement, repository, self.index)
             own = ranking.best()
-            if own.confidence is None or own.confidence >= self.settings.sure:
+            if own.confidence is None or own.confidence >= self.agent.sure:
                 interview.trajectory.model = ""
                 interview.trajectory.turns.append(Turn(text=format_answer(own)))
                 interview.answer(own)

@@ -35,10 +35,11 @@ def make_candidates(
     instances: Sequence[Instance], params: Params, places: Places, scratch: Path, progress: Progress
 ) -> list[Trajectory]:
     """The teacher's trajectories on ``instances``, in their order; the journal stays in ``scratch``."""
+    from tasks.localizers.presearch import pre_searched
     from tasks.search.snapshots import SnapshotStore, instance_snapshot
     from tasks.training.synthesis import draw, synthesize
 
-    candidates = draw(instances, params.synthesize, params.seed)
     snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places["mine.repos"])
+    candidates = draw(pre_searched(instances, snapshot, params.agent), params.synthesize, params.seed)
     with Journal(scratch / JOURNAL, key="key") as journal:
         return synthesize(candidates, params, snapshot, journal, progress)
