@@ -35,14 +35,15 @@ from tasks.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
 from tasks.localizers.ranker.features import Candidate
 from tasks.localizers.ranker.trees import COLUMNS, Model, log_odds
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training.ranking import Floats, collect, folds_of, ranked, train, with_files
+from tasks.training.ranking import Floats, collect, folds_of, in_turn, ranked, train, with_files
 
 RANKER, OWN = "ranker", "ranker, its own answer"
 ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
 SHOWN = (RANKER, "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
-PER_HISTORY = 50
+PER_HISTORY, SYNTHETIC = 50, 200
+"""Most commits of a history, and most synthetic faults, that are learned from."""
 CONFIDENCE = 0.95
 DRAWS = 3
 SMALL = (50, 200)
@@ -178,7 +179,7 @@ def other_sources(given: Given, store: SnapshotStore) -> dict[str, Tables]:
         rows = [row for repo in given.histories for row in fixes(repo, given.repos, PER_HISTORY)]
         found["commit messages"] = collect(rows, partial(instance_snapshot, store, given.repos), given.out / "commits")
     if given.synthetic:
-        rows = read_instances(given.synthetic / "data/filtered/instances.parquet")
+        rows = in_turn(read_instances(given.synthetic / "data/filtered/instances.parquet"), SYNTHETIC)
         snapshots = partial(instance_snapshot, store, given.synthetic / "data/repos")
         found["synthetic faults"] = collect(rows, snapshots, given.out / "synthetic")
     return found
