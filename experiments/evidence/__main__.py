@@ -32,6 +32,13 @@ def main(
     only: Annotated[
         list[str] | None, typer.Option(help="Only issues of this repository; may be repeated.", metavar="OWNER/NAME")
     ] = None,
+    unseen: Annotated[
+        list[Path] | None,
+        typer.Option(help="Issues of repositories that nobody looked at, with --model; may be repeated.", metavar="FILE"),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="Model file that is scored on --unseen. Default: the one that ships.", metavar="FILE")
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
     page: Annotated[Path, typer.Option(help="Folder for RESULTS.md and results.json.", metavar="DIR")] = HERE,
 ) -> None:
@@ -41,13 +48,17 @@ def main(
     """
     from experiments.evidence.page import results_page, sections
     from experiments.evidence.run import Given, evidence
+    from experiments.evidence.unseen import unseen as scores_of
     from tasks.core.config import Rank
     from tasks.core.storage import read_text, write_json, write_text
+    from tasks.localizers.ranker.trees import WEIGHTS
 
     sets = {"verified": verified, "lite": lite}
     free = free or ["bm25", "lexical"]
     given = Given(sets, repos, cosil, also or [], histories or [], synthetic, free, only or [], out)
     results = evidence(given, Rank())
+    if unseen:
+        results["unseen"] = scores_of(unseen, repos, model or WEIGHTS, free, out)
     write_json(page / "results.json", results)
     write_text(page / "RESULTS.md", results_page(results, sections(read_text(HERE / "text.md"))))
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tasks.code.functions import is_python
+from tasks.code.languages import language_of
 from tasks.core.errors import DataError, RepositoryError
 from tasks.core.schema import Instance, Truth
 from tasks.core.storage import Journal
@@ -65,3 +67,10 @@ def _truth(row: Instance, journal: Journal, repositories: Repositories) -> Truth
 def in_order(rows: Iterable[Instance]) -> Iterator[Instance]:
     """Instances repository by repository, so that neighbours share most files."""
     yield from sorted(rows, key=lambda row: (row.repo, len(row.instance_id), row.instance_id))
+
+
+def language(row: Instance) -> str:
+    """The language of the first file that an instance with a truth modifies."""
+    assert row.truth is not None  # noqa: S101
+    path = row.truth.files[0]
+    return "python" if is_python(path) else language_of(path) or "other"

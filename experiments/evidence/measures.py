@@ -60,17 +60,16 @@ def best_readings(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {row["system"]: max(READINGS, key=lambda reading: row[f"f1 {reading}"]["estimate"]) for row in rows}
 
 
-def by_repository(systems: Mapping[str, System], names: Sequence[str]) -> list[dict[str, Any]]:
-    """First file and first function right, in percent, by repository."""
-    counts = Counter(score.repo for score in next(iter(systems.values())).scores.values())
+def by_group(systems: Mapping[str, System], names: Sequence[str], what: str, groups: Mapping[str, str]) -> list[dict[str, Any]]:
+    """First file and first function right, in percent, by the group of an instance; ``what`` says what the groups are."""
     rows = []
-    for repo, count in counts.most_common():
-        row: dict[str, Any] = {"repository": repo, "instances": count}
+    for group, count in Counter(groups[key] for key in next(iter(systems.values())).scores).most_common():
+        row: dict[str, Any] = {what: group, "instances": count}
         for name in names:
-            scores = {0: [score for score in systems[name].scores.values() if score.repo == repo]}
-            for key in ("file_recall@1", "function_recall@1"):
-                found = measure(scores, RANKED[key])
-                row[f"{name}: {key}"] = None if found is None else found.estimate
+            scores = {0: [score for key, score in systems[name].scores.items() if groups[key] == group]}
+            for metric in ("file_recall@1", "function_recall@1"):
+                found = measure(scores, RANKED[metric])
+                row[f"{name}: {metric}"] = None if found is None else found.estimate
         rows.append(row)
     return rows
 

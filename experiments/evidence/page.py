@@ -11,6 +11,7 @@ from tasks.reporting.page import Page, Section
 from tasks.reporting.table import ABSENT, MINUS, Row, Table
 
 HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
+UNSEEN = "Repositories that nobody looked at"
 TITLES = {"verified": "SWE-bench Verified", "lite": "SWE-bench Lite"}
 
 
@@ -30,11 +31,16 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
         add(f"{title}, by repository", _records(found["repositories"]))
         add(f"{title}, confidence", *_calibration(found["calibration"]))
         add(f"{title}, together with models", *_together(found["together"]))
+    add(UNSEEN)
+    for name, found in results.get("unseen", {"sets": {}})["sets"].items():
+        add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
+        add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
+        add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
     add("How the rule of fusion was chosen", _rules(results["rules"]))
     add("What it was trained on", _arms("Arms", results["arms"]))
     add("What the features are worth", _arms("Without a group of features", results["ablation"]))
     add("Fifteen misses, read")
-    add("What could not be had", _left_out(results["left_out"]))
+    add("What could not be had", _left_out(results["left_out"] | results.get("unseen", {"left_out": {}})["left_out"]))
     add("How it was measured")
     return Page("Evidence: localizers without a model on real issues", filled).render("md")
 

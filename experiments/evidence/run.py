@@ -10,14 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from experiments.evidence.cases import in_order, read_cases
+from experiments.evidence.cases import in_order, language, read_cases
 from experiments.evidence.commits import fixes
 from experiments.evidence.learned import Tables, both, drawn, leave_out, of_other_owners
 from experiments.evidence.measures import (
     F1,
     RANKED,
     best_readings,
-    by_repository,
+    by_group,
     confidence_of,
     differences,
     interval,
@@ -40,7 +40,7 @@ from tasks.training.ranking import Floats, collect, folds_of, in_turn, ranked, t
 RANKER, OWN = "ranker", "ranker, its own answer"
 ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
-SHOWN = (RANKER, "lexical", "CoSIL, 32B", "LocAgent, 32B")
+SHOWN = (RANKER, "bm25", "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
 PER_HISTORY, SYNTHETIC = 50, 200
 """Most commits of a history, and most synthetic faults, that are learned from."""
@@ -113,10 +113,7 @@ def evidence(given: Given, rank: Rank) -> dict[str, Any]:
 
 def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str, System]:
     """The ranker's list and its own answer; in parts of the repositories, each by rankers that saw none of its owners."""
-    listed: dict[str, Score] = {}
-    own: dict[str, Score] = {}
-    confidence: dict[str, float] = {}
-    probabilities: dict[str, dict[str, float]] = {}
+    rankings: dict[str, Ranking] = {}
     names = {row.instance_id for row in evaluated}
     tables = {level: rows.filter(pl.col("instance_id").is_in(names)) for level, rows in real.items()}
     folds = {level: folds_of(rows, rank.folds) for level, rows in tables.items()}
@@ -125,16 +122,22 @@ def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str,
         repos = set(inside["file"]["repo"])
         rankers = train({level: of_other_owners(rows, repos) for level, rows in real.items()}, rank, 0, {})
         models = {level: Model.of(rankers.document[level], columns) for level, columns in COLUMNS.items()}
-        rankings = rankings_of(inside, rankers.scores(inside), models)
-        for row in evaluated:
-            if row.repo in repos:
-                found = rankings[row.instance_id]
-                listed[row.instance_id] = answered(row, found.listed())
-                own[row.instance_id] = answered(row, found.best())
-                confidence[row.instance_id] = found.files[0].probability
-                probabilities[row.instance_id] = {
-                    one.candidate.entity: one.probability for one in [*found.files, *found.functions]
-                }
+        rankings |= rankings_of(inside, rankers.scores(inside), models)
+    return systems_of(evaluated, rankings)
+
+
+def systems_of(rows: Sequence[Instance], rankings: Mapping[str, Ranking]) -> dict[str, System]:
+    """The rankings as lists, and the answers that the localizer makes of them; empty for an issue without a ranking."""
+    listed: dict[str, Score] = {}
+    own: dict[str, Score] = {}
+    confidence: dict[str, float] = {}
+    probabilities: dict[str, dict[str, float]] = {}
+    for row in rows:
+        found = rankings.get(row.instance_id, Ranking([], []))
+        listed[row.instance_id] = answered(row, found.listed())
+        own[row.instance_id] = answered(row, found.best())
+        confidence[row.instance_id] = found.files[0].probability if found.files else 0.0
+        probabilities[row.instance_id] = {one.candidate.entity: one.probability for one in [*found.files, *found.functions]}
     return {RANKER: System(RANKER, listed, confidence=confidence, probabilities=probabilities), OWN: System(OWN, own)}
 
 
@@ -244,15 +247,17 @@ def _compared(
 
 
 def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str, Any]:
-    """The figures of one set: systems, differences from the ranker, by repository, and its confidence."""
+    """The figures of one set: systems, differences from the ranker, by repository and language, and its confidence."""
     here = {name: system.only(row.instance_id for row in rows) for name, system in systems.items()}
+    names = [name for name in SHOWN if name in here]
     rows_of_table = table(here)
     readings = best_readings(rows_of_table) | {RANKER: READING, OWN: "all"}
     return {
         "table": rows_of_table,
         "readings": readings,
         "differences": [row.model_dump(mode="json") for row in differences(here, RANKER, readings, CONFIDENCE)],
-        "repositories": by_repository(here, [name for name in SHOWN if name in here]),
+        "repositories": by_group(here, names, "repository", {row.instance_id: row.repo for row in rows}),
+        "languages": by_group(here, names, "language", {row.instance_id: language(row) for row in rows}),
         "calibration": confidence_of(here[RANKER]),
         "together": together(here[RANKER], here[OWN], here),
     }

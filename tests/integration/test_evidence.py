@@ -13,6 +13,9 @@ from experiments.evidence.measures import best_readings, confidence_of, differen
 from experiments.evidence.page import results_page, sections
 from experiments.evidence.run import OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
+from experiments.evidence.unseen import unseen
+from tasks.core.errors import DataError
+from tasks.localizers.ranker.trees import WEIGHTS
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
@@ -114,6 +117,34 @@ def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases):
     assert "From 0.8 on: 100.0% of the issues, 100.0% of them right" in page
     assert "| o__n-3 | it modifies no file of code" in page
     assert page.index("What could not be had") < page.index("How it was measured")
+
+
+def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_file(tmp_path):
+    shop = "fn total(prices: u32) -> u32 {\n    2\n}\n"
+    base = commit(tmp_path / "repos/u__n.git", {"src/shop.rs": shop, "bank.py": BANK})
+    hunk = "@@ -1,3 +1,3 @@\n fn total(prices: u32) -> u32 {\n-    2\n+    3\n }\n"
+    changes = {"python": PATCHES["o__n-2"], "rust": ("src/shop.rs", hunk, "total of prices is 2")}
+    for name, (path, hunk, issue) in changes.items():
+        row = {
+            "instance_id": f"u__n-{name}", "repo": "u/n", "base_commit": base, "problem_statement": issue,
+            "patch": f"diff --git a/{path} b/{path}\n--- a/{path}\n+++ b/{path}\n{hunk}",
+        }  # fmt: skip
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n")
+    files = [tmp_path / "python.jsonl", tmp_path / "rust.jsonl"]
+    found = unseen(files, tmp_path / "repos", WEIGHTS, ["bm25"], tmp_path / "out")
+    rust = found["sets"]["rust"]
+    assert [row["system"] for row in rust["table"]] == [RANKER, OWN, "bm25"]
+    assert [(row["language"], row["instances"]) for row in rust["languages"]] == [("rust", 1)]
+    assert {row["second"] for row in rust["differences"]} == {OWN, "bm25"}
+    assert {row["instance_id"]: row["language"] for row in found["instances"]} == {"u__n-python": "python", "u__n-rust": "rust"}
+    assert all(row["bm25"]["file_recall@5"] == 1 for row in found["instances"])
+    page = results_page({"sets": {}, "rules": [], "arms": [], "ablation": [], "left_out": {}, "unseen": found}, {})
+    assert "## Repositories that nobody looked at: rust, by language and repository\n" in page
+    learned = json.loads(WEIGHTS.read_text())
+    learned["provenance"]["repositories"] = {"u/n": 1}
+    (tmp_path / "weights.json").write_text(json.dumps(learned))
+    with pytest.raises(DataError, match="was trained on u/n"):
+        unseen(files, tmp_path / "repos", tmp_path / "weights.json", [], tmp_path / "out")
 
 
 def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):
