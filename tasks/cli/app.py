@@ -18,6 +18,7 @@ from tasks.cli import (
     localize,
     mcp,
     profile,
+    questions,
     score,
     tool,
     track,
@@ -103,6 +104,7 @@ app.command("compare", rich_help_panel="Measure")(compare.compare)
 app.command("judge", rich_help_panel="Measure")(judge.judge)
 app.add_typer(experiment.app, name="experiment", rich_help_panel="Measure")
 app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
+app.command("import-questions", rich_help_panel="Measure")(questions.import_questions)
 app.command("track", rich_help_panel="Measure")(track.track)
 app.command("doctor", rich_help_panel="Set up")(doctor.doctor)
 app.add_typer(profile.app, name="profile", rich_help_panel="Set up")

@@ -5,7 +5,13 @@ from __future__ import annotations
 import re
 from importlib.metadata import PackageNotFoundError, requires, version
 
-NEEDED_BY = {"evaluate": "evaluate", "compare": "evaluate", "import-predictions": "evaluate", "experiment": "pipeline"}
+NEEDED_BY = {
+    "evaluate": "evaluate",
+    "compare": "evaluate",
+    "import-predictions": "evaluate",
+    "import-questions": "evaluate",
+    "experiment": "pipeline",
+}
 """Extra that a command needs, where the first missing package belongs to a smaller one."""
 
 DISTRIBUTIONS = {

@@ -27,16 +27,16 @@ Family = Literal["default", "constant", "exported", "callers", "overrides", "rai
 
 
 class Expected(Record):
-    """The exact answer of a question.
+    """The exact answer of a question, or of an ``open`` one the text of a reference answer, which only a judge can compare.
 
-    ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, or an exception's name
-    and an entity. ``evidence`` are the lines (``path:line``) that show it, ``hops`` the look-ups that depend on each other, 0 if
-    one search for the question's name answers it. ``subject`` is the name that priors count by, and ``original`` the literal
-    that the published package has where the snapshot has another.
+    ``kind`` says how it is compared: one literal, one entity ``path::Qualified.name``, a set of entities, an exception's name
+    and an entity, or not at all (``text``). ``evidence`` are the lines (``path:line``) that show it, ``hops`` the look-ups that
+    depend on each other, 0 if one search for the question's name answers it. ``subject`` is the name that priors count by, and
+    ``original`` the literal that the published package has where the snapshot has another.
     """
 
-    family: Family
-    kind: Literal["value", "entity", "set", "pair"]
+    family: Family | Literal["open"]
+    kind: Literal["value", "entity", "set", "pair", "text"]
     values: list[str]
     evidence: list[str] = Field(default_factory=list)
     hops: int = 0
@@ -281,7 +281,7 @@ class Score(Record):
         default_factory=list, description="files of the accepted answer behind `f1_best`; empty where that is the gold patch"
     )
     accepted_functions: list[str] = Field(default_factory=list, description="functions of the same")
-    family: Family | None = Field(None, exclude_if=_absent, description="family of the question")
+    family: Family | Literal["open"] | None = Field(None, exclude_if=_absent, description="family of the question")
     hops: int | None = Field(None, exclude_if=_absent, description="look-ups of the question that depend on each other")
     answer_score: float | None = Field(
         None, exclude_if=_absent, description="share of a question's exact answer that is right; F1 where it is a set"

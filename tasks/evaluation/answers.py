@@ -24,7 +24,8 @@ def score_answer(
 ) -> Score:
     """All that is measured of one episode on a question; see :func:`tasks.evaluation.metrics.score_trajectory`.
 
-    ``accepted`` is for localization alone. Raises :class:`DataError` where the truth expects no answer.
+    ``accepted`` is for localization alone. An answer to an open question has no score before a judge has read it, and no reward.
+    Raises :class:`DataError` where the truth expects no answer.
     """
     expected = truth.expected
     if expected is None:
@@ -36,8 +37,10 @@ def score_answer(
     if trajectory.error is not None:
         return score
     values = (trajectory.answer or Answer()).values
-    figures: dict[str, Any] = {"answer_score": share_right(values, expected), "predicted_values": values}
-    figures |= tool_statistics(trajectory)
+    figures: dict[str, Any] = {"predicted_values": values} | tool_statistics(trajectory)
+    if expected.kind == "text":
+        return score.model_copy(update=figures)
+    figures["answer_score"] = share_right(values, expected)
     if expected.evidence:
         seen = {entity for turn in trajectory.turns for observation in turn.observations for entity in observation.entities}
         figures["evidence_seen"] = len(seen.intersection(expected.evidence)) / len(set(expected.evidence))

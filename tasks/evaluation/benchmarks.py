@@ -163,7 +163,7 @@ def _text(repository: Repository, path: str) -> str | None:
 def _known_truth(row: Instance, readers: _Readers) -> Instance:
     """The instance with its truth. Raises :class:`DataError` where that names no file."""
     truth = row.truth or truth_from_patch(row.patch, readers.of(row))
-    if not truth.files:
+    if not truth.files and truth.expected is None:
         raise DataError("the patch modifies no file that exists at the base commit")
     return row.model_copy(update={"truth": truth})
 

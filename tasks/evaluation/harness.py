@@ -153,7 +153,7 @@ def _checked(instances: Iterable[Instance]) -> list[Instance]:
     for instance in instances:
         if instance.instance_id in seen:
             raise DataError(f"instance {instance.instance_id} is given twice")
-        if not _truth(instance).files:
+        if not _truth(instance).files and _truth(instance).expected is None:
             raise DataError(f"{instance.instance_id}: the truth names no file, so the instance cannot be scored")
         seen[instance.instance_id] = instance
     return list(seen.values())

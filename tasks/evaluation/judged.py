@@ -41,7 +41,7 @@ def cases_of(row: CellResult) -> dict[tuple[str, int], Case]:
         (score.instance_id, score.run): Case(
             instance_id=score.instance_id,
             question=trajectory.issue,
-            reference=format_values(score.true_values),
+            reference=score.true_values[0] if score.family == "open" else format_values(score.true_values),
             candidate=trajectory.answer.text if trajectory.answer else "",
             exact=score.answer_score,
         )

@@ -52,16 +52,20 @@ def run(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
+def evaluate(world, tmp_path, url, instances, **more):
+    grid = {
+        "localizers": ["closed-book", "rag"], "models": [{"name": "m", "base_url": url}], "runs": 1,
+        "benchmarks": [{"name": "asked", "instances": str(instances), "repos": str(world / "repos")}],
+        "agent": {"toolset": "questions"}, **more,
+    }  # fmt: skip
+    (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
+    done = run("evaluate", tmp_path / "grid.yaml", "--out", tmp_path / "out", "--no-track", "--snapshots", tmp_path / "trees")
+    assert done.exit_code == 0, done.output
+
+
 def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path):
     with Endpoint(served) as endpoint:
-        grid = {
-            "localizers": ["closed-book", "rag"], "models": [{"name": "m", "base_url": endpoint.url}], "runs": 1,
-            "benchmarks": [{"name": "asked", "instances": str(world / "asked.parquet"), "repos": str(world / "repos")}],
-            "agent": {"toolset": "questions"}, "reward": "answer",
-        }  # fmt: skip
-        (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
-        done = run("evaluate", tmp_path / "grid.yaml", "--out", tmp_path / "out", "--no-track", "--snapshots", tmp_path / "trees")
-        assert done.exit_code == 0, done.output
+        evaluate(world, tmp_path, endpoint.url, world / "asked.parquet", reward="answer")
         early = run("compare", tmp_path / "out", "--protocol", "coreqa")
         assert "not judged" in early.stderr
         for rubric in ("coreqa", "swe-qa"):
@@ -79,3 +83,22 @@ def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path):
         assert "as j judged them; 2 of 12 verdicts failed" in table
     assert "Answer score" in exact
     assert len(endpoint.asked) == asked  # tables ask nobody
+
+
+def test_open_questions_are_imported_evaluated_and_judged(world, tmp_path):
+    commit = git(world / "work", "rev-parse", "HEAD")
+    (tmp_path / "commits.txt").write_text(f"https://github.com/o/yard {commit[:7]}\n")
+    rows = [{"question": f"How long is `{name}` unless said otherwise?", "answer": f"- {LIMITS[name]}"} for name in LIMITS]
+    (tmp_path / "yard.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    done = run(
+        "import-questions", tmp_path / "yard.jsonl", "--commits", tmp_path / "commits.txt", "--out", tmp_path / "q.parquet"
+    )
+    assert "6 questions about 1 repositories" in done.output
+    with Endpoint(served) as endpoint:
+        evaluate(world, tmp_path, endpoint.url, tmp_path / "q.parquet")
+        found = run("judge", tmp_path / "out", "--model", "j", "--base-url", endpoint.url, "--rubric", "swe-qa")
+        by_rag = next(row for name, row in json.loads(found.stdout).items() if "rag" in name)
+        assert (by_rag["share"], by_rag["failed"], by_rag["checks"]["agreement"]) == (1, 1, None)
+    assert endpoint.errors == []
+    table = run("compare", tmp_path / "out", "--protocol", "swe-qa", "--format", "markdown").stdout
+    assert "| rag | m | 100.0 [100.0, 100.0] |" in table
