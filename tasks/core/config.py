@@ -113,7 +113,11 @@ class GitHubSource(Section):
     preset: Literal["fusesearch", "tooltrain"] | None = Field(None, description="thresholds of a paper, as far as it gives them")
     criteria: Criteria = Field(default_factory=Criteria)
     exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
-    since: date | None = Field(None, description="only pull requests merged since this day")
+    questions: bool = Field(
+        False, exclude_if=lambda value: not value,
+        description="also questions: closed issues with an answer, and discussions with a chosen one",
+    )  # fmt: skip
+    since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day")
     comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
     budget: int | None = Field(None, ge=60, description="most GraphQL points per run; null: no limit")
     max_wait: float = Field(

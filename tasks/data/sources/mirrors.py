@@ -37,9 +37,8 @@ class Mirror:
         Fetches the branches once, then commits on no branch by id: together if the remote has them all, else one by one.
         """
         missing = history.absent(self.git_dir, commits)
-        if missing and not self._fresh:
-            _trying(self.clone.refresh)
-            self._fresh = True
+        if missing:
+            self.refresh()
             missing = history.absent(self.git_dir, missing)
         for together in (True, False):
             for group in [sorted(missing)] if together else [[commit] for commit in sorted(missing)]:
@@ -47,6 +46,12 @@ class Mirror:
                     self._attempt(group)
             missing = history.absent(self.git_dir, missing)
         return missing
+
+    def refresh(self) -> None:
+        """Fetch the branches, once."""
+        if not self._fresh:
+            _trying(self.clone.refresh)
+            self._fresh = True
 
     def have_blobs(self, commits: Iterable[str], blobs: set[str] | None = None) -> None:
         """Fetch the missing files of ``commits``, or only ``blobs`` of them, in one request."""

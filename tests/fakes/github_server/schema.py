@@ -53,16 +53,37 @@ type PullRequestChangedFile { path: String! changeType: PatchStatus! additions: 
 type PullRequestChangedFileConnection { totalCount: Int! nodes: [PullRequestChangedFile] }
 type UserContentEdit { editedAt: DateTime! deletedAt: DateTime diff: String }
 type UserContentEditConnection { totalCount: Int! nodes: [UserContentEdit] }
-type IssueComment { body: String! createdAt: DateTime! lastEditedAt: DateTime isMinimized: Boolean! author: Actor }
+enum CommentAuthorAssociation { MEMBER OWNER COLLABORATOR CONTRIBUTOR FIRST_TIME_CONTRIBUTOR NONE }
+enum IssueState { OPEN CLOSED }
+enum IssueStateReason { REOPENED NOT_PLANNED COMPLETED DUPLICATE }
+enum DiscussionOrderField { CREATED_AT UPDATED_AT }
+input DiscussionOrder { field: DiscussionOrderField! direction: OrderDirection! }
+type Label { name: String! }
+type LabelConnection { totalCount: Int! nodes: [Label] }
+type DiscussionComment {
+  url: String! body: String! createdAt: DateTime! isMinimized: Boolean! authorAssociation: CommentAuthorAssociation! author: Actor
+}
+type Discussion {
+  id: ID! number: Int! title: String! body: String! createdAt: DateTime! lastEditedAt: DateTime updatedAt: DateTime!
+  url: String! author: Actor answer: DiscussionComment
+  userContentEdits(first: Int, after: String): UserContentEditConnection
+}
+type DiscussionConnection { totalCount: Int! nodes: [Discussion] pageInfo: PageInfo! }
+union Closer = Commit | PullRequest
+type IssueComment {
+  url: String! authorAssociation: CommentAuthorAssociation! body: String! createdAt: DateTime! lastEditedAt: DateTime
+  isMinimized: Boolean! author: Actor
+}
 type IssueCommentConnection { totalCount: Int! nodes: [IssueComment] }
 type RenamedTitleEvent { createdAt: DateTime! previousTitle: String! currentTitle: String! }
-type ClosedEvent { createdAt: DateTime! }
+type ClosedEvent { createdAt: DateTime! actor: Actor closer: Closer }
 union IssueTimelineItems = RenamedTitleEvent | ClosedEvent
 type IssueTimelineItemsConnection { totalCount: Int! filteredCount: Int! nodes: [IssueTimelineItems] }
 union IssueOrPullRequest = Issue | PullRequest
 type Issue implements Node {
   id: ID! number: Int! title: String! body: String! createdAt: DateTime! lastEditedAt: DateTime updatedAt: DateTime!
-  repository: Repository! author: Actor
+  repository: Repository! author: Actor url: String! stateReason: IssueStateReason closedAt: DateTime
+  labels(first: Int, after: String): LabelConnection
   userContentEdits(first: Int, after: String): UserContentEditConnection
   comments(first: Int, after: String): IssueCommentConnection!
   timelineItems(first: Int, itemTypes: [IssueTimelineItemsItemType!]): IssueTimelineItemsConnection!
@@ -77,7 +98,8 @@ type PullRequest implements Node {
 type Repository implements Node {
   id: ID! databaseId: Int nameWithOwner: String! isFork: Boolean! isArchived: Boolean! isDisabled: Boolean! isPrivate: Boolean!
   stargazerCount: Int! parent: Repository licenseInfo: License primaryLanguage: Language
-  issues(first: Int, after: String): IssueConnection!
+  issues(first: Int, after: String, states: [IssueState!], orderBy: IssueOrder): IssueConnection!
+  discussions(first: Int, after: String, answered: Boolean, orderBy: DiscussionOrder): DiscussionConnection!
   pullRequests(first: Int, after: String, states: [PullRequestState!], orderBy: IssueOrder): PullRequestConnection!
   issueOrPullRequest(number: Int!): IssueOrPullRequest
 }
@@ -93,7 +115,7 @@ type Query {
 
 SCHEMA = build_schema(SDL)
 _COUNTED = {"search", "issues", "pullRequests", "closingIssuesReferences", "commits", "files"} | {
-    "userContentEdits", "comments", "timelineItems",
+    "userContentEdits", "comments", "timelineItems", "discussions", "labels",
 }  # fmt: skip
 
 
@@ -192,13 +214,20 @@ class Answers:
         def numbered(info: Any, number: int) -> dict[str, Any]:
             return self._numbered(row, number)
 
+        def issues(info: Any, first: int = 0, after: str | None = None, **_: Any) -> dict[str, Any]:
+            closed = [issue for issue in row.issues.values() if issue.closed]
+            return {**self._asked(row, closed, first, after), "totalCount": len(row.issues)}
+
+        def discussions(info: Any, first: int = 0, after: str | None = None, **_: Any) -> dict[str, Any]:
+            return self._asked(row, [found for found in row.discussions.values() if found.answer], first, after)
+
         parent = {"nameWithOwner": row.fork_of} if row.fork_of else None
         return {
             "__typename": "Repository", "id": f"R_{row.id}", "databaseId": row.id, "nameWithOwner": row.name,
             "isFork": bool(parent), "isArchived": row.archived, "isDisabled": False, "isPrivate": False, "parent": parent,
             "stargazerCount": row.stars, "licenseInfo": {"spdxId": row.licence} if row.licence else None,
             "primaryLanguage": {"name": row.language} if row.language else None,
-            "issues": {"totalCount": len(row.issues)}, "pullRequests": pulls, "issueOrPullRequest": numbered,
+            "issues": issues, "discussions": discussions, "pullRequests": pulls, "issueOrPullRequest": numbered,
         }  # fmt: skip
 
     def _numbered(self, row: Repository, number: int) -> dict[str, Any]:
@@ -222,6 +251,14 @@ class Answers:
             "nodes": nodes,
             "pageInfo": {"hasNextPage": len(ordered) > first, "endCursor": cursor},
         }
+
+    def _asked(self, row: Repository, asked: list[Issue], first: int, after: str | None) -> dict[str, Any]:
+        """Closed issues or answered discussions, last updated first."""
+        start = int(_decode(after)[0]) if after else 0
+        ordered = sorted(asked, key=lambda issue: (updated(issue), issue.number), reverse=True)
+        end = start + len(page := ordered[start : start + first])
+        info = {"hasNextPage": end < len(ordered), "endCursor": _encode([end]) if page else None}
+        return {"nodes": [self.issue(row, issue) for issue in page], "pageInfo": info, "totalCount": len(ordered)}
 
     def pull(self, row: Repository, pull: Pull) -> dict[str, Any]:
         """A node of a pull request."""
@@ -248,12 +285,25 @@ class Answers:
             {"__typename": "RenamedTitleEvent", "createdAt": stamp(when), "previousTitle": old, "currentTitle": new}
             for when, old, new in issue.renames
         ]
+        closer = {"__typename": issue.closer} if issue.closer else None
+        closings = [
+            {"__typename": "ClosedEvent", "createdAt": stamp(issue.closed), "actor": actor(issue.closed_by), "closer": closer}
+            for _ in range(issue.closed is not None)
+        ]
+
+        def timeline(info: Any, itemTypes: list[str], first: int = 100) -> dict[str, Any]:
+            found = renames if "RENAMED_TITLE_EVENT" in itemTypes else closings
+            return connection(found, filteredCount=len(found))(info, first)
+
         return {
             "__typename": "Issue", "id": _id("I", row, issue.number), "number": issue.number, "title": issue.title,
             "body": issue.body, "createdAt": stamp(issue.created), "lastEditedAt": stamp(issue.edited) if issue.edited else None,
             "repository": {"nameWithOwner": row.name}, "author": actor(issue.author), "userContentEdits": connection(edits),
             "comments": connection([comment(entry) for entry in issue.comments]),
-            "timelineItems": connection(renames, filteredCount=len(renames)),
+            "timelineItems": timeline, "labels": connection([{"name": name} for name in issue.labels]),
+            "url": f"https://example.org/{row.name}/{issue.number}", "updatedAt": stamp(updated(issue)),
+            "closedAt": stamp(issue.closed) if issue.closed else None, "stateReason": issue.reason if issue.closed else None,
+            "answer": comment(issue.answer) if issue.answer else None,
         }  # fmt: skip
 
 
@@ -285,7 +335,13 @@ def comment(entry: Comment) -> dict[str, Any]:
     """A node of a comment."""
     edited = stamp(entry.edited) if entry.edited else None
     node = {"body": entry.body, "createdAt": stamp(entry.at), "lastEditedAt": edited, "isMinimized": False}
-    return {**node, "author": actor(entry.author)}
+    url = f"https://example.org/comments/{int(entry.at.timestamp())}"
+    return {**node, "author": actor(entry.author), "authorAssociation": entry.association, "url": url}
+
+
+def updated(issue: Issue) -> datetime:
+    """When anything last happened to an issue or a discussion."""
+    return max(filter(None, [issue.created, issue.closed, issue.edited, *(entry.at for entry in issue.comments)]))
 
 
 def actor(login: str | None) -> dict[str, Any] | None:

@@ -39,6 +39,7 @@ class Comment:
     at: datetime
     edited: datetime | None = None
     author: str | None = "someone"
+    association: str = "NONE"
 
 
 @dataclass
@@ -51,6 +52,12 @@ class Issue:
     edits: list[Edit] = field(default_factory=list)
     comments: list[Comment] = field(default_factory=list)
     renames: list[tuple[datetime, str, str]] = field(default_factory=list)
+    closed: datetime | None = None
+    closed_by: str | None = None
+    closer: str | None = None
+    reason: str = "COMPLETED"
+    labels: list[str] = field(default_factory=list)
+    answer: Comment | None = None
 
     @property
     def edited(self) -> datetime | None:
@@ -100,6 +107,7 @@ class Repository:
     archived: bool = False
     pulls: dict[int, Pull] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
+    discussions: dict[int, Issue] = field(default_factory=dict)
     heavy: bool = False
     files: dict[str, str] = field(default_factory=dict)
     next: int = 1

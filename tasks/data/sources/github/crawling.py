@@ -1,8 +1,8 @@
 """Crawl one repository, a few pages at a time, and keep its state between runs.
 
-Merged pull requests are read from the last updated one backwards. ``watermark`` is the time up to which all have been read;
-the next crawl ends there, so that it costs only what is new. Pairs are written before the cursor moves: a killed run reads
-its last pages again and finds those pairs.
+Merged pull requests (and in :mod:`tasks.data.sources.github.asked` questions) are read from the last updated one backwards.
+``watermark`` is the time up to which all have been read; the next crawl ends there, so that it costs only what is new. Rows are
+written before the cursor moves: a killed run reads its last pages again and finds those rows.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from tasks.core.storage import Journal, read_json, write_json
 from tasks.core.text import flat_name
 from tasks.data.sources.github import queries
 from tasks.data.sources.github.client import Api, Gone
-from tasks.data.sources.github.pairing import pair, screen
-from tasks.data.sources.github.parsing import Pull, moment, parse_pull
+from tasks.data.sources.github.pairing import Paired, pair, screen
+from tasks.data.sources.github.parsing import moment, parse_pull
 from tasks.data.sources.github.selection import Facts
 from tasks.data.sources.mirrors import Mirror
 
@@ -34,6 +34,9 @@ VERSION = 1
 
 PAGES_AT_ONCE = 5
 """Pages read before their pairs are made, so that issue texts are fetched many at a time. A kill loses at most these."""
+
+EPOCH = "1970-01-01T00:00:00+00:00"
+"""The watermark where there was nothing to read."""
 
 Seen = Callable[[int], None]
 """Called with the number of pull requests seen in this crawl."""
@@ -58,7 +61,7 @@ class Progress:
 
     def finish(self) -> None:
         """End a crawl that has read everything new."""
-        self.watermark, self.etag = self.next_watermark or self.watermark, self.next_etag
+        self.watermark, self.etag = self.next_watermark or self.watermark or EPOCH, self.next_etag
         self.crawling, self.cursor, self.next_watermark, self.next_etag = False, None, None, None
 
     def drop(self, reasons: dict[int, str], kept: Iterable[int]) -> None:
@@ -100,20 +103,25 @@ class RepositoryState:
         self.pairs.close()
 
     def instances(self) -> list[Instance]:
-        """All pairs so far, sorted by pull request."""
+        """All pairs so far, sorted by number."""
         path = self.folder / "pairs.jsonl"
         if not path.exists():
             return []
         with Journal(path, key="instance_id") as journal:
             found = [Instance.model_validate(row) for row in journal.rows.values()]
-        return sorted(found, key=lambda instance: int(instance.provenance["pull"]))
+        return sorted(found, key=number_of)
+
+
+def number_of(instance: Instance) -> int:
+    """The number of the pull request, issue or discussion that a row comes from."""
+    return int(instance.instance_id.rpartition("-")[2])
 
 
 @dataclass
 class Chunk:
-    """Some pages of pull requests: candidates, reasons against the others, and the cursor of the next page."""
+    """Some pages: candidates, reasons against the others, and the cursor of the next page."""
 
-    wanted: list[Pull] = field(default_factory=list)
+    wanted: list[Any] = field(default_factory=list)
     reasons: dict[int, str] = field(default_factory=dict)
     cursor: str | None = None
     newest: datetime | None = None
@@ -132,6 +140,27 @@ class Crawl:
     open_mirror: Callable[[], AbstractContextManager[Mirror]]
     page: int = queries.PAGE
 
+    listing = "pulls"
+    connection = "pullRequests"
+    query = queries.PULLS
+    prefix = ""
+
+    def cost(self, first: int) -> int:
+        """Points of a page."""
+        return queries.pulls_cost(first)
+
+    def parse(self, node: Any) -> Any:
+        """What a node says, with ``number`` and ``updated``; None if an essential field is missing."""
+        return parse_pull(node, self.facts.repo)
+
+    def screen(self, row: Any, since: datetime | None) -> str | None:
+        """Why to drop a parsed node at first sight, or None."""
+        return screen(row, since)
+
+    def pair(self, wanted: list[Any]) -> Paired:
+        """The rows of candidates."""
+        return pair(self.api, self.facts, wanted, self.open_mirror, self.config.comments)
+
     def run(self, seen: Seen, stopping: Callable[[], bool]) -> int:
         """Read what is new; returns the number of new pairs. Ends after a chunk if ``stopping()`` is true.
 
@@ -143,22 +172,23 @@ class Crawl:
         new, total = 0, 0
         while progress.crawling and not stopping():
             chunk = self._read()
-            paired = pair(self.api, self.facts, chunk.wanted, self.open_mirror, self.config.comments)
+            paired = self.pair(chunk.wanted)
             for instance in paired.instances:
                 self.state.pairs.append(instance)
             new += len(paired.instances)
             total += chunk.seen
-            self._advance(chunk, chunk.reasons | paired.reasons, [int(row.provenance["pull"]) for row in paired.instances])
+            self._advance(chunk, chunk.reasons | paired.reasons, list(map(number_of, paired.instances)))
             seen(total)
         return new
 
     def _begin(self) -> bool:
-        """Begin a crawl; False if nothing changed since the last one, which costs no points to ask."""
-        progress = self.state.progress
-        path = f"/repos/{self.facts.repo}/pulls?state=closed&sort=updated&direction=desc&per_page=1"
-        answer, etag = self.api.rest(path, progress.etag if progress.watermark else None)
-        if answer is None:
-            return False
+        """Begin a crawl; False if nothing changed since the last one, which REST says for no points where it lists the rows."""
+        progress, etag = self.state.progress, None
+        if self.listing:
+            path = f"/repos/{self.facts.repo}/{self.listing}?state=closed&sort=updated&direction=desc&per_page=1"
+            answer, etag = self.api.rest(path, progress.etag if progress.watermark else None)
+            if answer is None:
+                return False
         progress.begin(etag)
         self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE
         self.state.save()
@@ -176,33 +206,33 @@ class Crawl:
         owner, _, name = self.facts.repo.partition("/")
         variables = {"owner": owner, "name": name, "first": self.page, "after": chunk.cursor}
         try:
-            answer = self.api.graphql(queries.PULLS, variables, queries.pulls_cost(self.page))
+            answer = self.api.graphql(self.query, variables, self.cost(self.page))
         except DataError:
             if chunk.cursor is None:
                 raise
-            answer = self.api.graphql(queries.PULLS, variables | {"after": None}, queries.pulls_cost(self.page))
+            answer = self.api.graphql(self.query, variables | {"after": None}, self.cost(self.page))
         repository = answer.data.get("repository")
         if not isinstance(repository, dict):
             raise Gone("the repository is gone, or the token may not see it")
         self.page = min(queries.PAGE, 2 * (answer.first or self.page)) if answer.first != self.page else queries.PAGE
-        return repository.get("pullRequests") or {}
+        return repository.get(self.connection) or {}
 
     def _take(self, chunk: Chunk, page: dict[str, Any]) -> None:
         since = datetime.combine(self.config.since, time.min, UTC) if self.config.since else None
         until = max(filter(None, (moment(self.state.progress.watermark), since)), default=None)
-        for pull in filter(None, (parse_pull(node, self.facts.repo) for node in page.get("nodes") or [])):
-            chunk.newest = max(chunk.newest or pull.updated, pull.updated)
-            if until is not None and pull.updated < until:
+        for row in filter(None, map(self.parse, page.get("nodes") or [])):
+            chunk.newest = max(chunk.newest or row.updated, row.updated)
+            if until is not None and row.updated < until:
                 chunk.last = True
                 break
             chunk.seen += 1
-            if f"{flat_name(self.facts.repo)}-{pull.number}" in self.state.pairs:
+            if f"{flat_name(self.facts.repo)}-{self.prefix}{row.number}" in self.state.pairs:
                 continue
-            reason = screen(pull, since)
+            reason = self.screen(row, since)
             if reason:
-                chunk.reasons[pull.number] = reason
+                chunk.reasons[row.number] = reason
             else:
-                chunk.wanted.append(pull)
+                chunk.wanted.append(row)
         info = page.get("pageInfo") or {}
         chunk.cursor = info.get("endCursor")
         chunk.last = chunk.last or not info.get("hasNextPage") or not chunk.cursor

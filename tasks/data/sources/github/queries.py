@@ -78,6 +78,50 @@ fragment I on Issue {
 """
 
 
+_ASKED = """
+        id number title body createdAt updatedAt lastEditedAt url
+        author { __typename login }
+        userContentEdits(first: 100) { totalCount nodes { editedAt deletedAt diff } }
+"""
+
+ISSUES = f"""
+query($owner: String!, $name: String!, $first: Int!, $after: String) {{
+  {_LIMIT}
+  repository(owner: $owner, name: $name) {{
+    issues(states: CLOSED, first: $first, after: $after, orderBy: {{field: UPDATED_AT, direction: DESC}}) {{
+      pageInfo {{ hasNextPage endCursor }}
+      nodes {{
+        {_ASKED}
+        stateReason closedAt
+        labels(first: 20) {{ nodes {{ name }} }}
+        comments(first: 50) {{
+          totalCount nodes {{ url body createdAt isMinimized authorAssociation author {{ __typename login }} }}
+        }}
+        timelineItems(itemTypes: [RENAMED_TITLE_EVENT], first: 20) {{
+          filteredCount nodes {{ ... on RenamedTitleEvent {{ createdAt previousTitle currentTitle }} }}
+        }}
+        closings: timelineItems(itemTypes: [CLOSED_EVENT], first: 20) {{
+          nodes {{ ... on ClosedEvent {{ createdAt actor {{ login }} closer {{ __typename }} }} }}
+        }}
+      }}
+    }}
+  }}
+}}
+"""
+
+DISCUSSIONS = f"""
+query($owner: String!, $name: String!, $first: Int!, $after: String) {{
+  {_LIMIT}
+  repository(owner: $owner, name: $name) {{
+    discussions(answered: true, first: $first, after: $after, orderBy: {{field: UPDATED_AT, direction: DESC}}) {{
+      pageInfo {{ hasNextPage endCursor }}
+      nodes {{ {_ASKED} answer {{ url body createdAt isMinimized authorAssociation author {{ __typename login }} }} }}
+    }}
+  }}
+}}
+"""
+
+
 def search_cost(first: int) -> int:
     """Points of a page of repositories: two connections in each."""
     return points(1 + 2 * first)
@@ -86,6 +130,16 @@ def search_cost(first: int) -> int:
 def pulls_cost(first: int) -> int:
     """Points of a page of pull requests: three connections in each."""
     return points(1 + 3 * first)
+
+
+def issues_cost(first: int) -> int:
+    """Points of a page of issues: five connections in each."""
+    return points(1 + 5 * first)
+
+
+def discussions_cost(first: int) -> int:
+    """Points of a page of discussions: one connection in each."""
+    return points(1 + first)
 
 
 def lookup(repositories: list[str]) -> tuple[str, dict[str, Any], int]:

@@ -23,6 +23,7 @@ from tasks.core.storage import Progress, read_json, write_json
 from tasks.data.sources.base import Mined
 from tasks.data.sources.github import queries
 from tasks.data.sources.github.accounts import accounts_of, api_of
+from tasks.data.sources.github.asked import ASKED_DROPS, DiscussionCrawl, IssueCrawl
 from tasks.data.sources.github.client import Api, Gone, Stopped, Wait, countdown
 from tasks.data.sources.github.crawling import Crawl, RepositoryState
 from tasks.data.sources.github.pairing import DROPS
@@ -30,6 +31,8 @@ from tasks.data.sources.github.selection import Facts, Selection, select
 from tasks.data.sources.mirrors import Mirror, mirrored
 
 Announce = Callable[[str], None]
+States = dict[type[Crawl], RepositoryState]
+"""The state of one repository for each of the streams that it is read for."""
 
 
 def _announce(line: str) -> None:
@@ -65,7 +68,7 @@ class GitHub:
         Raises :class:`DataError` if no pair was found, :class:`InfrastructureError` if GitHub cannot be reached.
         """
         selection = self._selection()
-        states = {facts.repo: self._state(facts.repo) for facts in selection.repositories}
+        states = {facts.repo: self._states(facts.repo) for facts in selection.repositories}
         self.announce(self.forecast(selection, states))
         self._crawl_all(selection.repositories, states, progress)
         self._publish(selection.repositories, states, repos_dir)
@@ -81,11 +84,13 @@ class GitHub:
             )
         return Mined(self._instances(selection.repositories, states), table)
 
-    def forecast(self, selection: Selection, states: dict[str, RepositoryState]) -> str:
+    def forecast(self, selection: Selection, states: dict[str, States]) -> str:
         """What the run will cost: pages of unread repositories, one request for each other one, and texts of issues."""
-        fresh = [facts for facts in selection.repositories if states[facts.repo].progress.watermark is None]
+        fresh = [facts for facts in selection.repositories if states[facts.repo][Crawl].progress.watermark is None]
         pulls = sum(facts.pulls for facts in fresh)
         points = sum(_pages(facts.pulls) * queries.pulls_cost(queries.PAGE) for facts in fresh) + len(states) - len(fresh)
+        if self.config.questions:
+            points += sum(_pages(facts.issues) * queries.issues_cost(queries.PAGE) for facts in fresh) + len(states)
         most = points + sum(-(-facts.pulls // queries.DETAILS) for facts in fresh)
         limit = f"mine.github.budget allows {self.config.budget:,}" if self.config.budget else "mine.github.budget sets no limit"
         return (
@@ -115,14 +120,17 @@ class GitHub:
         write_json(path, {"repositories": [asdict(facts) for facts in selection.repositories], "skipped": selection.skipped})
         return selection
 
-    def _state(self, repo: str) -> RepositoryState:
+    def _states(self, repo: str) -> States:
         options = self.config.model_dump(mode="json", include={"since", "comments", "clone_url"})
-        return RepositoryState(self._root / "repositories", repo, options)
+        folders: dict[type[Crawl], str] = {Crawl: "repositories"}
+        if self.config.questions:
+            folders |= {IssueCrawl: "issues", DiscussionCrawl: "discussions"}
+        return {stream: RepositoryState(self._root / folder, repo, options) for stream, folder in folders.items()}
 
     def _mirror(self, repo: str) -> AbstractContextManager[Mirror]:
         return mirrored(self.config.clone_url.replace("{repo}", repo), self._root)
 
-    def _crawl_all(self, chosen: list[Facts], states: dict[str, RepositoryState], progress: Progress) -> None:
+    def _crawl_all(self, chosen: list[Facts], states: dict[str, States], progress: Progress) -> None:
         total, lock = sum(facts.pulls for facts in chosen), threading.Lock()
         looked_at: Counter[str] = Counter()
 
@@ -141,17 +149,18 @@ class GitHub:
                 pool.shutdown(wait=True, cancel_futures=True)
                 raise
 
-    def _crawl(self, facts: Facts, state: RepositoryState, seen: Callable[[int], None]) -> None:
+    def _crawl(self, facts: Facts, states: States, seen: Callable[[int], None]) -> None:
         if self._stopping.is_set():
             return
         try:
-            with state:
-                crawl = Crawl(self.api, self.config, facts, state, partial(self._mirror, facts.repo))
-                before = len(state.pairs)
-                try:
-                    crawl.run(seen, self._stopping.is_set)
-                finally:
-                    self._new[facts.repo] = len(state.pairs) - before
+            for stream, state in states.items():
+                with state:
+                    crawl = stream(self.api, self.config, facts, state, partial(self._mirror, facts.repo))
+                    before = len(state.pairs)
+                    try:
+                        crawl.run(seen if stream is Crawl else _unseen, self._stopping.is_set)
+                    finally:
+                        self._new[facts.repo] += len(state.pairs) - before
         except Stopped as stopped:
             self._message = str(stopped)
             self._stopping.set()
@@ -160,11 +169,11 @@ class GitHub:
                 raise
             self._skipped[facts.repo] = str(error)
 
-    def _publish(self, chosen: list[Facts], states: dict[str, RepositoryState], repos_dir: Path) -> None:
+    def _publish(self, chosen: list[Facts], states: dict[str, States], repos_dir: Path) -> None:
         repos_dir.mkdir(parents=True, exist_ok=True)
 
         def publish(facts: Facts) -> None:
-            commits = {instance.base_commit for instance in states[facts.repo].instances()}
+            commits = {instance.base_commit for state in states[facts.repo].values() for instance in state.instances()}
             if commits:
                 with self._mirror(facts.repo) as mirror:
                     mirror.publish(facts.repo, repos_dir, commits)
@@ -172,30 +181,37 @@ class GitHub:
         with ThreadPoolExecutor(self.workers, thread_name_prefix="publish") as pool:
             list(pool.map(publish, chosen))
 
-    def _instances(self, chosen: list[Facts], states: dict[str, RepositoryState]) -> Iterator[Instance]:
+    def _instances(self, chosen: list[Facts], states: dict[str, States]) -> Iterator[Instance]:
         for facts in chosen:
-            yield from states[facts.repo].instances()
+            for state in states[facts.repo].values():
+                yield from state.instances()
 
-    def _table(self, selection: Selection, states: dict[str, RepositoryState]) -> dict[str, Any]:
+    def _table(self, selection: Selection, states: dict[str, States]) -> dict[str, Any]:
         rows = [self._row(facts, states[facts.repo]) for facts in selection.repositories]
         dropped: Counter[str] = Counter()
-        for state in states.values():
+        for state in (state for streams in states.values() for state in streams.values()):
             dropped.update({reason: len(set(numbers)) for reason, numbers in state.progress.drops.items()})
         return {
             "repositories": rows,
-            "dropped": {reason: dropped[reason] for reason in DROPS},
+            "dropped": {reason: dropped[reason] for reason in (*DROPS, *(ASKED_DROPS if self.config.questions else ()))},
             "skipped": {**selection.skipped, **self._skipped},
             "spent": self.api.spent.as_dict(),
             "complete": all(row["complete"] for row in rows) and not self._skipped,
             "message": self._message,
         }
 
-    def _row(self, facts: Facts, state: RepositoryState) -> dict[str, Any]:
+    def _row(self, facts: Facts, states: States) -> dict[str, Any]:
+        progress = [state.progress for state in states.values()]
         return {
-            "repo": facts.repo, "pairs": len(state.instances()), "new": self._new[facts.repo], "looked_at": state.progress.seen,
-            "complete": not state.progress.crawling and state.progress.watermark is not None,
+            "repo": facts.repo, "pairs": sum(len(state.instances()) for state in states.values()), "new": self._new[facts.repo],
+            "looked_at": sum(row.seen for row in progress),
+            "complete": all(not row.crawling and row.watermark is not None for row in progress),
             "stars": facts.stars, "licence": facts.licence, "language": facts.language,
         }  # fmt: skip
+
+
+def _unseen(count: int) -> None:
+    """Progress counts pull requests alone."""
 
 
 def _pages(pulls: int) -> int:
