@@ -55,6 +55,11 @@ class Toolset:
         """The instances that it is for: questions, or issues. A data set may hold both."""
         return [row for row in instances if (row.truth is not None and row.truth.expected is not None) == self.questions]
 
+    def trainable(self, instances: Iterable[Instance]) -> list[Instance]:
+        """Those of :meth:`own` with an exact truth: no open questions, whose answers only a judge can score."""
+        own = self.own(instances)
+        return [row for row in own if not (row.truth and row.truth.expected and row.truth.expected.kind == "text")]
+
 
 def toolset_named(name: str) -> Toolset:
     """The toolset called ``name``. Raises :class:`ConfigError` with the known names."""

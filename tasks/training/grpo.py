@@ -60,7 +60,7 @@ def train_grpo(
     """
     quiet()
     model, tokenizer = load_student(checkpoint)
-    own = toolset_named(params.agent.toolset).own(read_instances(instances))
+    own = toolset_named(params.agent.toolset).trainable(read_instances(instances))
     tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")

@@ -53,6 +53,7 @@ def issues():
             asked(914, comments=[told]),
             asked(915, comments=[Comment(ANSWER, later(7)), thanks]),
             asked(916, comments=[]),
+            asked(923, comments=[told, *(Comment("Me too.", later(7)) for _ in range(60)), thanks]),
         ],
         "question_text_unknown": [asked(917, edits=[Edit(first.created, None), edits[1]])],
         "names_a_change": [asked(918, answer="Fixed in #12, see step3"), asked(919, answer=f"/commit/{'a' * 40} has step3")],

@@ -6,6 +6,7 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from tasks.agents.toolsets import toolset_named
 from tasks.core.errors import DataError
 from tasks.data.swe_qa import read_commits, read_questions
 
@@ -30,6 +31,8 @@ def test_a_file_per_repository(commits, tmp_path):
     assert (found.repo, found.base_commit, found.problem_statement) == ("p/dock.py", "3abcdef012", "Why?")
     assert (found.truth.expected.kind, found.truth.expected.values) == ("text", ["So."])
     assert "So." not in found.task().model_dump_json()
+    assert toolset_named("questions").own([found]) == [found]
+    assert toolset_named("questions").trainable([found]) == []
     assert drops == {"without question or answer": 1, "there twice": 1}
 
 

@@ -111,9 +111,11 @@ class IssueCrawl(Crawl):
         }
 
     def answer(self, node: dict[str, Any]) -> dict[str, Any] | None:
-        """The last comment of a maintainer before the issue was closed; None unless its asker, another, accepted it."""
+        """The last comment of a maintainer before the issue was closed; None unless the asker accepted it."""
         asker, closed = login(node.get("author")), moment(node.get("closedAt"))
         comments = [entry for entry in nodes(node.get("comments")) if moment(entry.get("createdAt"))]
+        if (node.get("comments") or {}).get("totalCount", 0) > len(comments):
+            return None  # which comment was the last is not known
         before = [entry for entry in comments if closed is None or (moment(entry["createdAt"]) or closed) <= closed]
         by_asker = [entry for entry in comments if asker and login(entry.get("author")) == asker]
         given = [entry for entry in before if entry.get("authorAssociation") in _MAINTAINERS and entry not in by_asker]
