@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 class Entry:
     """A localizer: import path of its class, and one line about it.
 
-    ``asks_model``: it needs a model. ``questions``: it answers questions. ``pre_searches``: it asks the ranker by itself.
+    ``asks_model``: it needs a model. ``questions``: it answers questions. ``pre_search``: ``agent.pre_search`` applies to it.
     """
 
     path: str
     summary: str
     asks_model: bool = True
     questions: bool = False
-    pre_searches: bool = False
+    pre_search: bool = True
 
 
 WITHOUT_MODEL = "ranker"
@@ -51,7 +51,7 @@ LOCALIZERS = {
     "routing": Entry(
         "tasks.localizers.routing:RoutingLocalizer",
         "the ranker alone where it is sure; elsewhere a model reads its first five files and chooses",
-        pre_searches=True,
+        pre_search=False,
     ),
     "lexical": Entry(
         "tasks.localizers.lexical:LexicalLocalizer",
@@ -89,16 +89,19 @@ LOCALIZERS = {
         "tasks.localizers.answerers.floor:ClosedBookLocalizer",
         "questions: the model alone, without tools and without the code",
         questions=True,
+        pre_search=False,
     ),
     "rag": Entry(
         "tasks.localizers.retrieval:RagLocalizer",
         "questions: one request, with the best passages by BM25 for the question",
         questions=True,
+        pre_search=False,
     ),
     "ircot": Entry(
         "tasks.localizers.retrieval:IrcotLocalizer",
         "questions: thoughts in turn with passages by BM25, each thought the next query (Trivedi et al., 2023)",
         questions=True,
+        pre_search=False,
     ),
     "prior": Entry(
         "tasks.localizers.answerers.floor:PriorLocalizer",
@@ -162,6 +165,6 @@ def make_localizer(name: str, setup: Setup) -> Localizer:
         raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
     made, *fusion = map(resolve_name, paths_of(name))
     localizer = made(setup)
-    if setup.agent.pre_search == "ranker" and entry.asks_model and not entry.pre_searches:
+    if setup.agent.pre_search == "ranker" and entry.asks_model and entry.pre_search:
         localizer = resolve_name(_PRE_SEARCH)(localizer, setup)
     return fusion[0](localizer, setup) if fusion else localizer

@@ -92,7 +92,7 @@ async def test_without_an_answer_the_ranker_answers(repository, tmp_path):
     assert (done.stop, done.answer.files, done.answer.functions) == ("answer", own.files, own.functions)
 
 
-@pytest.mark.parametrize("name", [name for name, entry in LOCALIZERS.items() if entry.asks_model and not entry.pre_searches])
+@pytest.mark.parametrize("name", [name for name, entry in LOCALIZERS.items() if entry.asks_model and entry.pre_search])
 async def test_pre_search_puts_the_ranking_into_the_first_message_of_everybody_who_asks(repository, tmp_path, name):
     _, asked = await run(name, repository, "", tmp_path, pre_search="ranker")
     assert "- /repo/shop/basket.py" in asked[0]
