@@ -36,6 +36,7 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
         add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
         add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
         add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
+    add("The same issue in other words", *_wordings(results.get("wordings")))
     add("How the rule of fusion was chosen", _rules(results["rules"]))
     add("What it was trained on", _arms("Arms", results["arms"]))
     add("What the features are worth", _arms("Without a group of features", results["ablation"]))
@@ -141,6 +142,25 @@ def _together(found: Mapping[str, Any]) -> list[Table]:
             [*map(Row, routing)],
         ),
     ]
+
+
+def _wordings(found: Mapping[str, Any] | None) -> list[Table]:
+    if not found:
+        return []
+    of, texts = found["issues"], found["texts"]
+    header = [
+        "system", f"right, % of {texts} texts", *(f"right, {name}, of {of}" for name in ("as it is", "terse", "other words")),
+        f"same first file, of {of}", f"all three right, of {of}",
+    ]  # fmt: skip
+    rows = [
+        Row([row["system"], _interval(row["right"]), *map(str, [*row["right by wording"], row["same"], row["all right"]])])
+        for row in found["systems"]
+    ]
+    difference = found["difference"]
+    caption = (
+        f"First files; {difference['first']} {MINUS} {difference['second']} over the texts: {_difference(difference)} points"
+    )
+    return [Table(caption, header, rows)]
 
 
 def _rules(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -14,6 +14,7 @@ from experiments.evidence.page import results_page, sections
 from experiments.evidence.run import OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
 from experiments.evidence.unseen import unseen
+from experiments.evidence.wordings import wordings
 from tasks.core.errors import DataError
 from tasks.localizers.ranker.trees import WEIGHTS
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
@@ -145,6 +146,31 @@ def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_fil
     (tmp_path / "weights.json").write_text(json.dumps(learned))
     with pytest.raises(DataError, match="was trained on u/n"):
         unseen(files, tmp_path / "repos", tmp_path / "weights.json", [], tmp_path / "out")
+
+
+def test_an_issue_in_other_words_is_right_where_each_wording_finds_the_file(root, tmp_path):
+    others = {
+        "o__n-1": ["`total` returns 2", "interest(rate) of a bank is not what I asked for"],
+        "o__n-2": ["interest too high", "def interest(rate)"],
+    }
+    file = tmp_path / "wordings.jsonl"
+    file.write_text("".join(json.dumps({"instance_id": name, "wordings": texts}) + "\n" for name, texts in others.items()))
+    given = (file, root / "verified.jsonl", root / "repos")
+    found = wordings(*given, WEIGHTS, tmp_path / "out")
+    assert (found["texts"], found["issues"]) == (6, 2)
+    assert found["first files"]["o__n-1"][RANKER] == ["shop.py", "shop.py", "bank.py"]
+    for row in found["systems"]:
+        assert row["right"]["estimate"] == pytest.approx(5 / 6)
+        assert (row["right by wording"], row["same"], row["all right"]) == ([2, 2, 1], 1, 1)
+    assert (found["difference"]["estimate"], found["difference"]["instances"]) == (0, 2)
+    page = results_page({"sets": {}, "rules": [], "arms": [], "ablation": [], "left_out": {}, "wordings": found}, {})
+    assert "## The same issue in other words\n" in page
+    assert "| 2 | 2 | 1 | 1 | 1 |" in page
+    learned = json.loads(WEIGHTS.read_text())
+    learned["provenance"]["commits"] = [f"o/n@{json.loads((root / 'lite.jsonl').read_text())['base_commit'][:12]}"]
+    (tmp_path / "weights.json").write_text(json.dumps(learned))
+    with pytest.raises(DataError, match="was trained on o/n@"):
+        wordings(*given, tmp_path / "weights.json", tmp_path / "out")
 
 
 def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):
