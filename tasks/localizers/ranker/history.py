@@ -1,30 +1,35 @@
 """Earlier commits of a repository: how recently and how often each file changed, and with which words.
 
 Commits never change, so each is read once and kept in the index. Merges and commits of many files say little and do not count.
-There is no history without git, where git fails, and where ``.git`` leads out of the tree.
+There is no history without git, where git fails, and where ``.git`` leads out of the tree (:func:`_leads_out`).
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import re
+import stat
 import subprocess
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tasks.localizers.ranker.facts import IDENTIFIER, term, words_of
 from tasks.localizers.ranker.index import Index
 from tasks.search.git import ID, git_command, reading_environment
 from tasks.search.repository import Repository
 
-MAX_COMMITS = 3000
+MAX_COMMITS = 2999  # as many as the shipped models were trained with
 MAX_FILES = 20
 """Commits of more files do not count."""
 
 MAX_MESSAGE_CHARS = 600
 SECONDS = 20.0
+_INCLUDE = re.compile(rb"^\s*\[include", re.IGNORECASE | re.MULTILINE)
 _FORMAT = "--format=%x01%H%x02%B%x03"
 
 
@@ -78,34 +83,54 @@ def history_of(index: Index, words: Mapping[str, float]) -> History | None:
 def commits_of(index: Index) -> list[Commit]:
     """Commits before the snapshot, newest first."""
     ids = _ids(index.repository)
-    rows = index.commits(ids)
-    missing = [commit for commit in ids if commit not in rows]
+    found = {commit: _commit(commit, row) for commit, row in index.commits(ids).items()}
+    missing = [commit for commit in ids if found.get(commit) is None]
     if missing:
         fresh = {commit: json.dumps([words, files]) for commit, words, files in _read(index.repository, missing)}
         index.keep_commits(fresh)
-        rows |= fresh
-    return [
-        Commit(commit, array("I", words), files)
-        for commit in ids
-        if commit in rows
-        for words, files in [json.loads(rows[commit])]
-    ]
+        found |= {commit: _commit(commit, row) for commit, row in fresh.items()}
+    return [commit for id in ids if (commit := found.get(id))]
+
+
+def _commit(id: str, row: str) -> Commit | None:
+    """A commit as the index keeps it; None if that is damaged."""
+    try:
+        words, files = json.loads(row)
+        return Commit(id, array("I", words), [*map(str, files)])
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def _ids(repository: Repository) -> list[str]:
     folder = repository.history[0]
-    inside = folder.parent == repository.root
-    if inside and (not folder.is_dir() or any((folder / part).is_symlink() for part in ("", "objects", "refs"))):
-        return []
-    if inside and (folder / "objects" / "info" / "alternates").exists():  # it names object stores that may lie outside the tree
+    if folder.parent == repository.root and (not folder.is_dir() or _leads_out(folder)):
         return []
     output = _git(repository, "rev-list", f"--max-count={MAX_COMMITS}", "--no-merges", repository.history[1])
     return [line for line in output.split("\n") if ID.fullmatch(line)]
 
 
+def _leads_out(folder: Path) -> bool:
+    """Whether git would follow a link, wait for a pipe, or read another place that a file names."""
+    folders = ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads")
+    files = ("HEAD", "config", "config.worktree", "packed-refs", "shallow")
+    try:
+        return (
+            not all(stat.S_ISDIR(_mode(folder / part, stat.S_IFDIR)) for part in folders)
+            or not all(stat.S_ISREG(_mode(folder / part, stat.S_IFREG)) for part in files)
+            or any((folder / part).exists() for part in ("commondir", "objects/info/alternates"))
+            or any(_INCLUDE.search((folder / part).read_bytes()) for part in files[1:3] if (folder / part).exists())
+        )
+    except OSError:
+        return True
+
+
+def _mode(path: Path, default: int) -> int:
+    return path.lstat().st_mode if os.path.lexists(path) else default
+
+
 def _read(repository: Repository, ids: list[str]) -> Iterator[tuple[str, list[int], list[str]]]:
     options = ("--stdin", "-r", "-z", "--root", "--no-renames", "--no-ext-diff", "--name-only", _FORMAT)
-    output = _git(repository, "diff-tree", *options, given="\n".join(ids))
+    output = _git(repository, "diff-tree", *options, given="".join(f"{id}\n" for id in ids))
     for record in output.split("\x01")[1:]:
         head, _, names = record.partition("\x03")
         commit, _, message = head.partition("\x02")

@@ -26,7 +26,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tasks.code.kinds import is_code
-from tasks.core.errors import OutsideRootError, ToolError
+from tasks.core.errors import InfrastructureError, OutsideRootError, ToolError
 from tasks.localizers.ranker.facts import Facts, analyse, read
 from tasks.localizers.ranker.workers import analysed
 from tasks.search.repository import Repository
@@ -46,6 +46,7 @@ _RACY_SECONDS = 2.0
 _DAY_SECONDS = 24 * 3600
 _WAIT_SECONDS = 30.0
 _KEPT = 0.8  # of the limit
+_FAULTS = (sqlite3.Error, ValueError, TypeError)  # a damaged page can hold text that is not UTF-8, or a number for text
 _SCHEMA = """
     PRAGMA auto_vacuum = INCREMENTAL;
     CREATE TABLE IF NOT EXISTS facts (digest BLOB PRIMARY KEY, used INTEGER NOT NULL, facts BLOB NOT NULL);
@@ -61,7 +62,8 @@ class Index:
     """Facts of the code files of a repository, tests excluded; a context manager, for one thread.
 
     ``paths`` are the files in path order, ``digests`` those of their contents. Files that are too large or cannot be read
-    have no digest. ``folder`` is where the SQLite file lies; None for a temporary one.
+    have no digest. ``folder`` is where the SQLite file lies; None for a temporary one. Raises :class:`InfrastructureError` if
+    not even that can be written.
     """
 
     def __init__(self, repository: Repository, folder: Path | None, on_progress: Progress | None = None) -> None:
@@ -69,17 +71,18 @@ class Index:
         self.paths = [path for path in repository.files() if is_code(path)][:MAX_FILES]
         self._on_progress = on_progress or (lambda done, total: None)
         self._temporary: TemporaryDirectory[str] | None = None
-        for attempt in (folder, folder, None):
+        attempts = [None, folder, folder]
+        while attempts:
+            self._folder = attempts.pop()
             try:
-                self._connection = self._open(attempt)
+                self._connection = self._open(self._folder)
                 self.digests = self._update()
                 return
-            except (sqlite3.Error, OSError) as error:
-                if attempt is None:
-                    raise
-                if not isinstance(error, sqlite3.OperationalError):  # that would be a lock, a full disk, a read-only file
-                    with suppress(OSError):
-                        (attempt / NAME).unlink()
+            except (*_FAULTS, OSError) as error:
+                if not attempts:
+                    raise InfrastructureError(f"the index of these files cannot be written: {error}") from None
+                if not self._discarded(error):
+                    attempts = [None]
 
     def __enter__(self) -> Index:
         return self
@@ -96,22 +99,23 @@ class Index:
             if digest := self.digests.get(path):
                 named.setdefault(digest, []).append(path)
         for part in _parts(list(named)):
-            rows = self._lookup("SELECT digest, facts FROM facts WHERE digest IN ({})", part)
+            rows = self._kept("SELECT digest, facts FROM facts WHERE digest IN ({})", part)
             for digest in part:
                 path = named[digest][0]
                 try:
                     found = read(rows[digest])
-                except (KeyError, ValueError):  # evicted by another process, or damaged
+                except (KeyError, ValueError, TypeError):  # evicted by another process, or damaged
                     found = read(analyse(path, self.source(path)))
                 yield from ((path, found) for path in named[digest])
 
     def commits(self, ids: Sequence[str]) -> dict[str, str]:
         """What is kept of these commits, by their ids."""
-        return self._lookup("SELECT id, facts FROM commits WHERE id IN ({})", ids)
+        return self._kept("SELECT id, facts FROM commits WHERE id IN ({})", ids)
 
     def keep_commits(self, facts: dict[str, str]) -> None:
         """Keep facts of commits by their ids."""
-        self._write("INSERT OR REPLACE INTO commits VALUES (?, ?)", list(facts.items()))
+        with suppress(sqlite3.Error):
+            self._write("INSERT OR REPLACE INTO commits VALUES (?, ?)", list(facts.items()))
 
     def source(self, path: str) -> str:
         """The text of a file; empty if it is too large or cannot be read."""
@@ -182,6 +186,22 @@ class Index:
         self._write("DELETE FROM facts WHERE digest = ?", gone)
         self._write("DELETE FROM seen WHERE digest NOT IN (SELECT digest FROM facts)", [()])
         ask("PRAGMA incremental_vacuum").fetchall()
+
+    def _kept(self, query: str, keys: Sequence[Any]) -> dict[Any, Any]:
+        """What can be read; nothing of a damaged file, which the next use replaces."""
+        try:
+            return self._lookup(query, keys)
+        except _FAULTS as error:
+            self._discarded(error)
+            return {}
+
+    def _discarded(self, error: Exception) -> bool:
+        """Remove the SQLite file if the error says that it is damaged: not a lock, a full disk or a folder to be read only."""
+        damaged = not isinstance(error, (sqlite3.OperationalError, OSError))
+        if damaged and self._folder:
+            with suppress(OSError):
+                (self._folder / NAME).unlink()
+        return damaged
 
     def _lookup(self, query: str, keys: Sequence[Any]) -> dict[Any, Any]:
         found: dict[Any, Any] = {}

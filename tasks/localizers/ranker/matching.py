@@ -37,16 +37,17 @@ class Matches:
         self.evidence = evidence
         self.paths = index.paths
         self.words = evidence.words
-        wanted = {term(text): text for text in _terms(evidence, self.words)}
-        self.hits = {text: Hits(array("I"), array("B"), array("B")) for text in wanted.values()}
+        wanted: dict[int, Hits] = {}
+        self.hits = {
+            text: wanted.setdefault(term(text), Hits(array("I"), array("B"), array("B"))) for text in _terms(evidence, self.words)
+        }
         self.lengths = array("I", [0]) * len(self.paths)  # in words, code and text
         self.code_lengths = array("I", [0]) * len(self.paths)
         self.functions = 0
         self.function_words = 0
         numbers = {path: number for number, path in enumerate(self.paths)}
-        keys = frozenset(wanted)
         for path, facts in index.facts(self.paths):
-            self._add(numbers[path], facts, keys, wanted)
+            self._add(numbers[path], facts, wanted)
         self.scores = self._scores()
         self.resolve = Resolver(self.paths)
 
@@ -66,14 +67,14 @@ class Matches:
                 return found
         return []
 
-    def _add(self, number: int, facts: Facts, keys: frozenset[int], wanted: dict[int, str]) -> None:
+    def _add(self, number: int, facts: Facts, wanted: dict[int, Hits]) -> None:
         self.lengths[number] = facts.code + facts.text
         self.code_lengths[number] = facts.code
         self.functions += len(facts.lengths)
         self.function_words += sum(facts.lengths)
-        for key in keys.intersection(facts.terms):
+        for key in wanted.keys() & facts.terms:
             place = facts.find(key)
-            hits = self.hits[wanted[key]]
+            hits = wanted[key]
             hits.files.append(number)
             hits.code.append(facts.in_code[place])
             hits.text.append(facts.in_text[place])

@@ -26,6 +26,7 @@ from tasks.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
 
 VERSION = 1
 COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
+MAX_BYTES = 64 << 20
 WEIGHTS = Path(__file__).with_name("weights.json")
 
 Tree = tuple[list[int], list[float], list[int], list[int], list[int], list[float]]
@@ -50,7 +51,13 @@ class Model:
             raise ValueError("it was trained on other features")
         trees = [_checked(tuple(tree[part] for part in _PARTS), len(columns)) for tree in data["trees"]]
         xs, ys = ([float(value) for value in data["calibration"][axis]] for axis in "xy")
-        if not xs or len(xs) != len(ys) or xs != sorted(xs):
+        if (
+            not xs
+            or len(xs) != len(ys)
+            or xs != sorted(xs)
+            or not all(map(math.isfinite, xs))
+            or not all(0 <= y <= 1 for y in ys)
+        ):
             raise ValueError("its calibration is not a curve")
         return cls(trees, xs, ys, float(data.get("file_share", 0.0)))
 
@@ -86,7 +93,8 @@ def log_odds(scores: Sequence[float]) -> list[float]:
 def read_models(path: Path) -> tuple[Model, Model]:
     """The models of files and of functions. Raises :class:`ArtifactError` for a missing or damaged file, or other features."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            data = json.loads(file.read(MAX_BYTES))
         if data["version"] != VERSION:
             raise ValueError("it is of another version")
         file, function = (Model.of(data[level], columns) for level, columns in COLUMNS.items())
@@ -137,6 +145,9 @@ def _checked(tree: tuple[Any, ...], columns: int) -> Tree:
         raise ValueError("a tree lacks parts")
     for number, (used, *children) in enumerate(zip(column, left, right, strict=True)):
         inside = all(number < child < nodes if child >= 0 else -child <= len(value) for child in children)
-        if not inside or not 0 <= used < columns:
+        if not inside or not 0 <= used < columns or not all(isinstance(place, int) for place in (used, *children)):
             raise ValueError("a tree leads nowhere")
-    return column, [float(limit) for limit in threshold], left, right, missing, [float(leaf) for leaf in value]
+    leaves = [float(leaf) for leaf in value]
+    if not all(map(math.isfinite, leaves)):
+        raise ValueError("a leaf is not a number")
+    return column, [float(limit) for limit in threshold], left, right, missing, leaves

@@ -3,7 +3,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import random
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from tasks.localizers.base import Setup
 from tasks.localizers.ranker import RankerLocalizer, models, ranking_of
 from tasks.localizers.ranker.answer import Ranked, Ranking
 from tasks.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, candidates_of
+from tasks.localizers.ranker.history import commits_of
 from tasks.localizers.ranker.index import Index
 from tasks.localizers.ranker.rows import rows_of
 from tasks.localizers.ranker.trees import COLUMNS, WEIGHTS, Model, from_lightgbm, log_odds, read_models
@@ -40,6 +43,12 @@ def root(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return tmp_path / "r"
+
+
+def commit(root: Path, message: str, path: str = ".") -> None:
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for arguments in (["init", "-q"], ["add", path], ["commit", "-qm", message]):
+        subprocess.run([*git, *arguments], check=True)
 
 
 def columns(root: Path, issue: str) -> dict[str, dict[str, float]]:
@@ -88,15 +97,8 @@ def test_a_class_and_a_method_without_a_dot_are_a_pair(root: Path):
 
 def test_history_is_unknown_without_git_and_known_with_it(root: Path):
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
-    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b.c"]
-    for arguments in (
-        ["init", "-q"],
-        ["add", "pkg/other.py"],
-        ["commit", "-qm", "other"],
-        ["add", "."],
-        ["commit", "-qm", "slow disk"],
-    ):
-        subprocess.run([*git, *arguments], check=True)
+    commit(root, "other", "pkg/other.py")
+    commit(root, "slow disk")
     found = columns(root, "Store is slow, unrelated")
     assert found["pkg/store.py"]["history_words"] > found["pkg/other.py"]["history_words"] == 0
     assert found["pkg/store.py"]["history_recent"] > found["pkg/other.py"]["history_recent"]
@@ -107,6 +109,50 @@ def test_history_is_unknown_without_git_and_known_with_it(root: Path):
     (root.parent / "elsewhere").rename(root / ".git")
     (root / ".git" / "HEAD").write_text("ref: refs/heads/gone\n")
     assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+
+
+@pytest.mark.parametrize("kept", ["{", "[1]", '[["a"], ["b"]]', "[[-1], [3]]", "5", "[[1], 2]"])
+def test_damaged_commits_of_the_index_are_read_again(root: Path, tmp_path: Path, kept: str):
+    commit(root, "slow disk")
+    with Index(Repository(root), tmp_path / "index") as index:
+        expected = commits_of(index)
+        assert [found.files for found in expected] == [sorted(FILES)]
+        index.keep_commits({found.id: kept for found in expected})
+        assert commits_of(index) == expected
+        assert commits_of(index) == expected
+
+
+def lead_out(git: Path, how: str) -> None:
+    """Change a git directory so that git would read another place, or wait."""
+    if how == "pipe":
+        (git / "HEAD").unlink()
+        os.mkfifo(git / "HEAD")
+    elif how == "packs":
+        (git / "objects/pack").rename(git.parent.parent / "packs")
+        (git / "objects/pack").symlink_to(git.parent.parent / "packs")
+    elif how == "include":
+        with (git / "config").open("a") as config:
+            config.write(f" [Include]\n\tpath = {git.parent.parent}/config\n")
+    else:
+        shutil.copytree(git, git.parent.parent / "other")
+        (git / how).write_text(f"{git.parent.parent}/other\n")
+
+
+@pytest.mark.parametrize("how", ["pipe", "packs", "include", "commondir", "objects/info/alternates"])
+def test_a_git_directory_that_leads_out_has_no_history(root: Path, how: str):
+    commit(root, "slow disk")
+    assert not math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+    lead_out(root / ".git", how)
+    assert math.isnan(columns(root, "Store is slow")["pkg/store.py"]["history_words"])
+
+
+def test_a_shallow_clone_has_the_history_that_it_has(root: Path, tmp_path: Path):
+    for message in ("one", "two", "three"):
+        (root / "pkg/store.py").write_text(f"{FILES['pkg/store.py']}# {message}\n")
+        commit(root, message)
+    subprocess.run(["git", "clone", "-q", "--depth", "2", f"file://{root}", str(tmp_path / "shallow")], check=True)
+    with Index(Repository(tmp_path / "shallow"), None) as index:
+        assert [found.files for found in commits_of(index)] == [["pkg/store.py"], sorted(FILES)]
 
 
 def test_rows_are_labelled_by_the_truth(root: Path):
@@ -135,11 +181,29 @@ def test_an_answer_has_confidence_and_reasons_and_is_the_same_twice(root: Path, 
     assert localized(root, issue, index=tmp_path / "index").answer == first.answer
 
 
-@pytest.mark.parametrize("issue", ["的", "x" * 1_000_000, "../../etc/passwd:3 /etc/shadow", "\x00\ud800"])
+STRANGE = {
+    "Chinese": "空列表的 total 返回错误的结果\n应该返回 0",
+    "one character": "的",
+    "a long word": "x" * 1_000_000,
+    "many words": "total items " * 83_000,
+    "many parentheses": "total(" * 160_000,
+    "many lines": "\n" * 1_000_000 + "total",
+    "two long names": f"`{'a' * 90}b` and `{'a' * 90}c`",
+    "words with the same number": "`plumless` and `buckeroo`",
+    "only a traceback": 'Traceback (most recent call last):\n  File "/x/pkg/fast.py", line 5, in total\nValueError: bad\n',
+    "a traceback of elsewhere": 'Traceback (most recent call last):\n  File "/lib/json.py", line ' + "9" * 5000 + ", in loads\n",
+    "paths that lead out": "../../etc/passwd:3 /etc/shadow ~/.ssh/id_rsa C:\\a.py pkg/../../secret.py:3 .git/config",
+    "not text": "\x00\ud800",
+}
+
+
+@pytest.mark.parametrize("issue", STRANGE.values(), ids=STRANGE)
 def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path, issue: str):
     trajectory = localized(root, issue, index=tmp_path / "index", top=3)
     assert trajectory.error is None
-    assert len(trajectory.answer.modify if trajectory.answer else []) <= 3
+    found = trajectory.answer.modify if trajectory.answer else []
+    assert len(found) <= 3
+    assert {location.path for location in found} <= FILES.keys()
 
 
 def test_a_tree_without_code_has_no_answer(tmp_path: Path):
@@ -177,7 +241,16 @@ def test_models_that_are_damaged_or_of_other_features_are_refused(tmp_path: Path
     data = json.loads(WEIGHTS.read_text())
     endless = json.loads(WEIGHTS.read_text())
     endless["file"]["trees"][0]["left"][0] = 0
+    wrong = {"column": 1.5, "left": 1.5, "value": math.nan}
+    numbers = [json.loads(WEIGHTS.read_text()) for _ in wrong]
+    for found, (part, value) in zip(numbers, wrong.items(), strict=True):
+        found["file"]["trees"][0][part][0] = value
+    sure = json.loads(WEIGHTS.read_text())
+    sure["file"]["calibration"]["y"][0] = math.nan
     for broken in (
+        *map(json.dumps, numbers),
+        json.dumps(sure),
+        "[" * 100_000,
         "",
         "[]",
         json.dumps(data | {"version": 0}),
