@@ -78,7 +78,8 @@ class Report:
     def as_text(self) -> str:
         """Ranked locations, then related context, then one line of cost."""
         why = self.explanations or []
-        parts = [f"No answer: {STOPS[self.cost['stop']]}."]
+        asked = self.cost["model"] or self.cost["stop"] != "no_answer"
+        parts = [f"No answer: {STOPS[self.cost['stop']] if asked else 'no code here shares a word with the issue'}."]
         if self.modify:
             parts = [f"Locations to modify{_doubt(self.confidence)}", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
         if self.related:

@@ -14,6 +14,7 @@ from tasks.agents.parsing import format_calls
 from tasks.cli.serving.roots import Roots
 from tasks.cli.serving.service import Service
 from tasks.core.config import Agent, Tools
+from tasks.localizers.ranker import models
 from tasks.localizers.searcher import Searcher, SearchOptions, choose
 from tasks.search import searches
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
@@ -104,6 +105,16 @@ async def test_a_question_is_answered_with_entries_and_text(tree):
     assert result.structured_content["values"] == ["/repo/shapes.py::perimeter"]
     assert text(result).startswith("- /repo/shapes.py::perimeter\n")
     assert text(empty) == "Error: the question is empty"
+
+
+async def test_a_damaged_model_file_is_an_error_of_one_line(tree, tmp_path, monkeypatch):
+    (tmp_path / "models.json").write_text("{")
+    monkeypatch.setenv("FUSESEARCH_RANKER", str(tmp_path / "models.json"))
+    models.cache_clear()
+    async with Client(service(tree / "code").server()) as client:
+        result = await client.call_tool("localize", {"issue": ISSUE})
+    assert result.is_error
+    assert text(result).startswith(f"Error: {tmp_path}/models.json holds no models")
 
 
 async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):

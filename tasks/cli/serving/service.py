@@ -93,9 +93,12 @@ class Service:
     async def _search(self, searcher: Searcher, instance: Instance, repository: Repository, session: ServerSession) -> Trajectory:
         """Run one episode. The client gets all progress, in order, before the result."""
         with listening() as (on_event, steps):
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(forward, steps, session, searcher.agent.max_turns)
-                trajectory = await searcher.search(instance, repository, on_event)
+            try:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(forward, steps, session, searcher.agent.max_turns)
+                    trajectory = await searcher.search(instance, repository, on_event)
+            except ExceptionGroup as group:
+                raise group.exceptions[0] from None
             return trajectory
 
     async def _list_tools(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:

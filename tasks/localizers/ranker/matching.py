@@ -111,9 +111,9 @@ class Resolver:
         self._parts = [path.split("/") for path in paths]
         for number, parts in enumerate(self._parts):
             self._by_name[parts[-1]].append(number)
-            for length in (1, 2, 3, 4):
-                if length <= len(module := module_parts(parts)):
-                    self._by_module[module[-length:]].append(number)
+            module = module_parts(parts)
+            for length in range(1, min(4, len(module)) + 1):
+                self._by_module[module[-length:]].append(number)
 
     def files(self, mentioned: str) -> list[int]:
         """Files that share the most trailing parts with a path, which can be of another machine; at least two where both have."""

@@ -93,7 +93,7 @@ def test_no_answer_is_exit_code_3(run, tmp_path, issue):
     (tmp_path / "empty").mkdir()
     result = run("localize", "--repo", tmp_path / "empty", "--issue", issue)
     assert result.exit_code == 3
-    assert result.stdout.startswith("No answer")
+    assert result.stdout.startswith("No answer: no code here shares a word with the issue.")
     as_json = run("localize", "--repo", tmp_path / "empty", "--issue", issue, "--format", "json")
     assert as_json.exit_code == 3
     assert json.loads(as_json.stdout)["modify"] == []
