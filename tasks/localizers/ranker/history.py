@@ -23,7 +23,7 @@ from tasks.localizers.ranker.index import Index
 from tasks.search.git import ID, git_command, reading_environment
 from tasks.search.repository import Repository
 
-MAX_COMMITS = 2999  # as many as the shipped models were trained with
+MAX_COMMITS = 3000
 MAX_FILES = 20
 """Commits of more files do not count."""
 

@@ -93,8 +93,8 @@ def log_odds(scores: Sequence[float]) -> list[float]:
 def read_models(path: Path) -> tuple[Model, Model]:
     """The models of files and of functions. Raises :class:`ArtifactError` for a missing or damaged file, or other features."""
     try:
-        with path.open("rb") as file:
-            data = json.loads(file.read(MAX_BYTES))
+        with path.open("rb") as stored:
+            data = json.loads(stored.read(MAX_BYTES))
         if data["version"] != VERSION:
             raise ValueError("it is of another version")
         file, function = (Model.of(data[level], columns) for level, columns in COLUMNS.items())
