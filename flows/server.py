@@ -35,6 +35,8 @@ PORT = 4200
 START_SECONDS = 300.0
 """How long the server may take to answer: 10 s on two idle cores, minutes on an overloaded machine."""
 WATCH_SECONDS = 5.0
+PORT_SECONDS = 15.0
+"""How long a restart waits for its port: flows know the old address, and a killed server's threads hold the port a while."""
 RECORD = STATE / "prefect.json"
 LOG = STATE / "prefect.log"
 
@@ -133,7 +135,7 @@ def _keep(done: threading.Event) -> None:
 
 
 def _start(port: int | None) -> dict[str, Any]:
-    url = f"http://127.0.0.1:{_free_port(port or PORT)}"
+    url = f"http://127.0.0.1:{_free_port(port or PORT, PORT_SECONDS if port else 0.0)}"
     settings = {
         "PREFECT_HOME": str((STATE / "prefect").resolve()),  # the project's own database
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -177,14 +179,20 @@ def _status(url: str, seconds: float = 2) -> int:
         return 0
 
 
-def _free_port(preferred: int) -> int:
-    for port in (preferred, 0):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                return int(probe.getsockname()[1])
-    raise TrackingUnavailable("no free port on 127.0.0.1")
+def _free_port(preferred: int, seconds: float) -> int:
+    """The preferred port if it is free within the seconds, or any other."""
+    end = time.monotonic() + seconds
+    while True:
+        late = time.monotonic() >= end
+        for port in (preferred, 0) if late else (preferred,):
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                with suppress(OSError):
+                    probe.bind(("127.0.0.1", port))
+                    return int(probe.getsockname()[1])
+        if late:
+            raise TrackingUnavailable("no free port on 127.0.0.1")
+        time.sleep(0.2)
 
 
 def main(action: str = "status") -> None:

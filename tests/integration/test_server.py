@@ -1,9 +1,11 @@
 """One Prefect server of the project in the background, whoever asks first. A toy that starts sooner stands in for it."""
 
 import os
+import socket
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -79,6 +81,21 @@ def test_a_server_that_is_killed_while_it_is_needed_comes_back_where_it_was():
         psutil.Process(first).kill()
         wait_for(lambda: server.running() and pid() != first)
         assert f"{server.running()}/api" == api == PREFECT_API_URL.value()
+
+
+def test_a_port_that_the_killed_server_still_holds_is_waited_for():
+    url = server.ensure()
+    psutil.Process(pid()).kill()
+    psutil.Process(pid()).wait()
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", urlsplit(url).port))
+        held.listen()
+        with ThreadPoolExecutor(1) as pool:
+            restarted = pool.submit(server.ensure)
+            time.sleep(1)
+            held.close()
+            assert restarted.result(timeout=60) == url
 
 
 def test_a_server_that_was_stopped_stays_stopped():
