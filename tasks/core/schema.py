@@ -213,6 +213,12 @@ class Trajectory(Record):
     seed: int | None = None
     seconds: float = 0.0
 
+    def untimed(self) -> dict[str, Any]:
+        """The fields without measured times, so that datasets of equal searches have equal digests."""
+        observations = {"__all__": {"seconds"}}
+        turns = {"__all__": {"seconds_tools": True, "usage": {"seconds"}, "observations": observations}}
+        return self.model_dump(mode="json", exclude={"seconds": True, "turns": turns})
+
 
 class Score(Record):
     """All metrics of one trajectory; ``None`` if the infrastructure failed. Seconds are wall time."""

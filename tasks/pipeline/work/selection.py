@@ -22,7 +22,7 @@ def select_candidates(job: Job) -> dict[str, Any]:
     chosen, drops = kept(judged), drop_table(judged)
     if not chosen:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
-    write_jsonl(places["select.trajectories"], chosen)
+    write_jsonl(places["select.trajectories"], (trajectory.untimed() for trajectory in chosen))
     write_json(places["select.drops"], drops)
     examples(judged).write(places["select.examples"])
     write_csv(places["select.plane"], plane(judged))

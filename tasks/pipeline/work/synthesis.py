@@ -21,7 +21,7 @@ def synthesize_candidates(job: Job) -> dict[str, Any]:
     """Write the candidates; goes on from the journal in the job's scratch."""
     instances = toolset_named(job.params.agent.toolset).trainable(read_instances(job.places["split.sft"]))
     trajectories = make_candidates(instances, job.params, job.places, job.scratch, job.progress)
-    write_jsonl(job.output("candidates"), trajectories)
+    write_jsonl(job.output("candidates"), (trajectory.untimed() for trajectory in trajectories))
     calls = sum(len(turn.calls) for trajectory in trajectories for turn in trajectory.turns)
     return {
         "instances": len(instances),

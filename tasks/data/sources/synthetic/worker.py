@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -59,32 +58,24 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
     package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)
     if root:
         sys.path.insert(0, str(root))
-    started = time.monotonic()
     try:
         corpus = Corpus(package)
         sandbox = Sandbox(job["seconds"], 40 * job["timeout"], job["memory_mb"])
-        cpu = {"load": sandbox.used()}
         units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
-        cpu["record"] = sandbox.used()
         search = Search(corpus, units, job["seed"], sandbox, job["timeout"])
         search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
-        cpu["search"] = sandbox.used()
         asked = None
         if job["questions"]:
             # here, since what is imported before examples run decides addresses, and those the order of some sets
             from tasks.data.sources.synthetic.questions.making import make_questions
 
             asked = make_questions(corpus, units, job["seed"], sandbox, job["questions"])
-            cpu["questions"] = sandbox.used()
             say({"kept": len(search.findings) + len(asked.questions)})
         spent = sandbox.spent()
         instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
     except FusesearchError as error:
         return {"skipped": str(error)}
-    cpu["write"] = sandbox.used()
     table = _table(corpus, search, asked) | {"fixed_addresses": steady, "budget_spent": spent, "ended_by_clock": sandbox.late}
-    rounded = {name: round(value, 1) for name, value in cpu.items()}
-    table |= {"seconds": round(time.monotonic() - started, 1), "cpu_seconds_until": rounded}
     return {"row": {"repo": package.repo, "instances": instances, "table": table}}
 
 
