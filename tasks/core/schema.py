@@ -6,9 +6,12 @@ Words are those of the papers: an *instance* is a localization task, its *truth*
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from pydantic.main import IncEx
 
 SCHEMA_VERSION: Literal[1] = 1
 
@@ -215,9 +218,8 @@ class Trajectory(Record):
 
     def untimed(self) -> dict[str, Any]:
         """The fields without measured times, so that datasets of equal searches have equal digests."""
-        observations = {"__all__": {"seconds"}}
-        turns = {"__all__": {"seconds_tools": True, "usage": {"seconds"}, "observations": observations}}
-        return self.model_dump(mode="json", exclude={"seconds": True, "turns": turns})
+        turn: IncEx = {"seconds_tools": True, "usage": {"seconds"}, "observations": {"__all__": {"seconds"}}}
+        return self.model_dump(mode="json", exclude={"seconds": True, "turns": {"__all__": turn}})
 
 
 class Score(Record):
