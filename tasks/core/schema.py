@@ -218,7 +218,7 @@ class Trajectory(Record):
 
     def untimed(self) -> dict[str, Any]:
         """The fields without measured times, so that datasets of equal searches have equal digests."""
-        turn: IncEx = {"seconds_tools": True, "usage": {"seconds"}, "observations": {"__all__": {"seconds"}}}
+        turn: dict[str, IncEx | bool] = {"seconds_tools": True, "usage": {"seconds"}, "observations": {"__all__": {"seconds"}}}
         return self.model_dump(mode="json", exclude={"seconds": True, "turns": {"__all__": turn}})
 
 
