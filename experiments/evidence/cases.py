@@ -46,7 +46,7 @@ def read_cases(sets: dict[str, Path], repos: Path, out: Path) -> Cases:
             try:
                 truth = code_of(_truth(row, journal, repositories))
             except (DataError, RepositoryError) as error:
-                left_out[name] = str(error)
+                left_out[name] = str(error).replace(f"{repos}/", "")
                 continue
             if truth.files:
                 rows[name] = row.model_copy(update={"truth": truth})

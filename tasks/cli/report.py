@@ -132,6 +132,8 @@ def _doubt(confidence: float | None) -> str:
 
 
 def _summary(cost: dict[str, Any]) -> str:
+    if not cost["calls"] and not cost["tokens_billed"]:  # nobody searched
+        return f"{cost['seconds']:.1f} s"
     turns, calls = (f"{cost[key]} {key[: -1 if cost[key] == 1 else None]}" for key in ("turns", "calls"))
     model = f" ({cost['model']})" if cost["model"] else ""
     return f"{turns}, {calls}, e {cost['efficiency']:.2f}, {cost['seconds']:.1f} s, {cost['tokens_billed']:,} tokens{model}"
