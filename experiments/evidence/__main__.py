@@ -51,7 +51,7 @@ def main(
     from experiments.evidence.unseen import unseen as scores_of
     from experiments.evidence.wordings import wordings
     from tasks.core.config import Rank
-    from tasks.core.storage import read_text, write_json, write_text
+    from tasks.core.storage import read_text, write_json, write_jsonl, write_text
     from tasks.localizers.ranker.trees import WEIGHTS
 
     sets = {"verified": verified, "lite": lite}
@@ -60,6 +60,7 @@ def main(
     results = evidence(given, Rank())
     if unseen:
         results["unseen"] = scores_of(unseen, repos, model or WEIGHTS, free, out)
+        write_jsonl(page / "unseen.jsonl", results["unseen"].pop("instances"))
     results["wordings"] = wordings(HERE / "wordings.jsonl", verified, repos, HERE / "without_verified.json", out)
     write_json(page / "results.json", results)
     write_text(page / "RESULTS.md", results_page(results, sections(read_text(HERE / "text.md"))))

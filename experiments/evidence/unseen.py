@@ -13,7 +13,7 @@ import numpy as np
 from experiments.evidence.cases import in_order, language, read_cases
 from experiments.evidence.learned import Tables
 from experiments.evidence.measures import RANKED
-from experiments.evidence.run import of_set, rankings_of, systems_of
+from experiments.evidence.run import ALONE, by_column, of_set, rankings_of, systems_of
 from experiments.evidence.systems import free
 from tasks.core.errors import DataError
 from tasks.evaluation.statistics import estimate
@@ -35,7 +35,9 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
     if known := {row.repo for row in rows} & {*provenance.get("repositories", ())}:
         raise DataError(f"{model} was trained on {', '.join(sorted(known))}: its score there says nothing")
     snapshots = partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos)
-    systems = systems_of(rows, rankings_by(models, collect(rows, snapshots, out / "unseen/features")))
+    tables = collect(rows, snapshots, out / "unseen/features")
+    systems = systems_of(rows, rankings_by(models, tables))
+    systems |= {name: by_column(tables, rows, name, column) for name, column in ALONE.items()}
     systems |= {name: free(name, rows, snapshots, out / "unseen") for name in others}
     return {
         "model": {key: value for key, value in provenance.items() if key != "commits"},
