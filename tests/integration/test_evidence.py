@@ -11,7 +11,7 @@ from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.commits import fixes
 from experiments.evidence.measures import best_readings, confidence_of, differences, table
 from experiments.evidence.page import results_page, sections
-from experiments.evidence.run import OWN, RANKER, of_set
+from experiments.evidence.run import ALONE, OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
 from experiments.evidence.unseen import unseen
 from experiments.evidence.wordings import wordings
@@ -134,9 +134,9 @@ def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_fil
     files = [tmp_path / "python.jsonl", tmp_path / "rust.jsonl"]
     found = unseen(files, tmp_path / "repos", WEIGHTS, ["bm25"], tmp_path / "out")
     rust = found["sets"]["rust"]
-    assert [row["system"] for row in rust["table"]] == [RANKER, OWN, "bm25"]
+    assert [row["system"] for row in rust["table"]] == [RANKER, OWN, *ALONE, "bm25"]
     assert [(row["language"], row["instances"]) for row in rust["languages"]] == [("rust", 1)]
-    assert {row["second"] for row in rust["differences"]} == {OWN, "bm25"}
+    assert {row["second"] for row in rust["differences"]} == {OWN, *ALONE, "bm25"}
     assert {row["instance_id"]: row["language"] for row in found["instances"]} == {"u__n-python": "python", "u__n-rust": "rust"}
     assert all(row["bm25"]["file_recall@5"] == 1 for row in found["instances"])
     page = results_page({"sets": {}, "rules": [], "arms": [], "ablation": [], "left_out": {}, "unseen": found}, {})
