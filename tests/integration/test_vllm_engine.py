@@ -19,6 +19,7 @@ from tasks.training.served import Policy
 from tasks.training.serving import Servers
 from tasks.training.trainer import load_student
 from tasks.training.weights import FileWeights, check_publishing
+from tests.fakes.conversations import all_played
 
 ROOT = Path(__file__).parents[2]
 BASE = ROOT / "experiments/nano/base"
@@ -56,25 +57,9 @@ def setting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setting]:
         yield it
 
 
-async def talk(model: VllmModel | TransformersModel, issue: str, sampling: Sampling) -> list[Completion]:
-    messages = [Message(role="system", content="Find code."), Message(role="user", content=issue)]
-    completions: list[Completion] = []
-    for turn in range(3):
-        completions.append(await model.complete(messages, [], sampling))
-        messages.append(Message(role="assistant", content=completions[-1].text, tokens=completions[-1].tokens))
-        messages.append(Message(role="tool", content=f"/repo/a.py:{turn}: {issue}", tool_call_id="1"))
-    return completions
-
-
-async def talks(model: VllmModel | TransformersModel, sampling: Sampling) -> list[list[Completion]]:
-    talked = await asyncio.gather(*(talk(model, issue, sampling) for issue in ISSUES))
-    await model.close()
-    return list(talked)
-
-
 def assert_same_tokens(setting: Setting) -> None:
     sampling = Sampling(temperature=0.0, max_new_tokens=48)
-    ours, theirs = (asyncio.run(talks(model, sampling)) for model in (setting.local(), setting.served()))
+    ours, theirs = (asyncio.run(all_played(model, ISSUES, sampling)) for model in (setting.local(), setting.served()))
     for one, other in zip(ours, theirs, strict=True):
         for turn, same in zip(one, other, strict=True):
             assert turn.tokens
@@ -91,7 +76,7 @@ def test_new_weights_are_sampled_from_and_no_request_is_lost_while_they_come(set
     assert_same_tokens(setting)
 
     async def publish_meanwhile() -> list[list[Completion]]:
-        running = asyncio.create_task(talks(setting.served(), Sampling(temperature=0.7, max_new_tokens=48, seed=1)))
+        running = asyncio.create_task(all_played(setting.served(), ISSUES, Sampling(temperature=0.7, max_new_tokens=48, seed=1)))
         await asyncio.sleep(0.5)
         await asyncio.to_thread(setting.weights.publish, setting.student, 1)
         return await running

@@ -9,11 +9,12 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from tasks.agents.models.base import Completion, Message, Sampling
+from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.models.vllm import VllmModel
 from tasks.core.errors import EndpointDown, ModelUnavailable
 from tasks.training import nano
+from tests.fakes.conversations import all_played, play, prompt
 from tests.fakes.local_server import LocalServer
 from tests.fakes.token_server import Engine, handler_of
 
@@ -43,30 +44,11 @@ def served(local: TransformersModel, *servers: str, **options) -> VllmModel:  # 
     return VllmModel(local.tokenizer, addresses, 4096, **options)
 
 
-def prompt(issue: str) -> list[Message]:
-    return [Message(role="system", content="Find code."), Message(role="user", content=issue)]
-
-
-async def play(model: TransformersModel | VllmModel, issue: str, sampling: Sampling) -> list[Completion]:
-    messages, completions = prompt(issue), []
-    for turn in range(3):
-        completions.append(await model.complete(messages, [], sampling))
-        messages.append(Message(role="assistant", content=completions[-1].text, tokens=completions[-1].tokens))
-        messages.append(Message(role="tool", content=f"observation {turn} of {issue}", tool_call_id="1"))
-    return completions
-
-
-async def all_played(model: TransformersModel | VllmModel, sampling: Sampling) -> list[list[Completion]]:
-    played = await asyncio.gather(*(play(model, issue, sampling) for issue in ISSUES))
-    await model.close()
-    return list(played)
-
-
 def test_greedy_conversations_are_token_for_token_those_of_transformers(local: TransformersModel, engines: list[Engine]) -> None:
     sampling = Sampling(temperature=0.0, max_new_tokens=12)
-    expected = asyncio.run(all_played(local, sampling))
+    expected = asyncio.run(all_played(local, ISSUES, sampling))
     with LocalServer(handler_of(engines[0])) as server:
-        found = asyncio.run(all_played(served(local, server.url), sampling))
+        found = asyncio.run(all_played(served(local, server.url), ISSUES, sampling))
     for one, other in zip(expected, found, strict=True):
         for turn, same in zip(one, other, strict=True):
             assert turn.tokens
@@ -92,7 +74,7 @@ def test_a_seed_decides_every_turn_and_no_two_turns_draw_alike(local: Transforme
 
 def test_an_episode_stays_on_its_server_and_episodes_are_spread(local: TransformersModel, engines: list[Engine]) -> None:
     with LocalServer(handler_of(engines[0])) as one, LocalServer(handler_of(engines[1])) as other:
-        asyncio.run(all_played(served(local, one.url, other.url), Sampling(temperature=1.0, seed=3, max_new_tokens=8)))
+        asyncio.run(all_played(served(local, one.url, other.url), ISSUES, Sampling(temperature=1.0, seed=3, max_new_tokens=8)))
     for engine in engines:
         assert len(engine.requests) == 6
         prompts = [tuple(asked["prompt"]) for _, asked in engine.requests]
