@@ -67,7 +67,7 @@ class FileWeights:
         return {"publish_seconds": written - started, "reload_seconds": time.perf_counter() - written}
 
     def write(self, model: Any, step: int) -> Path:
-        """A new folder with weights, config and tokenizer. Raises :class:`InfrastructureError` if there is no room."""
+        """A new folder with weights, config and tokenizer. Raises :class:`InfrastructureError` if the disk is full."""
         import torch
         from huggingface_hub import save_torch_state_dict
 

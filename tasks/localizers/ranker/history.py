@@ -1,7 +1,7 @@
 """Earlier commits of a repository: how recently and how often each file changed, and with which words.
 
 Commits never change, so each is read once and kept in the index. Merges and commits of many files say little and do not count.
-There is no history without git, where git fails, and where ``.git`` leads out of the tree (:func:`_leads_out`).
+The history is empty without git, if git fails, and if ``.git`` leads out of the tree (:func:`_leads_out`).
 """
 
 from __future__ import annotations

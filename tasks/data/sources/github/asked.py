@@ -76,7 +76,7 @@ class IssueCrawl(Crawl):
         return queries.issues_cost(first)
 
     def parse(self, node: Any) -> Asked | None:
-        """The question of a node, with a reason where it is none."""
+        """The question of a node, with a reason if it does not count as one."""
         found = node if isinstance(node, dict) else {}
         created, number = moment(found.get("createdAt")), found.get("number")
         if created is None or not isinstance(number, int):

@@ -272,7 +272,8 @@ def _raised(example: Example, error: BaseException) -> Outcome:
         for entry in traceback.extract_tb(error.__traceback__, limit=-12)
         if not entry.filename.startswith("<") and os.path.dirname(entry.filename) != _HARNESS
     )
-    return Outcome(passed, text, type(error).__name__, _ADDRESS.sub("0x...", _message(error)), frames)
+    got, message = (_ADDRESS.sub("0x...", said) for said in (text, _message(error)))
+    return Outcome(passed, got, type(error).__name__, message, frames)
 
 
 def _message(error: BaseException) -> str:

@@ -171,7 +171,7 @@ class Search:
         issue = issues.write_issue(symptom, self.corpus.package.title, key)
         if issue is None:
             raise Dropped("issue too long")
-        if self._first_failure([unit], patch, code, other_memory=True)[1] != outcomes:
+        if self._first_failure(units, patch, code, other_memory=True) != (unit, outcomes):
             raise Dropped("depends on unwritten memory")
         return Finding(target.function, mutant, text, unit, issue, symptom)
 

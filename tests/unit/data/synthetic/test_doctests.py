@@ -83,9 +83,13 @@ def test_an_exception_is_reported_with_type_and_message():
     assert "invalid literal" in outcome.message
 
 
-def test_memory_addresses_are_not_quoted():
-    outcome = doctests.run_example(doctests.Example("object()\n", "3\n", None, doctests.OPTIONS), {})
-    assert outcome.got == "<object object at 0x...>\n"
+@pytest.mark.parametrize(
+    ("source", "got"), [("object()\n", "<object object at 0x...>\n"), ("{}[object()]\n", "KeyError: <object object at 0x...>\n")]
+)
+def test_memory_addresses_are_not_quoted(source, got):
+    outcome = doctests.run_example(doctests.Example(source, "3\n", None, doctests.OPTIONS), {})
+    assert outcome.got == got
+    assert "0x7" not in outcome.message
 
 
 def test_a_promised_exception_that_does_not_come_is_a_failure():
