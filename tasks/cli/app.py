@@ -19,6 +19,7 @@ from tasks.cli import (
     mcp,
     profile,
     questions,
+    repair,
     score,
     tool,
     track,
@@ -102,6 +103,7 @@ app.command("score", rich_help_panel="Measure")(score.score)
 app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
 app.command("compare", rich_help_panel="Measure")(compare.compare)
 app.command("judge", rich_help_panel="Measure")(judge.judge)
+app.command("repair", rich_help_panel="Measure")(repair.repair)
 app.add_typer(experiment.app, name="experiment", rich_help_panel="Measure")
 app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
 app.command("import-questions", rich_help_panel="Measure")(questions.import_questions)

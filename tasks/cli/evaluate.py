@@ -74,7 +74,10 @@ def evaluate(
         localizer or [], instances, {"repos": repos, "clone_url": clone_url, "alternatives": alternatives,
         "max_instances": max_instances}, model, base_url, {"runs": runs, "concurrency": concurrency},
     )  # fmt: skip
-    with _bar() as bar, opened(wanted, out, snapshots or SNAPSHOTS, retry_errored=retry_errored, progress=bar.reading) as current:
+    with (
+        progress_bar() as bar,
+        opened(wanted, out, snapshots or SNAPSHOTS, retry_errored=retry_errored, progress=bar.reading) as current,
+    ):
         run_cells(current, bar, out, track)
     typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes: fusesearch compare {out}")
 
@@ -176,7 +179,8 @@ class Bar:
 
 
 @contextmanager
-def _bar() -> Iterator[Bar]:
+def progress_bar() -> Iterator[Bar]:
+    """A bar on a terminal; nothing is shown elsewhere."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 

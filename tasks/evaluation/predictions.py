@@ -20,7 +20,9 @@ class _Located(Row):
     functions: list[str] = Field(default_factory=list)
 
 
-class _Prediction(_Located):
+class Prediction(_Located):
+    """What a system answers, best first: files, and functions as ``path::Qualified.name``."""
+
     @model_validator(mode="before")
     @classmethod
     def _has_names(cls, data: Any) -> Any:
@@ -55,7 +57,7 @@ def score_files(predictions: Path, truth: Path) -> dict[str, Any]:
     wanted = _by_instance(truth, _TruthLine)
     if not wanted:
         raise DataError(f"{truth} has no instances to score against")
-    given = _by_instance(predictions, _Prediction)
+    given = read_predictions(predictions)
     coverage = {
         "instances": len(wanted),
         "missing": len(wanted.keys() - given.keys()),
@@ -64,7 +66,12 @@ def score_files(predictions: Path, truth: Path) -> dict[str, Any]:
     return coverage | summarize(_pairs(given, wanted, "files"), _pairs(given, wanted, "functions"))
 
 
-def _pairs(given: dict[str, _Prediction], wanted: dict[str, _TruthLine], level: str) -> list[Pair]:
+def read_predictions(path: Path) -> dict[str, Prediction]:
+    """Predictions by instance. Raises :class:`DataError` as :func:`score_files`."""
+    return _by_instance(path, Prediction)
+
+
+def _pairs(given: dict[str, Prediction], wanted: dict[str, _TruthLine], level: str) -> list[Pair]:
     return [(getattr(given.get(key), level, []), getattr(row, level)) for key, row in wanted.items()]
 
 

@@ -1,0 +1,111 @@
+"""Repairs the faults of one package in its own process: import it, record its examples, try candidates.
+
+:mod:`tasks.evaluation.repair.repairing` starts it. It reads its job as JSON from stdin and writes JSON lines to stdout: one
+when the examples are recorded, and one per fault.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tasks.core.errors import DataError, FusesearchError
+from tasks.data.sources.synthetic.corpus import Corpus
+from tasks.data.sources.synthetic.packages import Package
+from tasks.data.sources.synthetic.recording import record
+from tasks.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
+from tasks.evaluation.predictions import Prediction
+from tasks.evaluation.repair.orders import Order, orders
+from tasks.evaluation.repair.outcomes import Outcome
+from tasks.evaluation.repair.snapshot import Snapshots
+from tasks.evaluation.repair.trials import Bench, Trials
+from tasks.search.git import Git
+
+WALL_SECONDS = 300.0
+"""Of one child, for a machine that is busy; processor time ends it long before."""
+
+
+def main() -> None:
+    """Read the job, keep stdout for the protocol, work."""
+    fix_addresses()
+    fix_random_numbers()
+    job = json.loads(sys.stdin.read())
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    warnings.simplefilter("ignore")
+
+    def say(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message) + "\n")
+        channel.flush()
+
+    try:
+        repair_package(job, say)
+    except FusesearchError as error:
+        for row in job["faults"]:
+            say({"instance_id": row["instance_id"], "skipped": str(error)})
+
+
+def repair_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> None:
+    """Do one job; say ``{"instance_id", "outcomes"}`` or ``{"instance_id", "skipped": reason}`` of each fault."""
+    root = Path(job["root"]) if job["root"] else None
+    package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)
+    if root:
+        sys.path.insert(0, str(root))
+    corpus = Corpus(package)
+    sandbox = Sandbox(math.inf, WALL_SECONDS, job["memory_mb"])
+    bench = Bench(corpus, list(record(corpus, 0, sandbox, docstrings=len(corpus.docstrings))), sandbox)
+    say({"examples": len(bench.units)})
+    with Git(Path(job["git_dir"])) as git:
+        snapshots = Snapshots(git)
+        for row in job["faults"]:
+            try:
+                if row["version"] != package.version:
+                    raise DataError(f"version {package.version} is installed, and the fault is in {row['version']}")
+                trials = Trials(bench, snapshots.files(row["base_commit"]), row["function"], row["example"])
+                found = {name: Prediction(**answer) for name, answer in row["found"].items()}
+                tried = orders(row["issue"], trials.functions, [row["function"]], found, row["instance_id"], job["draws"])
+                outcomes = [attempt(trials, row, order, traced, job["budgets"]) for order in tried for traced in (False, True)]
+                say({"instance_id": row["instance_id"], "outcomes": [outcome.model_dump() for outcome in outcomes]})
+            except FusesearchError as error:
+                say({"instance_id": row["instance_id"], "skipped": str(error)})
+
+
+def attempt(trials: Trials, row: dict[str, Any], order: Order, traced: bool, budgets: Sequence[int]) -> Outcome:
+    """Try all candidates of a function before those of the next, until one passes what the repairer sees or the budget ends."""
+    outcome = Outcome(
+        instance_id=row["instance_id"], repo=row["repo"], kind=row["kind"], system=order.system,
+        configuration=order.configuration, traced=traced, seconds_at=dict.fromkeys(budgets, 0.0),
+        place=order.functions.index(row["function"]) if row["function"] in order.functions else None,
+    )  # fmt: skip
+    for entity, index in islice(_tried(trials, order.functions, traced), budgets[-1]):
+        candidate = trials.space(entity)[index]
+        result = trials.result(entity, index) if trials.matters(entity, candidate) else None
+        outcome.candidates += 1
+        outcome.seconds += result.seconds if result else trials.failing_seconds
+        outcome.seconds_at |= {budget: outcome.seconds for budget in budgets if budget >= outcome.candidates}
+        if result and result.plausible:
+            outcome.submitted_at, outcome.resolved = outcome.candidates, result.resolved
+            outcome.function, outcome.change = entity, candidate.change.kind
+            break
+    return outcome
+
+
+def _tried(trials: Trials, functions: Sequence[str], traced: bool) -> Iterator[tuple[str, int]]:
+    for entity in functions:
+        if not traced or trials.reaches(entity):
+            for index, candidate in enumerate(trials.space(entity)):
+                if not traced or trials.matters(entity, candidate):
+                    yield entity, index
+
+
+if __name__ == "__main__":
+    main()
