@@ -25,7 +25,8 @@ def repair(
         int | None, typer.Option(help="Only a sample of this size; part of every larger one.", min=1)
     ] = None,
     budget: Annotated[
-        list[int] | None, typer.Option(help="Candidates to run at most; repeat it for several. Default: 10, 30, 100, 300.", min=1)
+        list[int] | None,
+        typer.Option(help="Candidates to run at most; repeat it for several. Default: 10, 30, 100, 300, 1000.", min=1),
     ] = None,
     draws: Annotated[int, typer.Option(help="Random orders for the lower bound.", min=1)] = 3,
     workers: Annotated[int, typer.Option(help="Processes; each repairs one package at a time.", min=1)] = 1,
@@ -61,4 +62,4 @@ def repair(
     faults, found = sample(read_benchmark(instances), max_instances), read_answers(answers)
     with progress_bar() as bar:
         outcomes, skipped = repair_all(faults, found, settings, out, bar.of("faults", 0, len(faults)))
-    show(sections_of(figures_of(outcomes, skipped)))
+    show(sections_of(figures_of(outcomes, skipped))[:2])

@@ -17,7 +17,7 @@ from tasks.reporting.table import ABSENT, MINUS, Row, Table
 Arm = tuple[str, str]
 """A system and its configuration; all random orders are one arm."""
 
-PLACES = ((0, 1), (1, 5), (5, 20), (20, 100), (100, None))
+PLACES = {"first": (0, 1), "2 to 5": (1, 5), "6 to 20": (5, 20), "21 to 100": (20, 100), "later": (100, 1 << 30)}
 
 
 def figures_of(outcomes: Sequence[Outcome], skipped: Mapping[str, str]) -> dict[str, Any]:
@@ -96,7 +96,9 @@ def _kinds(rows: Sequence[Outcome]) -> list[dict[str, Any]]:
     """By kind of fault: how many, whether the space has the inverse, resolved with the true function given."""
     counted: dict[str, Counter[str]] = {}
     for row in rows:
-        counted.setdefault(row.kind, Counter()).update(faults=1, submitted=row.submitted_at is not None, resolved=row.resolved)
+        counted.setdefault(row.kind, Counter()).update(
+            faults=1, submitted=int(row.submitted_at is not None), resolved=int(row.resolved)
+        )
     return [{"kind": kind, "in the space": kind not in OUTSIDE, **counts} for kind, counts in sorted(counted.items())]
 
 
@@ -105,11 +107,10 @@ def _places(arms: Mapping[Arm, list[Outcome]], budgets: Sequence[int]) -> list[d
     solvable = {row.instance_id for row in arms.get((TRUE, TRUE), []) if row.resolved}
     rows = [row for (_, configuration), found in arms.items() if configuration == SUB_AGENT for row in found]
     found = []
-    for low, high in PLACES:
-        inside = [row for row in rows if row.instance_id in solvable and row.place is not None and row.place >= low]
-        inside = [row for row in inside if high is None or cast(int, row.place) < high]
+    for name, (low, high) in PLACES.items():
+        inside = [row for row in rows if row.instance_id in solvable and row.place is not None and low <= row.place < high]
         if inside:
-            record: dict[str, Any] = {"place": f"{low + 1} to {high}" if high else f"from {low + 1}", "orders": len(inside)}
+            record: dict[str, Any] = {"place": name, "orders": len(inside)}
             for key, statistic in _statistics(budgets).items():
                 if key.startswith(("resolved", "candidates")):
                     record[key] = _interval(measure(_seeds(inside), statistic))

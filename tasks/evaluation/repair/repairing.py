@@ -26,7 +26,7 @@ from tasks.evaluation.results import MANIFEST, read_results
 
 VERSION = 1
 JOURNAL, OUTCOMES = "journal.jsonl", "outcomes.jsonl"
-BUDGETS = (10, 30, 100, 300)
+BUDGETS = (10, 30, 100, 300, 1000)
 SILENT_SECONDS = 3600.0
 """A worker that says nothing for so long is killed."""
 
@@ -46,24 +46,31 @@ class Repairs:
 def read_answers(sources: Sequence[str]) -> dict[str, dict[str, Prediction]]:
     """Answers by system and instance, from folders that ``evaluate`` wrote or files of predictions given as ``NAME=FILE``.
 
-    An episode that the infrastructure broke is absent. Of several runs the first counts. Raises :class:`DataError`.
+    An episode that the infrastructure broke is absent. Of several runs the first counts. Raises :class:`DataError`, also for
+    two systems of one name.
     """
     found: dict[str, dict[str, Prediction]] = {}
     for source in sources:
-        name, separator, path = source.partition("=")
-        if (Path(source) / MANIFEST).exists():
-            for row in read_results([Path(source)]).cells:
-                scores = sorted((score for score in row.scores if score.error is None), key=lambda score: -score.run)
-                found[row.cell.system] = {
-                    score.instance_id: Prediction(
-                        instance_id=score.instance_id, files=score.predicted_files, functions=score.predicted_functions
-                    )
-                    for score in scores
-                }
-        elif separator:
-            found[name] = read_predictions(Path(path))
-        else:
-            raise DataError(f"{source} is neither a folder that `fusesearch evaluate` wrote nor NAME=FILE.jsonl")
+        answers = _answers(source)
+        if twice := found.keys() & answers.keys():
+            raise DataError(f"{source}: {', '.join(twice)} is there already: give its answers as ANOTHER_NAME=FILE.jsonl")
+        found |= answers
+    return found
+
+
+def _answers(source: str) -> dict[str, dict[str, Prediction]]:
+    name, separator, path = source.partition("=")
+    if separator:
+        return {name: read_predictions(Path(path))}
+    if not (Path(source) / MANIFEST).exists():
+        raise DataError(f"{source} is neither a folder that `fusesearch evaluate` wrote nor NAME=FILE.jsonl")
+    found = {}
+    for row in read_results([Path(source)]).cells:
+        scores = sorted((score for score in row.scores if score.error is None), key=lambda score: -score.run)
+        named = (
+            Prediction(instance_id=it.instance_id, files=it.predicted_files, functions=it.predicted_functions) for it in scores
+        )
+        found[row.cell.system] = {prediction.instance_id: prediction for prediction in named}
     return found
 
 
