@@ -78,7 +78,7 @@ TRAPS = '''
     import os
 
 
-    def careful(values, forks=False, writes=False, loops=False, sleeps=False, eats=False, leaves=False, kills=False):
+    def careful(values, forks=False, writes=False, loops=False, eats=False, leaves=False, kills=False):
         """The sum of larger ones.
 
         >>> careful([1, 2, 3])
@@ -173,12 +173,13 @@ def test_faults_in_the_space_are_resolved_and_a_better_answer_needs_fewer_candid
 
 
 def test_a_candidate_that_loops_forks_writes_or_leaves_stays_in_the_sandbox_and_fails(site, tmp_path):
-    faults = [row for row in mined("trapspkg", tmp_path) if row.provenance["kind"] == "wrong_operator"]
-    faults = faults or [row for row in mined("trapspkg", tmp_path) if row.provenance["kind"] not in OUTSIDE]
-    outcomes, skipped = repair(faults[:1], {}, settings("trapspkg", tmp_path), tmp_path / "out")
+    faults = mined("trapspkg", tmp_path)
+    outcomes, skipped = repair(faults, {}, settings("trapspkg", tmp_path), tmp_path / "out")
     assert skipped == {}
-    true = arms(outcomes)[faults[0].instance_id, TRUE, TRUE, False]
-    assert true.resolved
+    true = [row for row in outcomes if row.system == TRUE and not row.traced]
+    print([(row.kind, row.candidates, row.resolved) for row in true])
+    assert {row.kind for row in true if not row.resolved} <= OUTSIDE
+    assert any(row.resolved for row in true)
     assert not (tmp_path / "harm").exists()
 
 
