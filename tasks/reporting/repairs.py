@@ -53,14 +53,15 @@ def _seeds(rows: list[Outcome]) -> Seeds:
 
 
 def _statistics(budgets: Sequence[int]) -> dict[str, Statistic]:
-    found = {
-        f"recall@{k}": _statistic(f"recall@{k}", lambda row, k=k: float(row.place is not None and row.place < k))
-        for k in (1, FIRST)
-    }  # type: ignore[misc]
+    found = {f"recall@{k}": _statistic(f"recall@{k}", partial(_within, k=k)) for k in (1, FIRST)}
     for budget in budgets:
         for name in ("resolved", "submitted", "candidates", "seconds"):
             found[f"{name}@{budget}"] = _statistic(f"{name}@{budget}", partial(_under, budget=budget, name=name))
     return found
+
+
+def _within(row: Outcome, k: int) -> float:
+    return float(row.place is not None and row.place < k)
 
 
 def _under(row: Outcome, budget: int, name: str) -> float:
@@ -76,7 +77,7 @@ def _arms(arms: Mapping[Arm, list[Outcome]], budgets: Sequence[int]) -> list[dic
 
 
 def _interval(found: Measured | None) -> dict[str, float | None] | None:
-    return found and {"estimate": found.estimate, "low": found.low, "high": found.high}
+    return {"estimate": found.estimate, "low": found.low, "high": found.high} if found else None
 
 
 def _differences(arms: Mapping[Arm, list[Outcome]], budgets: Sequence[int]) -> list[dict[str, Any]]:
