@@ -26,7 +26,7 @@ def repair(
     ] = None,
     budget: Annotated[
         list[int] | None,
-        typer.Option(help="Candidates to run at most; repeat it for several. Default: 10, 30, 100, 300, 1000.", min=1),
+        typer.Option(help="Candidates to run at most; repeat it for several. Default: 10, 30, 100, 300.", min=1),
     ] = None,
     draws: Annotated[int, typer.Option(help="Random orders for the lower bound.", min=1)] = 3,
     workers: Annotated[int, typer.Option(help="Processes; each repairs one package at a time.", min=1)] = 1,
