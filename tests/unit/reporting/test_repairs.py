@@ -2,6 +2,7 @@
 
 import pytest
 
+from tasks.core.errors import DataError
 from tasks.evaluation.repair.orders import ALONE, ANSWER, PRE_SEARCH, RANDOM, SUB_AGENT, TRUE
 from tasks.evaluation.repair.outcomes import Outcome
 from tasks.reporting.page import Page
@@ -80,6 +81,11 @@ def test_places_count_only_what_the_true_function_resolves_and_kinds_show_the_ce
         {"kind": "missing_call", "in the space": False, "faults": 4, "submitted": 0, "resolved": 0},
         {"kind": "wrong_operator", "in the space": True, "faults": 4, "submitted": 4, "resolved": 4},
     ]
+
+
+def test_nothing_is_an_error_with_its_reason():
+    with pytest.raises(DataError, match="repaired here: the fault does not show"):
+        figures_of([], {"i9": "the fault does not show"})
 
 
 def test_the_page_has_all_tables(figures):
