@@ -177,7 +177,7 @@ def test_a_candidate_that_loops_forks_writes_or_leaves_stays_in_the_sandbox_and_
     outcomes, skipped = repair(faults, {}, settings("trapspkg", tmp_path), tmp_path / "out")
     assert skipped == {}
     true = [row for row in outcomes if row.system == TRUE and not row.traced]
-    print([(row.kind, row.candidates, row.resolved) for row in true])
+    assert max(row.candidates for row in true) > 50  # those that switch a trap on are among the first
     assert {row.kind for row in true if not row.resolved} <= OUTSIDE
     assert any(row.resolved for row in true)
     assert not (tmp_path / "harm").exists()
