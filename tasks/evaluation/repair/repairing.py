@@ -27,7 +27,7 @@ from tasks.evaluation.results import MANIFEST, read_results
 VERSION = 1
 JOURNAL, OUTCOMES = "journal.jsonl", "outcomes.jsonl"
 BUDGETS = (10, 30, 100, 300)
-SILENT_SECONDS = 3600.0
+SILENT_SECONDS = 4 * 3600.0
 """A worker that says nothing for so long is killed."""
 
 
