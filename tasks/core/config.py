@@ -277,6 +277,13 @@ class ModelSection(Section):
     )
 
 
+class Lora(Section):
+    """Low-rank adapters that train in place of the weights; the checkpoint that comes out has them merged."""
+
+    rank: int = Field(0, ge=0, description="of the adapter of each linear layer but the head; 0: all weights train")
+    alpha: float = Field(32.0, gt=0, description="an adapter counts alpha / rank")
+
+
 class Sft(Section):
     """Supervised fine-tuning with TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
 
@@ -293,6 +300,7 @@ class Sft(Section):
     precision: Literal["float32", "bfloat16"] | None = Field(
         None, description="arithmetic of the passes; null: model.dtype on a GPU, else float32"
     )
+    lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
     save_steps: int = Field(200, ge=1)
 
 
@@ -366,6 +374,7 @@ class Grpo(Rewarded):
     importance_max: float = Field(
         2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"
     )
+    lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
     search: Search = Search()
 
     @model_validator(mode="after")
@@ -381,6 +390,13 @@ class Grpo(Rewarded):
 class Compute(Section):
     """Machines of training; none of it changes what is learned."""
 
+    ranks: int = Field(
+        1,
+        ge=1,
+        exclude_if=lambda value: value == 1,
+        description="processes of one machine that train together, each on a GPU of its own with its share of the weights, or "
+        "on cores where there is no GPU; 1: the stage's own process, on one GPU",
+    )
     servers: list[str] = Field(
         [], description="addresses of running vLLM servers (http://HOST:PORT) for rollouts; empty: the stage starts its own"
     )
@@ -460,6 +476,22 @@ class Params(Section):
     compute: Compute = Compute()
     evaluate: Evaluate = Evaluate()
     report: Report = Report()
+
+    @model_validator(mode="after")
+    def _training_can_be_shared(self) -> Params:
+        ranks = self.compute.ranks
+        sizes = (self.sft.batch_size, self.grpo.prompts_per_step * self.grpo.group)
+        for name, section, size in zip(("sft", "grpo"), (self.sft, self.grpo), sizes, strict=True):
+            if size % ranks or (ranks > 1 and size // ranks % min(section.micro_batch, size // ranks)):
+                raise ValueError(
+                    f"{name} has {size} sequences per step, which is not a multiple of compute.ranks * micro_batch = "
+                    f"{ranks} * {section.micro_batch}"
+                )
+            if (ranks > 1 or section.lora.rank) and section.optimizer != "adamw":
+                raise ValueError(f"compute.ranks and {name}.lora go only with {name}.optimizer adamw: Muon needs whole matrices")
+        if self.grpo.averaged and (ranks > 1 or self.grpo.lora.rank):
+            raise ValueError("compute.ranks and grpo.lora go only with grpo.averaged 0")
+        return self
 
 
 def load_params(path: Path = Path("params.yaml")) -> Params:

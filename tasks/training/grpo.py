@@ -10,7 +10,7 @@ import hashlib
 import random
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,19 +20,30 @@ from tasks.agents.models.base import Message
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Grpo, Params
-from tasks.core.errors import DataError
+from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Instance
 from tasks.core.storage import read_instances
 from tasks.localizers.presearch import pre_searched
 from tasks.search.repository import Repository
 from tasks.training.averaging import average_callback
+from tasks.training.ranks import rank, train_in_ranks, world_size
 from tasks.training.renaming import Names
 from tasks.training.rollouts import Batch, Episodes, rollout_figures
 from tasks.training.served import Ahead, Policy, make
 from tasks.training.serving import Servers
 from tasks.training.sft import describe_checkpoint
-from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
-from tasks.training.weights import FileWeights, Weights, check_publishing
+from tasks.training.trainer import (
+    adapters,
+    load_student,
+    log_callback,
+    quiet,
+    run_training,
+    save_checkpoint,
+    settle,
+    student_dtype,
+    trainer_arguments,
+)
+from tasks.training.weights import FileWeights, OtherRank, Weights, check_publishing
 
 BatchOf = Callable[[list[str], Any], Batch]
 """The rollouts of a step: for instance ids, one per rollout, and TRL's trainer."""
@@ -54,12 +65,29 @@ def train_grpo(
 
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
-        ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed.
+        ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
         DataError: ``instances`` is empty.
-        InfrastructureError: a vLLM server does not start, or does not sample from the published weights.
+        InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank died.
     """
+    import torch
+
+    if params.compute.ranks > 1 and section.rollouts == "transformers" and torch.cuda.is_available():
+        raise ConfigError("on several GPUs no process has all weights to sample from: set grpo.rollouts to vllm")
+    return train_in_ranks(params.compute.ranks, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
+
+
+def _train(
+    params: Params,
+    section: Grpo,
+    instances: Path,
+    checkpoint: Path,
+    snapshot: Callable[[Instance], Repository],
+    out: Path,
+    *,
+    on_log: Callable[[dict[str, float]], None],
+) -> dict[str, float]:
     quiet()
-    model, tokenizer = load_student(checkpoint)
+    model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params))
     own = toolset_named(params.agent.toolset).trainable(read_instances(instances))
     tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
     if not tasks:
@@ -68,33 +96,46 @@ def train_grpo(
     trees = out / "trees"
     episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, trees)
     order = _order(list(tasks), section, params.seed) if section.ahead else None
-    trained = nullcontext((partial(_by_trained_model, episodes, tokenizer), None))
-    with (
-        trained if section.rollouts == "transformers" else _served(episodes, model, tokenizer, order, out) as (batch_of, weights)
-    ):
+    made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
+    if rank():
+        made = nullcontext((None, OtherRank(params.model.dtype) if section.rollouts == "vllm" else None))
+    elif section.rollouts == "transformers":
+        made = nullcontext((partial(_by_trained_model, episodes, tokenizer), None))
+    else:
+        made = _served(episodes, model, tokenizer, order, out)
+    with made as (batch_of, weights):
         rollouts = Rollouts(batch_of)
         trainer = _trainer(episodes, model, tokenizer, rollouts, order, out, on_log)
         if weights:
             trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, Published(trainer, weights), -1
         run_training(trainer, out)
     save_checkpoint(trainer, out)
-    if trees.is_dir():
-        shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
-    describe_checkpoint(out / "checkpoint", params)
+    if not rank():
+        if trees.is_dir():
+            shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
+        describe_checkpoint(out / "checkpoint", params)
     return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}
 
 
 class Rollouts:
-    """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities, mask and scores out."""
+    """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities, mask and scores out.
 
-    def __init__(self, batch_of: BatchOf) -> None:
+    Rank 0 makes the rollouts of all ranks, so they do not depend on how many there are; the others have no ``batch_of``.
+    """
+
+    def __init__(self, batch_of: BatchOf | None) -> None:
         self._batch_of = batch_of
         self._batch = Batch({}, [])
 
     def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
-        """The rollouts of a step."""
-        self._batch = self._batch_of([prompt[-1]["instance_id"] for prompt in prompts], trainer)
-        return {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
+        """This rank's rollouts of a step."""
+        from accelerate.utils import broadcast_object_list, gather_object
+
+        every = gather_object([prompt[-1]["instance_id"] for prompt in prompts])
+        (self._batch,) = broadcast_object_list([self._batch_of(every, trainer) if self._batch_of else None])
+        own = slice(rank() * len(prompts), (rank() + 1) * len(prompts))
+        columns = {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
+        return {name: values[own] for name, values in columns.items()}
 
     def figures(self) -> dict[str, float]:
         """Figures of the last step for the training curve."""
@@ -182,13 +223,13 @@ def _trainer(
     from tasks.training.trl_trimmed import TrimmedGRPOTrainer
 
     params, section = episodes.params, episodes.section
-    size = section.prompts_per_step * section.group
-    micro = min(section.micro_batch, size)
+    share = section.prompts_per_step * section.group // world_size()
+    micro = min(section.micro_batch, share)
     arguments = GRPOConfig(
         **trainer_arguments(out, section, params),
         max_steps=section.steps,
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=size // micro,
+        gradient_accumulation_steps=share // micro,
         num_generations=section.group,
         temperature=section.temperature,
         beta=section.kl,
@@ -204,6 +245,9 @@ def _trainer(
         router_aux_loss_coef=0.0,  # nor has B.3 a loss that balances experts
         vllm_importance_sampling_mode="token_truncate",  # over whole episodes small differences add up, and drop the long ones
         vllm_importance_sampling_clip_max=section.importance_max,
+        model_init_kwargs=None
+        if world_size() == 1
+        else {"device_map": None},  # of the reference policy: each rank loads it whole
     )
     callbacks = [log_callback(out / "log.jsonl", on_log, rollouts.figures)]
     if section.averaged:
@@ -211,13 +255,14 @@ def _trainer(
         callbacks.append(average_callback(model, section.steps - last, out / "trainer"))
     return TrimmedGRPOTrainer(
         model=model,
-        args=arguments,
+        args=settle(arguments),
         reward_funcs=[rollout_reward],
         rollout_func=rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists work too
         train_dataset=_prompts(params, episodes.tasks, [i for step in order for i in step] if order else list(episodes.tasks)),
         processing_class=tokenizer,
         callbacks=callbacks,
-        optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, 0.0), None),
+        peft_config=adapters(section.lora, params.seed),
+        optimizer_of=partial(make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=0.0),
     )
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -14,6 +12,7 @@ from typing import Any
 
 from tasks.agents.models.vllm import VllmModel
 from tasks.core.errors import AGAIN, DataError, InfrastructureError
+from tasks.training.ranks import end_with_parent
 from tasks.training.rollouts import Batch, Episodes
 
 RETRIES = 12
@@ -101,15 +100,4 @@ class Ahead:
 
 
 def _pool() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=_end_with_parent)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101 - runs in a child
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=end_with_parent)

@@ -10,7 +10,6 @@ import argparse
 import importlib.util
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -26,10 +25,10 @@ import httpx
 from tasks.core.config import Compute
 from tasks.core.errors import AGAIN, ArtifactError, ConfigError, FusesearchError, InfrastructureError
 from tasks.core.storage import read_json
+from tasks.training.ranks import HOST, RANK_VARIABLES, free_port
 
 ENVIRONMENT = Path(".venv-vllm/bin/python")
 """vLLM for a CPU, as ``make serve-model`` installs it."""
-HOST = "127.0.0.1"
 NAME = "policy"
 """The name under which started servers serve."""
 START_SECONDS = 900.0
@@ -150,7 +149,7 @@ class Servers:
             raise ConfigError(f"compute.serve asks for {compute.serve} GPUs, and this machine has {gpus}")
         # the last GPUs, because training starts from the first
         self._servers = [_Server(address.rstrip("/").removesuffix("/v1")) for address in compute.servers] or [
-            _Server(f"http://{HOST}:{_free_port()}", gpu=gpus - 1 - number if gpus else None) for number in range(compute.serve)
+            _Server(f"http://{HOST}:{free_port()}", gpu=gpus - 1 - number if gpus else None) for number in range(compute.serve)
         ]
 
     @property
@@ -247,13 +246,14 @@ class Servers:
         assert self._weights is not None  # noqa: S101 - set by start
         port = int(server.address.rpartition(":")[2])
         line = command(self._weights, name=NAME, port=port, gpu=server.gpu is not None)
-        settings = {"VLLM_SERVER_DEV_MODE": "1", **environment()}
+        others = {key: value for key, value in os.environ.items() if key not in RANK_VARIABLES}
+        settings = {**others, "VLLM_SERVER_DEV_MODE": "1", **environment()}
         if server.gpu is not None:
             settings["CUDA_VISIBLE_DEVICES"] = str(server.gpu)
         with self._log.open("ab") as log:
             server.process = subprocess.Popen(
                 [sys.executable, "-c", KEEPER, *line, *FOR_ROLLOUTS, QUIET, *self._compute.options],
-                stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env={**os.environ, **settings},
+                stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=settings,
             )  # fmt: skip
         server.silent = 0
 
@@ -320,12 +320,6 @@ def _end(server: _Server) -> None:
     with suppress(ProcessLookupError):  # what ignores SIGTERM, or was stopped
         os.killpg(server.process.pid, signal.SIGKILL)
     server.process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,19 @@ from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
 from tasks.training.drills import drill_rows
 from tasks.training.optimizer import make_optimizer
+from tasks.training.ranks import rank, train_in_ranks, world_size
 from tasks.training.renaming import Names, renamed
-from tasks.training.trainer import load_student, log_callback, quiet, run_training, save_checkpoint, trainer_arguments
+from tasks.training.trainer import (
+    adapters,
+    load_student,
+    log_callback,
+    quiet,
+    run_training,
+    save_checkpoint,
+    settle,
+    student_dtype,
+    trainer_arguments,
+)
 
 Log = Callable[[dict[str, float]], None]
 
@@ -29,13 +41,20 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
 
     Raises:
         ArtifactError: the base checkpoint or the trajectories cannot be read.
+        ConfigError: the machine has fewer GPUs than ``compute.ranks``.
         DataError: no trajectory fits into ``sft.max_length``.
+        InfrastructureError: a rank died.
     """
+    return train_in_ranks(params.compute.ranks, _train, params, trajectories, out, on_log=on_log)
+
+
+def _train(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
     quiet()
-    model, tokenizer = load_student(params.model.base)
+    model, tokenizer = load_student(params.model.base, student_dtype(params.sft.lora, params))
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
     figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
-    describe_checkpoint(out / "checkpoint", params)
+    if not rank():
+        describe_checkpoint(out / "checkpoint", params)
     return {"sequences": len(rows), "dropped_too_long": dropped, **figures}
 
 
@@ -43,16 +62,18 @@ def fit(
     model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], section: Sft, params: Params, out: Path, on_log: Log
 ) -> dict[str, float]:
     """Train ``model`` on rows of ``input_ids`` and ``labels``; writes ``out/checkpoint`` and ``out/log.jsonl``."""
+    import torch
     from datasets import Dataset
     from trl import SFTConfig
 
     from tasks.training.trl_trimmed import TrimmedSFTTrainer
 
+    share = section.batch_size // world_size()
     arguments = SFTConfig(
         **trainer_arguments(out, section, params),
         num_train_epochs=section.epochs,
-        per_device_train_batch_size=min(section.micro_batch, section.batch_size),
-        gradient_accumulation_steps=max(1, section.batch_size // section.micro_batch),
+        per_device_train_batch_size=min(section.micro_batch, share),
+        gradient_accumulation_steps=max(1, share // section.micro_batch),
         train_sampling_strategy="group_by_length",
         weight_decay=section.weight_decay,
         lr_scheduler_type="cosine",
@@ -63,19 +84,23 @@ def fit(
     )
     trainer = TrimmedSFTTrainer(
         model=model,
-        args=arguments,
+        args=settle(arguments),
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
         callbacks=[log_callback(out / "log.jsonl", on_log)],
-        optimizers=(make_optimizer(section.optimizer, model, section.learning_rate, section.weight_decay), None),
+        peft_config=adapters(section.lora, params.seed),
+        optimizer_of=partial(
+            make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=section.weight_decay
+        ),
     )
     result = run_training(trainer, out)
     save_checkpoint(trainer, out)
+    losses = trainer.accelerator.gather(torch.tensor([result.training_loss], dtype=torch.float64, device=arguments.device))
     return {
         "tokens": sum(len(row["input_ids"]) for row in rows),
         "trained_tokens": sum(label != -100 for row in rows for label in row["labels"]),
         "steps": trainer.state.global_step,
-        "loss": result.training_loss,
+        "loss": float(losses.mean()),
     }
 
 

@@ -10,8 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tasks.core.config import Grpo, Params, Sft
+from tasks.core.config import Grpo, Lora, Params, Sft
 from tasks.core.errors import ArtifactError
+from tasks.training.ranks import rank, world_size
+from tasks.training.weights import whole_weights
+
+logger = logging.getLogger(__name__)
+
+SHARDED = {"fsdp": True, "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT"}, "ddp_timeout": 24 * 3600}
+"""FSDP2, of which each rank saves its share. Ranks wait long for rank 0, which makes rollouts; one that dies ends all."""
 
 
 def quiet() -> None:
@@ -25,10 +32,11 @@ def quiet() -> None:
     disable_progress_bar()
 
 
-def load_student(checkpoint: str | Path) -> tuple[Any, Any]:
+def load_student(checkpoint: str | Path, dtype: str = "float32") -> tuple[Any, Any]:
     """Model and tokenizer. Raises :class:`ArtifactError` if a local checkpoint is damaged.
 
-    The weights are float32 whatever the passes compute in: a step of 1e-6 is below bfloat16's precision, and would not move them.
+    Weights that train are float32 whatever the passes compute in: a step of 1e-6 is below bfloat16's precision, and would not
+    move them.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -38,7 +46,7 @@ def load_student(checkpoint: str | Path) -> tuple[Any, Any]:
         raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): run the stage that makes it")
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
-        model = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=torch.float32)
+        model = AutoModelForCausalLM.from_pretrained(str(checkpoint), dtype=getattr(torch, dtype))
     except Exception as error:  # the libraries raise many types for a damaged file
         raise ArtifactError(f"{checkpoint} cannot be loaded: {(str(error).splitlines() or ['damaged'])[0]}") from error
     return model, tokenizer
@@ -64,7 +72,39 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
         "report_to": "none",
         "disable_tqdm": True,
         "dataloader_pin_memory": gpu,
+        **(SHARDED if gpu and world_size() > 1 else {}),
     }
+
+
+def settle(arguments: Any) -> Any:
+    """``arguments`` of a trainer with what their libraries do not let them say."""
+    import torch
+    from torch.distributed.fsdp import MixedPrecisionPolicy
+
+    if arguments.n_gpu > 1:
+        logger.warning("training takes one of this machine's %d GPUs: compute.ranks says how many", arguments.n_gpu)
+        arguments._n_gpu = 1  # TRL 1.16 refuses torch's DataParallel, which transformers would use for several
+    if arguments.fsdp_plugin_args and arguments.bf16:
+        # accelerate 1.15 would add gradients up in bfloat16, and round log-probabilities to it
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+        arguments.fsdp_plugin_args["mixed_precision_policy"] = policy
+    return arguments
+
+
+def adapters(lora: Lora, seed: int) -> Any:
+    """peft's configuration of ``lora``; None if all weights train. ``seed`` is that of the adapters' first values."""
+    if not lora.rank:
+        return None
+    from peft import LoraConfig
+    from transformers import set_seed
+
+    set_seed(seed)
+    return LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
+
+
+def student_dtype(lora: Lora, params: Params) -> str:
+    """The type of the student's weights: of what trains, or of what is computed in where only adapters train."""
+    return params.model.dtype if lora.rank else "float32"
 
 
 def resume_point(out: Path) -> str | None:
@@ -85,9 +125,21 @@ def run_training(trainer: Any, out: Path) -> Any:
 
 
 def save_checkpoint(trainer: Any, out: Path) -> None:
-    """Write ``out/checkpoint``: weights, config and tokenizer, without the trainer's pickled arguments; delete saved steps."""
-    trainer.save_model(str(out / "checkpoint"))
-    (out / "checkpoint" / "training_args.bin").unlink(missing_ok=True)
+    """Write ``out/checkpoint``: weights, config and tokenizer, by rank 0; delete saved steps."""
+    import torch
+    from accelerate.utils import is_peft_model
+
+    weights = whole_weights(trainer.model, torch.float32)
+    if rank():
+        return
+    source = trainer.model.get_base_model() if is_peft_model(trainer.model) else trainer.model
+    with torch.device("meta"):
+        model = type(source)(source.config)
+    model.load_state_dict(weights, assign=True)
+    model.tie_weights()
+    model.generation_config = source.generation_config
+    model.save_pretrained(out / "checkpoint")
+    trainer.processing_class.save_pretrained(out / "checkpoint")
     shutil.rmtree(out / "trainer", ignore_errors=True)
 
 
@@ -101,6 +153,8 @@ def log_callback(path: Path, on_log: Callable[[dict[str, float]], None], extra: 
 
     class Log(TrainerCallback):
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if not state.is_world_process_zero:
+                return
             rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
             path.write_text("".join(json.dumps(row) + "\n" for row in rows if row["step"] <= state.global_step))
 

@@ -20,15 +20,39 @@ from trl import GRPOTrainer, SFTTrainer
 from tasks.core.cores import cores
 
 
-class TrimmedSFTTrainer(SFTTrainer):
+class OwnOptimizer:
+    """For a Trainer: ``optimizer_of`` makes its optimizer of the model, once that has its adapters; None: transformers does.
+
+    Trainers refuse a finished optimizer where ranks share the weights.
+    """
+
+    def __init__(
+        self, *args: Any, optimizer_of: Callable[[torch.nn.Module], torch.optim.Optimizer] | None = None, **options: Any
+    ) -> None:
+        self._optimizer_of = optimizer_of
+        super().__init__(*args, **options)
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """As in transformers."""
+        if self.optimizer is None and self._optimizer_of:
+            self.optimizer = self._optimizer_of(self.model)
+        return super().create_optimizer(model)  # type: ignore[misc]
+
+
+class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
     """An SFTTrainer that computes each sequence at its own length on a CPU."""
+
+    def _get_train_sampler(self, *args: Any) -> Any:
+        sampler = super()._get_train_sampler(*args)
+        sampler.batch_size *= self.args.world_size  # similar lengths in all ranks, which wait for each other
+        return sampler
 
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """The summed loss of the micro-batch's tokens over the tokens of the whole batch."""
         loss_of = super().compute_loss
-        if return_outputs or num_items_in_batch is None or inputs["input_ids"].device.type != "cpu":
+        if return_outputs or num_items_in_batch is None or not _is_one_cpu(self):
             return loss_of(model, inputs, return_outputs, num_items_in_batch)
         rows = [
             {name: value[row : row + 1, mask.bool()] for name, value in inputs.items()}
@@ -37,7 +61,7 @@ class TrimmedSFTTrainer(SFTTrainer):
         return _in_threads(model, [partial(loss_of, model, row, num_items_in_batch=num_items_in_batch) for row in rows])
 
 
-class TrimmedGRPOTrainer(GRPOTrainer):
+class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
     """A GRPOTrainer that skips columns with padding in every row when it computes log-probabilities."""
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
@@ -53,7 +77,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
             part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}
             return loss_of(model, part) * (len(rows) / size)
 
-        if kept.device.type != "cpu":
+        if not _is_one_cpu(self):
             return loss_of_rows(kept)
         kept = kept[sorted(range(len(kept)), key=inputs["prompt_ids"][kept].tolist().__getitem__)]  # TRL has shuffled the groups
         groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
@@ -62,7 +86,7 @@ class TrimmedGRPOTrainer(GRPOTrainer):
     def _get_per_token_logps_and_entropies(
         self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
     ) -> tuple[Any, Any, Any]:
-        if input_ids.device.type == "cpu":
+        if _is_one_cpu(self):
             parts: list[tuple[Any, Any, Any]] = list(self._row_by_row(model, input_ids, attention_mask, logits_to_keep))
         else:
             size = batch_size or input_ids.size(0)
@@ -140,6 +164,10 @@ def _runs(rows: torch.Tensor) -> list[tuple[int, int]]:
     """First and last (exclusive) of each run of equal rows."""
     changes = [i for i in range(1, len(rows)) if not torch.equal(rows[i], rows[i - 1])]
     return list(zip([0, *changes], [*changes, len(rows)], strict=True))
+
+
+def _is_one_cpu(trainer: Any) -> bool:
+    return trainer.accelerator.device.type == "cpu" and trainer.accelerator.num_processes == 1
 
 
 def _is_column(value: Any, size: int) -> bool:

@@ -20,6 +20,7 @@ from tasks.agents.models.vllm import VllmModel
 from tasks.core.errors import AGAIN, InfrastructureError
 from tasks.core.schema import Tokens
 from tasks.core.storage import read_text, write_text
+from tasks.training.ranks import rank
 from tasks.training.serving import Servers
 
 LARGEST_DIFFERENCE = {"float32": 0.01, "bfloat16": 0.2}
@@ -76,12 +77,11 @@ class FileWeights:
         dtype = getattr(torch, self._dtype)
         config = copy.deepcopy(model.config)
         config.tie_word_embeddings, config.dtype = False, dtype
+        state = whole_weights(model, dtype)
         try:
             partial.mkdir(parents=True)
             config.save_pretrained(partial)
             self._tokenizer.save_pretrained(partial)
-            # copies, because tensors that share memory are written once
-            state = {name: value.to("cpu", dtype, copy=True) for name, value in model.state_dict().items()}
             save_torch_state_dict(state, partial)
             partial.rename(path)
         except OSError as error:
@@ -89,6 +89,50 @@ class FileWeights:
                 f"weights cannot be written to {self._folder} ({error}): make room there or set compute.weights, then {AGAIN}"
             ) from None
         return path
+
+
+class OtherRank:
+    """:class:`Weights` of ranks but the first: takes part in bringing the shares together."""
+
+    def __init__(self, dtype: str) -> None:
+        self._dtype = dtype
+
+    def version(self) -> str:
+        """Of nothing: rank 0 asks the servers."""
+        return ""
+
+    def publish(self, model: Any, step: int) -> dict[str, float]:
+        """As in :class:`Weights`."""
+        import torch
+
+        whole_weights(model, getattr(torch, self._dtype))
+        return {}
+
+
+def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
+    """The weights as a checkpoint has them, on the CPU, as ``dtype``: shares of ranks put together, adapters merged.
+
+    All ranks must call it; rank 0 gets the weights, the others nothing. Tied weights are copies, not one tensor.
+    """
+    from torch.distributed.tensor import DTensor
+
+    def whole(name: str) -> Any:
+        value = state[name].detach()
+        return value.full_tensor() if isinstance(value, DTensor) else value
+
+    state = model.state_dict()
+    weights = {}
+    for name in state:
+        if ".lora_" in name:
+            continue
+        value = whole(name)
+        if name.endswith(".base_layer.weight"):
+            config = model.peft_config["default"]
+            first, second = (whole(name.replace("base_layer", f"lora_{part}.default")) for part in "AB")
+            value = value.float() + (config.lora_alpha / config.r) * (second.float() @ first.float())
+        if not rank():
+            weights[name.removeprefix("base_model.model.").replace(".base_layer", "")] = value.to("cpu", dtype, copy=True)
+    return weights
 
 
 def check_publishing(

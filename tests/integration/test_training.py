@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,18 +18,18 @@ from tasks.agents.models.base import Sampling
 from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.parsing import format_answer, format_calls
 from tasks.agents.toolsets import make_episode
-from tasks.core.config import Base, ModelSection, Params, Search
+from tasks.core.config import Base, Lora, ModelSection, Params, Search
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Turn
 from tasks.core.storage import read_instances, write_jsonl
 from tasks.search.repository import Repository
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import grpo
+from tasks.training import grpo, sft
 from tasks.training.base import train_base
 from tasks.training.grpo import train_grpo
 from tasks.training.rollouts import sequence_of
 from tasks.training.sft import fit, tokenize, train_sft
-from tasks.training.trainer import load_student
+from tasks.training.trainer import load_student, save_checkpoint, settle
 
 CALLS = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
 ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
@@ -218,3 +219,70 @@ def test_observations_between_turns_are_masked() -> None:
 def test_missing_base_checkpoint_is_one_clear_line(tmp_path: Path, params: Params) -> None:
     with pytest.raises(ArtifactError, match="holds no checkpoint"):
         load_student(tmp_path / "nothing")
+
+
+def adapted(params: Params, stage: str, **changes: object) -> Params:
+    section = getattr(params, stage).model_copy(update={"optimizer": "adamw", "lora": Lora(rank=4, alpha=8), **changes})
+    return params.model_copy(update={stage: section})
+
+
+def test_adapters_train_beside_frozen_weights_and_the_checkpoint_has_them_merged(
+    tmp_path: Path, params: Params, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainers = []
+    monkeypatch.setattr(sft, "save_checkpoint", lambda trainer, out: trainers.append(trainer) or save_checkpoint(trainer, out))
+    write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
+    train_sft(adapted(params, "sft"), tmp_path / "t.jsonl", tmp_path / "out", on_log=lambda row: None)
+    before, after = (load_file(path / "model.safetensors") for path in (base, tmp_path / "out" / "checkpoint"))
+    (trained,) = (trainer.model for trainer in trainers)
+    assert all(name.count("lora_") for name, parameter in trained.named_parameters() if parameter.requires_grad)
+    frozen = {
+        name.removeprefix("base_model.model.").replace(".base_layer", ""): value
+        for name, value in trained.state_dict().items()
+        if "lora_" not in name
+    }
+    assert all(torch.equal(frozen[name], value) for name, value in before.items())
+    assert {name for name in before if not torch.equal(before[name], after[name])} == {name for name in before if "proj" in name}
+    merged, _ = load_student(tmp_path / "out" / "checkpoint")
+    ids = torch.arange(9)[None]
+    torch.testing.assert_close(merged(ids).logits, trained(ids).logits)
+    assert not torch.allclose(merged(ids).logits, load_student(base)[0](ids).logits, atol=1e-3)
+    assert json.loads((tmp_path / "out/checkpoint/config.json").read_text())["tie_word_embeddings"]
+
+
+def test_the_reference_of_adapters_is_the_model_without_them(
+    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(grpo, "rollout_reward", lambda score, **_: [float(n % 2) for n in range(len(score))])
+    logged: list[dict[str, float]] = []
+    section = adapted(params, "grpo", steps=3, learning_rate=0.05, temperature=1.0).grpo
+    train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    assert logged[0]["kl"] == pytest.approx(0, abs=1e-6)
+    assert logged[-1]["kl"] > 1e-4
+
+
+def test_killed_training_of_adapters_goes_on_from_its_last_step(tmp_path: Path, params: Params) -> None:
+    class Killed(Exception):
+        pass
+
+    def stop_at_ten(row: dict[str, float]) -> None:
+        if row["step"] == 10:
+            raise Killed
+
+    def run(out: Path, on_log) -> None:  # type: ignore[no-untyped-def]
+        train_sft(adapted(params, "sft", save_steps=4), tmp_path / "t.jsonl", out, on_log=on_log)
+
+    write_jsonl(tmp_path / "t.jsonl", [trajectory()] * 8)
+    run(tmp_path / "whole", lambda row: None)
+    with pytest.raises(Killed):
+        run(tmp_path / "cut", stop_at_ten)
+    run(tmp_path / "cut", lambda row: None)
+    weights = [(tmp_path / name / "checkpoint" / "model.safetensors").read_bytes() for name in ("whole", "cut")]
+    assert weights[0] == weights[1]
+
+
+def test_a_process_trains_on_one_gpu_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    arguments = SimpleNamespace(n_gpu=4, _n_gpu=4, fsdp_plugin_args=None)
+    assert settle(arguments)._n_gpu == 1
+    assert "training takes one of this machine's 4 GPUs" in caplog.text

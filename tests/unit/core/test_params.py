@@ -78,3 +78,27 @@ def test_differences_are_what_an_override_needs(changes):
 def test_a_cell_is_a_localizer_with_the_model_it_asks(cell, says):
     with pytest.raises(ConfigError, match=says):
         parse_params({"evaluate": {"cells": {"a": cell}}})
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"compute": {"ranks": 3}, "grpo": {"optimizer": "adamw"}}, "sft has 32 sequences per step, which is not a multiple"),
+        ({"compute": {"ranks": 2}, "grpo": {"prompts_per_step": 3}}, "grpo has 24 sequences per step"),
+        ({"compute": {"ranks": 2}, "sft": {"optimizer": "muon"}}, "sft.optimizer adamw: Muon needs whole matrices"),
+        ({"grpo": {"lora": {"rank": 4}, "optimizer": "muon"}}, "grpo.optimizer adamw: Muon needs whole matrices"),
+        ({"grpo": {"lora": {"rank": 4}, "averaged": 0.5}}, "only with grpo.averaged 0"),
+        ({"sft": {"lora": {"rank": -1}}}, "sft.lora.rank"),
+    ],
+)
+def test_what_ranks_and_adapters_do_not_go_with_is_refused(changes, fault):
+    with pytest.raises(ConfigError, match=fault):
+        parse_params(changes)
+
+
+def test_runs_without_ranks_or_adapters_are_the_runs_made_before_they_existed():
+    data = Params().model_dump(mode="json")
+    assert not {"lora"} & (data["sft"].keys() | data["grpo"].keys())
+    assert "ranks" not in data["compute"]
+    changed = override(Params(), {"sft.lora.rank": 8, "compute.ranks": 2}, "test")
+    assert (changed.sft.lora.rank, changed.compute.ranks) == (8, 2)

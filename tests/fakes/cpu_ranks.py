@@ -1,0 +1,58 @@
+"""What ranks run in tests: several trainings in turn, with rewards that differ, and on CPUs sharded as on GPUs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from accelerate import DistributedType, PartialState
+
+from tasks.training import grpo, serving, sft
+from tasks.training.ranks import rank
+from tasks.training.trainer import SHARDED, trainer_arguments
+
+Part = tuple[Callable[..., dict[str, float]], tuple[Any, ...], bool]
+"""A training, its arguments, and whether it is sharded."""
+
+
+def in_turn(parts: list[Part], *, on_log: Callable[[dict[str, float]], None]) -> dict[str, float]:
+    """Run ``parts``; the figures are those of the last."""
+    serving.ENVIRONMENT = Path(os.environ.get("FAKE_VLLM", serving.ENVIRONMENT))
+    figures: dict[str, float] = {}
+    for work, arguments, is_sharded in parts:
+        with patch.object(grpo, "rollout_reward", _alternating), _sharding() if is_sharded else patch.dict(os.environ):
+            figures = work(*arguments, on_log=on_log)
+    return figures
+
+
+def die(number: int, how: Callable[[], None], *, on_log: Callable[[dict[str, float]], None]) -> dict[str, float]:
+    """Rank ``number`` calls ``how``; the others wait for it."""
+    PartialState(cpu=True)
+    if rank() == number:
+        how()
+    PartialState().wait_for_everyone()
+    return {}
+
+
+def _alternating(score: list[float | None], **_: Any) -> list[float | None]:
+    return [float(number % 2) for number in range(len(score))]
+
+
+@contextmanager
+def _sharding() -> Iterator[None]:
+    """accelerate 1.15 shards on GPUs only: it takes the CPUs for GPUs."""
+
+    def arguments(*given: Any) -> dict[str, Any]:
+        return {**trainer_arguments(*given), **SHARDED, "use_cpu": False}
+
+    with (
+        patch.object(PartialState, "_prepare_backend", lambda *_: ("gloo", DistributedType.MULTI_GPU)),
+        patch.dict(os.environ, ACCELERATE_TORCH_DEVICE="cpu"),
+        patch.object(sft, "trainer_arguments", arguments),
+        patch.object(grpo, "trainer_arguments", arguments),
+    ):
+        yield
