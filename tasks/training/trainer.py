@@ -13,7 +13,6 @@ from typing import Any
 from tasks.core.config import Grpo, Lora, Params, Sft
 from tasks.core.errors import ArtifactError
 from tasks.training.ranks import rank, world_size
-from tasks.training.weights import whole_weights
 
 logger = logging.getLogger(__name__)
 
@@ -141,6 +140,32 @@ def save_checkpoint(trainer: Any, out: Path) -> None:
     model.save_pretrained(out / "checkpoint")
     trainer.processing_class.save_pretrained(out / "checkpoint")
     shutil.rmtree(out / "trainer", ignore_errors=True)
+
+
+def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
+    """The weights as a checkpoint has them, on the CPU, as ``dtype``: shares of ranks put together, adapters merged.
+
+    All ranks must call it; rank 0 gets the weights, the others nothing. Tied weights are copies, not one tensor.
+    """
+    from torch.distributed.tensor import DTensor
+
+    def whole(name: str) -> Any:
+        value = state[name].detach()
+        return value.full_tensor() if isinstance(value, DTensor) else value
+
+    state = model.state_dict()
+    weights = {}
+    for name in state:
+        if ".lora_" in name:
+            continue
+        value = whole(name)
+        if name.endswith(".base_layer.weight"):
+            config = model.peft_config["default"]
+            first, second = (whole(name.replace("base_layer", f"lora_{part}.default")) for part in "AB")
+            value = value.float() + (config.lora_alpha / config.r) * (second.float() @ first.float())
+        if not rank():
+            weights[name.removeprefix("base_model.model.").replace(".base_layer", "")] = value.to("cpu", dtype, copy=True)
+    return weights
 
 
 def log_callback(path: Path, on_log: Callable[[dict[str, float]], None], extra: Callable[[], dict[str, float]] = dict) -> Any:

@@ -20,8 +20,8 @@ from tasks.agents.models.vllm import VllmModel
 from tasks.core.errors import AGAIN, InfrastructureError
 from tasks.core.schema import Tokens
 from tasks.core.storage import read_text, write_text
-from tasks.training.ranks import rank
 from tasks.training.serving import Servers
+from tasks.training.trainer import whole_weights
 
 LARGEST_DIFFERENCE = {"float32": 0.01, "bfloat16": 0.2}
 """Most mean difference of log-probabilities between trainer and servers, by the type that is served. An old head makes 0.5."""
@@ -107,32 +107,6 @@ class OtherRank:
 
         whole_weights(model, getattr(torch, self._dtype))
         return {}
-
-
-def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
-    """The weights as a checkpoint has them, on the CPU, as ``dtype``: shares of ranks put together, adapters merged.
-
-    All ranks must call it; rank 0 gets the weights, the others nothing. Tied weights are copies, not one tensor.
-    """
-    from torch.distributed.tensor import DTensor
-
-    def whole(name: str) -> Any:
-        value = state[name].detach()
-        return value.full_tensor() if isinstance(value, DTensor) else value
-
-    state = model.state_dict()
-    weights = {}
-    for name in state:
-        if ".lora_" in name:
-            continue
-        value = whole(name)
-        if name.endswith(".base_layer.weight"):
-            config = model.peft_config["default"]
-            first, second = (whole(name.replace("base_layer", f"lora_{part}.default")) for part in "AB")
-            value = value.float() + (config.lora_alpha / config.r) * (second.float() @ first.float())
-        if not rank():
-            weights[name.removeprefix("base_model.model.").replace(".base_layer", "")] = value.to("cpu", dtype, copy=True)
-    return weights
 
 
 def check_publishing(
