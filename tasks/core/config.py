@@ -322,6 +322,23 @@ class Rewarded(Section):
     gamma: float = 0.2
 
 
+class JudgeSection(Section):
+    """Who grades the answers to open questions; exact ones need nobody."""
+
+    model: str = Field("", description="model of an OpenAI-compatible endpoint; empty: open questions are not trained on")
+    base_url: str = ""
+    api_key_env: str = "OPENAI_API_KEY"
+    rubric: Annotated[str, _checked_by("tasks.evaluation.judges:rubric_named")] = Field(
+        "coreqa", description="what it gives points for; the grade that follows is one of 0.2, 0.4, ... 1"
+    )
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> JudgeSection:
+        if self.model and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("a judge needs the address of its endpoint in base_url, for example http://localhost:8000/v1")
+        return self
+
+
 class Search(Section):
     """How the rollouts of a prompt are found. RepoSearch-R1: mcts with its other defaults, and self_critique: distil."""
 
@@ -375,6 +392,7 @@ class Grpo(Rewarded):
         2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"
     )
     lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
+    judge: JudgeSection = Field(JudgeSection(), exclude_if=lambda value: value == JudgeSection())
     search: Search = Search()
 
     @model_validator(mode="after")

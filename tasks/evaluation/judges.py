@@ -19,7 +19,7 @@ from tasks.agents.loop import run_episodes
 from tasks.agents.models.base import Message, Model, Sampling
 from tasks.agents.prompts import render_judge
 from tasks.core.digests import digest
-from tasks.core.errors import InfrastructureError
+from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.schema import Record
 from tasks.core.storage import Journal
 from tasks.evaluation.quality import mean
@@ -58,6 +58,13 @@ RUBRICS = {
     )
 }
 """By name: the five grades of RepoSearch-R1's judge, and the five dimensions of SWE-QA. The words are ours."""
+
+
+def rubric_named(name: str) -> Rubric:
+    """The rubric called ``name``. Raises :class:`ConfigError` with the known names."""
+    if name not in RUBRICS:
+        raise ConfigError(f"rubric {name!r} is unknown: use one of {', '.join(RUBRICS)}")
+    return RUBRICS[name]
 
 
 class Case(Record):

@@ -88,13 +88,13 @@ def _train(
 ) -> dict[str, float]:
     quiet()
     model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params))
-    own = toolset_named(params.agent.toolset).trainable(read_instances(instances))
+    toolset = toolset_named(params.agent.toolset)
+    own = (toolset.own if section.judge.model else toolset.trainable)(read_instances(instances))
     tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
     names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None
-    trees = out / "trees"
-    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, trees)
+    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out)
     order = _order(list(tasks), section, params.seed) if section.ahead else None
     made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
     if rank():
@@ -111,7 +111,7 @@ def _train(
         run_training(trainer, out)
     save_checkpoint(trainer, out)
     if not rank():
-        if trees.is_dir():
+        if (trees := out / "trees").is_dir():
             shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
         describe_checkpoint(out / "checkpoint", params)
     return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,12 +15,14 @@ from typing import Any
 
 from tasks.agents.loop import new_trajectory, run_episode, run_episodes
 from tasks.agents.models.base import Model, Sampling
+from tasks.agents.models.loading import load_model
 from tasks.agents.toolsets import make_episode, toolset_named
 from tasks.core.config import Grpo, Params
 from tasks.core.errors import DataError, InfrastructureError
 from tasks.core.schema import Instance, Score, Trajectory
-from tasks.core.storage import write_json
+from tasks.core.storage import Journal, write_json
 from tasks.core.text import safe_name
+from tasks.evaluation.judges import Case, Judge, ModelJudge, rubric_named
 from tasks.evaluation.metrics import mean_of, tool_success
 from tasks.search.repository import Repository
 from tasks.training.renaming import Exchange, Names, RenamedModel
@@ -50,9 +54,10 @@ class Batch:
 class Episodes:
     """Runs and scores the rollouts of a step.
 
-    ``eos`` ends a message, ``names`` are those that renamed prompts draw from, and trees are written to the folder ``trees``.
+    ``eos`` ends a message, ``names`` are those that renamed prompts draw from, and ``out`` is the folder for trees and for the
+    verdicts of ``grpo.judge``.
 
-    After an infrastructure error a rollout has reward ``None``, and TRL gives it no advantage.
+    After an infrastructure error, the judge's included, a rollout has reward ``None``, and TRL gives it no advantage.
     """
 
     params: Params
@@ -61,7 +66,7 @@ class Episodes:
     snapshot: Callable[[Instance], Repository]
     eos: int
     names: Names | None = None
-    trees: Path | None = None
+    out: Path | None = None
 
     @property
     def reward(self) -> Reward:
@@ -75,19 +80,40 @@ class Episodes:
 
     def make(self, ids: list[str], step: int, policy: Model) -> Batch:
         """One rollout of ``policy`` for each instance id, in this order; closes ``policy``."""
-        trajectories, figures = asyncio.run(self._run(ids, step, policy))
+        trajectories, scores, figures = asyncio.run(self._run(ids, step, policy))
         sequences = [sequence_of(trajectory, self.eos) for trajectory in trajectories]
         columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
-        reward = self.reward
-        return Batch(columns, [self._score(trajectory, reward) for trajectory in trajectories], figures)
+        return Batch(columns, scores, figures)
 
-    async def _run(self, ids: list[str], step: int, policy: Model) -> tuple[list[Trajectory], dict[str, float]]:
+    async def _run(self, ids: list[str], step: int, policy: Model) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
+        async with self._judge() as judge:
+            trajectories, figures = await self._episodes(ids, step, policy, judge)
+            scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
+        return trajectories, scores, figures
+
+    @asynccontextmanager
+    async def _judge(self) -> AsyncIterator[Judge | None]:
+        """The judge of open questions, if there is one."""
+        section = self.section.judge
+        if not section.model or self.out is None:
+            yield None
+            return
+        model = load_model(section.model, section.base_url, api_key=os.environ.get(section.api_key_env))
+        with Journal(self.out / "verdicts.jsonl", key="key") as cache:
+            try:
+                yield ModelJudge(model, rubric_named(section.rubric), cache)
+            finally:
+                await model.close()
+
+    async def _episodes(
+        self, ids: list[str], step: int, policy: Model, judge: Judge | None
+    ) -> tuple[list[Trajectory], dict[str, float]]:
         repositories = {i: self.snapshot(self.tasks[i]) for i in set(ids)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
 
         if self.section.search.kind != "independent":
-            return await self._trees(ids, policy, repositories, sampling.model_copy(update={"seed": first}), step)
+            return await self._trees(ids, policy, repositories, sampling.model_copy(update={"seed": first}), step, judge)
 
         async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
             seeded = sampling.model_copy(update={"seed": first + number})
@@ -104,7 +130,13 @@ class Episodes:
         return [done[number] for number in range(len(ids))], {}
 
     async def _trees(
-        self, ids: list[str], policy: Model, repositories: dict[str, Repository], sampling: Sampling, step: int
+        self,
+        ids: list[str],
+        policy: Model,
+        repositories: dict[str, Repository],
+        sampling: Sampling,
+        step: int,
+        judge: Judge | None,
     ) -> tuple[list[Trajectory], dict[str, float]]:
         """The chosen episodes of one tree per prompt, and the means of the trees' figures.
 
@@ -120,7 +152,8 @@ class Episodes:
             empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
             size = ids.count(instance_id)
             try:
-                tree = await grow(self.section.search, episode, size, *map(self._worth, (self.reward, outcome_of(self.reward))))
+                worths = (self._worth(reward, judge) for reward in (self.reward, outcome_of(self.reward)))
+                tree = await grow(self.section.search, episode, size, *worths)
             except InfrastructureError as error:
                 return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
             found = [trajectory_of(node, episode) for node in tree.chosen]
@@ -132,8 +165,8 @@ class Episodes:
         await policy.close()
         trees = {name: tree for name, tree, _ in done if tree}
         for name, tree in trees.items():
-            if self.trees is not None:
-                write_json(self.trees / f"{step:04}-{safe_name(name)}.json", as_json(tree.root, tree.chosen))
+            if self.out is not None:
+                write_json(self.out / "trees" / f"{step:04}-{safe_name(name)}.json", as_json(tree.root, tree.chosen))
         rows = [tree.figures() for tree in trees.values()]
         left = {name: list(found) for name, _, found in done}
         figures = {name: fmean(row[name] for row in rows) for name in (rows[0] if rows else ())}
@@ -146,15 +179,27 @@ class Episodes:
             return policy
         return RenamedModel(policy, Exchange(draw, self.names))
 
-    def _worth(self, reward: Reward) -> Worth:
-        return lambda trajectory: self._score(trajectory, reward).reward
+    def _worth(self, reward: Reward, judge: Judge | None) -> Worth:
+        async def worth(trajectory: Trajectory) -> float | None:
+            return (await self._score(trajectory, reward, judge)).reward
 
-    def _score(self, trajectory: Trajectory, reward: Reward) -> Score:
+        return worth
+
+    async def _score(self, trajectory: Trajectory, reward: Reward, judge: Judge | None) -> Score:
         truth = self.tasks[trajectory.instance_id].truth
         if truth is None:
             raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
-        score = toolset_named(self.params.agent.toolset).score
-        return score(trajectory, truth, reward=reward, scope=self.params.agent.history_scope)
+        scope = self.params.agent.history_scope
+        score = toolset_named(self.params.agent.toolset).score(trajectory, truth, reward=reward, scope=scope)
+        if judge is None or score.error is not None or truth.expected is None or truth.expected.kind != "text":
+            return score
+        said, reference = trajectory.answer.text if trajectory.answer else "", truth.expected.values[0]
+        case = Case(instance_id=score.instance_id, question=trajectory.issue, reference=reference, candidate=said)
+        verdict = await judge.judge(case)
+        if verdict.grade is None:
+            return score.model_copy(update={"error": f"no verdict: {verdict.error}"})
+        graded = score.model_copy(update={"answer_score": verdict.grade})
+        return graded.model_copy(update={"reward": reward(graded, scope)})
 
 
 def rollout_figures(scores: list[Score]) -> dict[str, float]:

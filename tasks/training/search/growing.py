@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -21,8 +21,8 @@ from tasks.core.errors import InfrastructureError, RepositoryError
 from tasks.core.schema import Trajectory
 from tasks.training.search.tree import Node, back_up, choose, select, weight_at
 
-Worth = Callable[[Trajectory], float | None]
-"""The reward of a finished episode; None if it has none."""
+Worth = Callable[[Trajectory], Awaitable[float | None]]
+"""The reward of a finished episode; None if it has none. A judge is asked for it, so it is awaited."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ async def grow(section: Search, episode: Episode, group: int, worth: Worth, outc
     tree = grower.tree
     rows = tree.explored
     if section.keep == "all":
-        rows = [node for node in tree.root.everyone() if grower.judged(node) is not None]
+        rows = [node for node in tree.root.everyone() if await grower.judged(node) is not None]
     if not rows:
         raise InfrastructureError(grower.failure or "no episode of the tree has a reward")
     tree.chosen = [rows[index] for index in choose([node.reward or 0.0 for node in rows], group)]
@@ -104,7 +104,7 @@ class _Grower:
                 self.tree.lost += 1
                 return
             node = self._draw.choice(children)
-        self._end(node, again)
+        await self._end(node, again)
 
     async def branch(self, group: int) -> None:
         """``children`` whole episodes, then others from nodes drawn at random, until there are ``group``."""
@@ -118,17 +118,17 @@ class _Grower:
                     break
                 node = children[0]
             else:
-                self._end(node, again=False)
+                await self._end(node, again=False)
 
-    def judged(self, node: Node) -> float | None:
+    async def judged(self, node: Node) -> float | None:
         """The reward of a finished node, computed once."""
         if node.finished and node.reward is None:
-            node.reward = self._worth(trajectory_of(node, self.episode))
+            node.reward = await self._worth(trajectory_of(node, self.episode))
         return node.reward
 
-    def _end(self, node: Node, again: bool) -> None:
-        outcome = self._outcome(trajectory_of(node, self.episode))
-        if self.judged(node) is None or outcome is None:
+    async def _end(self, node: Node, again: bool) -> None:
+        outcome = await self._outcome(trajectory_of(node, self.episode))
+        if await self.judged(node) is None or outcome is None:
             self.tree.lost += 1
             return
         back_up(node, outcome)
