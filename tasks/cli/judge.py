@@ -40,12 +40,11 @@ def judge(
     from tasks.agents.models.loading import load_model
     from tasks.core.storage import Journal
     from tasks.evaluation.judged import cases_of, judge_cell
-    from tasks.evaluation.judges import RUBRICS, ModelJudge, self_checks
+    from tasks.evaluation.judges import ModelJudge, rubric_named, self_checks
     from tasks.evaluation.quality import mean
     from tasks.evaluation.results import read_results
 
-    if rubric not in RUBRICS:
-        raise usage_error(f"unknown: use one of {', '.join(RUBRICS)}", "--rubric")
+    scale = rubric_named(rubric)
     address = base_url or os.environ.get("OPENAI_BASE_URL", "")
     if not address.startswith(("http://", "https://")):
         raise usage_error("a model needs the address of its endpoint, for example http://localhost:8000/v1", "--base-url")
@@ -53,9 +52,9 @@ def judge(
     async def run(row: CellResult) -> dict[str, object]:
         with Journal(row.folder / "verdicts.jsonl", key="key") as cache:
             judging = load_model(model, address, api_key=os.environ.get("OPENAI_API_KEY"), retries=3)
-            judge = ModelJudge(judging, RUBRICS[rubric], cache)
+            judge = ModelJudge(judging, scale, cache)
             try:
-                verdicts = await judge_cell(row, RUBRICS[rubric], judge, model)
+                verdicts = await judge_cell(row, scale, judge, model)
                 checked = await self_checks(judge, list(cases_of(row).values())[:checks])
             finally:
                 await judging.close()
