@@ -281,7 +281,7 @@ class Lora(Section):
     """Low-rank adapters that train in place of the weights; the checkpoint that comes out has them merged."""
 
     rank: int = Field(0, ge=0, description="of the adapter of each linear layer but the head; 0: all weights train")
-    alpha: float = Field(32.0, gt=0, description="an adapter counts alpha / rank")
+    alpha: int = Field(32, ge=1, description="an adapter counts alpha / rank")
 
 
 class Sft(Section):
@@ -498,8 +498,11 @@ class Params(Section):
     @model_validator(mode="after")
     def _training_can_be_shared(self) -> Params:
         ranks = self.compute.ranks
-        sizes = (self.sft.batch_size, self.grpo.prompts_per_step * self.grpo.group)
-        for name, section, size in zip(("sft", "grpo"), (self.sft, self.grpo), sizes, strict=True):
+        trained: list[tuple[str, Sft | Grpo, int]] = [
+            ("sft", self.sft, self.sft.batch_size),
+            ("grpo", self.grpo, self.grpo.prompts_per_step * self.grpo.group),
+        ]
+        for name, section, size in trained:
             if size % ranks or (ranks > 1 and size // ranks % min(section.micro_batch, size // ranks)):
                 raise ValueError(
                     f"{name} has {size} sequences per step, which is not a multiple of compute.ranks * micro_batch = "

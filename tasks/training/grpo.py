@@ -257,7 +257,7 @@ def _trainer(
         model=model,
         args=settle(arguments),
         reward_funcs=[rollout_reward],
-        rollout_func=rollouts,  # type: ignore[arg-type]  # annotated for text prompts; message lists work too
+        rollout_func=rollouts,  # annotated for text prompts; message lists work too
         train_dataset=_prompts(params, episodes.tasks, [i for step in order for i in step] if order else list(episodes.tasks)),
         processing_class=tokenizer,
         callbacks=callbacks,

@@ -26,6 +26,9 @@ class OwnOptimizer:
     Trainers refuse a finished optimizer where ranks share the weights.
     """
 
+    model: Any
+    optimizer: Any
+
     def __init__(
         self, *args: Any, optimizer_of: Callable[[torch.nn.Module], torch.optim.Optimizer] | None = None, **options: Any
     ) -> None:
@@ -43,7 +46,7 @@ class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
     """An SFTTrainer that computes each sequence at its own length on a CPU."""
 
     def _get_train_sampler(self, *args: Any) -> Any:
-        sampler = super()._get_train_sampler(*args)
+        sampler: Any = super()._get_train_sampler(*args)
         sampler.batch_size *= self.args.world_size  # similar lengths in all ranks, which wait for each other
         return sampler
 
