@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,15 +13,18 @@ from tasks.core.text import printable
 if TYPE_CHECKING:
     from tasks.core.schema import Instance
     from tasks.evaluation.published.importing import Tally
+    from tasks.evaluation.published.patches import PatchTally
 
 _TEXT_WIDTH = 90
 _LEVELS = {"file": "files", "function": "names"}
+_PATCHES = "patches"
 
 
 def import_predictions(
     files: Annotated[list[Path], typer.Argument(help="Files of one run; a folder for `orcaloca`.", metavar="FILE...")],
     format_: Annotated[
-        str, typer.Option("--format", help="`agentless`, `cosil`, `locagent`, `orcaloca` or `codescout`.", metavar="NAME")
+        str,
+        typer.Option("--format", help="`agentless`, `cosil`, `locagent`, `orcaloca`, `codescout` or `patches`.", metavar="NAME"),
     ],
     instances: Annotated[
         Path, typer.Option(help="Instances in the SWE-bench schema: .jsonl, .json or .parquet.", metavar="FILE")
@@ -34,6 +37,14 @@ def import_predictions(
     class_as_init: Annotated[
         bool, typer.Option("--class-as-init", help="Count a class that defines `__init__` as that method, as LocAgent does.")
     ] = False,
+    resolved: Annotated[
+        Path | None,
+        typer.Option(help="For patches: a report of SWE-bench's harness, with what they resolve.", metavar="REPORT.json"),
+    ] = None,
+    alternatives: Annotated[
+        Path | None,
+        typer.Option(help="With --resolved: write what its patches modify, as `alternatives` of a grid.", metavar="A.jsonl"),
+    ] = None,
 ) -> None:
     """Convert predictions that other systems released, so that `score` can read them.
 
@@ -41,12 +52,16 @@ def import_predictions(
     nested functions become `path::Qualified.name`. Keeps names that do not exist, as wrong answers, and leaves out
     classes and variables, which are not functions. Prints how many names were found, and the others by reason.
 
+    With `--format patches`, reads SWE-bench predictions (`predictions.jsonl`, `preds.json`): a patch names what it
+    modifies at the base commit. Patches that are empty, too large, or do not apply there name nothing and are counted.
+
     ```
     fusesearch import-predictions --format cosil loc.jsonl --instances verified.jsonl --repos repos \\
         --out cosil.jsonl --truth gold.jsonl
     fusesearch score --predictions cosil.jsonl --truth gold.jsonl
     ```
     """
+    from tasks.core.errors import ConfigError
     from tasks.core.storage import write_jsonl
     from tasks.data.repositories import git_dir_of
     from tasks.data.swe_bench import instances as instances_of
@@ -56,19 +71,41 @@ def import_predictions(
     from tasks.evaluation.published.importing import import_predictions as imported
     from tasks.evaluation.published.snapshot import Snapshots
 
-    read, tally = format_named(format_), Tally()
-    rows = instances_of(instances.name, read_rows(instances))
-    bases = {row.instance_id: Base(row.repo, row.base_commit) for row in rows}
-    with Snapshots(lambda repo: git_dir_of(repo, repos)) as snapshots:
-        lines = imported(answers_in(read, files), bases, snapshots, tally, class_as_init=class_as_init)
-        written = write_jsonl(out, lines)
+    if bool(resolved) != bool(alternatives) or (resolved and format_ != _PATCHES):
+        raise ConfigError(f"--resolved and --alternatives go together, with --format {_PATCHES}")
+    rows = {row.instance_id: row for row in instances_of(instances.name, read_rows(instances))}
+    if format_ == _PATCHES:
+        _import_patches(files, rows, repos, out, resolved, alternatives)
+    else:
+        read, tally = format_named(format_), Tally()
+        bases = {name: Base(row.repo, row.base_commit) for name, row in rows.items()}
+        with Snapshots(lambda repo: git_dir_of(repo, repos)) as snapshots:
+            lines = imported(answers_in(read, files), bases, snapshots, tally, class_as_init=class_as_init)
+            written = write_jsonl(out, lines)
+        _print(tally, written, len(rows), out)
     if truth:
-        rows = instances_of(instances.name, read_rows(instances))
-        write_jsonl(truth, _truths(rows, repos))
-    _print(tally, written, len(bases), out)
+        write_jsonl(truth, _truths(rows.values(), repos))
 
 
-def _truths(rows: Iterator[Instance], repos: Path) -> Iterator[dict[str, Any]]:
+def _import_patches(
+    files: list[Path], rows: dict[str, Instance], repos: Path, out: Path, resolved: Path | None, alternatives: Path | None
+) -> None:
+    from tasks.core.storage import write_jsonl
+    from tasks.data.repositories import Repositories
+    from tasks.evaluation.published.patches import PatchTally, import_patches, read_predictions, read_resolved
+
+    resolving = read_resolved(resolved) if resolved else set()
+    tally = PatchTally()
+    with Repositories(repos) as repositories:
+        patches = (patch for path in files for patch in read_predictions(path))
+        lines = list(import_patches(patches, rows, repositories, tally))
+    write_jsonl(out, lines)
+    if alternatives:
+        tally.accepted = write_jsonl(alternatives, (line for line in lines if line.files and line.instance_id in resolving))
+    _print_patches(tally, len(lines), len(rows), out)
+
+
+def _truths(rows: Iterable[Instance], repos: Path) -> Iterator[dict[str, Any]]:
     from tasks.data.repositories import Repositories
     from tasks.data.truth import truth_from_patch
 
@@ -90,3 +127,14 @@ def _print(tally: Tally, written: int, instances: int, out: Path) -> None:
     for level, reason, count in sorted(rows, key=lambda row: (list(_LEVELS.values()).index(row[0]), -row[2])):
         instance_id, text = examples.get((level, reason), ("", ""))
         typer.echo(f"  {level:<6}{count:>7}  {reason:<40}{printable(f'{instance_id[:60]} {text}')[:_TEXT_WIDTH]}".rstrip())
+
+
+def _print_patches(tally: PatchTally, written: int, instances: int, out: Path) -> None:
+    parts = [f"{written} of {instances} instances have a patch"]
+    parts += [f"{tally.located} modify {tally.files} files and {tally.functions} functions"]
+    parts += [f"{tally.accepted} are alternatives"] * (tally.accepted is not None)
+    parts += [f"{tally.unknown} patches for unknown instances left out"] * bool(tally.unknown)
+    typer.echo(f"{out}: {'; '.join(parts)}")
+    for fault, count in tally.faults.most_common():
+        instance_id, detail = tally.examples[fault][0]
+        typer.echo(f"  {count:>7}  {fault:<46}{printable(f'{instance_id[:60]} {detail}')[:_TEXT_WIDTH]}".rstrip())

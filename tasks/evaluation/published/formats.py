@@ -96,11 +96,11 @@ FORMATS: dict[str, Callable[[Path], Iterator[Published]]] = {
     "orcaloca": orcaloca.read,
     "codescout": codescout.read,
 }
-"""The readers by the system's name."""
+"""The readers by the system's name. Patches, which any system may give, are read by :mod:`tasks.evaluation.published.patches`."""
 
 
 def format_named(name: str) -> Callable[[Path], Iterator[Published]]:
     """The reader called ``name``. Raises :class:`ConfigError` with the known names."""
     if name not in FORMATS:
-        raise ConfigError(f"format {name!r} is unknown: use one of {', '.join(FORMATS)}")
+        raise ConfigError(f"format {name!r} is unknown: use one of {', '.join(FORMATS)}, patches")
     return FORMATS[name]

@@ -27,7 +27,7 @@ class Row(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-R = TypeVar("R", bound=Row)
+R = TypeVar("R", bound=BaseModel)
 
 
 def json_lines(path: Path, model: type[R]) -> Iterator[R]:
