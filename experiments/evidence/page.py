@@ -69,7 +69,7 @@ def _systems(found: Mapping[str, Any]) -> Table:
         Row(
             [
                 row["system"],
-                *(_interval(row[key]) for key in keys),
+                *(interval_cell(row[key]) for key in keys),
                 f"{row['seconds']['median']:.2f}" if row["seconds"] else ABSENT,
             ]
         )
@@ -83,13 +83,14 @@ def _differences(rows: Sequence[Mapping[str, Any]]) -> Table:
     pairs = dict.fromkeys((row["first"], row["second"]) for row in rows)
     metrics = {**HEADINGS, "f1": "F1"}
     table_rows = [
-        Row([f"{first} {MINUS} {second}", *(_difference(found.get((first, second, metric))) for metric in metrics)])
+        Row([f"{first} {MINUS} {second}", *(difference_cell(found.get((first, second, metric))) for metric in metrics)])
         for first, second in pairs
     ]
     return Table("Paired differences in points, p after Holm's correction", ["difference", *metrics.values()], table_rows)
 
 
-def _difference(row: Mapping[str, Any] | None) -> str:
+def difference_cell(row: Mapping[str, Any] | None) -> str:
+    """``+1.2 [-0.3, +2.7] p=0.120``, in points; a dash for a difference without an interval."""
     if row is None or row["low"] is None:
         return ABSENT
     p = "" if row["p_holm"] is None else f" p={row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else " p<0.001"
@@ -121,13 +122,13 @@ def _calibration(found: Mapping[str, Any]) -> list[Table]:
 def _together(found: Mapping[str, Any]) -> list[Table]:
     gains = {"f1": "F1", **HEADINGS}
     fusion = [
-        [row["system"], *(_interval(row[key]) for key in ("alone", "fused"))]
-        + [_difference(found) for found in (*(row["gain"][key] for key in gains), row["over ranker"])]
+        [row["system"], *(interval_cell(row[key]) for key in ("alone", "fused"))]
+        + [difference_cell(found) for found in (*(row["gain"][key] for key in gains), row["over ranker"])]
         for row in found["fusion"]
     ]
     routing = [
-        [row["system"], str(row["sure"]), _share(row["saved"]), _interval(row["f1"])]
-        + [_difference(row["gain"][key]) for key in ("f1", "file_recall@1", "function_recall@1")]
+        [row["system"], str(row["sure"]), _share(row["saved"]), interval_cell(row["f1"])]
+        + [difference_cell(row["gain"][key]) for key in ("f1", "file_recall@1", "function_recall@1")]
         for row in found["routing"]
     ]
     return [
@@ -153,12 +154,12 @@ def _wordings(found: Mapping[str, Any] | None) -> list[Table]:
         f"same first file, of {of}", f"all three right, of {of}",
     ]  # fmt: skip
     rows = [
-        Row([row["system"], _interval(row["right"]), *map(str, [*row["right by wording"], row["same"], row["all right"]])])
+        Row([row["system"], interval_cell(row["right"]), *map(str, [*row["right by wording"], row["same"], row["all right"]])])
         for row in found["systems"]
     ]
     difference = found["difference"]
     caption = (
-        f"First files; {difference['first']} {MINUS} {difference['second']} over the texts: {_difference(difference)} points"
+        f"First files; {difference['first']} {MINUS} {difference['second']} over the texts: {difference_cell(difference)} points"
     )
     return [Table(caption, header, rows)]
 
@@ -173,7 +174,8 @@ def _arms(caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
     header = ["arm", "trained on", *HEADINGS.values(), "F1, first", "F1 against the first row"]
     keys = [*HEADINGS, "f1"]
     cells = [
-        [row["arm"], row["trained on"], *(_interval(row[key]) for key in keys), _difference(row["difference"])] for row in rows
+        [row["arm"], row["trained on"], *(interval_cell(row[key]) for key in keys), difference_cell(row["difference"])]
+        for row in rows
     ]
     return Table(caption, header, [*map(Row, cells)])
 
@@ -182,7 +184,8 @@ def _left_out(reasons: Mapping[str, str]) -> Table:
     return Table("Left out", ["instance", "why"], [Row([name, reason]) for name, reason in sorted(reasons.items())])
 
 
-def _interval(found: Mapping[str, Any] | None) -> str:
+def interval_cell(found: Mapping[str, Any] | None) -> str:
+    """``51.2 [48.0, 54.4]``, in percent; a dash for ``None``."""
     if found is None:
         return ABSENT
     text = _share(found["estimate"])

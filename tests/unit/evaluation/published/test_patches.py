@@ -43,7 +43,6 @@ def test_files_that_a_patch_only_adds_are_not_part_of_its_answer():
         (FIX.replace("shop.py", "../shop.py"), Fault.UNREADABLE),
         (FIX.replace("shop.py", "store.py"), Fault.NO_FILE),
         (FIX.replace("0.2\n", "0.3\n"), Fault.MISFIT),
-        (FIX + FIX, Fault.MISFIT),
         (ADDS.replace("reproduce.py", "shop.py"), Fault.MISFIT),
         (ADDS, Fault.ONLY_ADDS),
         (FIX + "#" * patches.MAX_CHARS, Fault.HUGE),
