@@ -134,9 +134,9 @@ def order(systems: Mapping[str, Sequence[Score]], rule: str, found: Resolving) -
     """
     protocol, statistic = RULES[rule]
     here = {name: [score for score in answers if score.instance_id in found.truths] for name, answers in systems.items()}
+    answers_of: tuple[Callable[[str], list[Truth]], ...] = (found.accepted, found.agreed)
     any_of, agreed = (
-        {name: [judged(score, answers_to(score.instance_id)) for score in scores] for name, scores in here.items()}
-        for answers_to in (found.accepted, found.agreed)
+        {name: [judged(score, of(score.instance_id)) for score in scores] for name, scores in here.items()} for of in answers_of
     )
     gold = {name: {0: protocol.view(scores)} for name, scores in any_of.items()}
     best, two = (

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.alternatives import run
 from experiments.alternatives.measures import MEAN, POOLED, relation
 from experiments.alternatives.page import results_page
 from experiments.alternatives.resolving import Resolving, Source, lines_of, released_patches, resolving
@@ -163,3 +164,9 @@ def test_the_page_has_the_text_of_its_sections_and_the_tables(results):
     assert "| other way | first of each | 50.0" in page
     assert "does not apply at the base commit" in page
     assert page.rstrip().endswith("## Read\n\nHow.")
+
+
+def test_the_committed_page_is_made_of_the_committed_results():
+    folder = Path(run.__file__).parent
+    texts = sections((folder / "text.md").read_text())
+    assert (folder / "RESULTS.md").read_text() == results_page(json.loads((folder / "results.json").read_text()), texts)
