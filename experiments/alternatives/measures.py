@@ -173,7 +173,7 @@ def _pairs(gold: Mapping[str, Any], best: Mapping[str, Any], statistic: Statisti
     against_gold = compare(gold, pairs, {"gold": statistic})
     against_best = compare(best, pairs, {"best": statistic})
     changes = compare(gold, pairs, {"gain": gain(statistic)})
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"first": one.first, "second": one.second}
         | {row.metric: row.model_dump(mode="json", include={"estimate", "low", "high", "p_holm"}) for row in (one, two, change)}
         | {"decided": [one.is_significant, two.is_significant], "turned": one.estimate * two.estimate < 0}
