@@ -13,9 +13,10 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from tasks.cli.extras import installed, missing
-from tasks.core.config import Params, load_params
+from tasks.core.config import load_params
 from tasks.core.cores import cores
 from tasks.core.errors import ConfigError
+from tasks.training.architectures import folder_of
 
 DISK_GB = 8.0
 EXTRAS = {
@@ -137,68 +138,14 @@ def params(root: Path) -> Iterator[Check]:
         yield Check("params", False, str(error), "correct the key, or git checkout params.yaml")
         return
     yield Check("params", True, f"profile {values.profile}")
-    base = values.model.base
-    yield Check("base checkpoint", has_checkpoint(root, base), base, "training starts from it: make base, or set model.base")
+    base, hint = values.model.base, "training starts from it: make base, or set model.base"
+    yield Check("base checkpoint", folder_of(base, root) is not None, base, hint)
 
 
 def disk(root: Path, needed: float = DISK_GB) -> Check:
     """Free disk space at ``root``."""
     free = shutil.disk_usage(root).free / 1e9
     return Check("disk", free >= needed, f"{free:.0f} GB free", f"free some space: {needed:.0f} GB are needed")
-
-
-@dataclass(frozen=True)
-class Need:
-    """What a profile needs: GPUs with ``gpu_gb`` each, and free disk. ``source`` says where the figures come from."""
-
-    gpus: int
-    gpu_gb: float
-    disk_gb: float
-    source: str
-
-
-NEEDS = {
-    "nano": Need(0, 0, 8, "planned for 2 cores without a GPU"),
-    "small": Need(1, 40, 40, "an estimate: full fine-tuning of 0.6 B parameters beside vLLM"),
-    "paper-4b": Need(32, 96, 500, "FuseSearch B.2 and B.3: 8 GPUs of 96 GB for SFT, 32 for GRPO; disk is an estimate"),
-    "paper-30b": Need(32, 96, 1000, "FuseSearch B.2 and B.3: 8 GPUs of 96 GB for SFT, 32 for GRPO; disk is an estimate"),
-}
-
-
-def profile_checks(params: Params, root: Path) -> Iterator[Check]:
-    """Whether a profile can run on this machine."""
-    if need := NEEDS.get(params.profile):
-        wanted = f"{need.gpus} x {need.gpu_gb:.0f} GB" if need.gpus else "none"
-        enough = sum(memory >= need.gpu_gb * 0.95 for _, memory in gpus()) >= need.gpus
-        yield Check("gpu", enough, f"needs {wanted}, here {len(gpus())} ({need.source})", "use a machine that has them")
-        yield disk(root, need.disk_gb)
-    yield Check("cores", cores() >= 2, f"{cores()}", "2 or more")
-    base = params.model.base
-    local = has_checkpoint(root, base)
-    hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
-    yield Check("base checkpoint", local, base if local else f"{base} is not on this machine", hint)
-    if params.grpo.rollouts == "vllm" and not params.compute.servers:
-        from tasks.training.serving import vllm_python
-
-        try:
-            yield Check("vllm", True, str(vllm_python()))
-        except ConfigError as error:
-            yield Check("vllm", False, "not installed", str(error))
-    if params.teacher.localizer == "model":
-        model, key = params.teacher.model, params.teacher.api_key_env
-        hint = "set teacher.model and teacher.base_url in params.yaml"
-        yield Check("teacher", bool(model and params.teacher.base_url), model or "no model named", hint)
-        yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
-    if params.mine.source == "github":
-        yield Check("github token", "GITHUB_TOKEN" in os.environ, "GITHUB_TOKEN", "set it to a token that can read public data")
-
-
-def has_checkpoint(root: Path, base: str) -> bool:
-    """Whether ``base`` is a checkpoint directory, or a hub id in the local cache."""
-    if (root / base / "config.json").is_file():
-        return True
-    home = os.environ.get("HF_HUB_CACHE") or Path(os.environ.get("HF_HOME") or Path.home() / ".cache/huggingface") / "hub"
-    return any(Path(home).glob(f"models--{base.replace('/', '--')}/snapshots/*/config.json"))
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tasks.cli.output import Format, print_json
+from tasks.cli.output import Format, print_json, usage_error
 
 if TYPE_CHECKING:
     from tasks.cli.checks import Check
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def doctor(
     profile: Annotated[str | None, typer.Option(help="Check what this profile needs instead.", metavar="NAME")] = None,
+    gpus: Annotated[int | None, typer.Option(help="GPUs of a machine to plan for, instead of this one.", min=1)] = None,
+    gpu_memory: Annotated[float | None, typer.Option(help="Memory of each in GiB.", min=1, metavar="GIB")] = None,
     format: Annotated[Format, typer.Option(help="How to print the checks.")] = Format.text,
 ) -> None:
     """Check the installation, and say how to fix what is missing.
@@ -24,15 +26,23 @@ def doctor(
     ```
     fusesearch doctor
     fusesearch doctor --profile paper-4b
+    fusesearch doctor --profile paper-4b --gpus 8 --gpu-memory 80
     ```
     """
     from dataclasses import asdict
 
-    from tasks.cli.checks import all_checks, profile_checks
+    from tasks.cli.checks import all_checks
+    from tasks.cli.needs import Machine, profile_checks
     from tasks.cli.profile import load_profile
 
     root = Path.cwd()
-    checks = list(profile_checks(load_profile(profile, root), root) if profile else all_checks(root))
+    if (gpus is None) != (gpu_memory is None) or (gpus and not profile):
+        raise usage_error("a machine to plan for is --profile, --gpus and --gpu-memory together", "--gpus")
+    if profile:
+        machine = Machine.asked(gpus, gpu_memory) if gpus and gpu_memory else Machine.here()
+        checks = list(profile_checks(load_profile(profile, root), root, machine))
+    else:
+        checks = list(all_checks(root))
     missing = [check for check in checks if not check.ok and (check.core or profile)]
     if format is Format.json:
         print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tasks.core.errors import ConfigError
+from tasks.core.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
     from tasks.core.config import Params
@@ -65,6 +66,40 @@ def use(name: Name) -> None:
     """
     switch(name, Path.cwd())
     typer.echo(f"params.yaml is now {name}; `fusesearch doctor --profile {name}` says what it needs")
+
+
+@app.command()
+def rehearse(
+    name: Name,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="Folder with the model's tokenizer and chat template, if the weights are not here.")
+    ] = None,
+) -> None:
+    """Run every stage of a profile on a small random model of its architecture, on the CPU, in minutes.
+
+    The profile's own settings, lengths and chat template; a few instances. Everything lies in
+    `.fusesearch/rehearsals/NAME`, which is emptied first. Each line of the table says what was less than the profile asks.
+
+    ```
+    fusesearch profile rehearse small
+    ```
+    """
+    from tasks.pipeline.rehearsal import FOLDER, STEPS, rehearse
+
+    root = Path.cwd()
+    shown = sys.stderr.isatty()
+    steps = rehearse(load_profile(name, root), tokenizer, root, lambda step, doing: _doing(step, doing) if shown else None)
+    for step in steps:
+        if shown:
+            typer.echo("\r\033[K", nl=False, err=True)
+        typer.echo(f"{'ok    ' if step.ok else 'failed'}  {step.name:<10}  {step.seconds:6.1f} s  {step.note}".rstrip())
+        if not step.ok:
+            raise DataError(f"{name}: {step.name}: {step.error} (all it printed: {FOLDER / name / step.name}.log)")
+    typer.echo(f"All {len(STEPS)} steps of {name} ran to their end.")
+
+
+def _doing(step: str, doing: str) -> None:
+    typer.echo(f"\r\033[K{step} {doing}", nl=False, err=True)
 
 
 def names(root: Path) -> list[str]:

@@ -8,10 +8,12 @@ import pytest
 import yaml
 
 from tasks.cli import checks, profile
-from tasks.cli.checks import NEEDS, profile_checks
+from tasks.cli.needs import Machine, profile_checks
 from tasks.core.config import load_params, parse_params
+from tests.fakes.endpoint import Endpoint, scripted
 
 ROOT = Path(__file__).parents[3]
+NOTHING = Machine(0, 0.0, "")
 NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: no/base}\n"
 BIG = "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\nteacher: {localizer: model}\n"
 
@@ -80,13 +82,15 @@ def test_malformed_params_are_a_line_of_the_report(run, checkout):
 def test_a_profile_tells_what_is_missing_here(run, checkout):
     result = run("doctor", "--profile", "big")
     assert result.exit_code == 1
-    assert "org/big is not on this machine" in result.stdout
+    assert "the weights of org/big are not on this machine" in result.stdout
+    assert "org/big: no tokenizer on this machine" in result.stdout
+    assert "its sizes are not known" in result.stdout
     assert "OPENAI_API_KEY" in result.stdout
 
 
 def test_a_profile_with_rollouts_by_vllm_needs_it_or_servers_elsewhere(checkout):
     def vllm(params):
-        return [check.ok for check in profile_checks(parse_params(params), checkout) if check.name == "vllm"]
+        return [check.ok for check in profile_checks(parse_params(params), checkout, NOTHING) if check.name == "vllm"]
 
     wanted = {"grpo": {"rollouts": "vllm"}}
     assert vllm({}) == []
@@ -99,29 +103,96 @@ def test_a_profile_with_rollouts_by_vllm_needs_it_or_servers_elsewhere(checkout)
 
 def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
     (checkout / "no/base").mkdir(parents=True)
+    for name, text in {"config.json": "{}", "model.safetensors": "", "tokenizer.json": "{}", "chat_template.jinja": ""}.items():
+        (checkout / "no/base" / name).write_text(text)
+    result = run("doctor", "--profile", "nano")
+    assert result.exit_code == 0, result.output
+
+
+def test_a_tokenizer_without_a_chat_template_is_no_tokenizer_for_training(run, checkout):
+    (checkout / "no/base").mkdir(parents=True)
+    (checkout / "no/base/tokenizer.json").write_text("{}")
     (checkout / "no/base/config.json").write_text("{}")
-    assert run("doctor", "--profile", "nano").exit_code == 0
+    (checkout / "no/base/tokenizer_config.json").write_text("{}")
+    assert "its tokenizer has no chat template" in run("doctor", "--profile", "nano").stdout
+
+
+def machine(gpus, gib):
+    return Machine(gpus, gib * 2**30, "NVIDIA H100 80GB HBM3")
+
+
+def report(name, where):
+    return {check.name: check for check in profile_checks(profile.load_profile(name, ROOT), ROOT, where)}
 
 
 @pytest.mark.parametrize("name", profile.names(ROOT))
 def test_every_committed_profile_loads_and_says_what_it_needs(name):
     params = profile.load_profile(name, ROOT)
     assert params.profile == name
-    assert name in NEEDS
-    assert {"gpu", "disk", "base checkpoint"} <= {check.name for check in profile_checks(params, ROOT)}
+    checks = report(name, machine(8, 80))
+    assert {"gpu", "disk", "base checkpoint", "tokenizer"} <= set(checks)
+    assert name == "nano" or {"sft memory", "grpo memory", "vllm memory", "sft hours", "grpo hours"} <= set(checks)
 
 
-def test_the_paper_profile_wants_the_papers_gpus(checkout):
-    wanted = {check.name: check.detail for check in profile_checks(parse_params({"profile": "paper-4b"}), checkout)}
-    assert "32 x 96 GB" in wanted["gpu"]
+def test_the_small_profile_fits_on_one_gpu_of_40_gib():
+    checks = report("small", machine(1, 40))
+    assert all(checks[name].ok for name in ("gpu", "sft memory", "grpo memory", "vllm memory"))
+    assert not report("small", machine(1, 16))["grpo memory"].ok
 
 
-def test_a_cached_checkpoint_of_the_hub_is_found(checkout):
-    folder = checkout / "hf/hub/models--org--big/snapshots/abc"
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text("{}")
-    assert checks.has_checkpoint(checkout, "org/big")
-    assert not checks.has_checkpoint(checkout, "org/bigger")
+def test_what_does_not_fit_names_its_params_and_what_would_fit():
+    check = report("small", machine(1, 24))["grpo memory"]
+    assert "grpo.micro_batch 4 and agent.max_context_tokens 16,384" in check.detail
+    assert "grpo.micro_batch: 1 and grpo.kl: 0" in check.hint
+    check = report("paper-4b", machine(8, 80))["sft memory"]
+    assert "sft.max_length 32,768" in check.detail
+    assert "sft.max_length: 23552" in check.hint
+    check = report("paper-30b", machine(8, 131))["grpo memory"]
+    assert "9 GPUs with a sharded model" in check.hint
+
+
+def test_what_would_fit_fits():
+    params = profile.load_profile("paper-4b", ROOT)
+    shorter = params.sft.model_copy(update={"max_length": 23_552})
+    checks = profile_checks(params.model_copy(update={"sft": shorter}), ROOT, machine(8, 80))
+    assert {check.name: check.ok for check in checks}["sft memory"]
+
+
+def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
+    def vllm(options):
+        params = profile.load_profile("paper-30b", ROOT)
+        compute = params.compute.model_copy(update={"options": options})
+        checks = profile_checks(params.model_copy(update={"compute": compute}), ROOT, machine(8, 80))
+        return {check.name: check for check in checks}["vllm memory"]
+
+    assert "--max-model-len" in vllm([]).hint  # 262,144 tokens, the model's own limit
+    assert vllm(["--max-model-len", "81920"]).ok
+    assert "agent.max_context_tokens: 8192" in vllm(["--max-model-len=8192"]).hint
+
+
+def test_another_machine_can_be_asked_for(run, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    result = run("doctor", "--profile", "paper-4b", "--gpus", 2, "--gpu-memory", 131, "--format", "json")
+    found = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert found["grpo memory"]["ok"]
+    assert "131.0 GiB are free" in found["grpo memory"]["detail"]
+    assert "469 steps of 256 rollouts" in found["grpo hours"]["detail"]
+
+
+@pytest.mark.parametrize("options", [["--gpus", 2], ["--gpus", 2, "--gpu-memory", 40], ["--profile", "nano", "--gpu-memory", 40]])
+def test_half_a_machine_is_wrong_usage(run, checkout, options):
+    assert run("doctor", *options).exit_code == 2
+
+
+def test_a_teacher_is_looked_for_at_its_endpoint(checkout):
+    def teacher(url):
+        params = parse_params({"teacher": {"localizer": "model", "model": "m", "base_url": url}})
+        return {check.name: check.ok for check in profile_checks(params, checkout, NOTHING)}
+
+    with Endpoint(scripted({})) as endpoint:
+        assert teacher(endpoint.url)["teacher endpoint"]
+    assert not teacher("http://127.0.0.1:9/v1")["teacher endpoint"]
+    assert not teacher("")["teacher"]
 
 
 def test_use_overlays_and_nano_comes_back_as_it_was(run, checkout):

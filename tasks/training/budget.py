@@ -1,0 +1,105 @@
+"""Memory, arithmetic and disk space of training and serving a model, by formulas: bytes and floating-point operations (FLOP).
+
+The terms follow from the architecture; the factor 1.15, the 2 GB beside it and :data:`EXPERT_COPIES` are fitted to prime-rl's
+published peaks (``benchmarks/results/BENCHMARKS.md``, early 2026), which ``tests/unit/training/test_budget.py`` holds.
+Passes compute in bfloat16 with all activations recomputed, and no logits are kept beyond a tile (TRL's fused head).
+"""
+
+from __future__ import annotations
+
+from math import ceil
+
+from tasks.training.architectures import Architecture
+
+TRAINED = 16
+"""Bytes a parameter in training: weights, gradients and AdamW's two moments, all float32."""
+REFERENCE = 4
+"""Bytes a parameter of the KL term's reference: TRL 1.16 loads it in the type of the trained weights."""
+SERVED = 2
+"""Bytes a parameter in vLLM: bfloat16."""
+EXPERT_COPIES = 6
+"""Copies of a token that a mixture of experts holds for each expert that sees it."""
+ALLOCATOR, CONTEXT = 1.15, 2e9
+SERVER_CONTEXT = 4e9
+"""Bytes of a vLLM server beside weights, keys and values."""
+PUBLISHED_MFU = {"dense": (0.11, 0.36), "experts": (0.03, 0.15)}
+"""Lowest and highest share of a GPU's peak that prime-rl's RL runs reached, at 16,384 to 65,536 tokens."""
+
+
+def state_bytes(model: Architecture, ranks: int = 1, reference: int = 0) -> float:
+    """Weights, gradients and optimizer on each of ``ranks`` GPUs; ``reference`` is bytes a parameter of the KL reference."""
+    return (TRAINED + reference) * model.parameters / ranks
+
+
+def activation_bytes(model: Architecture, tokens: int) -> float:
+    """Inputs of all layers and one layer recomputed, for ``tokens`` in a forward and backward pass."""
+    width = 8 * model.hidden + 4 * model.heads * model.head_size + 5 * model.active * model.feed_forward
+    copies = EXPERT_COPIES * model.active * model.hidden if model.experts else 0
+    return tokens * 2.0 * (model.layers * model.hidden + width + copies)
+
+
+def training_bytes(model: Architecture, tokens: int, ranks: int = 1, reference: int = 0) -> float:
+    """Peak of a training step with ``tokens`` per pass, on each GPU. With several ranks two layers are gathered at a time."""
+    gathered = 2 * 2 * model.parameters / model.layers if ranks > 1 else 0
+    return ALLOCATOR * (state_bytes(model, ranks, reference) + gathered + activation_bytes(model, tokens)) + CONTEXT
+
+
+def longest_pass(model: Architecture, memory: float, reference: int = 0) -> int:
+    """The most tokens per pass with which a training step fits into ``memory`` bytes of one GPU; 0 if none do."""
+    room = memory - training_bytes(model, 0, reference=reference)
+    return max(0, int(room / (ALLOCATOR * activation_bytes(model, 1))))
+
+
+def ranks_needed(model: Architecture, tokens: int, memory: float, reference: int = 0) -> int | None:
+    """The fewest GPUs of ``memory`` bytes over which a sharded step (FSDP2) fits; None if more of them do not help."""
+    for ranks in (1, *range(2, 513)):
+        if training_bytes(model, tokens, ranks, reference) <= memory:
+            return ranks
+    return None
+
+
+def key_value_bytes(model: Architecture) -> int:
+    """Keys and values of one token, bfloat16."""
+    return 2 * 2 * model.layers * model.key_value_heads * model.head_size
+
+
+def serving_bytes(model: Architecture, tokens: int, tensor_parallel: int = 1) -> float:
+    """A vLLM server that can hold one request of ``tokens``, on each of ``tensor_parallel`` GPUs."""
+    return (SERVED * model.parameters + key_value_bytes(model) * tokens) / tensor_parallel + SERVER_CONTEXT
+
+
+def requests_at_once(model: Architecture, memory: float, tokens: int, tensor_parallel: int = 1) -> int:
+    """Requests of ``tokens`` whose keys and values fit into the ``memory`` bytes that a server may use of each GPU."""
+    room = memory - serving_bytes(model, 0, tensor_parallel)
+    return max(0, int(room * tensor_parallel / (key_value_bytes(model) * tokens)))
+
+
+def training_flop(model: Architecture, tokens: int, rows: int, forwards: int = 0) -> float:
+    """FLOP of forward and backward over ``rows`` sequences of ``tokens``, with ``forwards`` further forward passes."""
+    per_token = 6 * model.active_parameters + 6 * model.layers * model.heads * model.head_size * tokens
+    return per_token * tokens * rows * (1 + forwards / 3)
+
+
+def training_hours(model: Architecture, flop: float, peak: float) -> tuple[float, float]:
+    """Fewest and most hours at the published shares of ``peak``, FLOP a second of all GPUs together."""
+    low, high = PUBLISHED_MFU["experts" if model.experts else "dense"]
+    return flop / (peak * high) / 3600, flop / (peak * low) / 3600
+
+
+def disk_bytes(model: Architecture) -> float:
+    """What a run of SFT and GRPO leaves on the disk at most, beside the data.
+
+    The downloaded weights (bfloat16); two checkpoints (float32), which DVC's cache has again; the trainer's saved step, weights
+    and moments, old and new at once; and three published versions for the servers.
+    """
+    return model.parameters * (2 + 2 * 2 * 4 + 2 * 12 + 3 * SERVED)
+
+
+def gib(count: float) -> float:
+    """Bytes in GiB."""
+    return count / 2**30
+
+
+def whole_gib(count: float) -> int:
+    """Bytes in GiB, rounded up."""
+    return ceil(gib(count))

