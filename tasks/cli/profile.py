@@ -19,7 +19,7 @@ FOLDER = Path("experiments/profiles")
 BASE = "nano"
 NANO_COPY = Path(".fusesearch/params.nano.yaml")
 
-app = typer.Typer(no_args_is_help=True, help="List, show and switch profiles.", rich_markup_mode="markdown")
+app = typer.Typer(no_args_is_help=True, help="List, show, switch and rehearse profiles.", rich_markup_mode="markdown")
 
 Name = Annotated[str, typer.Argument(help="Name of the profile.", metavar="NAME")]
 
