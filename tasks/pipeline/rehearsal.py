@@ -34,7 +34,7 @@ from tasks.pipeline.stages import BASE, STAGES
 from tasks.training.architectures import config_of, folder_of
 
 FOLDER = STATE / "rehearsals"
-MODEL = Path("model")
+MODEL, WANTED = Path("model"), Path("wanted.json")
 PACKAGES = ("toolz", "boltons", "tabulate", "humanize", "voluptuous", "pygtrie", "sortedcontainers", "more_itertools")
 """Small ones to plant faults in; the first is held out."""
 LAYERS, WIDTH, HEAD, FEED_FORWARD, EXPERTS = 2, 64, 32, 128, 8
@@ -104,7 +104,7 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
     source, said = _tokenizer(params, tokenizer, root)
     cut = cut_down(params)
     (folder / "params.yaml").write_text(yaml.safe_dump(cut.model_dump(mode="json"), sort_keys=False), encoding="utf-8")
-    write_json(folder / "model.json", {"config": config_of(params.model.base, root), "tokenizer": str(source)})
+    write_json(folder / WANTED, {"config": config_of(params.model.base, root), "tokenizer": str(source)})
     (folder / "experiments").symlink_to((root / "experiments").absolute())
     if (root / ENVIRONMENT).is_file():
         (folder / ENVIRONMENT.parts[0]).symlink_to((root / ENVIRONMENT.parts[0]).absolute())
@@ -245,7 +245,7 @@ def make_model(params: Params) -> dict[str, Any]:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    wanted = read_json(Path("model.json"))
+    wanted = read_json(WANTED)
     tokenizer = AutoTokenizer.from_pretrained(wanted["tokenizer"])
     config = AutoConfig.for_model(**small(wanted["config"], len(tokenizer)))
     config.eos_token_id, config.pad_token_id, config.bos_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id, None
@@ -316,7 +316,7 @@ def check_template(params: Params) -> dict[str, Any]:
             refused.append(name)
 
     def length(trajectory: Trajectory) -> int:
-        return replayed(tokenizer, messages_of(trajectory, instructions.system), instructions.tools)
+        return len(training_ids(tokenizer, messages_of(trajectory, instructions.system), instructions.tools)[0])
 
     long = lengthened(sample, params.sft.max_length, length)
     write_jsonl(MAIN["select.trajectories"], [*trajectories, long])

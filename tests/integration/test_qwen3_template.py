@@ -56,7 +56,7 @@ def tokenizer(folder):
 def test_tools_and_tool_messages_stand_where_the_template_puts_them(tokenizer):
     text = render(tokenizer, MESSAGES, TOOLS, prompt=False)
     assert text.count("<|im_start|>system\n") == 1
-    assert all(f'"name": "{name}"' in text.split("</tools>")[0] for name in ("grep", "glob", "read_file"))
+    assert all(f'"name": "{name}"' in text.split("\n</tools>")[0] for name in ("grep", "glob", "read_file"))
     both = "<|im_start|>user\n<tool_response>\n/repo/a.py:1:def área():\n</tool_response>\n<tool_response>\n1\tdef área():"
     assert both in text
 
