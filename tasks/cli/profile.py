@@ -87,19 +87,17 @@ def rehearse(
     from tasks.pipeline.rehearsal import FOLDER, STEPS, rehearse
 
     root = Path.cwd()
-    shown = sys.stderr.isatty()
-    steps = rehearse(load_profile(name, root), tokenizer, root, lambda step, doing: _doing(step, doing) if shown else None)
-    for step in steps:
-        if shown:
-            typer.echo("\r\033[K", nl=False, err=True)
+    for step in rehearse(load_profile(name, root), tokenizer, root, _doing):
+        _doing("", "")
         typer.echo(f"{'ok    ' if step.ok else 'failed'}  {step.name:<10}  {step.seconds:6.1f} s  {step.note}".rstrip())
         if not step.ok:
             raise DataError(f"{name}: {step.name}: {step.error} (all it printed: {FOLDER / name / step.name}.log)")
     typer.echo(f"All {len(STEPS)} steps of {name} ran to their end.")
 
 
-def _doing(step: str, doing: str) -> None:
-    typer.echo(f"\r\033[K{step} {doing}", nl=False, err=True)
+def _doing(step: str, what: str) -> None:
+    if sys.stderr.isatty():
+        typer.echo(f"\r\033[K{step} {what}\r", nl=False, err=True)
 
 
 def names(root: Path) -> list[str]:

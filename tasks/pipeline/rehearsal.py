@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,8 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
         (folder / ENVIRONMENT.parts[0]).symlink_to((root / ENVIRONMENT.parts[0]).absolute())
     for name in STEPS:
         started = time.perf_counter()
-        error = _run(name, folder, lambda doing, step=name: on_step(step, doing))
+        on_step(name, "")
+        error = _run(name, folder, partial(on_step, name))
         notes = [*_changes(name, params, cut), *_figures(name, folder)]
         if name == "model":
             notes.append(said)
@@ -246,11 +248,11 @@ def make_model(params: Params) -> dict[str, Any]:
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
     wanted = read_json(WANTED)
-    tokenizer = AutoTokenizer.from_pretrained(wanted["tokenizer"])
-    config = AutoConfig.for_model(**small(wanted["config"], len(tokenizer)))
+    tokenizer: Any = AutoTokenizer.from_pretrained(wanted["tokenizer"])
+    config: Any = AutoConfig.for_model(**small(wanted["config"], len(tokenizer)))
     config.eos_token_id, config.pad_token_id, config.bos_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id, None
     torch.manual_seed(params.seed)
-    model = AutoModelForCausalLM.from_config(config)
+    model: Any = AutoModelForCausalLM.from_config(config)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.save_pretrained(MODEL)
     tokenizer.save_pretrained(MODEL)
@@ -297,7 +299,7 @@ def check_template(params: Params) -> dict[str, Any]:
     from tasks.agents.conversation import messages_of
     from tasks.agents.toolsets import toolset_named
 
-    tokenizer = AutoTokenizer.from_pretrained(MODEL)
+    tokenizer: Any = AutoTokenizer.from_pretrained(MODEL)
     instructions = toolset_named(params.agent.toolset).instruct(params.agent, "", None)
     trajectories = read_trajectories(MAIN["select.trajectories"])
     lengths = [
