@@ -1,6 +1,7 @@
 """What a profile needs, beside what a machine has: memory, hours and disk by formulas, and the pieces that must be there.
 
-The formulas are in :mod:`tasks.training.budget`. Training takes one GPU in this version, and servers for rollouts one each.
+The formulas are in :mod:`tasks.training.budget`. A rank of training takes a GPU, and so does a server,
+which may share it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from tasks.training.budget import (
     disk_bytes,
     gib,
     longest_pass,
-    ranks_needed,
     requests_at_once,
     serving_bytes,
     training_bytes,
@@ -84,15 +84,21 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
 
 def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
     vllm = params.grpo.rollouts == "vllm" and not params.compute.servers
-    wanted = params.compute.serve if vllm else 1
+    ranks, serve = params.compute.ranks, params.compute.serve if vllm else 0
+    wanted = max(ranks, serve)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
-    yield Check("gpu", machine.count >= wanted, f"{wanted} needed, {seen}", "use a machine that has them, or lower compute.serve")
+    yield Check(
+        "gpu",
+        machine.count >= wanted,
+        f"{wanted} needed, {seen}",
+        "use a machine that has them, or lower compute.ranks and serve",
+    )
     options = _options(params, model)
-    shared = vllm and machine.count <= params.compute.serve
+    shared = machine.count < ranks + serve
     if vllm:
         yield _serving(params, model, machine, options)
     yield _training(params, model, machine, "sft", "sft.max_length", params.sft.max_length)
-    share = options.gpu_memory_utilization if shared else 0.0
+    share = options.gpu_memory_utilization if vllm and shared else 0.0
     yield _training(params, model, machine, "grpo", "agent.max_context_tokens", params.agent.max_context_tokens, share)
     yield from _hours(params, model, machine)
 
@@ -132,11 +138,11 @@ def _training(
 
     ``share`` is what a vLLM server takes of the same GPU.
     """
-    section = getattr(params, stage)
+    section, ranks = getattr(params, stage), params.compute.ranks
     size = params.sft.batch_size if stage == "sft" else params.grpo.prompts_per_step * params.grpo.group
-    micro, room = min(section.micro_batch, size), (1 - share) * machine.memory
-    reference = REFERENCE if stage == "grpo" and params.grpo.kl else 0
-    needed = training_bytes(model, micro * length, reference=reference)
+    micro, room, lora = min(section.micro_batch, size // ranks), (1 - share) * machine.memory, section.lora.rank
+    reference = REFERENCE if stage == "grpo" and params.grpo.kl and not lora else 0
+    needed = training_bytes(model, micro * length, ranks, reference, lora)
     detail = f"{gib(needed):.1f} GiB at {stage}.micro_batch {micro} and {key} {length:,}, {gib(room):.1f} GiB are free"
     if needed <= room:
         return Check(f"{stage} memory", True, detail)
@@ -144,26 +150,34 @@ def _training(
     less = int((1 - needed / machine.memory) * 20) / 20 if machine.memory else 0.0
     if serving_bytes(model, params.agent.max_context_tokens) <= less * machine.memory and less < share:
         hints.append(f'compute.options: [--gpu-memory-utilization, "{less}"]')
-    micros = [fewer for fewer in range(micro, 0, -1) if size % fewer == 0]
-    hints += list(_smaller(model, stage, micros, key, length, sorted({reference, 0}, reverse=True), room))[:1]
-    hints.append(f"a GPU of {whole_gib(needed / (1 - share))} GiB")
-    if (ranks := ranks_needed(model, length, room, reference)) and ranks > 1:
-        hints.append(f"{ranks} GPUs with a sharded model at {stage}.micro_batch 1, which this version cannot train")
+    smaller = _smaller(model, params, stage, key, length, sorted({reference, 0}, reverse=True), room)
+    if change := next(smaller, None):
+        hints.append(change)
+    for more in range(ranks + 1, min(size, 64) + 1):
+        if size % more == 0 and training_bytes(model, length, more, reference, lora) <= room:
+            hints.append(f"compute.ranks: {more} on {more} such GPUs at {stage}.micro_batch 1")
+            break
+    if not lora and training_bytes(model, length, ranks, lora=16) <= room:
+        hints.append(f"{stage}.lora: {{rank: 16}} at {stage}.micro_batch 1")
+    hints.append(f"GPUs of {whole_gib(needed / (1 - share))} GiB")
     return Check(f"{stage} memory", False, detail, " or ".join(hints))
 
 
 def _smaller(
-    model: Architecture, stage: str, micros: list[int], key: str, length: int, references: list[int], room: float
+    model: Architecture, params: Params, stage: str, key: str, length: int, references: list[int], room: float
 ) -> Iterator[str]:
     """Changes of the params with which a step fits into ``room``, the smallest first."""
+    section, ranks = getattr(params, stage), params.compute.ranks
+    rows = (params.sft.batch_size if stage == "sft" else params.grpo.prompts_per_step * params.grpo.group) // ranks
+    micros = [fewer for fewer in range(min(section.micro_batch, rows), 0, -1) if rows % fewer == 0]
     for reference in references:
         also = "" if reference == references[0] else " and grpo.kl: 0"
         for micro in micros:
-            if training_bytes(model, micro * length, reference=reference) <= room:
+            if training_bytes(model, micro * length, ranks, reference, section.lora.rank) <= room:
                 yield f"{stage}.micro_batch: {micro}{also}"
     for reference in references:
         also = "" if reference == references[0] else " and grpo.kl: 0"
-        if fits := longest_pass(model, room, reference) // 1024 * 1024:
+        if fits := longest_pass(model, room, ranks, reference, section.lora.rank) // 1024 * 1024:
             yield f"{key}: {fits} at {stage}.micro_batch 1{also}"
 
 
@@ -190,8 +204,10 @@ def _hours(params: Params, model: Architecture, machine: Machine) -> Iterator[Ch
         ),
     }
     for name, (what, flop) in spans.items():
-        low, high = training_hours(model, flop, peak)
-        yield Check(name, True, f"{low:,.2f} to {high:,.2f} {what} on one {machine.name}; the length is assumed")
+        low, high = training_hours(model, flop, peak * params.compute.ranks)
+        yield Check(
+            name, True, f"{low:,.2f} to {high:,.2f} {what} on {params.compute.ranks} x {machine.name}; the length is assumed"
+        )
 
 
 def _pieces(params: Params, root: Path) -> Iterator[Check]:

@@ -31,7 +31,7 @@ from tasks.core.storage import read_json, read_trajectories, write_json, write_j
 from tasks.pipeline.dvc_command import reason
 from tasks.pipeline.node import Job, Node
 from tasks.pipeline.places import MAIN, STATE
-from tasks.pipeline.stages import BASE, STAGES
+from tasks.pipeline.stages import BASE, STAGES, TRAINED
 from tasks.training.architectures import config_of, folder_of
 
 FOLDER = STATE / "rehearsals"
@@ -60,6 +60,10 @@ CUTS: dict[str, Any] = {
     "sft.epochs": 1.0,
     "grpo.steps": 2,
     "grpo.prompts_per_step": 1,
+    "compute.ranks": 1,
+    "compute.serve": 1,
+    "compute.servers": [],
+    "compute.weights": "",
     "evaluate.max_instances": 1,
     "evaluate.runs": 1,
 }
@@ -116,6 +120,8 @@ def rehearse(params: Params, tokenizer: Path | None, root: Path, on_step: Callab
         notes = [*_changes(name, params, cut), *_figures(name, folder)]
         if name == "model":
             notes.append(said)
+        if name in TRAINED and params.compute.ranks > 1:
+            notes.append(f"compute.ranks {params.compute.ranks} -> 1")
         if name == "grpo" and params.grpo.rollouts != cut.grpo.rollouts:
             notes.append("vLLM is not installed")
         yield Step(name, time.perf_counter() - started, error, "; ".join(notes))
@@ -138,7 +144,13 @@ def cut_down(params: Params) -> Params:
     from tasks.data.splitting import assign
     from tasks.training.serving import vllm_python
 
-    changes = CUTS | {"model.base": str(MODEL), "compute.servers": [], "compute.serve": 1, "compute.weights": ""}
+    changes = CUTS | {
+        "model.base": str(MODEL),
+        "compute.servers": [],
+        "compute.serve": 1,
+        "compute.ranks": 1,
+        "compute.weights": "",
+    }
     shares = override(params, changes, "rehearsal").split
     parts: dict[str, list[str]] = {"validation": [PACKAGES[0]], "sft": [], "rl": []}
     for package in PACKAGES[1:]:

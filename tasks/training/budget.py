@@ -20,15 +20,26 @@ SERVED = 2
 EXPERT_COPIES = 6
 """Copies of a token that a mixture of experts holds for each expert that sees it."""
 ALLOCATOR, CONTEXT = 1.15, 2e9
+ADAPTERS = 6e9
+"""Bytes that prime-rl's runs with adapters take beyond what the other terms give them."""
 SERVER_CONTEXT = 4e9
 """Bytes of a vLLM server beside weights, keys and values."""
 PUBLISHED_MFU = {"dense": (0.11, 0.36), "experts": (0.03, 0.15)}
 """Lowest and highest share of a GPU's peak that prime-rl's RL runs reached, at 16,384 to 65,536 tokens."""
 
 
-def state_bytes(model: Architecture, ranks: int = 1, reference: int = 0) -> float:
-    """Weights, gradients and optimizer on each of ``ranks`` GPUs; ``reference`` is bytes a parameter of the KL reference."""
-    return (TRAINED + reference) * model.parameters / ranks
+def state_bytes(model: Architecture, ranks: int = 1, reference: int = 0, lora: int = 0) -> float:
+    """Weights, gradients and optimizer on each of ``ranks`` GPUs.
+
+    ``reference`` is bytes a parameter of the KL reference. With adapters of rank ``lora`` the weights are frozen in bfloat16 and
+    are the reference themselves.
+    """
+    if not lora:
+        return (TRAINED + reference) * model.parameters / ranks
+    queries, values = model.heads * model.head_size, model.key_value_heads * model.head_size
+    widths = 4 * model.hidden + 2 * queries + 2 * values
+    widths += 0 if model.experts else 3 * (model.hidden + model.feed_forward)  # of experts only attention is adapted
+    return (SERVED * model.parameters + TRAINED * lora * model.layers * widths) / ranks
 
 
 def activation_bytes(model: Architecture, tokens: int) -> float:
@@ -38,24 +49,17 @@ def activation_bytes(model: Architecture, tokens: int) -> float:
     return tokens * 2.0 * (model.layers * model.hidden + width + copies)
 
 
-def training_bytes(model: Architecture, tokens: int, ranks: int = 1, reference: int = 0) -> float:
-    """Peak of a training step with ``tokens`` per pass, on each GPU. With several ranks two layers are gathered at a time."""
+def training_bytes(model: Architecture, tokens: int, ranks: int = 1, reference: int = 0, lora: int = 0) -> float:
+    """Peak of a training step with ``tokens`` per pass, on each GPU. Several ranks gather two layers at a time."""
     gathered = 2 * 2 * model.parameters / model.layers if ranks > 1 else 0
-    return ALLOCATOR * (state_bytes(model, ranks, reference) + gathered + activation_bytes(model, tokens)) + CONTEXT
+    state = state_bytes(model, ranks, reference, lora)
+    return ALLOCATOR * (state + gathered + activation_bytes(model, tokens)) + CONTEXT + (ADAPTERS if lora else 0)
 
 
-def longest_pass(model: Architecture, memory: float, reference: int = 0) -> int:
-    """The most tokens per pass with which a training step fits into ``memory`` bytes of one GPU; 0 if none do."""
-    room = memory - training_bytes(model, 0, reference=reference)
+def longest_pass(model: Architecture, memory: float, ranks: int = 1, reference: int = 0, lora: int = 0) -> int:
+    """The most tokens per pass with which a training step fits into ``memory`` bytes of each GPU; 0 if none do."""
+    room = memory - training_bytes(model, 0, ranks, reference, lora)
     return max(0, int(room / (ALLOCATOR * activation_bytes(model, 1))))
-
-
-def ranks_needed(model: Architecture, tokens: int, memory: float, reference: int = 0) -> int | None:
-    """The fewest GPUs of ``memory`` bytes over which a sharded step (FSDP2) fits; None if more of them do not help."""
-    for ranks in (1, *range(2, 513)):
-        if training_bytes(model, tokens, ranks, reference) <= memory:
-            return ranks
-    return None
 
 
 def key_value_bytes(model: Architecture) -> int:

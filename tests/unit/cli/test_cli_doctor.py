@@ -144,18 +144,21 @@ def test_what_does_not_fit_names_its_params_and_what_would_fit():
     check = report("small", machine(1, 24))["grpo memory"]
     assert "grpo.micro_batch 4 and agent.max_context_tokens 16,384" in check.detail
     assert "grpo.micro_batch: 1 and grpo.kl: 0" in check.hint
-    check = report("paper-4b", machine(8, 80))["sft memory"]
+    check = report("paper-30b", machine(8, 80))["sft memory"]
     assert "sft.max_length 32,768" in check.detail
-    assert "sft.max_length: 23552" in check.hint
-    check = report("paper-30b", machine(8, 131))["grpo memory"]
-    assert "9 GPUs with a sharded model" in check.hint
+    assert "sft.lora: {rank: 16}" in check.hint
 
 
-def test_what_would_fit_fits():
+def test_shares_of_a_model_fit_where_the_whole_does_not():
+    checks = report("paper-4b", machine(8, 80))
+    assert checks["sft memory"].ok
     params = profile.load_profile("paper-4b", ROOT)
-    shorter = params.sft.model_copy(update={"max_length": 23_552})
-    checks = profile_checks(params.model_copy(update={"sft": shorter}), ROOT, machine(8, 80))
-    assert {check.name: check.ok for check in checks}["sft memory"]
+    alone = params.model_copy(update={"compute": params.compute.model_copy(update={"ranks": 1})})
+    check = {row.name: row for row in profile_checks(alone, ROOT, machine(8, 80))}["sft memory"]
+    assert "sft.max_length: 23552" in check.hint
+    assert "compute.ranks: 2" in check.hint
+    shorter = alone.model_copy(update={"sft": alone.sft.model_copy(update={"max_length": 23_552})})
+    assert {row.name: row.ok for row in profile_checks(shorter, ROOT, machine(8, 80))}["sft memory"]
 
 
 def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
@@ -172,10 +175,10 @@ def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
 
 def test_another_machine_can_be_asked_for(run, monkeypatch):
     monkeypatch.chdir(ROOT)
-    result = run("doctor", "--profile", "paper-4b", "--gpus", 2, "--gpu-memory", 131, "--format", "json")
+    result = run("doctor", "--profile", "paper-4b", "--gpus", 8, "--gpu-memory", 131, "--format", "json")
     found = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
     assert found["grpo memory"]["ok"]
-    assert "131.0 GiB are free" in found["grpo memory"]["detail"]
+    assert f"{0.6 * 131:.1f} GiB are free" in found["grpo memory"]["detail"]
     assert "469 steps of 256 rollouts" in found["grpo hours"]["detail"]
 
 
