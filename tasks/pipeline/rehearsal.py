@@ -144,13 +144,7 @@ def cut_down(params: Params) -> Params:
     from tasks.data.splitting import assign
     from tasks.training.serving import vllm_python
 
-    changes = CUTS | {
-        "model.base": str(MODEL),
-        "compute.servers": [],
-        "compute.serve": 1,
-        "compute.ranks": 1,
-        "compute.weights": "",
-    }
+    changes = CUTS | {"model.base": str(MODEL)}
     shares = override(params, changes, "rehearsal").split
     parts: dict[str, list[str]] = {"validation": [PACKAGES[0]], "sft": [], "rl": []}
     for package in PACKAGES[1:]:
