@@ -10,7 +10,7 @@ from typing import Any
 from experiments.alternatives.resolving import Resolving, key_of
 from experiments.evidence.measures import interval
 from tasks.core.schema import Instance, Score, Truth
-from tasks.evaluation.metrics import _best_accepted, against  # one definition of the best accepted answer
+from tasks.evaluation.metrics import against, best_accepted
 from tasks.evaluation.protocols import PROTOCOLS, Protocol
 from tasks.evaluation.statistics import Statistic, combined_pooled_f1, compare, difference, mean, measure, pair_of, pooled, ratio
 
@@ -124,7 +124,7 @@ def _figures(scores: Sequence[Score], accepted: bool = False) -> dict[str, Any]:
 def judged(score: Score, accepted: Sequence[Truth]) -> Score:
     """The score with F1 against the gold patch and, where other answers are accepted, against the best of them."""
     score = against(score, Truth(files=score.true_files, functions=score.true_functions))
-    return score.model_copy(update=_best_accepted(score, accepted))
+    return score.model_copy(update=best_accepted(score, accepted))
 
 
 def order(systems: Mapping[str, Sequence[Score]], rule: str, found: Resolving) -> dict[str, Any]:

@@ -452,9 +452,19 @@ class Subject(Section):
         return self
 
 
+def _of_agent(values: dict[str, Any]) -> dict[str, Any]:
+    Agent.model_validate(values)
+    return values
+
+
 class Evaluate(Section):
     """Scores of checkpoints and localizers on held-out instances."""
 
+    agent: Annotated[dict[str, Any], AfterValidator(_of_agent)] = Field(
+        {},
+        exclude_if=lambda value: not value,
+        description="values of the section agent that hold here alone, such as another max_turns than in training",
+    )
     cells: dict[Name, Subject] = Field(
         {name: Subject(checkpoint=checkpoint) for name, checkpoint in (("base", "base"), ("sft", "sft"), ("sft+rl", "grpo"))}
         | {"lexical": Subject(localizer="lexical")},

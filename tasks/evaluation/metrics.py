@@ -266,7 +266,7 @@ def score_trajectory(
         return score
     answer = trajectory.answer or Answer()
     score = against(score.model_copy(update={"predicted_files": answer.files, "predicted_functions": answer.functions}), truth)
-    score = score.model_copy(update=tool_statistics(trajectory) | _best_accepted(score, accepted))
+    score = score.model_copy(update=tool_statistics(trajectory) | best_accepted(score, accepted))
     return score if reward is None else score.model_copy(update={"reward": reward(score, scope)})
 
 
@@ -328,7 +328,7 @@ def _quality_figures(score: Score, truth: Truth) -> dict[str, Any]:
     return figures | {"f1": combined_f1(by_file.f1, by_function.f1 if by_function else None)}
 
 
-def _best_accepted(score: Score, accepted: Sequence[Truth]) -> dict[str, Any]:
+def best_accepted(score: Score, accepted: Sequence[Truth]) -> dict[str, Any]:
     """``f1_best`` and what it is measured against; the gold patch wins a tie."""
     known = [truth for truth in accepted if truth.files]
     if not known:

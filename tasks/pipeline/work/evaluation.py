@@ -6,7 +6,7 @@ import shutil
 from functools import partial
 from typing import Any
 
-from tasks.core.config import Params
+from tasks.core.config import Agent, Params, parse_section
 from tasks.core.errors import DataError, InfrastructureError
 from tasks.core.schema import Score
 from tasks.core.storage import Progress, read_instances, read_json, write_json, write_jsonl
@@ -36,10 +36,11 @@ def held_out_grid(params: Params, places: Places) -> Grid:
         name="held-out", instances=places["split.validation"], repos=places["mine.repos"],
         max_instances=section.max_instances, seed=params.data_seed,
     )  # fmt: skip
+    agent = parse_section(Agent, {**params.agent.model_dump(), **section.agent}, "evaluate.agent")
     worth = {name: getattr(params.grpo, name) for name in ("reward", "alpha", "beta", "gamma")}
     return Grid(
         cells=cells, benchmarks=[held_out], runs=section.runs, concurrency=section.concurrency, seed=params.seed,
-        temperature=section.temperature, dtype=params.model.dtype, agent=params.agent, tools=params.tools, **worth,
+        temperature=section.temperature, dtype=params.model.dtype, agent=agent, tools=params.tools, **worth,
     )  # fmt: skip
 
 

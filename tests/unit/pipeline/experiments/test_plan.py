@@ -69,6 +69,11 @@ def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
     assert row.scores == own["evaluate"].folder / "scores.jsonl"
 
 
+def test_an_agent_that_only_evaluates_otherwise_trains_nothing():
+    row = planned(short={"set": {"evaluate.agent": {"max_turns": 2}}})["short"]
+    assert [stage for stage, node in row.nodes.items() if node.id] == ["evaluate"]
+
+
 def test_arms_share_the_runs_before_they_differ():
     arms = {f"a{value}": {"checkpoint": "grpo", "set": {"grpo.beta": value}} for value in (0.1, 0.2)}
     first, second = planned(seed=PARAMS.seed + 1, **arms).values()
