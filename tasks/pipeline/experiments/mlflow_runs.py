@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic_core import to_jsonable_python
+
 from tasks.core.config import Params
 from tasks.core.digests import digest
-from tasks.core.overrides import flatten
 from tasks.core.text import safe_name
 from tasks.evaluation.metrics import aggregate
 from tasks.evaluation.results import SCORES
@@ -66,9 +68,9 @@ def arm_record(experiment: Experiment, run: ArmRun, params: Params, parent: str)
 
 def varied(experiment: Experiment, run: ArmRun, params: Params) -> dict[str, Any]:
     """This arm's values of all params that any arm sets: an arm that leaves a param alone is what the others compare with."""
-    here = flatten(experiment.params(params, run.arm, run.seed).model_dump(mode="json"))
+    here = experiment.params(params, run.arm, run.seed)
     keys = {*experiment.set, *(key for arm in experiment.arms.values() for key in arm.set)}
-    return {key: here[key] for key in sorted(keys)}
+    return {key: to_jsonable_python(reduce(getattr, key.split("."), here)) for key in sorted(keys)}
 
 
 def held_out(run: ArmRun) -> list[Path]:

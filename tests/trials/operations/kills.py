@@ -144,7 +144,8 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
     yield f"| steps in the curves of {len(curves)} trainings | {sum(map(len, curves))} | {gaps} | {twice} |"
     subprocess.run(["fusesearch", "track"], check=True)  # what ended while the server was down
     client = make_client(tracking_uri())
-    runs = Counter(run.data.tags.get("node", "") for run in found_runs(client, "fusesearch/nodes", ""))
+    found = [run.data.tags for run in found_runs(client, "fusesearch/nodes", "")]
+    runs = Counter(tags.get("node", "") for tags in found if "mlflow.parentRunId" not in tags)  # the others are an evaluation's cells
     known = [runs[str(node.id)] for node in nodes]
     yield f"| MLflow's runs of {len(nodes)} nodes | {sum(known)} | {known.count(0)} | {sum(max(0, n - 1) for n in known)} |"
     current = Counter(

@@ -249,6 +249,13 @@ def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
     }  # fmt: skip
 
 
+def test_an_arm_is_recorded_with_params_that_usually_go_unsaid(tmp_path):
+    shown = {"agent.pre_search": "ranker", "evaluate.agent": {"max_turns": 2}}
+    compared = experiment(arms={"none": {}, "joint": {"set": shown}}, paper=None)
+    assert varied(compared, run(tmp_path, "joint", 0, 0.5), Params()) == shown
+    assert varied(compared, run(tmp_path, "none", 0, 0.5), Params()) == {"agent.pre_search": "none", "evaluate.agent": {}}
+
+
 def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):
     results = written(root, [*runs(root, {"none": 0.5}, seeds=(0, 2)), run(root, "joint", 1, 0.5)], figures=[])
     assert results.missing == ["none seed 1", "joint seed 0", "joint seed 2"]
