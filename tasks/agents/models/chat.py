@@ -2,7 +2,7 @@
 
 A conversation only grows: ids of earlier requests and of sampled tokens stay as they were, and only the text after them
 (observations, role markers) is tokenized. So training sees exactly what was generated. This needs a
-prefix-preserving chat template: the text of the first n messages is a prefix of the text of n + 1.
+prefix-preserving chat template: the text of the first n messages is a prefix of the text of n + 1, whatever the assistant wrote.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 from tasks.agents.models.base import Message
 from tasks.core.errors import DataError
+
+PLACEHOLDER = "x"
 
 
 def render(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, prompt: bool) -> str:
@@ -39,8 +41,9 @@ def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict
     if ids[-1] != tokenizer.eos_token_id:
         ids = [*ids, tokenizer.eos_token_id]
     # the text after the end-of-turn token of the last recorded message
-    seen = render(tokenizer, messages[:last], tools, prompt=True) + messages[last].content + tokenizer.eos_token
-    return ids + encode(tokenizer, _suffix(render(tokenizer, messages, tools, prompt=True), seen))
+    shown = [*_held(messages[: last + 1]), *messages[last + 1 :]]
+    seen = render(tokenizer, shown[:last], tools, prompt=True) + PLACEHOLDER + tokenizer.eos_token
+    return ids + encode(tokenizer, _suffix(render(tokenizer, shown, tools, prompt=True), seen))
 
 
 def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[list[int], list[int]]:
@@ -48,16 +51,22 @@ def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[di
     ids: list[int] = []
     mask: list[int] = []
     seen = ""
+    shown = _held(messages)
     for i, message in enumerate(messages):
         if message.role != "assistant":
             continue
-        before = render(tokenizer, messages[:i], tools, prompt=True)
+        before = render(tokenizer, shown[:i], tools, prompt=True)
         given = encode(tokenizer, _suffix(before, seen))
         sampled = [*encode(tokenizer, message.content), tokenizer.eos_token_id]
         ids += given + sampled
         mask += [0] * len(given) + [1] * len(sampled)
-        seen = before + message.content + tokenizer.eos_token
+        seen = before + PLACEHOLDER + tokenizer.eos_token
     return ids, mask
+
+
+def _held(messages: Sequence[Message]) -> list[Message]:
+    """The messages with a placeholder for what the assistant wrote: templates rewrite thinking, and its own tokens are known."""
+    return [row.model_copy(update={"content": PLACEHOLDER}) if row.role == "assistant" else row for row in messages]
 
 
 def _suffix(text: str, prefix: str) -> str:

@@ -145,7 +145,8 @@ def counts(name: str, nodes: list[Node], arms: int) -> Iterator[str]:
     subprocess.run(["fusesearch", "track"], check=True)  # what ended while the server was down
     client = make_client(tracking_uri())
     found = [run.data.tags for run in found_runs(client, "fusesearch/nodes", "")]
-    runs = Counter(tags.get("node", "") for tags in found if "mlflow.parentRunId" not in tags)  # the others are an evaluation's cells
+    # those with a parent are the cells of an evaluation
+    runs = Counter(tags.get("node", "") for tags in found if "mlflow.parentRunId" not in tags)
     known = [runs[str(node.id)] for node in nodes]
     yield f"| MLflow's runs of {len(nodes)} nodes | {sum(known)} | {known.count(0)} | {sum(max(0, n - 1) for n in known)} |"
     current = Counter(

@@ -75,6 +75,20 @@ def test_a_template_that_rewrites_earlier_messages_is_refused(tokenizer, monkeyp
         replayed(tokenizer, MESSAGES, [])
 
 
+def test_a_template_that_drops_earlier_thinking_changes_no_tokens(tokenizer, monkeypatch):
+    said = [
+        row.model_copy(update={"content": f"<think>so</think>{row.content}"}) if row.role == "assistant" else row
+        for row in MESSAGES
+    ]
+    kept = replayed(tokenizer, said, [])
+    shorter = tokenizer.chat_template.replace(
+        "message.content + '<|im_end|>'", "message.content.split('</think>')[-1] + '<|im_end|>'"
+    )
+    assert shorter != tokenizer.chat_template
+    monkeypatch.setattr(tokenizer, "chat_template", shorter)
+    assert replayed(tokenizer, said, []) == kept > replayed(tokenizer, MESSAGES, [])
+
+
 def test_a_trajectory_is_lengthened_to_just_below_the_limit():
     call = ToolCall(id="1", name="grep", arguments={"pattern": "a"})
     seen = Observation(call_id="1", output="nothing")
