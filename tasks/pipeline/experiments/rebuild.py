@@ -49,8 +49,8 @@ def _missing(experiment: Experiment, runs: Sequence[ArmRun]) -> int:
 
 def write_overview(root: Path = EXPERIMENTS) -> Path:
     """Write ``RESULTS.md`` over all experiments that have results. Returns its path."""
-    every = [read_results(path.parent) for path in sorted(root.glob(f"*/{RESULTS}"))]
-    write_text(root / PAGE, overview(every))
+    every = [root / name for name in experiment_names(root) if (root / name / RESULTS).exists()]
+    write_text(root / PAGE, overview([read_results(folder) for folder in every]))
     return root / PAGE
 
 

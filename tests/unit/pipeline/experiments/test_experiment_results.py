@@ -367,6 +367,8 @@ def test_results_of_an_arm_that_the_experiment_has_no_more_hold_nothing_up(tmp_p
 
 def test_the_page_over_all_experiments_is_written_from_what_they_wrote(root):
     write_results(experiment(figures=[]), runs(root, BETTER), root / "experiments/filtering", root)
+    (root / "experiments/filtering/experiment.yaml").touch()
+    write_json(root / "experiments/evidence/results.json", {"of": "another page"})
     page = write_overview(root / "experiments")
     assert page == root / "experiments/RESULTS.md"
     assert "[filtering](filtering/RESULTS.md)" in page.read_text()
