@@ -8,6 +8,7 @@ then runs to the end, and once more. Counts what is lost or duplicated in files 
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import signal
@@ -61,10 +62,12 @@ def main(name: str) -> None:
     port = free_port()
     mlflow = mlflow_server(port)  # before MLFLOW_TRACKING_URI hides the store's own address
     mlflow.start()
+    atexit.register(mlflow.stop)
     os.environ["MLFLOW_TRACKING_URI"] = f"http://127.0.0.1:{port}"
     rows = [f"| {what} | {place} | {result} |" for what, place, result in kill_all(name, len(jobs), mlflow)]
     started = time.monotonic()
     ended = subprocess.run(command(name), check=False, capture_output=True, text=True)
+    print(ended.stderr[-2000:], file=sys.stderr)
     rows.append(f"| nothing: the same command again | | exit code {ended.returncode}, {time.monotonic() - started:,.0f} s |")
     started = time.monotonic()
     again = subprocess.run(command(name), check=False, capture_output=True, text=True)
