@@ -87,7 +87,7 @@ TRAPS = '''
         if forks:
             os.fork()
         if writes:
-            open({path!r}, "w").write("harm")
+            open(__file__ + ".harm", "w").close()
         while loops:
             pass
         if eats:
@@ -107,7 +107,7 @@ TRAPS = '''
 @pytest.fixture
 def site(tmp_path, monkeypatch):
     folder = tmp_path / "site"
-    for name, text in {"shapespkg": SHAPES, "trapspkg": TRAPS.replace("{path!r}", repr(str(tmp_path / "harm")))}.items():
+    for name, text in {"shapespkg": SHAPES, "trapspkg": TRAPS}.items():
         (folder / name).mkdir(parents=True)
         (folder / name / "__init__.py").write_text(textwrap.dedent(text))
     monkeypatch.setenv("PYTHONPATH", str(folder))
@@ -177,10 +177,10 @@ def test_a_candidate_that_loops_forks_writes_or_leaves_stays_in_the_sandbox_and_
     outcomes, skipped = repair(faults, {}, settings("trapspkg", tmp_path), tmp_path / "out")
     assert skipped == {}
     true = [row for row in outcomes if row.system == TRUE and not row.traced]
-    assert max(row.candidates for row in true) > 50  # those that switch a trap on are among the first
+    assert max(row.candidates for row in true) > 10  # those that switch a trap on are among the first
     assert {row.kind for row in true if not row.resolved} <= OUTSIDE
     assert any(row.resolved for row in true)
-    assert not (tmp_path / "harm").exists()
+    assert not list(tmp_path.rglob("*.harm"))
 
 
 def test_a_process_that_dies_ends_the_run_and_the_next_run_goes_on(site, tmp_path):
