@@ -24,7 +24,7 @@ PLACES = {"first": (0, 1), "2 to 5": (1, 5), "6 to 20": (5, 20), "21 to 100": (2
 def figures_of(outcomes: Sequence[Outcome], skipped: Mapping[str, str]) -> dict[str, Any]:
     """Everything that the tables show, as JSON values. Raises :class:`DataError` where nothing came out."""
     if not outcomes:
-        raise DataError(f"no fault could be repaired here: {next(iter(skipped.values()), 'there are none')}")
+        raise DataError(f"no fault could be repaired here: {next(iter(skipped.values()), 'none was given')}")
     budgets = sorted({budget for outcome in outcomes for budget in outcome.seconds_at})
     parts = {
         name: _by_arm(row for row in outcomes if row.traced == traced) for name, traced in (("blind", False), ("traced", True))

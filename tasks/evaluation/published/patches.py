@@ -28,9 +28,9 @@ from tasks.evaluation.published.importing import EXAMPLES, Prediction
 from tasks.evaluation.published.rows import Row, json_document, json_lines
 
 MAX_CHARS = 1_000_000
-"""Longer patches are no fixes; the longest gold patch of SWE-bench Verified has 17,385 characters."""
+"""A longer patch is not read; the longest gold patch of SWE-bench Verified has 17,385 characters."""
 MAX_FILES = 200
-"""Patches of more files are no fixes, either."""
+"""Nor is a patch of more files."""
 
 
 class Patch(NamedTuple):
@@ -92,7 +92,7 @@ class _Report(Row):
 
 
 def read_predictions(path: Path) -> Iterator[Patch]:
-    """The patches of a submission, from ``.json`` or JSON lines. Raises :class:`DataError` for a row that is none."""
+    """The patches of a submission, from ``.json`` or JSON lines. Raises :class:`DataError` for a row that is not a prediction."""
     if path.suffix == ".json":
         rows = json_document(path, _Predictions).root
         found: Iterable[_Prediction] = rows.values() if isinstance(rows, dict) else rows

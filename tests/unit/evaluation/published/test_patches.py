@@ -1,4 +1,4 @@
-"""Patches that systems released: the files that hold them, and what becomes of a patch that is no fix."""
+"""Patches that systems released: the files that hold them, and what becomes of a patch that cannot be used."""
 
 import json
 from pathlib import Path
