@@ -9,10 +9,13 @@ from typer.core import TyperGroup
 
 from tasks.cli import (
     ask,
+    cases,
     compare,
     doctor,
+    downstream,
     evaluate,
     experiment,
+    exports,
     imports,
     judge,
     localize,
@@ -96,6 +99,7 @@ def about(
 app.command("localize", rich_help_panel="Use")(localize.localize)
 app.command("ask", rich_help_panel="Use")(ask.ask)
 app.command("view", rich_help_panel="Use")(view.view)
+app.command("cases", rich_help_panel="Use")(cases.cases)
 app.command("mcp", rich_help_panel="Use")(mcp.mcp)
 app.command("tool", rich_help_panel="Use")(tool.tool)
 app.command("truth", rich_help_panel="Measure")(truth.truth)
@@ -104,8 +108,10 @@ app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
 app.command("compare", rich_help_panel="Measure")(compare.compare)
 app.command("judge", rich_help_panel="Measure")(judge.judge)
 app.command("repair", rich_help_panel="Measure")(repair.repair)
+app.command("downstream", rich_help_panel="Measure")(downstream.downstream)
 app.add_typer(experiment.app, name="experiment", rich_help_panel="Measure")
 app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
+app.command("export-predictions", rich_help_panel="Measure")(exports.export_predictions)
 app.command("import-questions", rich_help_panel="Measure")(questions.import_questions)
 app.command("rewrite-questions", rich_help_panel="Measure")(questions.rewrite_questions)
 app.command("calibrate-questions", rich_help_panel="Measure")(questions.calibrate_questions)

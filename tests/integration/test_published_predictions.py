@@ -299,6 +299,19 @@ def test_the_command_writes_what_score_reads(repos, instances, tmp_path):
     assert scored["function"]["recall@3"] == 0.5
 
 
+def test_what_is_exported_for_the_repair_of_agentless_reads_back_as_it_was(repos, instances, tmp_path):
+    answer = {"instance_id": "i-1", "files": ["pkg/shop.py", "gone.py"], "functions": ["pkg/shop.py::Shop.sell", "gone.py::f"]}
+    (tmp_path / "ours.jsonl").write_text(json.dumps(answer) + "\n")
+    written, back = tmp_path / "loc_outputs.jsonl", tmp_path / "back.jsonl"
+    known = ["--instances", str(instances), "--repos", str(repos[0])]
+    done = CliRunner().invoke(app, ["export-predictions", str(tmp_path / "ours.jsonl"), *known, "--out", str(written)])
+    assert done.exit_code == 0, done.output
+    assert "1 files that do not exist" in done.output
+    assert json.loads(written.read_text())["found_edit_locs"] == {"pkg/shop.py": ["function: Shop.sell"]}
+    CliRunner().invoke(app, ["import-predictions", "--format", "agentless", str(written), *known, "--out", str(back)])
+    assert json.loads(back.read_text()) == answer | {"files": ["pkg/shop.py"], "functions": ["pkg/shop.py::Shop.sell"]}
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -13,7 +13,7 @@ also stands for its constructor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tasks.code.names import Claim
@@ -58,6 +58,15 @@ def read_agentless(path: Path) -> Iterator[Published]:
         files = row.found_files or []
         claims = list(_claims(files, row.found_edit_locs)) or list(_claims(files, row.found_related_locs))
         yield answer(row.instance_id, files, claims)
+
+
+def agentless_line(instance_id: str, files: Iterable[str], functions: Iterable[str]) -> dict[str, object]:
+    """What Agentless's repair (version 1.5) reads: the files, and by file the blocks of functions, as in its last stage."""
+    blocks: dict[str, list[str]] = {path: [] for path in files}
+    for entity in functions:
+        path, _, name = entity.partition("::")
+        blocks.setdefault(path, []).append(f"function: {name}")
+    return {"instance_id": instance_id, "found_files": list(blocks), "found_edit_locs": blocks}
 
 
 def read_cosil(path: Path) -> Iterator[Published]:

@@ -1,0 +1,63 @@
+"""Pages of cases: which instances the rule takes, and what stands on their pages."""
+
+import pytest
+
+from tasks.core.errors import DataError
+from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Turn
+from tasks.reporting.episodes.cases import INDEX, TYPICAL, Arm, choose, pages
+
+NAMES = ["a__a-1", "b__b-2", "c__c-3", "d__d-4"]
+
+
+def arm(name, *figures):
+    scores = {
+        key: Score(instance_id=key, f1=f1, true_files=["x.py"], true_functions=["x.py::f"])
+        for key, f1 in zip(NAMES, figures, strict=True)
+    }
+    turns = [
+        Turn(
+            text="", calls=[ToolCall(id="1", name="grep", arguments={"pattern": f"<b>{name}</b>"})],
+            observations=[Observation(call_id="1", output="x.py", entities=["x.py"], gain_turn=1.0)],
+        )
+    ]  # fmt: skip
+    answer = Answer(modify=[Location(path="x.py", function="g")])
+    episodes = {
+        key: Trajectory(instance_id=key, localizer=name, system="", issue="It is <i>wrong</i>.", turns=turns, answer=answer)
+        for key in NAMES
+    }
+    return Arm(scores, episodes)
+
+
+ARMS = {
+    "base": arm("base", 0.0, 0.5, 0.4, 0.6),
+    "sft": arm("sft", 1.0, 0.1, 0.4, 0.6),
+    "ours+rl": arm("ours+rl", 1.0, 0.1, 0.9, 0.6),
+}
+
+
+def test_each_pair_of_neighbours_gives_its_largest_gain_and_loss_once():
+    rules = {case.rule: case.instance_id for case in choose(ARMS)}
+    assert rules["gains most from base to sft"] == "a__a-1"
+    assert rules["loses most from base to sft"] == "b__b-2"
+    assert rules["gains most from sft to ours+rl"] == "c__c-3"
+    assert "loses most from sft to ours+rl" not in rules
+    assert rules[TYPICAL] == "d__d-4"
+
+
+def test_an_errored_episode_is_no_case():
+    spoilt = ARMS["sft"].scores["a__a-1"].model_copy(update={"f1": None})
+    arms = ARMS | {"sft": Arm({**ARMS["sft"].scores, "a__a-1": spoilt}, ARMS["sft"].trajectories)}
+    assert "a__a-1" not in {case.instance_id for case in choose(arms)}
+    with pytest.raises(DataError, match="in common"):
+        choose({"base": Arm({}, {}), "sft": ARMS["sft"]})
+
+
+def test_the_index_leads_to_a_page_for_each_case_and_that_to_every_episode():
+    made = pages(choose(ARMS), ARMS)
+    assert {"a__a-1.html", "a__a-1.base.html", "a__a-1.ours_rl.html", INDEX} <= made.keys()
+    assert 'href="a__a-1.html"' in made[INDEX]
+    page = made["a__a-1.html"]
+    assert 'href="a__a-1.ours_rl.html"' in page
+    assert "right file, other function" in page
+    assert "&lt;b&gt;base&lt;/b&gt;" in page
+    assert "<i>wrong" not in page
