@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from tasks.agents.models.base import Message
-from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Grpo, Params
 from tasks.core.errors import ConfigError, DataError
@@ -26,6 +25,7 @@ from tasks.core.storage import read_instances
 from tasks.localizers.presearch import pre_searched
 from tasks.search.repository import Repository
 from tasks.training.averaging import average_callback
+from tasks.training.local import Local
 from tasks.training.ranks import rank, train_in_ranks, world_size
 from tasks.training.renaming import Names
 from tasks.training.rollouts import Batch, Episodes, rollout_figures
@@ -100,7 +100,7 @@ def _train(
     if rank():
         made = nullcontext((None, OtherRank(params.model.dtype) if section.rollouts == "vllm" else None))
     elif section.rollouts == "transformers":
-        made = nullcontext((partial(_by_trained_model, episodes, tokenizer), None))
+        made = _local(episodes, tokenizer)
     else:
         made = _served(episodes, model, tokenizer, order, out)
     with made as (batch_of, weights):
@@ -156,14 +156,10 @@ class Published:
         self.figures = self._weights.publish(model, self._trainer.state.global_step)
 
 
-def _by_trained_model(episodes: Episodes, tokenizer: Any, ids: list[str], trainer: Any) -> Batch:
-    model = trainer.accelerator.unwrap_model(trainer.model)
-    training = model.training
-    model.eval()
-    try:
-        return episodes.make(ids, trainer.state.global_step, TransformersModel(model, tokenizer, max_batch=len(ids)))
-    finally:
-        model.train(training)
+@contextmanager
+def _local(episodes: Episodes, tokenizer: Any) -> Iterator[tuple[BatchOf, None]]:
+    with Local(episodes, tokenizer) as batch_of:
+        yield batch_of, None
 
 
 @contextmanager

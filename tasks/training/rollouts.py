@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -78,16 +78,21 @@ class Episodes:
         """The same for these instances only, to send to another process."""
         return replace(self, tasks={name: self.tasks[name] for name in ids})
 
-    def make(self, ids: list[str], step: int, policy: Model) -> Batch:
-        """One rollout of ``policy`` for each instance id, in this order; closes ``policy``."""
-        trajectories, scores, figures = asyncio.run(self._run(ids, step, policy))
+    def make(self, ids: list[str], step: int, policy: Model, places: Sequence[int] | None = None) -> Batch:
+        """One rollout of ``policy`` for each instance id, in this order; closes ``policy``.
+
+        ``places``: of those, the ones at these places alone, as they are among all.
+        """
+        trajectories, scores, figures = asyncio.run(self._run(ids, step, policy, range(len(ids)) if places is None else places))
         sequences = [sequence_of(trajectory, self.eos) for trajectory in trajectories]
         columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
         return Batch(columns, scores, figures)
 
-    async def _run(self, ids: list[str], step: int, policy: Model) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
+    async def _run(
+        self, ids: list[str], step: int, policy: Model, places: Sequence[int]
+    ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
         async with self._judge() as judge:
-            trajectories, figures = await self._episodes(ids, step, policy, judge)
+            trajectories, figures = await self._episodes(ids, step, policy, judge, places)
             scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
         return trajectories, scores, figures
 
@@ -106,14 +111,15 @@ class Episodes:
                 await model.close()
 
     async def _episodes(
-        self, ids: list[str], step: int, policy: Model, judge: Judge | None
+        self, ids: list[str], step: int, policy: Model, judge: Judge | None, places: Sequence[int]
     ) -> tuple[list[Trajectory], dict[str, float]]:
-        repositories = {i: self.snapshot(self.tasks[i]) for i in set(ids)}
+        own = [ids[place] for place in places]
+        repositories = {name: self.snapshot(self.tasks[name]) for name in set(own)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
 
         if self.section.search.kind != "independent":
-            return await self._trees(ids, policy, repositories, sampling.model_copy(update={"seed": first}), step, judge)
+            return await self._trees(own, policy, repositories, sampling.model_copy(update={"seed": first}), step, judge)
 
         async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
             seeded = sampling.model_copy(update={"seed": first + number})
@@ -124,10 +130,10 @@ class Episodes:
             )  # fmt: skip
             return number, await run_episode(episode)
 
-        jobs = [partial(rollout, number, instance_id) for number, instance_id in enumerate(ids)]
-        done = dict([pair async for pair in run_episodes(jobs, concurrency=len(ids))])
+        jobs = [partial(rollout, place, name) for place, name in zip(places, own, strict=True)]
+        done = dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
         await policy.close()
-        return [done[number] for number in range(len(ids))], {}
+        return [done[place] for place in places], {}
 
     async def _trees(
         self,

@@ -8,7 +8,6 @@ recorded during sampling.
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,16 +19,12 @@ import numpy as np
 
 from tasks.agents.models import chat
 from tasks.agents.models.base import Completion, Message, Sampling
-from tasks.core.cores import cores
 from tasks.core.errors import ArtifactError
 from tasks.core.schema import Tokens, Usage
 
 if TYPE_CHECKING:
     from tasks.agents.models.key_values import BatchCache, Layers
 
-
-SMALLEST_SHARE = 8
-"""Fewest requests per thread of a batch: much of their time is spent in Python, where only one thread runs."""
 
 CACHE_TOKENS = 400_000
 """Most tokens of conversations whose keys and values are cached."""
@@ -47,8 +42,8 @@ class TransformersModel:
     """Batched sampling from a causal language model of transformers.
 
     ``model`` and ``tokenizer`` are loaded objects; the tokenizer's chat template must be prefix-preserving. Batches run in
-    threads, so that tools run meanwhile. On a CPU with one OpenMP thread per thread (:mod:`tasks.core.cores`) a batch is split
-    among one thread per core.
+    a thread, so that tools run meanwhile. A second thread would gain 6% at nano's size, where most of the time is spent in
+    Python: who wants to use more cores starts more processes.
     """
 
     def __init__(
@@ -59,8 +54,6 @@ class TransformersModel:
         name: str = "transformers",
         max_batch: int = 64,
     ) -> None:
-        import torch
-
         from tasks.agents.models.key_values import KeptRows
 
         self.name = name
@@ -70,8 +63,7 @@ class TransformersModel:
         self._kept = KeptRows(CACHE_TOKENS)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
-        self._lanes = 1 if model.device.type == "cuda" else max(1, cores() // torch.get_num_threads())
-        self._threads: ThreadPoolExecutor | None = None
+        self._thread: ThreadPoolExecutor | None = None
 
     @classmethod
     def load(
@@ -115,18 +107,20 @@ class TransformersModel:
         if self._worker and not self._worker.done():
             self._worker.cancel()
         self._worker = None
-        if self._threads:
-            self._threads.shutdown(wait=False)
-        self._threads = None
+        if self._thread:
+            self._thread.shutdown(wait=False)
+        self._thread = None
         self._kept.clear()
 
     async def _serve(self) -> None:
+        self._thread = self._thread or ThreadPoolExecutor(1, "generate")
         while self._queue:
             await self._settle()
             batch, self._queue = self._next_batch()
             live = [request for request in batch if not request.future.done()]
             try:
-                completions = await self._answers(live) if live else []
+                loop = asyncio.get_running_loop()
+                completions = await loop.run_in_executor(self._thread, self._generate, live) if live else []
             except Exception as error:
                 for request in live:
                     if not request.future.done():
@@ -135,14 +129,6 @@ class TransformersModel:
             for request, completion in zip(live, completions, strict=True):
                 if not request.future.done():
                     request.future.set_result(completion)
-
-    async def _answers(self, batch: list[_Request]) -> list[Completion]:
-        self._threads = self._threads or ThreadPoolExecutor(self._lanes, "generate")
-        size = max(SMALLEST_SHARE, math.ceil(len(batch) / self._lanes))
-        shares = [batch[first : first + size] for first in range(0, len(batch), size)]
-        loop = asyncio.get_running_loop()
-        done = await asyncio.gather(*(loop.run_in_executor(self._threads, self._generate, share) for share in shares))
-        return [completion for completions in done for completion in completions]
 
     async def _settle(self) -> None:
         """Wait a few milliseconds while more requests arrive, so that batches are full."""
