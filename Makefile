@@ -15,7 +15,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint reproduce seeds base serve stop dashboard serve-model main-agent try-kills clean
+.PHONY: help env test test-all fast lint reproduce base serve stop dashboard serve-model main-agent try-kills clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,9 +49,6 @@ lint: env ## ruff, mypy, and dvc.yaml against the stages and their imports
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
-
-seeds: env ## the main comparison for five seeds: the experiment `stages` (data shared, training and evaluation repeated)
-	$(BIN)/fusesearch experiment run stages
 
 base: env ## train the nano base checkpoint from scratch (its result is committed)
 	$(BIN)/dvc repro split
