@@ -44,9 +44,11 @@ class Engine:
         self.requests: list[tuple[str, dict[str, Any]]] = []
 
     def reload(self, checkpoint: str) -> None:
-        """Take other weights."""
+        """Take other weights. Raises ``ValueError`` if they have other shapes."""
         with self.lock:
             new = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
+            if any(a.shape != b.shape for a, b in zip(new.parameters(), self.model.parameters(), strict=True)):
+                raise ValueError("weights of other shapes")
             if os.environ.get("KEEPS_HEAD"):
                 new.lm_head.weight.data = self.model.lm_head.weight.data
             self.model = new
@@ -99,8 +101,12 @@ def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
                 engine.version = asked["new_version"]
                 self._answer(200, {})
             else:
-                engine.reload(asked["kwargs"]["weights_path"])
-                self._answer(200, {"results": [None]})
+                try:
+                    engine.reload(asked["kwargs"]["weights_path"])
+                except ValueError as error:
+                    self._answer(500, {"error": {"message": str(error)}})
+                else:
+                    self._answer(200, {"results": [None]})
 
         def _answer(self, status: int, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()

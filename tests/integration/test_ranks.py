@@ -58,8 +58,16 @@ class Trained:
 
     def beside(self, other: Trained) -> float:
         """Largest difference of a weight."""
-        assert self.state.keys() == other.state.keys()
-        return max(float((value - other.state[name]).abs().max()) for name, value in self.state.items())
+        return _difference(self.state, other.state)
+
+    def moved(self, base: Path) -> float:
+        """Largest difference of a weight from the checkpoint at the start."""
+        return _difference(self.state, load_file(base / "model.safetensors"))
+
+
+def _difference(state: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> float:
+    assert state.keys() == other.keys()
+    return max(float((value - other[name]).abs().max()) for name, value in state.items())
 
 
 class Trainings:
@@ -103,6 +111,8 @@ def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(t
         assert two.losses() == pytest.approx(one.losses(), rel=1e-4, abs=1e-6)
         assert one.beside(two) < 1e-5
     assert [row["reward"] for row in together[1].rows] == [row["reward"] for row in alone[1].rows]
+    for trained in (*alone, together[1]):
+        assert trained.moved(it.base) > 1e-4
 
 
 @pytest.mark.rare
@@ -143,6 +153,7 @@ def test_ranks_train_on_what_servers_sample(trainings: Trainings, tmp_path: Path
     for row in trained.rows:
         assert row["sampling/sampling_logp_difference/max"] < 1e-3
         assert row["staleness_max"] == 0
+    assert trained.moved(trainings.base) > 1e-4
 
 
 @pytest.mark.parametrize(

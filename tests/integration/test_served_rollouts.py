@@ -22,7 +22,7 @@ from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.schema import Instance
 from tasks.search.repository import Repository
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import serving
+from tasks.training import nano, serving
 from tasks.training.grpo import train_grpo
 from tasks.training.serving import Servers
 from tasks.training.trainer import load_student
@@ -151,6 +151,17 @@ def test_an_address_that_is_nobodys_is_one_line(tmp_path: Path, address: str) ->
         Servers(Compute(servers=[address]), tmp_path / "vllm.log", gpus=0).start(tmp_path)
 
 
+def test_a_server_of_a_model_with_another_vocabulary_is_one_line(tmp_path: Path, setting: Setting) -> None:
+    tokenizer = nano.train_tokenizer(["def prime(n): return n"] * 5, 300)
+    model = nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0)
+    given = Servers(Compute(servers=setting.servers.addresses), tmp_path / "none.log", gpus=0)
+    given.start(tmp_path)
+    weights = FileWeights(tmp_path / "other", given, tokenizer, "float32")
+    with pytest.raises(InfrastructureError, match=r"does not take new weights .*: start vLLM there with .* the same model"):
+        weights.publish(model, 0)
+    assert setting.check() < 1e-4  # its own trainer goes on
+
+
 def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> None:
     (tmp_path / "full").write_text("a file where a folder should be")
     weights = FileWeights(tmp_path / "full" / "w", setting.servers, setting.tokenizer, "float32")
@@ -164,7 +175,7 @@ def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, par
 import time
 from pathlib import Path
 from tasks.core.config import Compute
-from tasks.training import serving
+from tasks.training import nano, serving
 serving.ENVIRONMENT = Path({str(tmp_path / "python")!r})
 servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
 servers.start(Path({params.model.base!r}))

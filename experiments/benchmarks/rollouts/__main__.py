@@ -24,6 +24,13 @@ from tasks.pipeline.places import SNAPSHOTS
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 
 EPISODES = 50
+OUT = Path("artifacts/rollouts")
+GAP = "sampling/sampling_logp_difference"
+LARGEST = {f"{GAP}/max", "staleness_max", "errored"}
+SHOWN = (
+    *("reward", "f1", "errored", "step_time", f"{GAP}/mean", f"{GAP}/max", "staleness", "staleness_max"),
+    *("publish_seconds", "reload_seconds", "rollout_seconds", "trainer_waited_seconds", "rollouts_waited_seconds"),
+)
 app = typer.Typer(help=__doc__, add_completion=False)
 Checkpoint = Annotated[Path, typer.Option(help="Folder of a trained checkpoint.", metavar="DIR")]
 Data = Annotated[Path, typer.Option(help="Folder with splits/rl.parquet and repos.", metavar="DIR")]
@@ -74,7 +81,7 @@ def speed(checkpoint: Checkpoint, data: Data = Path("data")) -> None:
     from tasks.training.weights import FileWeights, check_publishing
 
     quiet()
-    params, out = load_params(), Path("artifacts/rollouts")
+    params, out = load_params(), OUT
     out.mkdir(parents=True, exist_ok=True)
     student, tokenizer = load_student(checkpoint)
     run = partial(episodes, params=params, data=data)
@@ -126,33 +133,67 @@ def publish_in_flight(student, weights, policy, run) -> None:  # type: ignore[no
 
 
 @app.command()
-def train(checkpoint: Checkpoint, data: Data = Path("data"), steps: int = 10, ahead: int = 0) -> None:
-    """GRPO with nano's params, by vLLM and by transformers: figures per step in artifacts/rollouts."""
+def train(checkpoint: Checkpoint, data: Data = Path("data"), steps: int = 10, seeds: int = 3, slow_steps: int = 8) -> None:
+    """GRPO with nano's params: by transformers and by vLLM; by vLLM with slow tools, ahead and not. Logs in artifacts/rollouts.
+
+    One server serves all runs, at its address.
+    """
+    from tasks.training.serving import Servers
+    from tasks.training.trainer import load_student, quiet
+    from tasks.training.weights import FileWeights
+
+    quiet()
+    params, out = load_params(), OUT
+    out.mkdir(parents=True, exist_ok=True)
+    student, tokenizer = load_student(checkpoint)
+    with Servers(params.compute, out / "vllm.log", gpus=0) as servers:
+        servers.start(FileWeights((out / "weights").absolute(), servers, tokenizer, "float32").write(student, 0))
+        params = params.model_copy(update={"compute": params.compute.model_copy(update={"servers": servers.addresses})})
+        for seed in range(seeds):
+            for rollouts in ("transformers", "vllm"):
+                change = {"steps": steps, "rollouts": rollouts}
+                train_one(f"{rollouts}-{seed}", params.model_copy(update={"seed": seed}), change, checkpoint, data)
+        agent = params.agent.model_copy(update={"toolset": "slow"})
+        for ahead in (0, 1):
+            change = {"steps": slow_steps, "rollouts": "vllm", "ahead": ahead}
+            train_one(f"slow-ahead-{ahead}", params.model_copy(update={"agent": agent}), change, checkpoint, data)
+    report(seeds)
+
+
+def train_one(name: str, params: Params, change: dict[str, Any], checkpoint: Path, data: Path) -> None:
+    """GRPO with its log in ``OUT/name``, unless it has run."""
+    from experiments.benchmarks.rollouts import slow
     from tasks.training.grpo import train_grpo
 
-    params = load_params()
-    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), data / "repos")
-    for rollouts in ("transformers", "vllm"):
-        out = Path("artifacts/rollouts", f"{rollouts}-{ahead}" if rollouts == "vllm" else rollouts)
-        change = {"steps": steps, "rollouts": rollouts, "ahead": ahead if rollouts == "vllm" else 0}
+    if not (OUT / name / "checkpoint").is_dir():
         section = params.grpo.model_copy(update=change)
-        started = time.perf_counter()
-        if not (out / "checkpoint").is_dir():
-            train_grpo(params, section, data / "splits/rl.parquet", checkpoint, snapshot, out, on_log=lambda row: None)
-        rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
-        print(
-            f"\n{out.name}: {time.perf_counter() - started:.0f} s for all, {fmean(row['step_time'] for row in rows):.1f} s a step"
-        )
-        for row in rows:
-            shown = {key: round(value, 5) for key, value in row.items() if key in SHOWN}
-            print(json.dumps(shown), flush=True)
+        snapshot = partial(slow.snapshot, SnapshotStore(SNAPSHOTS), data / "repos")
+        train_grpo(params, section, data / "splits/rl.parquet", checkpoint, snapshot, OUT / name, on_log=lambda row: None)
+    print(f"{name}: {figures(name)}", flush=True)
 
 
-GAP = "sampling/sampling_logp_difference"
-SHOWN = {
-    *("step", "reward", "f1", "step_time", "errored", f"{GAP}/mean", f"{GAP}/max", "staleness"),
-    *("publish_seconds", "reload_seconds", "rollout_seconds", "trainer_waited_seconds", "rollouts_waited_seconds"),
-}
+def figures(name: str) -> dict[str, float]:
+    """Means over the steps of a training but the first; of :data:`LARGEST` the largest of all."""
+    rows = [json.loads(line) for line in (OUT / name / "log.jsonl").read_text().splitlines()]
+    return {key: round((max if key in LARGEST else fmean)([row[key] for row in rows[1:]]), 7) for key in SHOWN if key in rows[-1]}
+
+
+def report(seeds: int) -> None:
+    """Print the tables of ``RESULTS.md``."""
+    from scipy.stats import ttest_rel
+
+    from tasks.reporting.page import Section, show
+    from tasks.reporting.table import records_table
+
+    runs = [f"{rollouts}-{seed}" for rollouts in ("transformers", "vllm") for seed in range(seeds)]
+    found = {name: figures(name) for name in [*runs, "slow-ahead-0", "slow-ahead-1"]}
+    show([Section("", [], [records_table("", [{"run": name, **row} for name, row in found.items()])])])
+    rewards = [[found[f"{rollouts}-{seed}"]["reward"] for seed in range(seeds)] for rollouts in ("vllm", "transformers")]
+    interval = ttest_rel(*rewards).confidence_interval(0.95)
+    print(
+        f"reward, vLLM - transformers: {fmean(rewards[0]) - fmean(rewards[1]):+.3f} [{interval.low:+.3f}, {interval.high:+.3f}]"
+    )
+
 
 if __name__ == "__main__":
     app()

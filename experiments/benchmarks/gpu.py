@@ -1,0 +1,363 @@
+"""``python -m experiments.benchmarks.gpu``: what training costs on this machine's GPU, beside the formulas of ``doctor``.
+
+Weights are random, in the sizes of ``tasks/training/architectures.py``; nothing is downloaded. The trainers are those of the
+stages ``sft`` and ``grpo``. ``--tiny`` runs all of it on small shapes, without a GPU too.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Annotated, Any
+from unittest.mock import patch
+
+import typer
+
+from tasks.cli.needs import PEAKS
+from tasks.core.config import Params, parse_params
+from tasks.core.schema import Instance, Score
+from tasks.pipeline.rehearsal import small
+from tasks.reporting.page import Section, show
+from tasks.reporting.table import records_table
+from tasks.training.architectures import CONFIGS, Architecture
+from tasks.training.budget import gib, training_bytes, training_flop
+
+STEPS, GROUP = 3, 2
+PRIME = "prime-rl on an H100"
+MODELS = {"0.6B": "Qwen/Qwen3-0.6B", "4B": "Qwen/Qwen3-4B-Instruct-2507"}
+LENGTHS, TINY = (4096, 16_384, 32_768, 81_920), (64, 128)
+PUBLISHED = {
+    ("0.6B", "sft", 0, 16_384): "23.7%, 25,500",
+    ("0.6B", "grpo", 0, 16_384): "11.1%, 11,900",
+    ("4B", "grpo", 16, 16_384): "21.7%, 6,200",
+}
+"""MFU and tokens a second of prime-rl on one H100 by model, trainer, rank of the adapters and length (its BENCHMARKS.md)."""
+
+
+@dataclass
+class Machine:
+    """Where it runs, and with which shapes."""
+
+    tiny: bool
+    folder: Path
+    device: str = field(init=False)
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        import torch
+
+        gpu = torch.cuda.is_available()
+        self.device, self.name = ("cuda", torch.cuda.get_device_name()) if gpu else ("cpu", "CPU")
+
+    def config(self, base: str) -> dict[str, Any]:
+        """The sizes of a model, small ones for ``--tiny``."""
+        return small(CONFIGS[base], 4096) if self.tiny else CONFIGS[base]
+
+    def model(self, base: str, dtype: str = "float32") -> Any:
+        """A model with random weights."""
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM
+
+        torch.manual_seed(0)
+        with torch.device(self.device):
+            return AutoModelForCausalLM.from_config(
+                AutoConfig.for_model(**self.config(base)), dtype=getattr(torch, dtype), attn_implementation="sdpa"
+            )
+
+    def synchronize(self) -> None:
+        """Wait for the GPU."""
+        import torch
+
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def peak(self) -> float | None:
+        """Most bytes that were reserved since the last call of :meth:`emptied`."""
+        import torch
+
+        return float(torch.cuda.max_memory_reserved()) if self.device == "cuda" else None
+
+    def emptied(self) -> None:
+        """Free the GPU's memory."""
+        import torch
+
+        gc.collect()
+        if self.device == "cuda":
+            torch.cuda.empty_cache()
+            torch.cuda.reset_peak_memory_stats()
+
+
+def params_of(length: int, lora: int = 0, **sft: Any) -> Params:
+    """Params of one row a pass of ``length`` tokens."""
+    common = {"micro_batch": 1, "learning_rate": 1e-6, "optimizer": "adamw", "lora": {"rank": lora}}
+    return parse_params(
+        {
+            "model": {"base": "random", "dtype": "bfloat16"},
+            "agent": {"max_context_tokens": length, "max_new_tokens": length // 2},
+            "sft": {**common, "batch_size": 1, "max_length": length, "epochs": 1, "warmup_ratio": 0, **sft},
+            "grpo": {**common, "prompts_per_step": 1, "group": GROUP, "steps": STEPS, "kl": 0.0},
+        }
+    )
+
+
+def rows_of(lengths: list[int]) -> list[dict[str, list[int]]]:
+    """Rows of SFT. One token in ten is trained."""
+    draw = random.Random(0)
+    rows = []
+    for length in lengths:
+        ids = [draw.randrange(500, 2000) for _ in range(length)]
+        rows.append({"input_ids": ids, "labels": [-100] * (length - length // 10) + ids[length - length // 10 :]})
+    return rows
+
+
+@contextmanager
+def steps_timed(machine: Machine) -> Iterator[list[float]]:
+    """The seconds of each step of a trainer that runs inside; SFT then leaves no checkpoint."""
+    from transformers import TrainerCallback
+
+    from tasks.training import sft
+
+    seconds: list[float] = []
+
+    class Clock(TrainerCallback):
+        def on_step_begin(self, *_: Any, **__: Any) -> None:
+            machine.synchronize()
+            self.started = time.perf_counter()
+
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            machine.synchronize()
+            seconds.append(time.perf_counter() - self.started)
+
+    def run(trainer: Any, out: Path) -> Any:
+        trainer.add_callback(Clock())
+        return trainer.train()
+
+    with patch.object(sft, "run_training", run), patch.object(sft, "save_checkpoint"):
+        yield seconds
+
+
+def sft_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, rows: list[dict[str, list[int]]]) -> list[float]:
+    """Train with the stage's trainer; seconds of each step."""
+    from tasks.training.sft import fit
+
+    with steps_timed(machine) as seconds:
+        fit(model, tokenizer, rows, params.sft, params, machine.folder / "sft", lambda row: None)
+    return seconds
+
+
+def grpo_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, length: int) -> list[float]:
+    """Train with the stage's trainer, as with rollouts by vLLM; seconds of each step without rollouts."""
+    from tasks.training import grpo, sft
+    from tasks.training.rollouts import Batch, Episodes
+
+    prompt = length // 8
+    (row,) = rows_of([length])
+    columns = {
+        "prompt_ids": row["input_ids"][:prompt],
+        "completion_ids": row["input_ids"][prompt:],
+        "logprobs": [-1.0] * (length - prompt),
+        "env_mask": [int(label != -100) for label in row["labels"][prompt:]],
+    }
+    scores = [Score(instance_id="i", reward=float(number)) for number in range(GROUP)]
+    batch = Batch({name: [values] * GROUP for name, values in columns.items()}, scores)
+    tasks = {"i": Instance(instance_id="i", repo="o/r", base_commit="", problem_statement="It fails.")}
+    episodes = Episodes(params, params.grpo, tasks, _no_snapshot, tokenizer.eos_token_id)
+    with steps_timed(machine) as seconds:
+        rollouts = grpo.Rollouts(lambda ids, trainer: batch)
+        out = machine.folder / "grpo"
+        out.mkdir(exist_ok=True)
+        trainer = grpo._trainer(episodes, model, tokenizer, rollouts, None, out, lambda row: None)
+        trainer.use_vllm, trainer._last_loaded_step = True, -1
+        trainer.vllm_generation = SimpleNamespace(sync_weights=lambda: None)
+        sft.run_training(trainer, out)
+    return seconds
+
+
+def _no_snapshot(instance: Instance) -> Any:
+    raise AssertionError("these rollouts read no repository")
+
+
+def training(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
+    """Memory and speed of a step of SFT and of GRPO, of all weights and of adapters."""
+    import torch
+
+    for model_name, base in MODELS.items():
+        shape = Architecture.of(machine.config(base))
+        for lora in (0, 16):
+            for trainer in ("sft", "grpo"):
+                for length in TINY if machine.tiny else LENGTHS:
+                    formula = training_bytes(shape, length, lora=lora)
+                    row = {
+                        "model": model_name, "trains": f"adapters of rank {lora}" if lora else "all", "by": trainer,
+                        "tokens a row": f"{length:,}", "GiB by the formula": f"{gib(formula):.1f}",
+                    }  # fmt: skip
+                    machine.emptied()
+                    try:
+                        model = machine.model(base, "bfloat16" if lora else "float32")
+                        params = params_of(length, lora)
+                        if trainer == "sft":
+                            seconds = sft_steps(machine, model, tokenizer, params, rows_of([length] * STEPS))
+                        else:
+                            seconds = grpo_steps(machine, model, tokenizer, params, length)
+                    except torch.cuda.OutOfMemoryError:
+                        yield row | {"GiB": "out of memory"}
+                        continue
+                    finally:
+                        model = None
+                    rows, forwards = (1, 0) if trainer == "sft" else (GROUP, 1)
+                    best = min(seconds[1:])
+                    peak = next((rate for name, rate in PEAKS.items() if name in machine.name), None)
+                    used = training_flop(shape, length, rows, forwards) / best
+                    found = machine.peak()
+                    yield row | {
+                        "GiB": f"{gib(found):.1f}" if found else "", "s a step": f"{best:.2f}",
+                        "tokens a second": f"{rows * length / best:,.0f}", "MFU": f"{used / peak:.1%}" if peak else "",
+                        PRIME: PUBLISHED.get((model_name, trainer, lora, length), ""),
+                    }  # fmt: skip
+
+
+PRIME = "prime-rl on an H100"
+
+
+def masters(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
+    """The share of weights that ten steps at 1e-6 move, by the type in which they rest."""
+    length = TINY[0] if machine.tiny else 4096
+    for dtype in ("float32", "bfloat16"):
+        machine.emptied()
+        model = machine.model(MODELS["0.6B"], dtype)
+        before = {name: value.detach().to("cpu", copy=True) for name, value in model.named_parameters() if value.ndim > 1}
+        params = params_of(length, precision="bfloat16")
+        sft_steps(machine, model, tokenizer, params, rows_of([length] * 10))
+        after = dict(model.named_parameters())
+        # embeddings of tokens that no row has get no gradient
+        moved = [after[name].detach().cpu() != value for name, value in before.items() if "embed" not in name]
+        share = sum(int(part.sum()) for part in moved) / sum(part.numel() for part in moved)
+        yield {"weights rest in": dtype, "learning rate": "1e-6", "moved after 10 steps": f"{share:.1%}"}
+
+
+def packing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
+    """Forward and backward of the layers over rows as long as conversations, in several kinds of batch."""
+    draw = random.Random(0)
+    limit = TINY[-1] if machine.tiny else 16_384
+    lengths = sorted(min(limit, max(limit // 16, int(draw.lognormvariate(0, 0.6) * limit / 4))) for _ in range(32))
+    shuffled = draw.sample(lengths, len(lengths))
+    packed = importlib.util.find_spec("flash_attn") is not None
+    kinds: dict[str, list[list[int]]] = {
+        "4 rows, as they come, padded": [shuffled[i : i + 4] for i in range(0, 32, 4)],
+        "4 rows of like length, padded": [lengths[i : i + 4] for i in range(0, 32, 4)],
+        "1 row (micro_batch: 1)": [[length] for length in lengths],
+    } | ({f"packed to {limit:,} tokens": list(_bins(shuffled, limit))} if packed else {})
+    machine.emptied()
+    model = machine.model(MODELS["0.6B"], "bfloat16").model
+    model.gradient_checkpointing_enable()
+    model.train()
+    for kind, batches in kinds.items():
+        is_packed = kind.startswith("packed")
+        if is_packed:
+            model.set_attn_implementation("flash_attention_2")
+        passes = [partial(_pass, model, machine.device, batch, is_packed) for batch in batches]
+        passes[0]()
+        machine.synchronize()
+        started = time.perf_counter()
+        for one in passes:
+            one()
+        machine.synchronize()
+        seconds = time.perf_counter() - started
+        computed = sum(sum(batch) if is_packed else len(batch) * max(batch) for batch in batches)
+        yield {
+            "batches": kind, "tokens a second": f"{sum(lengths) / seconds:,.0f}", "padding": f"{1 - sum(lengths) / computed:.0%}",
+        }  # fmt: skip
+    if not packed:
+        yield {"batches": "packed", "tokens a second": "needs flash-attn, which is not installed", "padding": ""}
+
+
+def _bins(lengths: list[int], limit: int) -> Iterator[list[int]]:
+    """Rows that share a batch of at most ``limit`` tokens, in their order."""
+    batch: list[int] = []
+    for length in lengths:
+        if batch and sum(batch) + length > limit:
+            yield batch
+            batch = []
+        batch.append(length)
+    yield batch
+
+
+def _pass(model: Any, device: str, batch: list[int], packed: bool) -> None:
+    import torch
+
+    ids = [torch.randint(500, 2000, (length,), device=device) for length in batch]
+    if packed:
+        places = torch.cat([torch.arange(length, device=device) for length in batch])
+        inputs = {"input_ids": torch.cat(ids)[None], "position_ids": places[None]}
+    else:
+        pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
+        inputs = {"input_ids": pad(ids), "attention_mask": pad([torch.ones_like(row) for row in ids])}
+        if len(batch) == 1:
+            del inputs["attention_mask"]
+    model(**inputs, use_cache=False).last_hidden_state.float().pow(2).mean().backward()
+    model.zero_grad()
+
+
+def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
+    """Seconds to write a version of the weights to shared memory, and to read it onto the GPU."""
+    from safetensors.torch import load_file
+
+    from tasks.training.weights import FileWeights
+
+    memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else machine.folder  # noqa: S108 - where servers read them, too
+    for name, base in MODELS.items():
+        machine.emptied()
+        model = machine.model(base)
+        with tempfile.TemporaryDirectory(dir=memory) as folder:
+            servers: Any = SimpleNamespace(reload=lambda path: None)
+            weights = FileWeights(Path(folder, "weights"), servers, tokenizer, "bfloat16")
+            started = time.perf_counter()
+            path = weights.write(model, 0)
+            written = time.perf_counter()
+            files = list(path.glob("*.safetensors"))
+            for file in files:
+                load_file(file, device=machine.device)
+            machine.synchronize()
+            read = time.perf_counter() - written
+            size = sum(file.stat().st_size for file in files) / 1e9
+        row = {"model": name, "GB": f"{size:.1f}", "s to write": f"{written - started:.2f}", "s to read": f"{read:.2f}"}
+        yield row
+
+
+SUBJECTS: dict[str, Callable[[Machine, Any], Iterator[dict[str, str]]]] = {
+    "training": training, "masters": masters, "packing": packing, "publishing": publishing,
+}  # fmt: skip
+
+
+def main(
+    only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(SUBJECTS)}; may be repeated.")] = None,
+    tiny: Annotated[bool, typer.Option(help="Small shapes, to see that it runs.")] = False,
+) -> None:
+    """Measure memory, speed, precision, packing and publishing. A whole run takes about half an hour on an H100."""
+    if unknown := [name for name in only or [] if name not in SUBJECTS]:
+        raise typer.BadParameter(f"unknown subject {unknown[0]}; the subjects are {', '.join(SUBJECTS)}", param_hint="--only")
+    from transformers import AutoTokenizer
+
+    from tasks.training.trainer import quiet
+
+    quiet()
+    tokenizer = AutoTokenizer.from_pretrained(str(Path(__file__).parents[1] / "nano/base"))
+    with tempfile.TemporaryDirectory() as folder:
+        machine = Machine(tiny, Path(folder))
+        for name in only or SUBJECTS:
+            about = f"{(SUBJECTS[name].__doc__ or '').strip()} {machine.name}."
+            show([Section(name, [], [records_table(about, list(SUBJECTS[name](machine, tokenizer)))])])
+
+
+if __name__ == "__main__":
+    typer.run(main)
