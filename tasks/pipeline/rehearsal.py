@@ -153,6 +153,8 @@ def cut_down(params: Params) -> Params:
     changes["mine.packages"] = [package for part in parts.values() for package in part]
     try:
         vllm_python()
+        if params.grpo.rollouts == "vllm":  # on a CPU it prefills whole prompts, as long as the model's positions
+            changes["compute.options"] = [*params.compute.options, "--max-num-batched-tokens", "262144"]
     except ConfigError:
         changes |= {"grpo.rollouts": "transformers", "grpo.ahead": 0}
     size = params.grpo.group
