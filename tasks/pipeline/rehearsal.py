@@ -26,13 +26,14 @@ from tasks.core.config import Params, load_params
 from tasks.core.cores import one_openmp_thread
 from tasks.core.errors import ConfigError, DataError, FusesearchError
 from tasks.core.overrides import override
-from tasks.core.schema import Tokens, Trajectory
+from tasks.core.schema import Tokens, Trajectory, Turn
 from tasks.core.storage import read_json, read_trajectories, write_json, write_jsonl
 from tasks.pipeline.dvc_command import reason
 from tasks.pipeline.node import Job, Node
 from tasks.pipeline.places import MAIN, STATE
 from tasks.pipeline.stages import BASE, STAGES, TRAINED
 from tasks.training.architectures import config_of, folder_of
+from tasks.training.trainer import quiet
 
 FOLDER = STATE / "rehearsals"
 MODEL, WANTED = Path("model"), Path("wanted.json")
@@ -234,6 +235,12 @@ def main(step: str) -> None:
     """Run one step in the current folder: a stage, ``model`` or ``template``."""
     one_openmp_thread()
     params = load_params()
+    if step in TRAINED:
+        quiet()
+        from trl.kernels import chunked_logprob
+
+        # TRL 1.16's 4,096 take five times as long with a large vocabulary: they leave a CPU's cache
+        chunked_logprob.TOKEN_CHUNK_SIZE = 64
     try:
         if step in STAGES:
             scratch = STATE / "progress" / step
@@ -261,6 +268,10 @@ def make_model(params: Params) -> dict[str, Any]:
     config.eos_token_id, config.pad_token_id, config.bos_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id, None
     torch.manual_seed(params.seed)
     model: Any = AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        # a common direction in which the end of a message stands out, so that one in 500 tokens of a large vocabulary is it
+        model.get_input_embeddings().weight.add_(0.02)
+        model.get_output_embeddings().weight[tokenizer.eos_token_id] += 0.125
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.save_pretrained(MODEL)
     tokenizer.save_pretrained(MODEL)
@@ -328,7 +339,8 @@ def check_template(params: Params) -> dict[str, Any]:
     def length(trajectory: Trajectory) -> int:
         return len(training_ids(tokenizer, messages_of(trajectory, instructions.system), instructions.tools)[0])
 
-    long = lengthened(sample, params.sft.max_length, length)
+    widest = max(trajectories, key=lambda trajectory: max(map(_returned, trajectory.turns)))
+    long = lengthened(widest, params.sft.max_length, length)
     write_jsonl(MAIN["select.trajectories"], [*trajectories, long])
     return {
         "conversations": len(trajectories), "longest": max([*lengths, length(long)]), "limit": params.sft.max_length,
@@ -358,19 +370,18 @@ def replayed(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[s
 
 
 def lengthened(trajectory: Trajectory, limit: int, length: Callable[[Trajectory], int]) -> Trajectory:
-    """The trajectory with its first searching turn repeated until ``limit`` tokens are nearly reached."""
-    turn = next((turn for turn in trajectory.turns if turn.calls), None)
-    if turn is None:
-        return trajectory
+    """The trajectory with its searching turns repeated until ``limit`` tokens are nearly reached, the largest results first."""
+    for turn in sorted((turn for turn in trajectory.turns if turn.calls), key=_returned, reverse=True):
+        plain = trajectory.turns
+        trajectory = trajectory.model_copy(update={"turns": [turn, *plain]})
+        while length(trajectory) <= limit:
+            trajectory.turns.insert(0, turn)
+        trajectory.turns.pop(0)
+    return trajectory
 
-    def repeated(copies: int) -> Trajectory:
-        return trajectory.model_copy(update={"turns": [*[turn] * copies, *trajectory.turns]})
 
-    plain, once = length(trajectory), length(repeated(1))
-    copies = max(0, (limit - plain) // (once - plain))
-    while copies and length(repeated(copies)) > limit:
-        copies -= 1
-    return repeated(copies)
+def _returned(turn: Turn) -> int:
+    return sum(len(observation.output) for observation in turn.observations)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 from accelerate import DistributedType, PartialState
+from transformers import training_args
 
 from tasks.training import grpo, serving, sft
 from tasks.training.ranks import rank
@@ -52,6 +53,7 @@ def _sharding() -> Iterator[None]:
     with (
         patch.object(PartialState, "_prepare_backend", lambda *_: ("gloo", DistributedType.MULTI_GPU)),
         patch.dict(os.environ, ACCELERATE_TORCH_DEVICE="cpu"),
+        patch.object(training_args, "is_torch_bf16_gpu_available", lambda: True),
         patch.object(sft, "trainer_arguments", arguments),
         patch.object(grpo, "trainer_arguments", arguments),
     ):

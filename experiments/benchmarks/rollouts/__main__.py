@@ -133,7 +133,14 @@ def publish_in_flight(student, weights, policy, run) -> None:  # type: ignore[no
 
 
 @app.command()
-def train(checkpoint: Checkpoint, data: Data = Path("data"), steps: int = 10, seeds: int = 3, slow_steps: int = 8) -> None:
+def train(
+    checkpoint: Checkpoint,
+    data: Data = Path("data"),
+    steps: int = 10,
+    seeds: int = 3,
+    prompts: Annotated[int, typer.Option(help="Prompts of a step.")] = 8,
+    slow_steps: Annotated[int, typer.Option(help="Steps of the trainings with slow tools.")] = 8,
+) -> None:
     """GRPO with nano's params: by transformers and by vLLM; by vLLM with slow tools, ahead and not. Logs in artifacts/rollouts.
 
     One server serves all runs, at its address.
@@ -151,11 +158,11 @@ def train(checkpoint: Checkpoint, data: Data = Path("data"), steps: int = 10, se
         params = params.model_copy(update={"compute": params.compute.model_copy(update={"servers": servers.addresses})})
         for seed in range(seeds):
             for rollouts in ("transformers", "vllm"):
-                change = {"steps": steps, "rollouts": rollouts}
+                change = {"steps": steps, "prompts_per_step": prompts, "rollouts": rollouts}
                 train_one(f"{rollouts}-{seed}", params.model_copy(update={"seed": seed}), change, checkpoint, data)
         agent = params.agent.model_copy(update={"toolset": "slow"})
         for ahead in (0, 1):
-            change = {"steps": slow_steps, "rollouts": "vllm", "ahead": ahead}
+            change = {"steps": slow_steps, "prompts_per_step": prompts, "rollouts": "vllm", "ahead": ahead}
             train_one(f"slow-ahead-{ahead}", params.model_copy(update={"agent": agent}), change, checkpoint, data)
     report(seeds)
 
@@ -166,7 +173,7 @@ def train_one(name: str, params: Params, change: dict[str, Any], checkpoint: Pat
     from tasks.training.grpo import train_grpo
 
     if not (OUT / name / "checkpoint").is_dir():
-        section = params.grpo.model_copy(update=change)
+        section = params.grpo.model_copy(update=change | {"micro_batch": change["prompts_per_step"] * params.grpo.group})
         snapshot = partial(slow.snapshot, SnapshotStore(SNAPSHOTS), data / "repos")
         train_grpo(params, section, data / "splits/rl.parquet", checkpoint, snapshot, OUT / name, on_log=lambda row: None)
     print(f"{name}: {figures(name)}", flush=True)

@@ -89,17 +89,24 @@ def test_a_template_that_drops_earlier_thinking_changes_no_tokens(tokenizer, mon
     assert replayed(tokenizer, said, []) == kept > replayed(tokenizer, MESSAGES, [])
 
 
-def test_a_trajectory_is_lengthened_to_just_below_the_limit():
+def test_a_trajectory_is_lengthened_to_just_below_the_limit_with_its_largest_results_first():
     call = ToolCall(id="1", name="grep", arguments={"pattern": "a"})
-    seen = Observation(call_id="1", output="nothing")
+    little, much = (Observation(call_id="1", output="found " * times) for times in (1, 3))
     trajectory = Trajectory(
         instance_id="i", repo="r", base_commit="c", localizer="l", system="s", issue="i", stop="answer",
-        turns=[Turn(text="look", calls=[call], observations=[seen]), Turn(text="done")],
+        turns=[
+            Turn(text="look", calls=[call], observations=[little]), Turn(text="read", calls=[call], observations=[much]),
+            Turn(text="done"),
+        ],
     )  # fmt: skip
-    long = lengthened(trajectory, 95, lambda row: 10 * len(row.turns))
-    assert [turn.text for turn in long.turns] == ["look"] * 8 + ["done"]
-    answer = trajectory.model_copy(update={"turns": trajectory.turns[1:]})
-    assert lengthened(answer, 95, lambda row: 10 * len(row.turns)) == answer
+
+    def length(row):
+        return sum({"look": 10, "read": 30, "done": 10}[turn.text] for turn in row.turns)
+
+    long = lengthened(trajectory, 125, length)
+    assert [turn.text for turn in long.turns] == ["look", "read", "read", "look", "read", "done"]
+    answer = trajectory.model_copy(update={"turns": trajectory.turns[2:]})
+    assert lengthened(answer, 95, length) == answer
 
 
 def test_a_step_that_fails_is_named_with_its_reason_and_ends_the_rehearsal(tmp_path):
