@@ -123,7 +123,7 @@ def rows_of(lengths: list[int]) -> list[dict[str, list[int]]]:
 @contextmanager
 def steps_timed(machine: Machine) -> Iterator[list[float]]:
     """The seconds of each step of a trainer that runs inside; SFT then leaves no checkpoint."""
-    from transformers import TrainerCallback
+    from transformers import PrinterCallback, TrainerCallback
 
     from tasks.training import sft
 
@@ -139,6 +139,7 @@ def steps_timed(machine: Machine) -> Iterator[list[float]]:
             seconds.append(time.perf_counter() - self.started)
 
     def run(trainer: Any, out: Path) -> Any:
+        trainer.remove_callback(PrinterCallback)
         trainer.add_callback(Clock())
         return trainer.train()
 
