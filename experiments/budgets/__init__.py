@@ -1,0 +1,1 @@
+"""Turn budgets and enforced calls, over checkpoints that exist (FuseSearch, figure 1)."""
