@@ -217,19 +217,17 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
     yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
     lacking = _lacking_of_tokenizer(folder)
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
-    if params.grpo.rollouts == "vllm":
+    teacher = params.teacher
+    if "vllm" in (params.grpo.rollouts, params.evaluate.rollouts) or (teacher.localizer == "model" and not teacher.base_url):
         yield from _servers(params)
-    if params.teacher.localizer == "model":
-        teacher = params.teacher
-        named = bool(teacher.model and teacher.base_url)
-        hint = "set teacher.model and teacher.base_url in params.yaml"
-        yield Check("teacher", named, teacher.model or "no model named", hint)
-        if named:
+    if teacher.localizer == "model":
+        yield Check("teacher", bool(teacher.model), teacher.model or "no model named", "set teacher.model in params.yaml")
+        if teacher.base_url:
             reached = reachable(f"{teacher.base_url.rstrip('/')}/models")
             detail = teacher.base_url if reached else f"nothing answers at {teacher.base_url}"
             yield Check("teacher endpoint", reached, detail, "start it, or set teacher.base_url")
-        key = teacher.api_key_env
-        yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
+            key = teacher.api_key_env
+            yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
     if params.mine.source == "github":
         env = params.mine.github.token_env
         token = env in os.environ or params.mine.github.app_id is not None

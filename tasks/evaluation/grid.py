@@ -11,7 +11,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, model_validator
 
-from tasks.core.config import Agent, Name, Rewarded, Section, Subject, Tools, parse_section
+from tasks.core.config import Agent, Compute, Name, Rewarded, Section, Subject, Tools, parse_section
 from tasks.core.errors import ConfigError
 
 
@@ -74,6 +74,11 @@ class Grid(Rewarded):
     localizers: list[str] = Field(default_factory=list, description="names of tasks/localizers/registry.py")
     models: list[Endpoint] = Field(default_factory=list, description="for the localizers that ask one")
     benchmarks: list[Benchmark] = Field(min_length=1)
+    compute: Compute | None = Field(
+        None,
+        exclude_if=lambda value: value is None,
+        description="vLLM servers that sample checkpoints; null: this process does",
+    )
     training: Path | None = Field(
         None, exclude_if=lambda value: value is None, description="questions whose answers the localizer `prior` counts"
     )

@@ -17,6 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from tasks.agents.models.base import Model
 from tasks.agents.models.loading import load_model
 from tasks.agents.toolsets import toolset_named
 from tasks.core.digests import digest
@@ -47,6 +48,7 @@ from tasks.pipeline.places import GRAPHS, INDEX
 from tasks.pipeline.record import git
 from tasks.search.snapshots import SnapshotStore
 from tasks.training.rewards import make_reward
+from tasks.training.served import served
 
 Episode = tuple[Trajectory, int]
 """A trajectory and its run."""
@@ -149,7 +151,8 @@ class GridRun:
         self, journal: Path, cell: Cell, only: Container[str] | None = None, progress: Progress = silent
     ) -> Evaluation:
         """The cell's episodes, or those on some instances, of which ``journal`` has what is finished."""
-        return asyncio.run(self._evaluate(cell, journal, only, progress))
+        with self._model(cell) as model:
+            return asyncio.run(self._evaluate(cell, model, journal, only, progress))
 
     def finish(self) -> None:
         """Write the scores of all cells as one table."""
@@ -161,10 +164,11 @@ class GridRun:
         limits = {f"agent.{name}": value for name, value in self.grid.agent.model_dump(mode="json").items()}
         return {**cell.model_dump(), "runs": self.grid.runs, "seed": self.grid.seed, **limits}
 
-    async def _evaluate(self, cell: Cell, journal: Path, only: Container[str] | None, progress: Progress) -> Evaluation:
+    async def _evaluate(
+        self, cell: Cell, model: Model | None, journal: Path, only: Container[str] | None, progress: Progress
+    ) -> Evaluation:
         prepared = self._benchmarks[cell.benchmark]
         instances = [row for row in prepared.instances if only is None or row.instance_id in only]
-        model = _make_model(self._endpoint(cell)) if cell.model else None
         try:
             return await evaluate(
                 self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
@@ -175,6 +179,16 @@ class GridRun:
         finally:
             if model is not None:
                 await model.close()
+
+    @contextmanager
+    def _model(self, cell: Cell) -> Iterator[Model | None]:
+        """What the cell asks, if it asks a model."""
+        endpoint = self._endpoint(cell) if cell.model else None
+        if endpoint is None or endpoint.checkpoint is None or self.grid.compute is None:
+            yield _make_model(endpoint) if endpoint else None
+            return
+        with served(endpoint.checkpoint, self.grid.compute, self.out, endpoint.dtype) as policy:
+            yield policy.model()
 
     def _localizer(self, cell: Cell, model: Any) -> Any:
         from tasks.agents.models.base import Sampling

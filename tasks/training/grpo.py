@@ -6,7 +6,6 @@ them.
 
 from __future__ import annotations
 
-import hashlib
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -43,7 +42,7 @@ from tasks.training.trainer import (
     student_dtype,
     trainer_arguments,
 )
-from tasks.training.weights import FileWeights, OtherRank, Weights, check_publishing
+from tasks.training.weights import FileWeights, OtherRank, Weights, check_publishing, folder_of
 
 BatchOf = Callable[[list[str], Any], Batch]
 """The rollouts of a step: for instance ids, one per rollout, and TRL's trainer."""
@@ -171,11 +170,10 @@ def _served(
 
     params, section = episodes.params, episodes.section
     out.mkdir(parents=True, exist_ok=True)
-    shared = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:12]  # other runs may use the same compute.weights
-    folder = Path(params.compute.weights, shared) if params.compute.weights else out / "weights"
     with ExitStack() as stack:
         servers = stack.enter_context(Servers(params.compute, out / "vllm.log", torch.cuda.device_count()))
-        weights = FileWeights(folder.absolute(), servers, tokenizer, params.model.dtype)
+        folder = folder_of(params.compute, out)
+        weights = FileWeights(folder, servers, tokenizer, params.model.dtype)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         servers.start(weights.write(model, 0))
         issue = next(iter(episodes.tasks.values())).problem_statement

@@ -1,19 +1,26 @@
-"""Rollouts by vLLM servers, for the step that trains next or for steps beyond it, in a process of their own."""
+"""Episodes by vLLM servers: rollouts of the step that trains next or of steps beyond it, and those of a finished checkpoint."""
 
 from __future__ import annotations
 
 import multiprocessing
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tasks.agents.models.vllm import VllmModel
-from tasks.core.errors import AGAIN, DataError, InfrastructureError
+from tasks.core.config import Compute
+from tasks.core.errors import AGAIN, ArtifactError, DataError, InfrastructureError
 from tasks.training.ranks import end_with_parent
 from tasks.training.rollouts import Batch, Episodes
+from tasks.training.serving import Servers
+from tasks.training.trainer import load_student
+from tasks.training.weights import FileWeights, folder_of
 
 RETRIES = 12
 """Of a request: minutes, in which a server that died is started again."""
@@ -34,6 +41,45 @@ class Policy:
     def model(self) -> VllmModel:
         """A model of it, for one event loop."""
         return VllmModel(self.tokenizer, self.addresses, self.max_context, name=self.name, salt=self.version, retries=RETRIES)
+
+
+@contextmanager
+def served(checkpoint: Path | str, compute: Compute, out: Path, dtype: str) -> Iterator[Policy]:
+    """Servers that have the weights of ``checkpoint``, a folder or hub id, in ``dtype``, for evaluation and teaching.
+
+    Those at given addresses change to these weights, others are started with them. Their output goes to ``out/vllm.log``.
+    Raises :class:`ArtifactError` without a checkpoint, and what :class:`~tasks.training.serving.Servers` raises.
+    """
+    import torch
+    from transformers import AutoTokenizer
+
+    folder, gpus = _on_disk(checkpoint), torch.cuda.device_count()
+    out.mkdir(parents=True, exist_ok=True)
+    settings = compute.model_copy(update={"options": ["--dtype", dtype, *compute.options]})
+    with ExitStack() as stack:
+        servers = stack.enter_context(Servers(settings, out / "vllm.log", gpus))
+        servers.start(folder)
+        tokenizer = AutoTokenizer.from_pretrained(str(folder))
+        policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, str)
+        if compute.servers:
+            stack.callback(shutil.rmtree, folder_of(compute, out), ignore_errors=True)
+            weights = FileWeights(folder_of(compute, out), servers, tokenizer, dtype)
+            weights.publish(load_student(folder)[0], 0)
+            policy = replace(policy, version=weights.version)
+        yield policy
+
+
+def _on_disk(checkpoint: Path | str) -> Path:
+    if Path(checkpoint).exists():
+        return Path(checkpoint)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(str(checkpoint)))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ArtifactError(f"{checkpoint} is neither a folder nor to be had from the hub ({reason})") from None
 
 
 def make(episodes: Episodes, ids: list[str], step: int, policy: Policy) -> Batch:

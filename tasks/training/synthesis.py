@@ -1,7 +1,8 @@
 """Candidate trajectories from a teacher, several per instance, each with its own guided breadth (FuseSearch 3.3).
 
 The guidance is drawn by seed from ``synthesize.calls_per_turn``; the teacher sees it, the student never does. The
-default teacher is the lexical policy, which follows it; any OpenAI-compatible endpoint works too (``teacher.model``).
+default teacher is the lexical policy, which follows it; a model behind any OpenAI-compatible endpoint works too, or one that
+vLLM serves for the stage (``teacher.model``).
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import asyncio
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
 
 from tasks.agents.loop import run_episode, run_episodes
 from tasks.agents.models.base import Model, Sampling
@@ -24,6 +27,7 @@ from tasks.core.storage import Journal, Progress, silent
 from tasks.localizers.answerers.lexical import LexicalAnswers
 from tasks.localizers.lexical import LexicalModel, Plan, plan_for
 from tasks.search.repository import Repository
+from tasks.training.served import served
 
 PASSES = 2
 """Attempts per candidate before it is reported as errored."""
@@ -76,19 +80,23 @@ def synthesize(
     snapshot: Callable[[Instance], Repository],
     journal: Journal,
     progress: Progress = silent,
+    out: Path = Path(),
 ) -> list[Trajectory]:
     """Make the candidates that ``journal`` lacks. Returns all in order; those that kept failing have ``error``.
+
+    ``out`` is for the log of servers that the teacher needs, if it does.
 
     Raises:
         InfrastructureError: over half of the candidates failed; finished ones stay in the journal.
         ConfigError: the teacher's model or address is missing.
     """
     failed: dict[str, Trajectory] = {}
-    for _ in range(PASSES):
-        missing = [candidate for candidate in candidates if candidate.key not in journal]
-        failed = asyncio.run(_make(missing, params, snapshot, journal, lambda: progress(len(journal), len(candidates))))
-        if not failed:
-            break
+    with _asked(params.teacher, params, out) as model:
+        for _ in range(PASSES):
+            missing = [candidate for candidate in candidates if candidate.key not in journal]
+            made = _make(missing, _Teacher(params, model()), snapshot, journal, lambda: progress(len(journal), len(candidates)))
+            if not (failed := asyncio.run(made)):
+                break
     if len(failed) * 2 > len(candidates):
         reason = next(iter(failed.values())).error
         raise InfrastructureError(f"the teacher failed on {len(failed)} of {len(candidates)} candidates: {reason}")
@@ -98,7 +106,7 @@ def synthesize(
 
 async def _make(
     candidates: Sequence[Candidate],
-    params: Params,
+    teacher: _Teacher,
     snapshot: Callable[[Instance], Repository],
     journal: Journal,
     done: Callable[[], None],
@@ -107,11 +115,11 @@ async def _make(
     failed: dict[str, Trajectory] = {}
     instances = {candidate.instance.instance_id: candidate.instance for candidate in candidates}
     # candidates of one instance share its repository and with it the results of equal calls
-    open_repository = lru_cache(maxsize=params.synthesize.concurrency)(lambda name: snapshot(instances[name]))
-    teacher = _Teacher(params, open_repository)
-    jobs = (lambda candidate=candidate: teacher.episode(candidate) for candidate in candidates)
+    concurrency = teacher.params.synthesize.concurrency
+    opened = lru_cache(maxsize=concurrency)(lambda name: snapshot(instances[name]))
+    jobs = (lambda candidate=candidate: teacher.episode(candidate, opened) for candidate in candidates)
     try:
-        async for candidate, trajectory in run_episodes(jobs, params.synthesize.concurrency):
+        async for candidate, trajectory in run_episodes(jobs, concurrency):
             if trajectory.error:
                 failed[candidate.key] = trajectory
             else:
@@ -125,28 +133,27 @@ async def _make(
 class _Teacher:
     """Makes one episode per candidate with the configured teacher."""
 
-    def __init__(self, params: Params, open_repository: Callable[[str], Repository]) -> None:
+    def __init__(self, params: Params, model: Model | None) -> None:
         self.params = params
-        self._repository = open_repository
-        self._endpoint = None if params.teacher.localizer == "lexical" else endpoint(params.teacher)
+        self._model = model
 
-    async def episode(self, candidate: Candidate) -> tuple[Candidate, Trajectory]:
+    async def episode(self, candidate: Candidate, opened: Callable[[str], Repository]) -> tuple[Candidate, Trajectory]:
         agent, teacher = self.params.agent, self.params.teacher
         episode = make_episode(
             candidate.instance,
-            self._repository(candidate.instance.instance_id),
-            self._endpoint or _scripted(candidate, self.params),
+            opened(candidate.instance.instance_id),
+            self._model or _scripted(candidate, self.params),
             agent,
             self.params.tools,
             Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
-            localizer="lexical" if self._endpoint is None else "fusesearch",
+            localizer="lexical" if self._model is None else "fusesearch",
             guidance=candidate.guidance,
         )
         return candidate, await run_episode(episode)
 
     async def close(self) -> None:
-        if self._endpoint is not None:
-            await self._endpoint.close()
+        if self._model is not None:
+            await self._model.close()
 
 
 def _scripted(candidate: Candidate, params: Params) -> Model:
@@ -163,8 +170,15 @@ def _plan(candidate: Candidate, params: Params) -> Plan:
     return replace(plan, functions=candidate.answers or plan.functions, turns=turns)
 
 
-def endpoint(teacher: Teacher) -> Model:
-    """The OpenAI-compatible teacher. Raises :class:`ConfigError` if model or address is missing."""
-    if not (teacher.model and teacher.base_url):
-        raise ConfigError("teacher.localizer is 'model', so teacher.model and teacher.base_url must be set in params.yaml")
-    return load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
+@contextmanager
+def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[], Model | None]]:
+    """Gives the teacher's model for one event loop, or None where a script teaches."""
+    if teacher.localizer == "lexical":
+        yield lambda: None
+    elif not teacher.model:
+        raise ConfigError("teacher.localizer is 'model', so teacher.model must be set in params.yaml, and teacher.base_url too")
+    elif teacher.base_url:
+        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
+    else:
+        with served(teacher.model, params.compute, out, params.model.dtype) as policy:
+            yield policy.model

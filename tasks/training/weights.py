@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import hashlib
 import secrets
 import shutil
 import time
@@ -17,6 +18,7 @@ from typing import Any, Protocol
 
 from tasks.agents.models.base import Message, Sampling
 from tasks.agents.models.vllm import VllmModel
+from tasks.core.config import Compute
 from tasks.core.errors import AGAIN, InfrastructureError
 from tasks.core.schema import Tokens
 from tasks.core.storage import read_text, write_text
@@ -25,6 +27,12 @@ from tasks.training.trainer import whole_weights
 
 LARGEST_DIFFERENCE = {"float32": 0.01, "bfloat16": 0.2}
 """Most mean difference of log-probabilities between trainer and servers, by the type that is served. An old head makes 0.5."""
+
+
+def folder_of(compute: Compute, out: Path) -> Path:
+    """Where the weights of the stage that works in ``out`` lie; other runs may use the same ``compute.weights``."""
+    own = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:12]
+    return (Path(compute.weights, own) if compute.weights else out / "weights").absolute()
 
 
 class Weights(Protocol):

@@ -93,14 +93,15 @@ def synthesized(instance: Instance, params: Params) -> Trajectory:
 
 def rolled_out(instance: Instance, params: Params, policy: Recording) -> list[Trajectory]:
     episodes = Episodes(params, params.grpo, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
-    return asyncio.run(episodes._run([instance.instance_id] * params.grpo.group, 0, policy))[0]
+    group = params.grpo.group
+    return asyncio.run(episodes._run([instance.instance_id] * group, 0, policy, range(group)))[0]
 
 
 def grown(instance: Instance, params: Params, policy: Recording) -> Trajectory:
     """The only line of a tree with one simulation and one child."""
     section = params.grpo.model_copy(update={"search": Search(kind="mcts", simulations=1, children=1)})
     episodes = Episodes(params, section, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
-    found, padding = asyncio.run(episodes._run([instance.instance_id] * section.group, 0, policy))[0]
+    found, padding = asyncio.run(episodes._run([instance.instance_id] * section.group, 0, policy, range(section.group)))[0]
     assert padding.error
     return found
 

@@ -99,6 +99,11 @@ class Evaluate(Section):
         min_length=1,
         description="what is scored, by name, in the order of the tables",
     )
+    rollouts: Literal["transformers", "vllm"] = Field(
+        "transformers",
+        exclude_if=lambda value: value == "transformers",
+        description="what samples a checkpoint: the stage's own processes, or vLLM servers (section compute)",
+    )
     max_instances: int | None = Field(None, ge=1)
     runs: int = Field(3, ge=1, description="runs per instance; the paper averages over three")
     temperature: float = Field(0.7, ge=0)

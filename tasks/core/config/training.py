@@ -13,8 +13,8 @@ class Teacher(Section):
     """Who writes the candidate trajectories."""
 
     localizer: Literal["lexical", "model"] = "lexical"
-    model: str = ""
-    base_url: str = ""
+    model: str = Field("", description="what its endpoint calls it; without base_url, a folder or hub id")
+    base_url: str = Field("", description="its endpoint, with /v1; empty: vLLM servers serve the model (section compute)")
     api_key_env: str = "OPENAI_API_KEY"
     temperature: float = Field(0.7, ge=0)
 

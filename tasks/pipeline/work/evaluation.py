@@ -40,7 +40,8 @@ def held_out_grid(params: Params, places: Places) -> Grid:
     worth = {name: getattr(params.grpo, name) for name in ("reward", "alpha", "beta", "gamma")}
     return Grid(
         cells=cells, benchmarks=[held_out], runs=section.runs, concurrency=section.concurrency, seed=params.seed,
-        temperature=section.temperature, dtype=params.model.dtype, agent=agent, tools=params.tools, **worth,
+        temperature=section.temperature, dtype=params.model.dtype, agent=agent, tools=params.tools,
+        compute=params.compute if section.rollouts == "vllm" else None, **worth,
     )  # fmt: skip
 
 

@@ -42,4 +42,4 @@ def make_candidates(
     snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places["mine.repos"])
     candidates = draw(pre_searched(instances, snapshot, params.agent), params.synthesize, params.seed)
     with Journal(scratch / JOURNAL, key="key") as journal:
-        return synthesize(candidates, params, snapshot, journal, progress)
+        return synthesize(candidates, params, snapshot, journal, progress, scratch)

@@ -11,7 +11,7 @@ from tasks.core.schema import Instance
 from tasks.core.storage import Journal
 from tasks.search.repository import Repository
 from tasks.training import synthesis
-from tasks.training.synthesis import draw, endpoint, synthesize
+from tasks.training.synthesis import draw, synthesize
 
 
 def instance(name="i", issue="parse_date fails on `2020-13-01`"):
@@ -92,7 +92,7 @@ def test_what_is_in_the_journal_is_not_made_again(tmp_path, repository):
 
 @pytest.fixture
 def no_retries(monkeypatch):
-    monkeypatch.setattr(synthesis, "endpoint", lambda teacher: OpenAICompatibleModel("m", teacher.base_url, retries=0))
+    monkeypatch.setattr(synthesis, "load_model", lambda name, url, **_: OpenAICompatibleModel(name, url, retries=0))
 
 
 @pytest.mark.usefixtures("no_retries")
@@ -116,6 +116,7 @@ def test_a_teacher_whose_endpoint_is_down_is_given_up_before_every_candidate_is_
         assert len(told) <= 7
 
 
-def test_a_teacher_without_address_is_a_config_error():
-    with pytest.raises(ConfigError, match=r"teacher\.base_url"):
-        endpoint(Teacher(localizer="model", model="m"))
+def test_a_teacher_without_a_name_is_a_config_error(tmp_path, repository):
+    nameless = params().model_copy(update={"teacher": Teacher(localizer="model")})
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal, pytest.raises(ConfigError, match=r"teacher\.base_url"):
+        synthesize([], nameless, lambda _: repository, journal)

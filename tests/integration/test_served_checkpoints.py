@@ -1,0 +1,90 @@
+"""Finished checkpoints behind servers that speak vLLM's token protocol: evaluated, and as teachers."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from tasks.core.config import Compute, Params, Teacher
+from tasks.core.errors import ArtifactError
+from tasks.core.schema import Score
+from tasks.core.storage import Journal, read_instances
+from tasks.evaluation.grid import Benchmark, Endpoint, Grid
+from tasks.pipeline.grid import opened
+from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.training import serving
+from tasks.training.served import served
+from tasks.training.serving import Servers
+from tasks.training.synthesis import draw, synthesize
+from tasks.training.trainer import load_student
+from tests.fakes.token_server import interpreter
+
+
+@pytest.fixture(autouse=True)
+def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "ENVIRONMENT", interpreter(tmp_path / "python"))
+    monkeypatch.setattr(serving, "START_SECONDS", 120.0)
+
+
+def scored(out: Path, params: Params, instances: Path, base: Path, compute: Compute | None) -> list[Score]:
+    grid = Grid(
+        localizers=["fusesearch"], models=[Endpoint(name="student", checkpoint=base, temperature=0.0)], runs=1, compute=compute,
+        benchmarks=[Benchmark(name="held-out", instances=instances, repos=out.parent / "repos")],
+        agent=params.agent, tools=params.tools,
+    )  # fmt: skip
+    with opened(grid, out, out.parent / "snapshots") as run:
+        return run.run(run.cells[0])
+
+
+def test_a_checkpoint_scores_the_same_behind_servers_as_in_this_process(
+    tmp_path: Path, params: Params, instances: Path, base: Path
+) -> None:
+    here = scored(tmp_path / "here", params, instances, base, None)
+    there = scored(tmp_path / "there", params, instances, base, Compute(serve=2))
+    assert all(score.error is None for score in there)
+    assert [(s.instance_id, s.f1, s.turns, s.tokens_context) for s in there] == [
+        (s.instance_id, s.f1, s.turns, s.tokens_context) for s in here
+    ]
+    assert (tmp_path / "there/vllm.log").exists()
+
+
+def test_running_servers_change_to_the_checkpoint(tmp_path: Path, base: Path) -> None:
+    other, tokenizer = load_student(base)
+    with torch.no_grad():
+        other.model.embed_tokens.weight.mul_(2)
+    other.save_pretrained(tmp_path / "other")
+    tokenizer.save_pretrained(tmp_path / "other")
+    (tmp_path / "running").mkdir()
+    with Servers(Compute(), tmp_path / "running/vllm.log", gpus=0) as running:
+        running.start(tmp_path / "other")
+        with served(base, Compute(servers=running.addresses), tmp_path / "out", "float32") as policy:
+            folder = tmp_path / "out/weights"
+            assert policy.version() in {path.name for path in folder.iterdir()}
+            changed, _ = load_student(folder / policy.version())
+    weights = load_student(base)[0].state_dict()
+    assert all(torch.equal(value, weights[name]) for name, value in changed.state_dict().items() if name in weights)
+    assert not folder.exists()
+
+
+def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
+    tmp_path: Path, params: Params, instances: Path, base: Path
+) -> None:
+    taught = params.model_copy(update={"teacher": Teacher(localizer="model", model=str(base))})
+    snapshot = partial(instance_snapshot, SnapshotStore(tmp_path / "snapshots"), tmp_path / "repos")
+    candidates = draw(read_instances(instances), taught.synthesize, 0)
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        made = synthesize(candidates, taught, snapshot, journal, out=tmp_path)
+    assert [row.error for row in made] == [None] * len(candidates)
+    assert all(turn.tokens for row in made for turn in row.turns)
+    assert [row.instance_id for row in made] == [candidate.instance.instance_id for candidate in candidates]
+
+
+def test_what_is_neither_a_folder_nor_on_the_hub_is_one_line(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ArtifactError, match="nowhere is neither a folder nor to be had from the hub"),
+        served("nowhere", Compute(), tmp_path, "float32"),
+    ):
+        pass
