@@ -157,7 +157,7 @@ def cut_down(params: Params) -> Params:
         if params.grpo.rollouts == "vllm":  # on a CPU it prefills whole prompts, as long as the model's positions
             changes["compute.options"] = [*params.compute.options, "--max-num-batched-tokens", "262144"]
     except ConfigError:
-        changes |= {"grpo.rollouts": "transformers", "grpo.ahead": 0}
+        changes |= {"grpo.rollouts": "transformers", "grpo.ahead": 0, "evaluate.rollouts": "transformers"}
     size = params.grpo.group
     if size % min(params.grpo.micro_batch, size):
         changes["grpo.micro_batch"] = size
