@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,10 @@ def main(
     ),
     page: Annotated[Path, typer.Option(help="Folder for RESULTS.md and results.json.", metavar="DIR")] = HERE,
 ) -> None:
-    """Evaluate checkpoints under budgets of turns, parallel against sequential, and with enforced calls per turn."""
+    """Evaluate checkpoints under budgets of turns, parallel against sequential, and with enforced calls per turn.
+
+    Writes RESULTS.md and results.json, and the page with its plots as budgets.html beside the episodes.
+    """
     from experiments.budgets.page import results_page
     from experiments.budgets.run import Given, budgets
     from experiments.evidence.page import sections
@@ -39,8 +43,9 @@ def main(
     write_json(page / "results.json", found)
     paper = read_csv(HERE.parent / "reference" / "fusesearch_figure1_redundancy.csv")
     made = results_page(found, sections(read_text(HERE / "text.md")), paper)
-    made.write_figures(page)
-    write_text(page / "RESULTS.md", made.render("md"))
+    write_text(episodes / "budgets.html", made.render("html"))
+    plain = [replace(section, figures=[]) for section in made.sections]  # git holds no plots
+    write_text(page / "RESULTS.md", replace(made, sections=plain).render("md"))
 
 
 def _by_seed(given: list[str]) -> dict[int, Path]:
