@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -44,8 +43,7 @@ def main(
     paper = read_csv(HERE.parent / "reference" / "fusesearch_figure1_redundancy.csv")
     made = results_page(found, sections(read_text(HERE / "text.md")), paper)
     write_text(episodes / "budgets.html", made.render("html"))
-    plain = [replace(section, figures=[]) for section in made.sections]  # git holds no plots
-    write_text(page / "RESULTS.md", replace(made, sections=plain).render("md"))
+    write_text(page / "RESULTS.md", made.without_figures().render("md"))
 
 
 def _by_seed(given: list[str]) -> dict[int, Path]:
