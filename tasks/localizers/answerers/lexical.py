@@ -193,10 +193,14 @@ class _Search:
         return [match[1][1], holder or f"{found.path}::{found.name}"]
 
     def _defined(self, name: str) -> Generator[list[Call], list[str], Hit | None]:
-        """The definition of a public name: the one that its imports lead to, else the one nearest to its module."""
+        """The definition of a public name: the only one, or that its imports lead to, else the one nearest to its module."""
         last = _last(name)
-        outputs = yield from self._all([_definitions(last), _grep(rf"^\s*from \S+ import (.*\b{re.escape(last)}\b|\*)")])
-        hits, imports = (_hits(output) for output in outputs)
+        (output,) = yield [_definitions(last)]
+        hits = _hits(output)
+        if [hit.indent for hit in hits] == [0]:
+            return hits[0]
+        (output,) = yield [_grep(rf"^\s*from \S+ import (.*\b{re.escape(last)}\b|\*)")]
+        imports = _hits(output)
         pending, passed = [(tuple(name.split(".")[:-1]), last)], set()
         while pending:
             module, wanted = here = pending.pop()
