@@ -9,9 +9,9 @@ from functools import partial
 
 import pytest
 
-from tasks.core.config import Agent, Filter, Mine, Select, Tools, parse_params
+from tasks.core.config import Agent, Filter, Mine, Params, Select, Tools, parse_params
 from tasks.core.schema import Instance
-from tasks.core.storage import Journal, silent, write_instances
+from tasks.core.storage import Journal, silent, write_instances, write_jsonl
 from tasks.data.filtering import filter_pairs
 from tasks.data.repositories import Repositories
 from tasks.data.sources.synthetic import Synthetic
@@ -20,6 +20,9 @@ from tasks.evaluation.answers import score_answer
 from tasks.localizers.answerers.wording import read_back
 from tasks.localizers.base import Setup
 from tasks.localizers.registry import make_localizer
+from tasks.pipeline.node import Job, Node
+from tasks.pipeline.places import MAIN
+from tasks.pipeline.work.selection import select_candidates
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.training import synthesis
 from tasks.training.selection import kept, select
@@ -282,7 +285,7 @@ def test_no_answer_is_common():
 
 
 @pytest.mark.parametrize("prompt", ["full", "nano"])
-def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt):
+def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt, monkeypatch):
     rows, folder = mined[0].instances, mined[1]
     agent = {"toolset": "questions", "prompt": prompt, "max_turns": 6}
     params = parse_params({"agent": agent, "synthesize": {"per_instance": 2}, "tools": {} if prompt == "full" else NANO})
@@ -294,3 +297,8 @@ def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt):
     judged = select(made, truths, Select(min_f1=1, min_efficiency=0.2), scorer=score_answer)
     assert len(kept(judged)) >= len(rows) // 2
     assert all(row.score.answer_score == 1 for row in judged if row.reason is None)
+    monkeypatch.chdir(tmp_path)
+    write_instances(MAIN["split.sft"], rows)
+    write_jsonl(MAIN["synthesize.candidates"], made)
+    stage = Params(select=Select(min_f1=1, min_efficiency=0.2))  # agent.toolset is no param of it
+    assert select_candidates(Job(Node(stage="select"), stage, MAIN, tmp_path))["selected"] == len(kept(judged))

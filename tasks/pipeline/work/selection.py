@@ -5,20 +5,21 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
+from tasks.agents.toolsets import toolset_named
 from tasks.core.errors import DataError
+from tasks.core.schema import Score, Trajectory, Truth
 from tasks.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
 from tasks.pipeline.node import Job
 
 
 def select_candidates(job: Job) -> dict[str, Any]:
     """Write the kept trajectories, the drop table, examples of what was dropped, and the plane."""
-    from tasks.agents.toolsets import toolset_named
     from tasks.training.selection import drop_table, examples, kept, plane, quality_of, select
 
     params, places = job.params, job.places
     truths = {row.instance_id: row.truth for row in read_instances(places["split.sft"]) if row.truth is not None}
     candidates = read_trajectories(places["synthesize.candidates"])
-    judged = select(candidates, truths, params.select, params.agent.history_scope, toolset_named(params.agent.toolset).score)
+    judged = select(candidates, truths, params.select, params.agent.history_scope, _score)
     chosen, drops = kept(judged), drop_table(judged)
     if not chosen:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
@@ -36,3 +37,8 @@ def select_candidates(job: Job) -> dict[str, Any]:
         "efficiency": fmean(score.efficiency or 0.0 for score in scores),
         "calls_per_turn": fmean(score.calls_per_turn or 0.0 for score in scores),
     }
+
+
+def _score(trajectory: Trajectory, truth: Truth, **options: Any) -> Score:
+    """By the scorer of faults or of questions; ``agent.toolset`` is no param of this stage."""
+    return toolset_named("questions" if truth.expected else "fusesearch").score(trajectory, truth, **options)
