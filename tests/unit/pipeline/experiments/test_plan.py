@@ -23,7 +23,7 @@ from tasks.pipeline.timing import note_seconds, parts_of, usual_seconds
 from tasks.reporting.experiment.figures import FIGURES
 
 ROOT = Path(__file__).parents[4]
-NAMES = ["filtering", "guidance", "history_scope", "mode", "parallelism", "pre_search", "reward", "reward_ndcg", "stages"]
+NAMES = ["filtering", "guidance", "history_scope", "mcts", "mode", "parallelism", "pre_search", "reward", "reward_ndcg", "stages"]
 PARAMS = load_params(ROOT / "params.yaml")
 
 
