@@ -156,14 +156,14 @@ def train(
     with Servers(params.compute, out / "vllm.log", gpus=0) as servers:
         servers.start(FileWeights((out / "weights").absolute(), servers, tokenizer, "float32").write(student, 0))
         params = params.model_copy(update={"compute": params.compute.model_copy(update={"servers": servers.addresses})})
-        for seed in range(seeds):
-            for rollouts in ("transformers", "vllm"):
-                change = {"steps": steps, "prompts_per_step": prompts, "rollouts": rollouts}
-                train_one(f"{rollouts}-{seed}", params.model_copy(update={"seed": seed}), change, checkpoint, data)
         agent = params.agent.model_copy(update={"toolset": "slow"})
         for ahead in (0, 1):
             change = {"steps": slow_steps, "prompts_per_step": prompts, "rollouts": "vllm", "ahead": ahead}
             train_one(f"slow-ahead-{ahead}", params.model_copy(update={"agent": agent}), change, checkpoint, data)
+        for seed in range(seeds):
+            for rollouts in ("transformers", "vllm"):
+                change = {"steps": steps, "prompts_per_step": prompts, "rollouts": rollouts}
+                train_one(f"{rollouts}-{seed}", params.model_copy(update={"seed": seed}), change, checkpoint, data)
     report(seeds)
 
 
