@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tasks.agents.models.base import Message
 from tasks.agents.models.vllm import VllmModel
 from tasks.core.config import Compute
 from tasks.core.errors import AGAIN, ArtifactError, DataError, InfrastructureError
@@ -20,7 +21,7 @@ from tasks.training.ranks import end_with_parent
 from tasks.training.rollouts import Batch, Episodes
 from tasks.training.serving import Servers
 from tasks.training.trainer import load_student
-from tasks.training.weights import FileWeights, folder_of
+from tasks.training.weights import FileWeights, check_publishing, folder_of
 
 RETRIES = 12
 """Of a request: minutes, in which a server that died is started again."""
@@ -64,7 +65,8 @@ def served(checkpoint: Path | str, compute: Compute, out: Path, dtype: str) -> I
         if compute.servers:
             stack.callback(shutil.rmtree, folder_of(compute, out), ignore_errors=True)
             weights = FileWeights(folder_of(compute, out), servers, tokenizer, dtype)
-            weights.publish(load_student(folder)[0], 0)
+            model, opening = load_student(folder)[0], [Message(role="user", content="Which code is this issue about?")]
+            check_publishing(model, tokenizer, weights, servers, opening, 1.0, dtype)
             policy = replace(policy, version=weights.version)
         yield policy
 

@@ -20,6 +20,7 @@ from tasks.training.served import served
 from tasks.training.serving import Servers
 from tasks.training.synthesis import draw, synthesize
 from tasks.training.trainer import load_student
+from tasks.training.weights import FileWeights
 from tests.fakes.token_server import interpreter
 
 
@@ -55,11 +56,9 @@ def test_running_servers_change_to_the_checkpoint(tmp_path: Path, base: Path) ->
     other, tokenizer = load_student(base)
     with torch.no_grad():
         other.model.embed_tokens.weight.mul_(2)
-    other.save_pretrained(tmp_path / "other")
-    tokenizer.save_pretrained(tmp_path / "other")
     (tmp_path / "running").mkdir()
     with Servers(Compute(), tmp_path / "running/vllm.log", gpus=0) as running:
-        running.start(tmp_path / "other")
+        running.start(FileWeights(tmp_path / "other", running, tokenizer, "float32").write(other, 0))
         with served(base, Compute(servers=running.addresses), tmp_path / "out", "float32") as policy:
             folder = tmp_path / "out/weights"
             assert policy.version() in {path.name for path in folder.iterdir()}
