@@ -1,8 +1,8 @@
 """The number of cores, and the limit of one OpenMP thread per process.
 
 OpenMP threads busy-wait for each other. At nano's sizes, two on two cores are hardly faster than one, and run at a third of
-the speed beside another busy process. So stages that train or sample on a CPU use one OpenMP thread, and Python threads for
-the cores.
+the speed beside another busy process. So stages that train or sample on a CPU use one OpenMP thread, and for the cores
+Python threads (training) or processes (sampling, which spends its time in Python).
 """
 
 from __future__ import annotations

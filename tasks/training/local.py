@@ -25,8 +25,7 @@ LEAST = 16
 class Local:
     """Makes the rollouts of a step by the weights of that step. A context manager.
 
-    Processes get the weights with each step: there are none for adapters, nor for ranks, nor with a judge, whose verdicts are
-    one file.
+    Processes get the weights with each step. Adapters, ranks, and a judge, whose verdicts go into one file, stay in this process.
     """
 
     def __init__(self, episodes: Episodes, tokenizer: Any) -> None:

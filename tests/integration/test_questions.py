@@ -300,5 +300,5 @@ def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt, m
     monkeypatch.chdir(tmp_path)
     write_instances(MAIN["split.sft"], rows)
     write_jsonl(MAIN["synthesize.candidates"], made)
-    stage = Params(select=Select(min_f1=1, min_efficiency=0.2))  # agent.toolset is no param of it
+    stage = Params(select=Select(min_f1=1, min_efficiency=0.2))  # which lacks agent.toolset
     assert select_candidates(Job(Node(stage="select"), stage, MAIN, tmp_path))["selected"] == len(kept(judged))

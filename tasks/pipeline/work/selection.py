@@ -40,5 +40,5 @@ def select_candidates(job: Job) -> dict[str, Any]:
 
 
 def _score(trajectory: Trajectory, truth: Truth, **options: Any) -> Score:
-    """By the scorer of faults or of questions; ``agent.toolset`` is no param of this stage."""
+    """By the scorer of faults or of questions; this stage does not have the param ``agent.toolset``."""
     return toolset_named("questions" if truth.expected else "fusesearch").score(trajectory, truth, **options)
