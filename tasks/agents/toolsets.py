@@ -26,6 +26,7 @@ TOOLSETS = {
     "fusesearch": "tasks.agents.toolsets:FUSESEARCH",
     "questions": "tasks.agents.toolsets:QUESTIONS",
     "repoqa": "tasks.agents.toolsets:REPO_QA",
+    "reposearcher": "tasks.localizers.reposearcher.toolset:REPOSEARCHER",
 }
 """Values of ``agent.toolset`` and import paths of their :class:`Toolset`, since most are in layers above this one."""
 
@@ -34,14 +35,16 @@ TOOLSETS = {
 class Toolset:
     """The parts of an episode.
 
-    ``open`` returns the tools over a repository within limits. ``instruct`` writes the instructions for a problem statement,
-    including the reader of answers; its last argument is the number of calls per turn that a teacher is asked for, which a
-    student never sees. ``scorer`` is the import path (``module:function``) of the function that scores a trajectory.
-    ``mode``, if given, replaces the agent's. ``questions`` says which instances it is for.
+    ``open`` returns the tools of an agent over a repository within limits. ``instruct`` writes the instructions for a problem
+    statement, including the reader of answers; its last argument is the number of calls per turn that a teacher is asked for,
+    which a student never sees. ``schemas`` are the tools as a model's API takes them. ``scorer`` is the import path
+    (``module:function``) of the function that scores a trajectory. ``mode``, if given, replaces the agent's. ``questions`` says
+    which instances it is for.
     """
 
-    open: Callable[[Repository, Tools], CallRunner]
+    open: Callable[[Repository, Agent, Tools], CallRunner]
     instruct: Callable[[Agent, str, int | None], Instructions]
+    schemas: Callable[[], list[dict[str, Any]]]
     scorer: str
     mode: Mode | None = None
     questions: bool = False
@@ -86,7 +89,7 @@ def make_episode(
         agent = agent.model_copy(update={"mode": toolset.mode})
     return Episode(
         instance=instance,
-        runner=toolset.open(repository, tools),
+        runner=toolset.open(repository, agent, tools),
         model=model,
         agent=agent,
         sampling=sampling,
@@ -107,19 +110,25 @@ def _instruct_answerer(agent: Agent, question: str, guidance: int | None, task: 
     return Instructions(render_system(agent, guidance, task), render_issue(agent, question), shown, parse_values)
 
 
-FUSESEARCH = Toolset(open=Toolbox, instruct=_instruct, scorer="tasks.evaluation.metrics:score_trajectory")
+def _toolbox(repository: Repository, agent: Agent, limits: Tools) -> Toolbox:
+    return Toolbox(repository, limits)
+
+
+FUSESEARCH = Toolset(open=_toolbox, instruct=_instruct, schemas=schemas, scorer="tasks.evaluation.metrics:score_trajectory")
 
 QUESTIONS = Toolset(
-    open=Toolbox,
+    open=_toolbox,
     instruct=lambda agent, question, guidance: _instruct_answerer(agent, question, guidance, "questions", TOOLS),
+    schemas=schemas,
     scorer="tasks.evaluation.answers:score_answer",
     questions=True,
 )
 """Questions with the tools of FuseSearch, several calls per turn."""
 
 REPO_QA = Toolset(
-    open=lambda repository, limits: Toolbox(repository, limits, tools=REPOQA),
+    open=lambda repository, agent, limits: Toolbox(repository, limits, tools=REPOQA),
     instruct=lambda agent, question, guidance: _instruct_answerer(agent, question, None, "repoqa", REPOQA),
+    schemas=lambda: schemas(REPOQA),
     scorer="tasks.evaluation.answers:score_answer",
     mode="sequential",
     questions=True,

@@ -26,7 +26,7 @@ from tasks.search.repository import Repository
 from tasks.training.averaging import average_callback
 from tasks.training.local import Local
 from tasks.training.ranks import rank, train_in_ranks, world_size
-from tasks.training.renaming import Names
+from tasks.training.renaming import Names, kept_words
 from tasks.training.rollouts import Batch, Episodes, rollout_figures
 from tasks.training.served import Ahead, Policy, make
 from tasks.training.serving import Servers
@@ -92,7 +92,8 @@ def _train(
     tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    names = Names.of((task.problem_statement for task in tasks.values()), tokenizer) if section.renamed else None
+    issues, kept = (task.problem_statement for task in tasks.values()), kept_words(toolset.schemas())
+    names = Names.of(issues, tokenizer, kept) if section.renamed else None
     episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out)
     order = _order(list(tasks), section, params.seed) if section.ahead else None
     made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]

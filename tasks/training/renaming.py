@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.agents.models.base import Completion, Message, Model, Sampling
-from tasks.search.tools import TOOLS
+from tasks.search.tools import schemas
 
 WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}|(?<=\\[bnt])[A-Za-z]{3,}")
 
@@ -25,23 +25,33 @@ narrow the Traceback most recent File self expected
 Expected returns should but not Example With instead got gives"""
 
 NOT_KEPT = {"context"}  # an argument of grep that nano models do not use, but a frequent word in issues and code
-TOOL_WORDS = {word for tool in TOOLS.values() for word in WORD.findall(" ".join([tool.name, *tool.properties]))} - NOT_KEPT
-KEPT = frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *TOOL_WORDS])
+
+
+def kept_words(tools: Iterable[dict[str, Any]]) -> frozenset[str]:
+    """The words that no episode with these tools exchanges: Python's, those of the format, and the tools' own names."""
+    functions = [tool["function"] for tool in tools]
+    names = " ".join(name for function in functions for name in [function["name"], *function["parameters"]["properties"]])
+    of_tools = set(WORD.findall(names)) - NOT_KEPT
+    return frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *of_tools])
+
+
+KEPT = kept_words(schemas())
 
 
 @dataclass(frozen=True)
 class Names:
-    """Material for new names: whole words, and pieces of the tokenizer's vocabulary."""
+    """Material for new names: whole words, and pieces of the tokenizer's vocabulary; and the words that stay."""
 
     words: list[str]
     pieces: list[str]
+    kept: frozenset[str] = KEPT
 
     @classmethod
-    def of(cls, texts: Iterable[str], tokenizer: Any) -> Names:
+    def of(cls, texts: Iterable[str], tokenizer: Any, kept: frozenset[str] = KEPT) -> Names:
         """All replaceable words of the texts in lower case, and all entries of the vocabulary that have only letters."""
-        words = {word.lower() for text in texts for word in WORD.findall(text)} - KEPT
+        words = {word.lower() for text in texts for word in WORD.findall(text)} - kept
         pieces = {token for token in tokenizer.get_vocab() if token.isascii() and token.isalpha()}
-        return cls(sorted(words), sorted(pieces))
+        return cls(sorted(words), sorted(pieces), kept)
 
     def draw(self, draw: random.Random) -> str:
         """A word or, equally often, one to three random pieces joined together.
@@ -50,7 +60,7 @@ class Names:
         had to write, and names in unseen repositories are full of such tokens.
         """
         made = "".join(draw.choices(self.pieces, k=draw.randint(1, 3))) if draw.random() < 0.5 else ""
-        return made if len(made) > 2 and made not in KEPT else draw.choice(self.words or self.pieces)
+        return made if len(made) > 2 and made not in self.kept else draw.choice(self.words or self.pieces)
 
 
 def renamed(messages: list[Message], draw: random.Random, pool: Names) -> list[Message]:
@@ -62,7 +72,7 @@ class Exchange:
     """New names for the words of one conversation, drawn as the words appear, and their reverse mapping."""
 
     def __init__(self, draw: random.Random, pool: Names) -> None:
-        self._draw, self._pool = draw, pool
+        self._draw, self._pool, self._kept = draw, pool, pool.kept
         self._names: dict[str, str] = {}  # lower-case word -> its new name
         self._new: dict[str, str] = {}  # word -> new name in the word's case
         self._old: dict[str, str] = {}  # the reverse mapping
@@ -85,7 +95,7 @@ class Exchange:
 
     def _rename(self, match: re.Match[str]) -> str:
         word = match[0]
-        if word not in KEPT and word not in self._new:
+        if word not in self._kept and word not in self._new:
             if word.lower() not in self._names:
                 self._names[word.lower()] = self._fresh()
             new = _cased(self._names[word.lower()], word)
@@ -96,7 +106,7 @@ class Exchange:
     def _fresh(self) -> str:
         """A name that no other word has, ignoring case."""
         new = self._pool.draw(self._draw)
-        while new.lower() in self._taken or not KEPT.isdisjoint((new, new.upper(), _cased(new, "Xx"))):
+        while new.lower() in self._taken or not self._kept.isdisjoint((new, new.upper(), _cased(new, "Xx"))):
             new += self._pool.draw(self._draw)
         self._taken.add(new.lower())
         return new

@@ -18,7 +18,7 @@ from tasks.core.storage import read_trajectories, write_json
 from tasks.training.drills import drill_rows
 from tasks.training.optimizer import make_optimizer
 from tasks.training.ranks import rank, train_in_ranks, world_size
-from tasks.training.renaming import Names, renamed
+from tasks.training.renaming import Names, kept_words, renamed
 from tasks.training.trainer import (
     adapters,
     load_student,
@@ -110,9 +110,11 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     The system prompt lacks the teacher's guidance, because the student should choose its breadth itself. ``sft.drills`` rows
     are drills, so that a small model does not forget how to copy names while it learns to search.
     """
-    student = toolset_named(params.agent.toolset).instruct(params.agent, "", None)
+    toolset = toolset_named(params.agent.toolset)
+    student = toolset.instruct(params.agent, "", None)
     conversations = [messages_of(trajectory, student.system) for trajectory in trajectories]
-    pool = Names.of((message.content for messages in conversations for message in messages), tokenizer)
+    texts = (message.content for messages in conversations for message in messages)
+    pool = Names.of(texts, tokenizer, kept_words(toolset.schemas()))
     draw = random.Random(params.seed)
     copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
     rows = []

@@ -26,6 +26,8 @@ from tasks.core.schema import Instance, Trajectory
 from tasks.core.storage import Journal, Progress, silent
 from tasks.localizers.answerers.lexical import LexicalAnswers
 from tasks.localizers.lexical import LexicalModel, Plan, plan_for
+from tasks.localizers.reposearcher.lexical import RepoSearcherTeacher
+from tasks.localizers.reposearcher.tools import ANSWERS
 from tasks.search.repository import Repository
 from tasks.training.served import served
 
@@ -160,6 +162,9 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
     """The lexical teacher of the toolset, with the candidate's guidance."""
     if params.agent.toolset == "fusesearch":
         return LexicalModel(candidate.guidance, _plan(candidate, params))
+    if params.agent.toolset == "reposearcher":
+        turns = min(candidate.turns or params.agent.max_turns, params.agent.max_turns)
+        return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)
     return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
 
 

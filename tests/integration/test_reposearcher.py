@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
-from tasks.core.config import Agent
+from tasks.core.config import Agent, Tools
 from tasks.core.schema import Instance, Truth
 from tasks.localizers.base import Setup
 from tasks.localizers.reposearcher import RepoSearcherLocalizer
@@ -57,7 +57,7 @@ def root(tmp_path):
 
 
 def call(root, name, chars=30_000, **arguments):
-    return asyncio.run(SearchTools(Repository(root), chars).call(name, arguments))
+    return asyncio.run(SearchTools(Repository(root), Tools(output_chars=chars)).call(name, arguments))
 
 
 def instance(issue="`measure` is wrong"):

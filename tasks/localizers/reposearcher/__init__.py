@@ -11,13 +11,9 @@ from tasks.agents.prompts import render_issue
 from tasks.core.schema import Answer, Instance, Trajectory
 from tasks.localizers.base import BaseLocalizer
 from tasks.localizers.prompting import render, room
-from tasks.localizers.reposearcher.tools import SearchTools, schemas
+from tasks.localizers.reposearcher.tools import ANSWERS, EXIT, LAST_TURNS, SearchTools, schemas
 from tasks.search.repository import Repository
 
-ANSWERS = 5
-"""Functions to ask for, as in the published code."""
-LAST_REQUESTS = 2
-"""Turns of ``agent.max_turns`` reserved for the answer."""
 PATIENCE = 2
 """Consecutive messages without a call before the answer is asked for."""
 _MIN_CHARS = 500
@@ -35,20 +31,19 @@ class RepoSearcherLocalizer(BaseLocalizer):
 
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode."""
-        system = render(__package__, "system", calls=max(self.agent.max_turns - LAST_REQUESTS, 0))
+        system = render(__package__, "system", calls=max(self.agent.max_turns - LAST_TURNS, 0))
         instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), schemas())
-        chars = self.tools.output_chars
-        tools = SearchTools(repository, chars)
-        return await interviewed(self, instance, instructions, seed, lambda interview: _Search(interview, tools, chars).run())
+        tools = SearchTools(repository, self.tools)
+        return await interviewed(self, instance, instructions, seed, lambda interview: _Search(interview, tools).run())
 
 
 class _Search:
     """The requests of one episode."""
 
-    def __init__(self, interview: Interview, tools: SearchTools, output_chars: int) -> None:
+    def __init__(self, interview: Interview, tools: SearchTools) -> None:
         self.interview = interview
         self.tools = tools
-        self.output_chars = output_chars
+        self.output_chars = tools.chars
         self.turns = interview.trajectory.turns
         self.room = room(interview.agent)
         self.silent = 0
@@ -60,11 +55,12 @@ class _Search:
         while len(self.turns) < limit:
             before = self._conversation()
             remaining = self.room - sum(_chars(message) for message in before)
-            self.tools.over |= limit - len(self.turns) <= LAST_REQUESTS or self.silent >= PATIENCE or remaining < 2 * _MIN_CHARS
+            self.tools.over |= limit - len(self.turns) <= LAST_TURNS or self.silent >= PATIENCE or remaining < 2 * _MIN_CHARS
             self.tools.chars = max(_MIN_CHARS, min(self.output_chars, remaining // 2))
             turn = await self.interview.ask(self._prompt(), before, schemas())
             if turn.calls:
                 await self.interview.observe(turn, self.tools)
+                self.tools.over |= turn.calls[0].name == EXIT and not turn.observations[0].error
             elif found := parse_answer(turn.text).modify:
                 self.interview.answer(Answer(modify=found))
                 return

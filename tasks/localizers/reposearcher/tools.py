@@ -14,14 +14,19 @@ from tasks.code.functions import is_python, parse
 from tasks.code.modules import outlines_of
 from tasks.code.outline import Outline
 from tasks.code.tree import source_files, tree_text
+from tasks.core.config import Tools
 from tasks.core.errors import OutsideRootError, ToolError
 from tasks.search.repository import Repository, clipped, virtual_path
 from tasks.search.results import Outcome, cut, shorten
 from tasks.search.tools import ToolResult
 
 EXIT = "Exit"
-LINE_CHARS = 400
+ANSWERS = 5
+"""Functions to ask for, as in the published code."""
+LAST_TURNS = 2
+"""Turns of ``agent.max_turns`` reserved for the answer."""
 _MAX_NAME_CHARS = 500
+_IMPORT_CHARS = 400
 _MAX_NAMES = 8
 _FOLDER = re.compile(r"(.*)/(?: \(\d+ more files below\))?")
 _IMPORT = re.compile(
@@ -60,11 +65,16 @@ def schemas() -> list[dict[str, Any]]:
 
 
 class SearchTools:
-    """The tools of one episode. ``chars`` limits one result; ``over`` is set when the search has ended."""
+    """The tools over a snapshot. ``chars`` limits one result and ``limits.line_chars`` a line; ``ending`` is the result of Exit.
 
-    def __init__(self, repository: Repository, chars: int) -> None:
-        self.chars = chars
+    Whoever sets ``over`` ends the search: from then on every call is refused.
+    """
+
+    def __init__(self, repository: Repository, limits: Tools, ending: str = "The search is over.") -> None:
+        self.chars = limits.output_chars
         self.over = False
+        self._line_chars = limits.line_chars
+        self._ending = ending
         self._repository = repository
         self._outlines = outlines_of(repository)
 
@@ -85,8 +95,7 @@ class SearchTools:
             raise ToolError(f"there is no tool {clipped(name)!r}: use one of {', '.join(_TOOLS)}")
         values = _checked(name, arguments)
         if name == EXIT:
-            self.over = True
-            return Outcome("The search is over.")
+            return Outcome(self._ending)
         run: dict[str, Callable[..., Outcome]] = {
             "GetRepoStructure": self._structure,
             "GetImportOfFile": self._imports,
@@ -98,7 +107,7 @@ class SearchTools:
 
     def _structure(self) -> Outcome:
         text = tree_text(source_files(self._repository.files()), self.chars)
-        return Outcome(text or "There is no source file.", tuple(_files_of(text)))
+        return Outcome(text or "There is no source file.", tuple(files_of(text)))
 
     def _imports(self, file: str) -> Outcome:
         found = self._outline(file)
@@ -141,7 +150,7 @@ class SearchTools:
         heading = f"{virtual_path(found.path)}, lines {numbers[0]} to {numbers[-1]}:"
         rows, remaining = [heading], self.chars - len(heading) - 80
         for number in numbers:
-            line = cut(found.lines[number - 1], LINE_CHARS)
+            line = cut(found.lines[number - 1], self._line_chars)
             remaining -= len(line) + 1
             if remaining < 0 and len(rows) > 1:
                 rows.append(f"(... {len(numbers) - len(rows) + 1} more lines are not shown)")
@@ -174,7 +183,7 @@ def _missing(found: Outline, kind: str, name: str, names: Iterable[str], first: 
     return ToolError(f"{virtual_path(found.path)} has no {kind} {clipped(name)!r}{listed}")
 
 
-def _files_of(tree: str) -> Iterator[str]:
+def files_of(tree: str) -> Iterator[str]:
     """Paths of the files shown in the text of a tree."""
     folders: list[str] = []
     for line in tree.split("\n"):
@@ -190,7 +199,7 @@ def _import_lines(found: Outline) -> Iterator[int]:
     """Line numbers of import statements: from the syntax tree in Python, from how lines begin in other languages."""
     tree = parse("\n".join(found.lines)) if is_python(found.path) else None
     if tree is None:
-        yield from (number for number, line in enumerate(found.lines, 1) if _IMPORT.match(line[:LINE_CHARS]))
+        yield from (number for number, line in enumerate(found.lines, 1) if _IMPORT.match(line[:_IMPORT_CHARS]))
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -14,7 +14,7 @@ from tasks.core.config import Params, Subject
 from tasks.core.digests import digest
 from tasks.core.overrides import differences, override
 from tasks.evaluation.results import TRAJECTORIES
-from tasks.pipeline.experiments.spec import Checkpoint, Experiment
+from tasks.pipeline.experiments.spec import Experiment
 from tasks.pipeline.node import Node
 from tasks.pipeline.places import MAIN
 from tasks.pipeline.stages import STAGES, TRAINED
@@ -50,12 +50,9 @@ def plan(experiment: Experiment, params: Params, seeds: Iterable[int] | None = N
 
     Raises :class:`ConfigError` for an arm with an unknown param.
     """
-    shared = {
-        checkpoint: set(ids("evaluate", _only(params, checkpoint)).values())
-        for checkpoint in {spec.checkpoint for spec in experiment.arms.values()}
-    }
+    shared = {spec.subject: set(ids("evaluate", _only(params, spec.subject)).values()) for spec in experiment.arms.values()}
     return [
-        _arm(arm, seed, spec.checkpoint, experiment.params(params, arm, seed), params, shared[spec.checkpoint])
+        _arm(arm, seed, spec.subject, experiment.params(params, arm, seed), params, shared[spec.subject])
         for seed in list(seeds or ()) or experiment.seeds
         for arm, spec in experiment.arms.items()
     ]
@@ -95,19 +92,18 @@ def ids(stage: str, params: Params) -> dict[str, str]:
     return found
 
 
-def _cell(params: Params, checkpoint: Checkpoint) -> str:
-    """What ``params.yaml`` calls the cell of a checkpoint; one that it does not evaluate is called by its own name."""
-    model = Subject(checkpoint=checkpoint)
-    return next((name for name, cell in params.evaluate.cells.items() if cell == model), checkpoint)
+def _cell(params: Params, subject: Subject) -> str:
+    """What ``params.yaml`` calls the cell of a subject; one that it does not evaluate is called by its checkpoint."""
+    return next((name for name, cell in params.evaluate.cells.items() if cell == subject), subject.checkpoint)
 
 
-def _only(params: Params, checkpoint: Checkpoint) -> Params:
-    return override(params, {"evaluate.cells": {_cell(params, checkpoint): {"checkpoint": checkpoint}}}, "evaluate")
+def _only(params: Params, subject: Subject) -> Params:
+    return override(params, {"evaluate.cells": {_cell(params, subject): subject.model_dump(exclude_defaults=True)}}, "evaluate")
 
 
-def _arm(arm: str, seed: int, checkpoint: Checkpoint, params: Params, base: Params, shared: set[str]) -> ArmPlan:
+def _arm(arm: str, seed: int, subject: Subject, params: Params, base: Params, shared: set[str]) -> ArmPlan:
     """The nodes of an arm with these ``params``. Ids in ``shared`` are the main pipeline's, whose params are ``base``."""
-    cell, own = _cell(params, checkpoint), _only(params, checkpoint)
+    cell, own = _cell(params, subject), _only(params, subject)
     nodes: dict[str, Node] = {}
     for stage, name in ids("evaluate", own).items():
         if name in shared and (stage != "evaluate" or cell in base.evaluate.cells):

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints, model_validator
 
-from tasks.core.config import Params, Section, parse_section
+from tasks.core.config import Params, Section, Subject, parse_section
 from tasks.core.errors import ConfigError
 from tasks.core.overrides import override
 from tasks.evaluation.grid import read_yaml
@@ -49,7 +49,13 @@ class Arm(Section):
     label: str = Field("", description="its name in tables; empty: its key")
     set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key, such as `select.min_f1: 0`")
     checkpoint: Checkpoint = "sft"
+    localizer: str = Field("fusesearch", description="what asks the model: a name of tasks/localizers/registry.py")
     paper_row: dict[str, str] = Field(default_factory=dict, description="columns that select its row of the paper's table")
+
+    @property
+    def subject(self) -> Subject:
+        """What the evaluate stage scores for it."""
+        return Subject(localizer=self.localizer, checkpoint=self.checkpoint)
 
 
 class PaperTable(Section):

@@ -23,7 +23,10 @@ from tasks.pipeline.timing import note_seconds, parts_of, usual_seconds
 from tasks.reporting.experiment.figures import FIGURES
 
 ROOT = Path(__file__).parents[4]
-NAMES = ["filtering", "guidance", "history_scope", "mcts", "mode", "parallelism", "pre_search", "reward", "reward_ndcg", "stages"]
+NAMES = [
+    "filtering", "guidance", "history_scope", "mcts", "mode", "parallelism", "pre_search", "reposearcher", "reward",
+    "reward_ndcg", "stages",
+]  # fmt: skip
 PARAMS = load_params(ROOT / "params.yaml")
 
 
@@ -72,6 +75,13 @@ def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
 def test_an_agent_that_only_evaluates_otherwise_trains_nothing():
     row = planned(short={"set": {"evaluate.agent": {"max_turns": 2}}})["short"]
     assert [stage for stage, node in row.nodes.items() if node.id] == ["evaluate"]
+
+
+def test_a_localizer_that_asks_the_trained_model_only_evaluates():
+    row = planned(asked={"checkpoint": "sft", "localizer": "cosil"})["asked"]
+    (evaluate,) = (node for node in row.nodes.values() if node.id)
+    assert evaluate.set == {"evaluate.cells": {"sft": {"localizer": "cosil", "checkpoint": "sft"}}}
+    assert row.trajectories == evaluate.folder / "cells/sft/trajectories.jsonl"
 
 
 def test_arms_share_the_runs_before_they_differ():
