@@ -78,22 +78,22 @@ def _search(issue: str, found: list[Location]) -> Search:
     mentions = mentions_of(statements_of(issue))
     tree = yield "GetRepoStructure", {}
     files = list(files_of(tree))
-    used = {part for module in modules_of(issue) for part in module.split(".")}
+    used = {part.lstrip("_") for module in modules_of(issue) for part in module.split(".")}
     for mention in mentions[:2]:
-        for path in _likely(files, mention.name, used | {mention.owner})[:MISSES]:
+        for path in _likely(files, mention.name, used | {(mention.owner or "").lstrip("_")})[:MISSES]:
             body = yield from _function(path, mention.name, found)
             if body:
                 yield from _follow(path, mention.name, body, found)
                 return
 
 
-def _likely(files: Sequence[str], name: str, used: set[str | None]) -> list[str]:
+def _likely(files: Sequence[str], name: str, used: set[str]) -> list[str]:
     """The files by what their names have in common with the name and with the modules that the issue uses."""
     words = set(subwords(name))
 
     def fit(path: str) -> tuple[bool, int]:
         stem = path.removesuffix(".py").rpartition("/")[2]
-        return stem.lstrip("_") in {str(part).lstrip("_") for part in used}, len(words & set(subwords(path)))
+        return stem.lstrip("_") in used, len(words & set(subwords(path)))
 
     return sorted((path for path in files if not path.endswith("__init__.py")), key=fit, reverse=True)
 
