@@ -106,7 +106,7 @@ def _arm(arm: str, seed: int, subject: Subject, params: Params, base: Params, sh
     cell, own = _cell(params, subject), _only(params, subject)
     nodes: dict[str, Node] = {}
     for stage, name in ids("evaluate", own).items():
-        if name in shared and (stage != "evaluate" or cell in base.evaluate.cells):
+        if name in shared and (stage != "evaluate" or base.evaluate.cells.get(cell) == subject):
             nodes[stage] = Node(stage=stage)
             continue
         changes = differences(STAGES[stage].values(own), STAGES[stage].values(base))

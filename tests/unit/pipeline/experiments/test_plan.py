@@ -138,7 +138,7 @@ def test_a_committed_experiment_names_what_exists(name):
     assert set(found.metrics) <= METRICS.keys()
     assert set(found.figures) <= FIGURES.keys()
     for arm in found.arms.values():
-        assert bool(arm.paper_row) == bool(found.paper) or found.name == "reward_ndcg"
+        assert bool(arm.paper_row) == bool(found.paper) or found.name in ("reward_ndcg", "reposearcher")
     for row in plan(found, PARAMS):
         assert set(row.nodes) <= set(STAGES)
     if found.paper:
