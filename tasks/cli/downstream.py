@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tasks.cli.output import usage_error
+from tasks.evaluation.downstream import Configuration
 
 if TYPE_CHECKING:
-    from tasks.evaluation.downstream import Attempt
+    from tasks.evaluation.downstream.attempts import Attempt
     from tasks.reporting.table import Table
-
-
-class ConfigurationName(StrEnum):
-    """How the main agent uses the localizer (FuseSearch, table 6)."""
-
-    none = "none"
-    pre_search = "pre-search"
-    sub_agent = "sub-agent"
 
 
 def downstream(
     configuration: Annotated[
-        ConfigurationName | None, typer.Option(help="How the main agent uses the localizer; without it, only show the table.")
+        Configuration | None, typer.Option(help="How the main agent uses the localizer; without it, only show the table.")
     ] = None,
     instances: Annotated[
         Path | None, typer.Option(help="Issues in the SWE-bench schema: .json, .jsonl or .parquet.", metavar="FILE")
@@ -81,7 +73,8 @@ def downstream(
     ```
     """
     from tasks.core.errors import AGAIN, InfrastructureError
-    from tasks.evaluation.downstream import Configuration, Settings, read_attempts
+    from tasks.evaluation.downstream.attempts import read_attempts
+    from tasks.evaluation.downstream.running import Settings
     from tasks.reporting.page import Section, show
 
     resolved = _resolved(report or [])
@@ -94,9 +87,7 @@ def downstream(
             "--model": localizer_model, "--base-url": localizer_base_url,
         }  # fmt: skip
         words = [str(word) for name, value in given.items() if value for word in (name, value)]
-        settings = Settings(
-            agent, model, base_url, Configuration(configuration), words, max_turns, max_seconds, command_seconds, config or []
-        )
+        settings = Settings(agent, model, base_url, configuration, words, max_turns, max_seconds, command_seconds, config or [])
         failures = _run(settings, instances, repos, out, max_instances, concurrency, snapshots)
     show([Section("Downstream", tables=_tables(read_attempts(out), resolved))])
     if failures:
@@ -113,7 +104,7 @@ def _run(
     from tasks.core.errors import ConfigError
     from tasks.data.repositories import Repositories
     from tasks.evaluation.benchmarks import read_benchmark
-    from tasks.evaluation.downstream import run
+    from tasks.evaluation.downstream.running import run
     from tasks.pipeline.places import SNAPSHOTS
     from tasks.search.snapshots import SnapshotStore, instance_snapshot
 
@@ -132,8 +123,8 @@ def _resolved(reports: Sequence[str]) -> dict[str, set[str]]:
     found = {}
     for text in reports:
         name, separator, path = text.partition("=")
-        if not separator or name not in [*ConfigurationName]:
-            raise usage_error(f"{text}: not one of {', '.join(ConfigurationName)}, = and a file", "--report")
+        if not separator or name not in [*Configuration]:
+            raise usage_error(f"{text}: not one of {', '.join(Configuration)}, = and a file", "--report")
         found[name] = read_resolved(Path(path))
     return found
 

@@ -19,7 +19,8 @@ from typer.testing import CliRunner
 from tasks.cli.app import app
 from tasks.core.schema import Instance
 from tasks.core.storage import write_jsonl
-from tasks.evaluation import downstream
+from tasks.evaluation.downstream import running
+from tasks.evaluation.downstream.attempts import read_attempts
 from tasks.evaluation.published.patches import Fault
 from tests.fakes import main_agent
 from tests.fakes.endpoint import Endpoint
@@ -82,7 +83,7 @@ def run(*words):
 
 
 def attempts(configuration="none"):
-    return downstream.read_attempts(Path("downstream"))[configuration]
+    return read_attempts(Path("downstream"))[configuration]
 
 
 def sleeping(seconds):
@@ -170,7 +171,7 @@ def test_a_huge_patch_is_counted_and_left_out(agent):
 
 @pytest.mark.usefixtures("project")
 def test_an_agent_that_never_ends_is_stopped_with_all_it_started(agent, monkeypatch):
-    monkeypatch.setattr(downstream, "GRACE", 30.0 if "FUSESEARCH_MINI" in os.environ else 1.0)
+    monkeypatch.setattr(running, "GRACE", 30.0 if "FUSESEARCH_MINI" in os.environ else 1.0)
     with Endpoint(commands("(setsid sleep 987 &) ; sleep 987")) as endpoint:
         limits = ("--max-seconds", 3, "--command-seconds", 1, "--max-instances", 1)
         assert run(*words_of(endpoint, agent, "none", *limits)).exit_code == 0

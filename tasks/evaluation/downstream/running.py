@@ -1,18 +1,9 @@
-"""Downstream repair by any model (FuseSearch section 4.4, table 6): a main agent edits a copy of the snapshot until it submits.
+"""Drives the main agent: mini-swe-agent, a program in an environment of its own that talks to an OpenAI-compatible endpoint.
 
-The main agent is mini-swe-agent, a program in an environment of its own that talks to an OpenAI-compatible endpoint. It works
-alone (``none``), gets a localizer's answer with the issue (``pre-search``), or has the localizer as a shell command ``localize``
-(``sub-agent``). The patch is the difference of its copy to the snapshot, whatever it did to git.
+It works alone (``none``), gets a localizer's answer with the issue (``pre-search``), or has the localizer as a shell command
+``localize`` (``sub-agent``). The patch is the difference of its copy to the snapshot, whatever it did to git.
 
 It runs the model's commands on this machine as this user: mini-swe-agent's own settings can put them into a container.
-
-::
-
-    out/<configuration>/
-      settings.json        model, localizer and limits: another run with others is refused
-      journal.jsonl        an attempt per instance, as soon as it is finished
-      predictions.jsonl    the patches, for SWE-bench's harness
-      episodes/<id>/       trajectory.json of the main agent, its log, and calls/*.json of the localizer
 """
 
 from __future__ import annotations
@@ -27,29 +18,27 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import Field
 
-from tasks.core.errors import ArtifactError, DataError, InfrastructureError, RepositoryError
-from tasks.core.schema import Instance, Record, Trajectory
+from tasks.core.errors import ArtifactError, InfrastructureError, RepositoryError
+from tasks.core.schema import Instance
 from tasks.core.storage import Journal, Progress, read_json, read_text, silent, write_json, write_jsonl, write_text
 from tasks.core.text import safe_name
 from tasks.data.truth import Reader
-from tasks.evaluation.metrics import tool_statistics
+from tasks.evaluation.downstream import Configuration
+from tasks.evaluation.downstream.attempts import JOURNAL, Attempt, Spent, read_main_agent, read_searches
 from tasks.evaluation.published.patches import MAX_CHARS, Fault, located
-from tasks.evaluation.published.rows import Row, json_document
 from tasks.search.git import git_command, git_environment, one_line
 from tasks.search.repository import Repository
 
-SETTINGS, JOURNAL, PREDICTIONS, EPISODES = "settings.json", "journal.jsonl", "predictions.jsonl", "episodes"
+SETTINGS, PREDICTIONS, EPISODES = "settings.json", "predictions.jsonl", "episodes"
 STOPPED = "TimeExceeded"
 OUTCOMES = frozenset({"Submitted", "LimitsExceeded", STOPPED, "RepeatedFormatError", "ContextWindowExceededError"})
 """How a main agent may end, in mini-swe-agent's words. Everything else is a failure of the infrastructure, to be tried again."""
@@ -64,14 +53,6 @@ _TOOL = (
     "Besides the usual commands there is `localize TEXT`: it searches the repository for the code that TEXT is about and names "
     "files and functions. TEXT may be the whole issue, or what you want to know next; ask it again with what you have learned."
 )
-
-
-class Configuration(StrEnum):
-    """How the main agent uses the localizer."""
-
-    none = "none"
-    pre_search = "pre-search"
-    sub_agent = "sub-agent"
 
 
 @dataclass(frozen=True)
@@ -92,64 +73,6 @@ class Settings:
     seconds: int = 3600
     command_seconds: int = 60
     extra: Sequence[str] = ()
-
-
-class Spent(Record):
-    """Requests to a model, their tokens, and seconds: the main agent's of the whole attempt, the localizer's of its searches."""
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    seconds: float = 0.0
-
-    @property
-    def tokens(self) -> int:
-        """Of prompts and completions."""
-        return self.prompt_tokens + self.completion_tokens
-
-
-class Attempt(Record):
-    """One instance. ``end`` is one of :data:`OUTCOMES`, ``fault`` says why the patch is of no use, ``questions`` counts the
-    searches of the localizer."""
-
-    instance_id: str
-    end: str
-    patch: str = ""
-    fault: Fault | None = None
-    detail: str = ""
-    questions: int = 0
-    main: Spent = Spent()
-    localizer: Spent = Spent()
-    error: None = None
-
-
-class _Usage(Row):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _Reply(Row):
-    usage: _Usage = _Usage()
-
-
-class _Extra(Row):
-    response: _Reply | str | None = None
-    """Text where mini-swe-agent could not store the reply."""
-
-
-class _Message(Row):
-    extra: _Extra = _Extra()
-
-
-class _Info(Row):
-    exit_status: str = ""
-
-
-class _Trajectory(Row):
-    """What counts of mini-swe-agent's trajectory."""
-
-    info: _Info = _Info()
-    messages: list[_Message] = Field(default_factory=list)
 
 
 def run(
@@ -193,20 +116,11 @@ def run(
             _end_processes(folder)
             raise
         attempts = [Attempt.model_validate(journal.rows[row.instance_id]) for row in instances if row.instance_id in journal]
-    write_jsonl(folder / PREDICTIONS, _predictions(attempts, settings))
+    name = f"{settings.model}+{settings.configuration}"
+    patches = [(row.instance_id, "" if row.fault is Fault.HUGE else row.patch) for row in attempts]  # a huge one was cut
+    rows = [{"instance_id": key, "model_name_or_path": name, "model_patch": patch} for key, patch in patches]
+    write_jsonl(folder / PREDICTIONS, rows)
     return attempts, failures
-
-
-def read_attempts(out: Path) -> dict[str, list[Attempt]]:
-    """The attempts of all configurations that have been run. Raises :class:`DataError` where none has."""
-    folders = [out / name for name in Configuration if (out / name / JOURNAL).exists()]
-    if not folders:
-        raise DataError(f"{out} has no attempts: name a --configuration to make some")
-    found = {}
-    for folder in folders:
-        lines = read_text(folder / JOURNAL).split("\n")[:-1]  # a line that is being written has no end
-        found[folder.name] = [Attempt.model_validate_json(line) for line in lines]
-    return found
 
 
 def attempt(instance: Instance, repository: Repository, settings: Settings, folder: Path) -> Attempt:
@@ -223,7 +137,7 @@ def attempt(instance: Instance, repository: Repository, settings: Settings, fold
         elif settings.configuration is Configuration.sub_agent:
             task += f"\n\n{_TOOL}"
         end, main = _main_agent(task, tree, settings, folder)
-        questions, localizer = _searches(calls)
+        questions, localizer = read_searches(calls)
         patch = _difference(tree, folder / "base.git", base)
     finally:
         _end_processes(folder)
@@ -323,14 +237,12 @@ def _main_agent(task: str, tree: Path, settings: Settings, folder: Path) -> tupl
         finally:
             _end_processes(folder)
             process.wait()
-    known = _Trajectory()
-    with suppress(DataError):  # killed before or while it wrote one
-        known = json_document(trajectory, _Trajectory)
-    end = end or known.info.exit_status or f"status {process.returncode}"
+    ended, spent = read_main_agent(trajectory, time.monotonic() - started)
+    end = end or ended or f"status {process.returncode}"
     if end not in OUTCOMES:
         lines = [line for line in read_text(log).splitlines() if line.strip()]
         raise InfrastructureError(f"the main agent ended with {end}: {lines[-1].strip()[:300] if lines else 'without a message'}")
-    return end, _spent(known, time.monotonic() - started)
+    return end, spent
 
 
 def _config(task: str, tree: Path, settings: Settings, folder: Path) -> dict[str, Any]:
@@ -352,35 +264,6 @@ def _config(task: str, tree: Path, settings: Settings, folder: Path) -> dict[str
             "model_kwargs": {"api_base": settings.base_url},
         },
     }  # fmt: skip
-
-
-def _spent(trajectory: _Trajectory, seconds: float) -> Spent:
-    """Tokens that the endpoint counted, replies that mini-swe-agent could not read among them."""
-    replies = [row.extra.response for row in trajectory.messages if isinstance(row.extra.response, _Reply)]
-    prompt, completion = (sum(getattr(row.usage, f"{name}_tokens") for row in replies) for name in ("prompt", "completion"))
-    return Spent(requests=len(replies), prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
-
-
-def _searches(calls: Path) -> tuple[int, Spent]:
-    """How often the localizer was asked, and what that cost; a search that was killed has left nothing, or half a file."""
-    done = []
-    for path in sorted(calls.glob("*.json")):
-        with suppress(DataError):
-            done.append(json_document(path, Trajectory))
-    figures = [tool_statistics(trajectory) for trajectory in done]
-    prompt, completion = (sum(row[f"tokens_{name}"] for row in figures) for name in ("prompt", "completion"))
-    requests = sum(row["turns"] for row in figures if row["tokens_prompt"])
-    seconds = sum(trajectory.seconds for trajectory in done)
-    return len(done), Spent(requests=requests, prompt_tokens=prompt, completion_tokens=completion, seconds=seconds)
-
-
-def _predictions(attempts: Iterable[Attempt], settings: Settings) -> list[dict[str, str]]:
-    """Rows for SWE-bench's harness. One that is too large is cut, so it is left out."""
-    name = f"{settings.model}+{settings.configuration}"
-    return [
-        {"instance_id": row.instance_id, "model_name_or_path": name, "model_patch": "" if row.fault is Fault.HUGE else row.patch}
-        for row in attempts
-    ]
 
 
 def _end_processes(folder: Path) -> None:
