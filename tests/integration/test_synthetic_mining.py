@@ -15,7 +15,7 @@ import pytest
 from tasks.core.config import Mine
 from tasks.core.errors import AGAIN, DataError, InfrastructureError
 from tasks.core.storage import silent
-from tasks.data.sources.synthetic import Synthetic, mining
+from tasks.data.sources.synthetic import Synthetic, mining, processes
 from tasks.data.truth import truth_in_git
 
 FILES = {
@@ -216,7 +216,7 @@ def test_generators_that_a_package_seeds_from_the_system_give_the_same_numbers_i
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc fills memory")
 def test_memory_that_nobody_wrote_is_the_same_in_every_run(tmp_path):
     program = "import numpy; ['x' * 2000 for _ in range(9)]; print(len(set(numpy.empty(300).tobytes())))"
-    environment = mining._environment(str(tmp_path))
+    environment = processes.environment(str(tmp_path))
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "1\n"
 

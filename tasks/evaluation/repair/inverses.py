@@ -11,26 +11,26 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, zip_longest
 
-from tasks.data.sources.synthetic.mutations import (
-    _COMPARE_TEXT,
-    _OPERATORS,
+from tasks.data.sources.synthetic.edits import (
+    COMPARISONS,
+    OPERATORS,
     Edit,
     FunctionNode,
-    Mutant,
     Scope,
     Source,
-    _nodes,
-    _operand,
-    _scope,
-    _swapped,
+    nodes_of,
+    operand,
+    scope_of,
+    swapped,
 )
+from tasks.data.sources.synthetic.mutations import KINDS, Generator, Mutant
 
-_COMPARISONS = (("==", "!=", "<", "<=", ">", ">="), ("is", "is not"), ("in", "not in"))
-_OPERATOR_TEXTS = tuple(text for text, _ in _OPERATORS.values())
+_FAMILIES = (("==", "!=", "<", "<=", ">", ">="), ("is", "is not"), ("in", "not in"))
+_OPERATOR_TEXTS = tuple(text for text, _ in OPERATORS.values())
 _BOUNDS = ("0", "1", "2", "3", "-1", "-2")
 _PLUS_MINUS_ONE = re.compile(r"\s*[-+]\s*1$")
 
@@ -45,14 +45,12 @@ class Candidate:
 
 def candidates(source: Source, function: FunctionNode) -> list[Candidate]:
     """The space of a function without repetitions: of each kind one in turn, within a kind in an order like chance."""
-    scope = _scope(source, function)
+    scope = scope_of(source, function)
     scope.attributes = _attributes(source.tree)
     found: dict[str, list[Candidate]] = {kind: [] for kind in INVERSES}
     seen: set[tuple[int, int, str]] = set()
-    for node in _nodes(function):
-        statement = node
-        while not isinstance(statement, ast.stmt):
-            statement = scope.parents[statement]
+    for node in nodes_of(function):
+        statement = scope.statement(node)
         line = getattr(node, "lineno", statement.lineno)
         lines = frozenset[int]() if statement is function else frozenset({statement.lineno, line})
         for kind, generate in INVERSES.items():
@@ -82,8 +80,8 @@ def _attributes(tree: ast.Module) -> dict[str, list[str]]:
 def _comparison(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     if isinstance(node, ast.Compare):
         for operator, (left, right) in zip(node.ops, pairwise([node.left, *node.comparators]), strict=True):
-            old = _COMPARE_TEXT[type(operator)]
-            family = next(family for family in _COMPARISONS if old in family)
+            old = COMPARISONS[type(operator)]
+            family = next(family for family in _FAMILIES if old in family)
             yield from (scope.between(left, right, old, new) for new in family if new != old)
 
 
@@ -109,8 +107,8 @@ def _other_constants(value: object) -> list[str]:
 
 def _range_bound(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range" and len(node.args) in (1, 2):
-        last, operand = node.args[-1], _operand(node.args[-1], scope)
-        new = (_PLUS_MINUS_ONE.sub("", scope.source.of(last)), f"{operand} + 1", f"{operand} - 1")
+        last, whole = node.args[-1], operand(node.args[-1], scope)
+        new = (_PLUS_MINUS_ONE.sub("", scope.source.of(last)), f"{whole} + 1", f"{whole} - 1")
         yield from (scope.replace(last, text) for text in new if text)
     elif isinstance(node, ast.Slice):
         for bound in (node.lower, node.upper):
@@ -124,17 +122,12 @@ def _range_bound(node: ast.AST, scope: Scope) -> Iterator[Edit]:
             yield from ((after, after, bound) for bound in _BOUNDS)
 
 
-def _swapped_arguments(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    if isinstance(node, ast.Call) and not any(isinstance(argument, ast.Starred) for argument in node.args):
-        yield from _swapped(node.args, scope)
-
-
 def _operator(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        old = _OPERATORS[type(node.op)][0]
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
+        old = OPERATORS[type(node.op)][0]
         yield from (scope.between(node.left, node.right, old, new) for new in _OPERATOR_TEXTS if new != old)
-    elif isinstance(node, ast.AugAssign) and type(node.op) in _OPERATORS:
-        old = _OPERATORS[type(node.op)][0]
+    elif isinstance(node, ast.AugAssign) and type(node.op) in OPERATORS:
+        old = OPERATORS[type(node.op)][0]
         yield from (scope.between(node.target, node.value, f"{old}=", f"{new}=") for new in _OPERATOR_TEXTS if new != old)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         target = node.targets[0]
@@ -152,17 +145,17 @@ def _boolean(node: ast.AST, scope: Scope) -> Iterator[Edit]:
 def _negation(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     if isinstance(node, ast.If | ast.IfExp):
         if isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not):
-            yield scope.replace(node.test, _operand(node.test.operand, scope))
+            yield scope.replace(node.test, operand(node.test.operand, scope))
         else:
-            yield scope.replace(node.test, f"not {_operand(node.test, scope)}")
+            yield scope.replace(node.test, f"not {operand(node.test, scope)}")
 
 
 def _return(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     if isinstance(node, ast.Return) and node.value is not None:
         if isinstance(node.value, ast.Tuple):
-            yield from _swapped(node.value.elts, scope)
+            yield from swapped(node.value.elts, scope)
         else:
-            yield from (scope.replace(node.value, f"{sign}{_operand(node.value, scope)}") for sign in ("-", "not ", "~"))
+            yield from (scope.replace(node.value, f"{sign}{operand(node.value, scope)}") for sign in ("-", "not ", "~"))
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node is scope.function.body[-1]:
         yield scope.replace(node.value, f"return {node.value.id}")
 
@@ -180,24 +173,19 @@ def _attribute(node: ast.AST, scope: Scope) -> Iterator[Edit]:
         yield from ((end - len(node.attr), end, name) for name in others)
 
 
-def _break(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    if isinstance(node, ast.Break | ast.Continue):
-        yield scope.replace(node, "continue" if isinstance(node, ast.Break) else "break")
-
-
-INVERSES: dict[str, Callable[[ast.AST, Scope], Iterator[Edit]]] = {
+INVERSES: dict[str, Generator] = {
     "comparison": _comparison,
     "default": _default,
     "constant": _constant,
     "range_bound": _range_bound,
-    "swapped_arguments": _swapped_arguments,
+    "swapped_arguments": KINDS["swapped_arguments"],
     "operator": _operator,
     "boolean": _boolean,
     "negation": _negation,
     "return": _return,
     "variable": _variable,
     "attribute": _attribute,
-    "break_continue": _break,
+    "break_continue": KINDS["break_continue"],
 }
 
 OUTSIDE = frozenset({"guard_dropped", "missing_condition", "missing_call", "missing_assignment", "missing_keyword"})

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +15,8 @@ from tasks.core.errors import AGAIN, DataError, InfrastructureError
 from tasks.core.schema import Instance
 from tasks.core.storage import Journal, Progress, read_text, silent, write_jsonl
 from tasks.data.repositories import git_dir_of
-from tasks.data.sources.synthetic.mining import _environment, _in_processes, _lines
 from tasks.data.sources.synthetic.packages import Package
+from tasks.data.sources.synthetic.processes import Worker, in_processes
 from tasks.evaluation.predictions import Prediction, read_predictions
 from tasks.evaluation.repair.outcomes import Outcome
 from tasks.evaluation.results import MANIFEST, read_results
@@ -110,7 +107,7 @@ def repair(
 
         progress(sum(key in journal for key in keys.values()), len(faults))
         pending = {row.repo for row in faults if keys[row.instance_id] not in journal}
-        _in_processes(work, [packages[repo] for repo in sorted(pending)], settings.workers)
+        in_processes(work, [packages[repo] for repo in sorted(pending)], settings.workers)
         rows = [journal.rows[keys[row.instance_id]] for row in faults]
     outcomes, skipped = _read(rows)
     write_jsonl(out / OUTCOMES, outcomes)
@@ -155,32 +152,12 @@ def _job(package: Package, faults: Sequence[Instance], answers: Mapping[str, Map
 
 def _converse(package: Package, job: Any) -> Iterator[dict[str, Any]]:
     """What a worker says of each fault. Raises :class:`InfrastructureError` when it ends before the last."""
-    with tempfile.TemporaryDirectory(prefix="fusesearch-repair-") as folder:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tasks.evaluation.repair.worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, env=_environment(folder),
-        )  # fmt: skip
-        assert process.stdin is not None  # noqa: S101  a pipe was asked for
-        assert process.stdout is not None  # noqa: S101  likewise
-        watchdog = threading.Timer(SILENT_SECONDS, process.kill)
-        watchdog.start()
-        left = len(job["faults"])
-        try:
-            with suppress(BrokenPipeError), process.stdin as stdin:
-                stdin.write(json.dumps(job).encode())
-            for line in _lines(process):
-                watchdog.cancel()
-                watchdog = threading.Timer(SILENT_SECONDS, process.kill)
-                watchdog.start()
-                message = json.loads(line)
-                if "instance_id" in message:
-                    left -= 1
-                    yield message
-            process.wait()
-        finally:
-            watchdog.cancel()
-            process.kill()
-            process.wait()
-            process.stdout.close()
+    worker, left = Worker("tasks.evaluation.repair.worker", SILENT_SECONDS), len(job["faults"])
+    with closing(worker.messages(job)) as messages:
+        for message in messages:
+            worker.watch()
+            if "instance_id" in message:
+                left -= 1
+                yield message
     if left:
-        raise InfrastructureError(f"repair: {package.repo}: its process ended with status {process.returncode}; {AGAIN}")
+        raise InfrastructureError(f"repair: {package.repo}: its process ended with status {worker.status}; {AGAIN}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tasks.data.sources.synthetic.corpus import Function, outermost_functions
-from tasks.data.sources.synthetic.mutations import FunctionNode, Source
+from tasks.data.sources.synthetic.edits import FunctionNode, Source
 from tasks.search.git import Git
 
 

@@ -20,7 +20,7 @@ from tasks.data.sources.synthetic.corpus import (
     mutated_node,
     replace_function,
 )
-from tasks.data.sources.synthetic.mutations import Source
+from tasks.data.sources.synthetic.edits import Source
 from tasks.data.sources.synthetic.recording import Recorder, Unit, Watch
 from tasks.data.sources.synthetic.sandbox import Sandbox, violations
 from tasks.evaluation.repair.inverses import Candidate, candidates

@@ -21,7 +21,7 @@ from typing import Any
 
 from tasks.core.errors import DataError
 from tasks.data.sources.synthetic import doctests
-from tasks.data.sources.synthetic.mutations import FunctionNode, Source, split_lines
+from tasks.data.sources.synthetic.edits import FunctionNode, Source, split_lines
 from tasks.data.sources.synthetic.packages import Package, SourceFile, files_of
 
 HEAVY_IMPORTS = frozenset(

@@ -10,29 +10,22 @@ with an error, and the next run continues.
 
 from __future__ import annotations
 
-import json
-import os
-import select
 import shutil
 import signal
-import subprocess
-import sys
-import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Container
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-import tasks
 from tasks.core.config import Mine
 from tasks.core.errors import AGAIN, DataError, InfrastructureError
 from tasks.core.schema import Instance
 from tasks.core.storage import Journal, Progress
 from tasks.data.sources.base import Mined
 from tasks.data.sources.synthetic.packages import Package, parse_packages, size_of
+from tasks.data.sources.synthetic.processes import Worker, in_processes
 from tasks.data.sources.synthetic.questions.priors import without_common
 
 VERSION = 9
@@ -95,7 +88,7 @@ class Synthetic:
                         skipped[package.repo] = result["skipped"]
 
             pending = [package for package in packages if package.repo not in kept]
-            _in_processes(work, sorted(pending, key=size_of, reverse=True), self.config.workers)
+            in_processes(work, sorted(pending, key=size_of, reverse=True), self.config.workers)
             rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
         instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
         instances, common = without_common(instances)
@@ -115,32 +108,20 @@ class Synthetic:
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
         """The worker's report of a package. Raises :class:`InfrastructureError` when it ends without one."""
         limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
-        with tempfile.TemporaryDirectory(prefix="fusesearch-mine-") as folder:
-            process = _start_worker(package, folder)
-            late = threading.Event()
-
-            def stop() -> None:
-                late.set()
-                process.kill()
-
-            watchdog = threading.Timer(limit, stop)
-            watchdog.start()
-            try:
-                result = _converse(process, self._job(package, repos_dir), on_kept)
-                status = process.wait()
-            finally:
-                watchdog.cancel()
-                process.kill()
-                process.wait()
-                if process.stdout:
-                    process.stdout.close()
+        worker, result = Worker("tasks.data.sources.synthetic.worker", limit), None
+        with closing(worker.messages(self._job(package, repos_dir))) as messages:
+            for message in messages:
+                if "kept" in message:
+                    on_kept(message["kept"])
+                else:
+                    result = message
         if result is not None:
             return result
-        if late.is_set():
+        if worker.late:
             raise _died(package, f"was killed after {limit:,.0f} s; a larger mine.seconds_per_repository gives it longer")
-        ended = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        ended = f"was killed by signal {-worker.status}" if worker.status < 0 else f"ended with status {worker.status}"
         with suppress(ValueError):
-            ended = f"was killed by {signal.Signals(-status).name}"
+            ended = f"was killed by {signal.Signals(-worker.status).name}"
         raise _died(package, f"{ended} while mining; fewer mine.workers leave each more memory")
 
     def _job(self, package: Package, repos_dir: Path) -> dict[str, Any]:
@@ -161,77 +142,10 @@ class Synthetic:
         }
 
 
-def _in_processes(work: Callable[[Package], None], packages: Sequence[Package], workers: int) -> None:
-    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="mine") as pool:
-        futures = [pool.submit(work, package) for package in packages]
-        try:
-            for future in futures:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _start_worker(package: Package, folder: str) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            [sys.executable, "-m", "tasks.data.sources.synthetic.worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            cwd=folder, env=_environment(folder),
-        )  # fmt: skip
-    except OSError as error:
-        raise InfrastructureError(f"mine: {package.repo}: cannot start a process ({error.strerror}); {AGAIN}") from None
-
-
-def _converse(process: subprocess.Popen[bytes], job: dict[str, Any], on_kept: Callable[[int], None]) -> dict[str, Any] | None:
-    """Send the worker its job, follow its progress, and return its report; None if it ends without one."""
-    assert process.stdin  # noqa: S101  a pipe was asked for
-    with suppress(BrokenPipeError), process.stdin as stdin:
-        stdin.write(json.dumps(job).encode())
-    result = None
-    for line in _lines(process):
-        message = json.loads(line)
-        if "kept" in message:
-            on_kept(message["kept"])
-        else:
-            result = message
-    return result
-
-
-def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-    """Whole lines of a process until it ends, even if a child of it keeps the pipe open."""
-    assert process.stdout  # noqa: S101  a pipe was asked for
-    rest, ended = b"", False
-    while True:
-        if select.select([process.stdout], [], [], 0 if ended else 1.0)[0]:
-            chunk = os.read(process.stdout.fileno(), 1 << 16)
-            if not chunk:
-                return
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from lines
-        elif ended:
-            return
-        else:
-            ended = process.poll() is not None
-
-
 def _died(package: Package, how: str) -> InfrastructureError:
     return InfrastructureError(
         f"mine: {package.repo}: its process {how}; if it happens every time, leave it out of mine.packages; {AGAIN}"
     )
-
-
-def _environment(folder: str) -> dict[str, str]:
-    """One thread, fixed hashes, no colours, an empty home: examples behave alike everywhere."""
-    project = str(Path(next(iter(tasks.__path__))).parent)
-    paths = [project, *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
-    single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
-    terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
-    fixed = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
-    # fills unwritten memory, which numpy.empty returns, with the same bytes; the cache would skip the filling
-    fixed["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85:glibc.malloc.tcache_count=0"
-    home = {"HOME": folder, "TMPDIR": folder, "PYTHONPATH": os.pathsep.join(paths), "PATH": os.environ.get("PATH", os.defpath)}
-    return {**single, **terminal, **fixed, **home}
 
 
 def _summary(tables: list[dict[str, Any]], skipped: dict[str, str]) -> dict[str, Any]:

@@ -7,28 +7,29 @@ it is as small as a real one. ``KINDS`` has one generator per kind.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+from tasks.data.sources.synthetic.edits import (
+    COMPARISONS,
+    OPERATORS,
+    Edit,
+    FunctionNode,
+    Scope,
+    Source,
+    nodes_of,
+    operand,
+    scope_of,
+    swapped,
+)
 
 _COMPARE_FLIPPED = {
     **{"==": "!=", "!=": "==", "is": "is not", "is not": "is", "in": "not in", "not in": "in"},
     **{"<": ">", ">": "<", "<=": ">=", ">=": "<="},
 }
 _COMPARE_BOUNDARY = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-_COMPARE_TEXT: dict[type[ast.cmpop], str] = {
-    **{ast.Eq: "==", ast.NotEq: "!=", ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in"},
-    **{ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="},
-}
-_OPERATORS: dict[type[ast.operator], tuple[str, str]] = {
-    **{ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "+"), ast.Div: ("/", "*"), ast.Pow: ("**", "*")},
-    **{ast.FloorDiv: ("//", "%"), ast.Mod: ("%", "//"), ast.LShift: ("<<", ">>"), ast.RShift: (">>", "<<")},
-    **{ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.BitXor: ("^", "|")},
-}
 
 
 @dataclass(frozen=True)
@@ -46,93 +47,15 @@ class Mutant:
         return text[: self.start] + self.replacement + text[self.end :]
 
 
-def split_lines(text: str) -> list[str]:
-    """Lines as Python's parser counts them, ends kept (``str.splitlines`` also splits at form feeds and the like)."""
-    return re.findall(r"[^\n]*\n|[^\n]+$", text)
-
-
-class Source:
-    """A file's text and tree, with character offsets for nodes."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.tree = ast.parse(text)
-        self._starts = [0]
-        for line in split_lines(text):
-            self._starts.append(self._starts[-1] + len(line))
-        self._ascii = text.isascii()
-
-    def offset(self, line: int, column: int) -> int:
-        """Character offset of a line (1-based) and a UTF-8 column as ``ast`` gives it."""
-        start = self._starts[line - 1]
-        if self._ascii:
-            return start + column
-        return start + len(self.text[start : self._starts[line]].encode()[:column].decode())
-
-    def span(self, node: ast.AST) -> tuple[int, int]:
-        """Start and end offset of a node."""
-        return self.offset(node.lineno, node.col_offset), self.offset(node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]
-
-    def of(self, node: ast.AST) -> str:
-        """Text of a node."""
-        start, end = self.span(node)
-        return self.text[start:end]
-
-    def lines(self, first: int, last: int) -> tuple[int, int]:
-        """Offsets of whole lines, with the end of the last."""
-        return self._starts[first - 1], self._starts[last]
-
-
-@dataclass
-class Scope:
-    """What generators know about the function around a node."""
-
-    source: Source
-    function: FunctionNode
-    parents: dict[ast.AST, ast.AST]
-    variables: list[str]
-    attributes: dict[str, list[str]]
-    first_bound: dict[str, int]
-
-    def replace(self, node: ast.AST, text: str) -> tuple[int, int, str]:
-        """An edit that replaces the node by ``text``."""
-        start, end = self.source.span(node)
-        return start, end, text
-
-    def between(self, left: ast.AST, right: ast.AST, old: str, new: str) -> tuple[int, int, str] | None:
-        """An edit of the operator ``old`` between two nodes; None unless it occurs there once."""
-        start, end = self.source.span(left)[1], self.source.span(right)[0]
-        gap = self.source.text[start:end]
-        if gap.count(old) != 1 or "#" in gap:
-            return None
-        at = start + gap.index(old)
-        return at, at + len(old), new
-
-    def drop(self, statement: ast.stmt) -> tuple[int, int, str] | None:
-        """An edit that removes a statement's lines; None when its block or line would not survive that."""
-        blocks = (getattr(self.parents.get(statement), name, None) for name in ("body", "orelse", "finalbody"))
-        block = next((block for block in blocks if isinstance(block, list) and statement in block), None)
-        if block is None or len(block) < 2 or statement is self.function.body[-1]:
-            return None
-        start, end = self.source.lines(statement.lineno, statement.end_lineno or statement.lineno)
-        text = self.source.text
-        before = text[start : self.source.span(statement)[0]]
-        after = text[self.source.span(statement)[1] : end].strip()
-        return None if before.strip() or (after and not after.startswith("#")) else (start, end, "")
-
-
-Edit = tuple[int, int, str] | None
 Generator = Callable[[ast.AST, Scope], Iterator[Edit]]
 
 
 def mutants(source: Source, function: FunctionNode, lines: set[int]) -> list[Mutant]:
     """All mutants of a function on the given lines (1-based: those that examples run), in source order."""
-    scope = _scope(source, function)
+    scope = scope_of(source, function)
     found = []
-    for node in _nodes(function):
-        statement = node
-        while not isinstance(statement, ast.stmt):
-            statement = scope.parents[statement]
+    for node in nodes_of(function):
+        statement = scope.statement(node)
         if statement.lineno not in lines and getattr(node, "lineno", 0) not in lines and statement is not function:
             continue
         for kind, generate in KINDS.items():
@@ -142,44 +65,11 @@ def mutants(source: Source, function: FunctionNode, lines: set[int]) -> list[Mut
     return found
 
 
-def _scope(source: Source, function: FunctionNode) -> Scope:
-    parents = {child: parent for parent in ast.walk(function) for child in ast.iter_child_nodes(parent)}
-    named = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
-    bound: dict[str, int] = {argument.arg: 0 for argument in named}
-    attributes: dict[str, set[str]] = {}
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            bound[node.id] = min(bound.get(node.id, node.lineno), node.lineno)
-        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            attributes.setdefault(node.value.id, set()).add(node.attr)
-    variables = [name for name in bound if name not in ("self", "cls", "_")]
-    return Scope(source, function, parents, variables, {name: sorted(values) for name, values in attributes.items()}, bound)
-
-
-def _nodes(function: FunctionNode) -> Iterator[ast.AST]:
-    """The function and its body, without docstrings, annotations, raises and asserts."""
-    yield function
-    pending: list[ast.AST] = list(reversed(_body(function)))
-    while pending:
-        node = pending.pop()
-        yield node
-        if isinstance(node, ast.Raise | ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr | ast.ClassDef):
-            continue
-        children = _body(node) if isinstance(node, FunctionNode) else list(ast.iter_child_nodes(node))
-        skipped = node.annotation if isinstance(node, ast.AnnAssign) else None
-        pending.extend(child for child in reversed(children) if child is not skipped)
-
-
-def _body(function: FunctionNode) -> list[ast.stmt]:
-    has_docstring = ast.get_docstring(function, clean=False) is not None
-    return function.body[1:] if has_docstring else list(function.body)
-
-
 def _comparison(node: ast.AST, scope: Scope, table: dict[str, str]) -> Iterator[Edit]:
     if isinstance(node, ast.Compare):
         operands = [node.left, *node.comparators]
         for operator, left, right in zip(node.ops, operands, operands[1:], strict=False):
-            old = _COMPARE_TEXT[type(operator)]
+            old = COMPARISONS[type(operator)]
             if old in table:
                 yield scope.between(left, right, old, table[old])
 
@@ -233,36 +123,23 @@ def _range_bound(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     elif isinstance(node, ast.Slice):
         for bound in (node.lower, node.upper):
             if bound is not None and not isinstance(bound, ast.Constant | ast.UnaryOp):
-                yield scope.replace(bound, f"{_operand(bound, scope)} + 1")
+                yield scope.replace(bound, f"{operand(bound, scope)} + 1")
             elif bound is not None:
                 yield scope.replace(bound, "")
 
 
-def _operand(node: ast.AST, scope: Scope) -> str:
-    text = scope.source.of(node)
-    return text if isinstance(node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant) else f"({text})"
-
-
 def _swapped_arguments(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     if isinstance(node, ast.Call) and not any(isinstance(argument, ast.Starred) for argument in node.args):
-        yield from _swapped(node.args, scope)
-
-
-def _swapped(nodes: list[ast.expr], scope: Scope) -> Iterator[Edit]:
-    for left, right in pairwise(nodes):
-        first, second = scope.source.span(left), scope.source.span(right)
-        text = scope.source.text
-        if text[slice(*first)] != text[slice(*second)] and "(" not in text[first[1] : second[0]]:
-            yield first[0], second[1], text[slice(*second)] + text[first[1] : second[0]] + text[slice(*first)]
+        yield from swapped(node.args, scope)
 
 
 def _wrong_operator(node: ast.AST, scope: Scope) -> Iterator[Edit]:
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         if isinstance(node.left, ast.Constant) and isinstance(node.left.value, str):
             return
-        yield scope.between(node.left, node.right, *_OPERATORS[type(node.op)])
-    elif isinstance(node, ast.AugAssign) and type(node.op) in _OPERATORS:
-        old, new = _OPERATORS[type(node.op)]
+        yield scope.between(node.left, node.right, *OPERATORS[type(node.op)])
+    elif isinstance(node, ast.AugAssign) and type(node.op) in OPERATORS:
+        old, new = OPERATORS[type(node.op)]
         yield scope.between(node.target, node.value, old + "=", new + "=")
         yield scope.between(node.target, node.value, old + "=", "=")
 
@@ -330,7 +207,7 @@ def _wrong_return(node: ast.AST, scope: Scope) -> Iterator[Edit]:
     if isinstance(value, ast.Constant) and isinstance(value.value, bool):
         yield scope.replace(value, str(not value.value))
     elif isinstance(value, ast.Tuple) and len(value.elts) > 1:
-        yield from _swapped(value.elts, scope)
+        yield from swapped(value.elts, scope)
     elif isinstance(value, ast.UnaryOp):
         yield scope.replace(value, scope.source.of(value.operand))
     elif isinstance(value, ast.Name) and node is scope.function.body[-1]:

@@ -19,7 +19,8 @@ from tasks.data.sources.synthetic.corpus import (
     mutated_node,
     replace_function,
 )
-from tasks.data.sources.synthetic.mutations import FunctionNode, Mutant, Source, mutants
+from tasks.data.sources.synthetic.edits import FunctionNode, Source
+from tasks.data.sources.synthetic.mutations import Mutant, mutants
 from tasks.data.sources.synthetic.recording import Unit, Watch
 from tasks.data.sources.synthetic.sandbox import Sandbox, violations
 from tasks.data.sources.synthetic.symptoms import Mutated, is_trivial, symptom_of

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.data.sources.synthetic.corpus import outermost_functions
-from tasks.data.sources.synthetic.mutations import KINDS, Source, mutants
+from tasks.data.sources.synthetic.edits import Source
+from tasks.data.sources.synthetic.mutations import KINDS, mutants
 from tasks.evaluation.repair.inverses import OUTSIDE, candidates
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -16,7 +16,7 @@ from typing import Any
 from tasks.core.schema import Expected
 from tasks.data.sources.synthetic import doctests
 from tasks.data.sources.synthetic.corpus import Corpus, Function, digest
-from tasks.data.sources.synthetic.mutations import FunctionNode
+from tasks.data.sources.synthetic.edits import FunctionNode
 from tasks.data.sources.synthetic.questions import runtime
 from tasks.data.sources.synthetic.questions.occurrences import Names, Use, names_of
 from tasks.data.sources.synthetic.questions.resolve import Definition, Program, exported_names, stored_names

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tasks.data.sources.synthetic.corpus import Corpus, outermost_functions
-from tasks.data.sources.synthetic.mutations import FunctionNode
+from tasks.data.sources.synthetic.edits import FunctionNode
 from tasks.data.sources.synthetic.questions.resolve import exported_names
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from tasks.data.sources.synthetic.mutations import FunctionNode, Source
+from tasks.data.sources.synthetic.edits import FunctionNode, Source
 
 MAX_CHAIN = 8
 BLOCKS = ast.If | ast.Try | ast.With
