@@ -68,7 +68,7 @@ def fan_out(job: Job) -> None:
         check_reachable(address)
         shares = shares_of(name, job.params, job.places, job.scratch, workers * SHARES_PER_WORKER)
         runner, work = _ray(address, workers), _Work(job, shares, _resources(job.stage.gpu))
-    elif name in LEAST and cores() > 1 and not (job.stage.gpu and (has_gpu() or job.params.evaluate.rollouts == "vllm")):
+    elif name in LEAST and cores() > 1 and not (job.stage.gpu and has_gpu()):
         shares = shares_of(name, job.params, job.places, job.scratch, cores())
         if sum(len(share.keys) for share in shares) < LEAST[name]:
             return

@@ -3,6 +3,9 @@
 A share is some keys of one journal: repositories to mine or to read truths from, instances to run. Whoever works on it needs the
 same working tree and packages; it gives back the rows that a single process would have written down itself. The stage then goes
 on from its journal as always, so that its artifacts are made by the same code whether or not there were shares.
+
+Episodes of a model that vLLM serves are no part of a share: the stage itself starts the servers, once, and they take all episodes
+side by side. Shares would start servers each, or change the weights of the same ones under one another.
 """
 
 from __future__ import annotations
@@ -130,6 +133,8 @@ def _untaught(params: Params, places: Places, scratch: Path) -> Iterator[tuple[s
     from tasks.pipeline.work.synthesis import JOURNAL
     from tasks.training.synthesis import draw
 
+    if params.teacher.localizer == "model" and not params.teacher.base_url:
+        return  # vLLM serves it
     candidates = draw(read_instances(places["split.sft"]), params.synthesize, params.seed)
     with closing(Journal(scratch / JOURNAL, key="key")) as rows:
         lacking = dict.fromkeys(row.instance.instance_id for row in candidates if row.key not in rows)
@@ -150,7 +155,7 @@ def _unscored(params: Params, places: Places, scratch: Path) -> Iterator[tuple[s
     from tasks.pipeline.work.evaluation import held_out_grid
 
     with opened(held_out_grid(params, places), scratch, SNAPSHOTS, retry_errored=True) as grid:
-        for cell in grid.cells:
+        for cell in (cell for cell in grid.cells if not (cell.model and params.evaluate.rollouts == "vllm")):
             journal = results.cell_folder(Path(), cell) / results.JOURNAL
             yield cell.name, journal.as_posix(), grid.lacking(cell)
 

@@ -90,6 +90,18 @@ def test_shares_cover_every_instance_once_and_are_of_even_size(project):
         assert max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.usefixtures("project")
+def test_episodes_of_models_that_vllm_serves_are_left_to_the_stage_and_its_servers(tmp_path):
+    cells = {"words": {"localizer": "lexical"}, "trained": {"localizer": "fusesearch", "checkpoint": "base"}}
+    ours = {"evaluate": {"cells": cells}, "teacher": {"localizer": "model", "model": "m", "base_url": "http://localhost/v1"}}
+    vllm = {"evaluate": {"cells": cells, "rollouts": "vllm"}, "teacher": {"localizer": "model", "model": "m"}}
+    expected = {"evaluate": (["words", "trained"], ["words"]), "synthesize": ([""], [])}
+    for stage, cells_shared in expected.items():
+        for given, cells_of_shares in zip((ours, vllm), cells_shared, strict=True):
+            place = scratch(tmp_path, f"{stage} {len(cells_of_shares)}")
+            assert [share.cell for share in shares_of(stage, parse_params(given), MAIN, place, 1)] == cells_of_shares
+
+
 @pytest.mark.parametrize("lost", [None, 0])
 def test_candidates_made_in_shares_are_those_of_one_process_byte_for_byte(project, lost):
     synthesize_candidates(job("synthesize", scratch(project, "alone")))
