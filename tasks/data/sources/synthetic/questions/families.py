@@ -7,17 +7,17 @@ module that has them.
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tasks.core.schema import Expected
 from tasks.data.sources.synthetic import doctests
 from tasks.data.sources.synthetic.corpus import Corpus, Function, digest
 from tasks.data.sources.synthetic.edits import FunctionNode
 from tasks.data.sources.synthetic.questions import runtime
+from tasks.data.sources.synthetic.questions.classes import Classes, member
+from tasks.data.sources.synthetic.questions.failing import failing
 from tasks.data.sources.synthetic.questions.occurrences import Names, Use, names_of
 from tasks.data.sources.synthetic.questions.resolve import Definition, Program, exported_names, stored_names
 from tasks.data.sources.synthetic.recording import Unit
@@ -30,7 +30,6 @@ SET_SIZES = range(2, 5)
 PER_FAMILY = 60
 """Candidates of a family per repository that are checked further."""
 
-PROGRAMS_PER_EXAMPLE = 8
 MAX_REPRODUCERS = 80
 """Whose calls are changed, per repository: more find the same exceptions again."""
 
@@ -84,6 +83,7 @@ class Asker:
     def __post_init__(self) -> None:
         modules = {file.path: file.module for file in self.corpus.files if file.module and file.path in self.corpus.sources}
         self.program = Program(self.corpus.sources, modules)
+        self.classes = Classes(self.program)
         self.names: Names = names_of(self.corpus)
         self.publics = self._publics()
         wanted = {(public.module, public.attribute) for public in self.publics.values()}
@@ -179,7 +179,7 @@ class Asker:
 
     def callers(self, called: dict[str, set[str]]) -> Iterator[Question]:
         """Functions that call a function whose name has one definition, where every use of the name is understood."""
-        for entity, (function, node) in self.corpus.functions.items():
+        for entity, (function, _) in self.corpus.functions.items():
             name = function.name.rpartition(".")[2]
             uses = [use for use in self.names.used.get(name, []) if use.holder != entity]
             if self.names.defined[name] != [function.path] or name.startswith("__") or not uses:
@@ -187,7 +187,7 @@ class Asker:
             holders = sorted({use.holder for use in uses})
             if len(holders) not in SET_SIZES:
                 continue
-            if name in self.names.unclear or any(not self._is_call_of(use, function, node) for use in uses) or "" in holders:
+            if name in self.names.unclear or any(not self._is_call_of(use, function) for use in uses) or "" in holders:
                 self.dropped["callers", "a use is unclear"] += 1
                 continue
             seen = called.get(entity, set()) - {entity}
@@ -201,10 +201,10 @@ class Asker:
 
     def overrides(self) -> Iterator[Question]:
         """Which subclasses define a method of their own, and whose method a class gets."""
-        classes = self._classes()
+        classes = self.classes.nodes
         below: dict[str, set[str]] = {}
         for entity in classes:
-            for base in self._bases(classes, entity):
+            for base in self.classes.bases(entity):
                 below.setdefault(base, set()).add(entity)
         for public in self.publics.values():
             entity = public.definition.entity
@@ -212,14 +212,12 @@ class Asker:
                 continue
             for node in classes[entity].body:
                 if isinstance(node, FunctionNode) and not node.name.startswith("_"):
-                    yield from self._overriding(public, node, classes, sorted(below.get(entity, set())))
-            yield from self._inherited(public, classes)
+                    yield from self._overriding(public, node, sorted(below.get(entity, set())))
+            yield from self._inherited(public)
 
-    def _overriding(
-        self, public: Public, method: FunctionNode, classes: dict[str, ast.ClassDef], below: list[str]
-    ) -> Iterator[Question]:
+    def _overriding(self, public: Public, method: FunctionNode, below: list[str]) -> Iterator[Question]:
         entity = public.definition.entity
-        own = {name: member for name in below if (member := _member(classes[name], method.name))}
+        own = {name: found for name in below if (found := member(self.classes.nodes[name], method.name))}
         if len(own) not in SET_SIZES:
             return
         runs = {
@@ -227,20 +225,17 @@ class Asker:
             if entity in lookup and name != entity and method.name in self.facts.methods[name]
         }  # fmt: skip
         if self._agree("overrides", runs, set(own)):
-            evidence = [self._line(name.partition("::")[0], member.lineno) for name, member in own.items()]
+            evidence = [self._line(name.partition("::")[0], found.lineno) for name, found in own.items()]
             expected = Expected(
                 family="overrides", kind="set", values=sorted(own), evidence=evidence, hops=2, subject=method.name
             )
             yield Question(self._ask("overrides", public, method=method.name), expected)
 
-    def _inherited(self, public: Public, classes: dict[str, ast.ClassDef]) -> Iterator[Question]:
+    def _inherited(self, public: Public) -> Iterator[Question]:
         """Methods from a base that is not the nearest: along single inheritance in the syntax, by look-up at run time."""
-        entity = public.definition.entity
-        line: list[str] = [entity]
-        while len(found := self._direct_bases(classes, line[-1]) or []) == 1 and found[0] in classes and found[0] not in line:
-            line.append(found[0])
+        entity, classes = public.definition.entity, self.classes.nodes
         known = {node.name for node in classes[entity].body if isinstance(node, FunctionNode)}
-        for depth, base in enumerate(line[1:], 1):
+        for depth, base in enumerate(self.classes.single_line(entity)[1:], 1):
             for node in classes[base].body:
                 if not isinstance(node, FunctionNode) or node.name.startswith("_") or node.name in known:
                     continue
@@ -263,7 +258,7 @@ class Asker:
             if self.sandbox.spent(SHARE_OF_BUDGET):
                 self.dropped["raises", "budget spent"] += 1
                 continue
-            programs = list(_failing(unit))
+            programs = list(failing(unit))
             outcomes = runtime.raised(self.corpus, unit.module, programs, self.sandbox, SECONDS_OF_CALLS) if programs else {}
             for index, (error, frames) in outcomes.items():
                 if question := self._raise(unit, programs[index], error, frames, seen):
@@ -329,66 +324,18 @@ class Asker:
         """Whether a search for the definition finds others of its name, too."""
         return len(self.names.defined[public.definition.name]) > 1
 
-    def _is_call_of(self, use: Use, function: Function, node: FunctionNode) -> bool:
+    def _is_call_of(self, use: Use, function: Function) -> bool:
         """Whether a use is a call that certainly reaches the function."""
         if not use.called:
             return False
         owner, _, name = function.name.rpartition(".")
-        module = self.program.modules[use.path]
         if owner:
-            inside = isinstance(use.before, ast.Name) and use.before.id in ("self", "cls")
-            return inside and owner in {base.partition("::")[2] for base in self._line_of(f"{use.path}::{use.within}")}
-        if use.before is None:
-            found = self.program.follow(module, name)
-        else:
-            target = self.program.module_named(module, use.before.id) if isinstance(use.before, ast.Name) else None
-            found = self.program.follow(target, name) if target else None
+            within = f"{use.path}::{use.within}"
+            if not isinstance(use.before, ast.Name) or use.before.id not in ("self", "cls") or within not in self.classes.nodes:
+                return False
+            return owner in {base.partition("::")[2] for base in (within, *self.classes.bases(within))}
+        found = self.program.follow_from(self.program.modules[use.path], use.before, name)
         return found is not None and found.entity == function.entity
-
-    def _line_of(self, entity: str) -> set[str]:
-        classes = self._classes()
-        return {entity, *self._bases(classes, entity)} if entity in classes else set()
-
-    def _classes(self) -> dict[str, ast.ClassDef]:
-        """Classes at the top of modules."""
-        if not hasattr(self, "_known"):
-            self._known = {
-                f"{path}::{node.name}": node
-                for path, source in self.corpus.sources.items() for node in source.tree.body if isinstance(node, ast.ClassDef)
-            }  # fmt: skip
-        return self._known
-
-    def _direct_bases(self, classes: dict[str, ast.ClassDef], entity: str) -> list[str] | None:
-        """Entities of a class's bases; None if one is not a name that can be followed to a class of this package."""
-        path = entity.partition("::")[0]
-        found = []
-        for base in classes[entity].bases:
-            definition = self._named(self.program.modules[path], base)
-            if definition is None or definition.entity not in classes:
-                return None
-            found.append(definition.entity)
-        return found
-
-    def _named(self, module: str, node: ast.expr) -> Definition | None:
-        if isinstance(node, ast.Name):
-            return self.program.follow(module, node.id)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            target = self.program.module_named(module, node.value.id)
-            return self.program.follow(target, node.attr) if target else None
-        return None
-
-    def _bases(self, classes: dict[str, ast.ClassDef], entity: str) -> set[str]:
-        """All bases of this package, direct or not, as far as names can be followed."""
-        found: set[str] = set()
-        pending = [entity]
-        while pending:
-            path = pending[-1].partition("::")[0]
-            for base in classes[pending.pop()].bases:
-                definition = self._named(self.program.modules[path], base)
-                if definition and definition.entity in classes and definition.entity not in found:
-                    found.add(definition.entity)
-                    pending.append(definition.entity)
-        return found
 
     def _raised_at(self, path: str, line: int) -> str | None:
         """The exception that the ``raise`` statement on a line names."""
@@ -434,16 +381,6 @@ def _is_assigned(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name)
 
 
-def _member(node: ast.ClassDef, name: str) -> ast.stmt | None:
-    """The statement of a class's body that binds the name."""
-    for inner in node.body:
-        if (isinstance(inner, FunctionNode | ast.ClassDef) and inner.name == name) or (
-            isinstance(inner, ast.Assign | ast.AnnAssign) and name in stored_names(inner)
-        ):
-            return inner
-    return None
-
-
 def _literal(node: ast.expr) -> int | float | str | None:
     """The value of a literal on one line that cannot be guessed easily: no True, None, 0, 1, -1, or empty text."""
     if node.lineno != node.end_lineno:
@@ -456,37 +393,3 @@ def _literal(node: ast.expr) -> int | float | str | None:
         return None
     plain = not isinstance(value, str) or (value.isprintable() and "`" not in value)
     return value if plain and len(repr(value)) <= MAX_VALUE_CHARS else None
-
-
-def _failing(unit: Unit) -> Iterator[tuple[doctests.Example, ...]]:
-    """A reproducer that ends in an exception; and with another argument in its last call: of the wrong sign or kind, or empty."""
-    last = unit.examples[-1]
-    if last.exception:
-        yield unit.examples
-    count = 0
-    with contextlib.suppress(SyntaxError, ValueError):
-        tree = ast.parse(last.source)
-        call = tree.body[0].value if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr) else None
-        if not isinstance(call, ast.Call):
-            return
-        lists: tuple[list[Any], ...] = (call.args, call.keywords)
-        for arguments, position in [(values, position) for values in lists for position in range(len(values))]:
-            argument = arguments[position]
-            value = argument.value if isinstance(argument, ast.keyword) else argument
-            for other in _others(value):
-                if count < PROGRAMS_PER_EXAMPLE:
-                    count += 1
-                    arguments[position] = ast.keyword(argument.arg, other) if isinstance(argument, ast.keyword) else other
-                    changed = doctests.Example(ast.unparse(tree) + "\n", "", None, last.options)
-                    yield (*unit.examples[:-1], changed)
-            arguments[position] = argument
-
-
-def _others(argument: ast.expr) -> list[ast.expr]:
-    if isinstance(argument, ast.Constant) and isinstance(argument.value, int | float):
-        return [ast.Constant(-argument.value or -1), ast.Constant(0), ast.Constant(2.5), ast.Constant("x")]
-    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-        return [ast.Constant(""), ast.Constant("x"), ast.Constant(3)]
-    if isinstance(argument, ast.List | ast.Tuple):
-        return [ast.List([], ast.Load()), ast.Constant(3)]
-    return [ast.Constant(None)]

@@ -78,6 +78,12 @@ class Program:
         whole = f"{bound[0].module}.{bound[0].name}".rstrip(".")
         return whole if whole in self.paths else None
 
+    def follow_from(self, module: str, owner: ast.expr | None, name: str) -> Definition | None:
+        """The definition of what ``module`` writes as ``name`` or, with the name of a module before it, as ``owner.name``."""
+        if owner is not None:
+            module = self.module_named(module, owner.id) or "" if isinstance(owner, ast.Name) else ""
+        return self.follow(module, name)
+
     def _offers(self, module: str, name: str) -> bool:
         """Whether ``from module import *`` binds the name."""
         bound, stars = self.bindings(module)
