@@ -55,8 +55,6 @@ _TOOLS: dict[str, tuple[str, dict[str, dict[str, Any]], list[str]]] = {
     ),
 }
 
-TOOLS = tuple(_TOOLS)
-
 
 def schemas() -> list[dict[str, Any]]:
     """The three tools in OpenAI's form."""

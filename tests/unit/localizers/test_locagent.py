@@ -12,7 +12,7 @@ from tasks.code.names import Namer
 from tasks.core.config import Tools
 from tasks.core.errors import ToolError
 from tasks.localizers.locagent.answers import read_answer
-from tasks.localizers.locagent.arguments import MAX_ITEMS, TOOLS, checked, schemas
+from tasks.localizers.locagent.arguments import MAX_ITEMS, checked, schemas
 from tasks.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
 from tasks.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
 from tasks.search.repository import Repository
@@ -210,7 +210,7 @@ JSON = st.recursive(
 KEYS = st.sampled_from(["terms", "file_pattern", "lines", "start", "direction", "hops", "node_types", "edge_types", "entities"])
 
 
-@given(st.sampled_from(TOOLS), st.dictionaries(KEYS, JSON, max_size=4) | JSON)
+@given(st.sampled_from([row["function"]["name"] for row in schemas()]), st.dictionaries(KEYS, JSON, max_size=4) | JSON)
 def test_any_arguments_are_either_of_the_right_types_or_refused_in_one_line(name, arguments):
     try:
         request = checked(name, arguments)
