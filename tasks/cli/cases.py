@@ -25,19 +25,18 @@ def cases(
     ```
     """
     from tasks.core.errors import DataError
-    from tasks.core.storage import read_trajectories, write_text
+    from tasks.core.storage import write_text
     from tasks.evaluation.results import TRAJECTORIES, read_results
-    from tasks.reporting.episodes.cases import INDEX, Arm, choose, pages
+    from tasks.reporting.episodes.cases import INDEX, pages, read_study
 
     cells = {row.cell.system: row for row in read_results([results]).cells}
     if unknown := [name for name in arm or [] if name not in cells]:
         raise DataError(f"{results} has no cell {unknown[0]!r}: it has {', '.join(cells)}")
-    arms = {}
-    for name in arm or cells:
-        scores = {row.instance_id: row for row in cells[name].scores if row.run == 0}
-        episodes = {row.instance_id: row for row in reversed(read_trajectories(cells[name].folder / TRAJECTORIES))}
-        arms[name] = Arm(scores, episodes)
+    chosen = {name: cells[name] for name in arm or cells}
+    study = read_study(
+        {name: row.scores for name, row in chosen.items()}, {name: row.folder / TRAJECTORIES for name, row in chosen.items()}
+    )
     folder = out or results / "cases"
-    for name, text in pages(choose(arms), arms).items():
+    for name, text in pages(study).items():
         write_text(folder / name, text)
     typer.echo(folder / INDEX)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tasks.core.errors import ArtifactError
+from tasks.core.errors import ArtifactError, DataError
 from tasks.core.schema import Score, Trajectory
 from tasks.core.storage import read_csv, read_json, read_jsonl
 from tasks.evaluation.metrics import calls_by_turn
 from tasks.evaluation.results import TRAJECTORIES
 from tasks.reporting.curves import read_curve
+from tasks.reporting.episodes.cases import Study, read_study
 from tasks.reporting.table import ARMS
+
+CASE_ARMS = 5
+"""Most arms of the cases, which bounds their number and that of their pages."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Inputs:
     mined: dict[str, Any] = field(default_factory=dict)
     drops: dict[str, dict[str, Any]] = field(default_factory=dict)
     plane: list[Candidate] = field(default_factory=list)
+    study: Study = field(default_factory=Study)
 
 
 def read_inputs(sources: Sources) -> Inputs:
@@ -68,6 +75,7 @@ def read_inputs(sources: Sources) -> Inputs:
         mined=read_json(sources.mined) if sources.mined.exists() else {},
         drops={stage: _drops(stage, path) for stage, path in sources.drops.items() if path.exists()},
         plane=_plane(sources.plane),
+        study=_study(sources.cells, by_arm(scores)),
     )
 
 
@@ -105,6 +113,15 @@ def _drops(stage: str, path: Path) -> dict[str, Any]:
 def _profile(path: Path) -> list[dict[str, float]]:
     episodes = read_jsonl(path, Trajectory) if path.exists() else ()
     return calls_by_index(calls_by_turn(episode) for episode in episodes if episode.error is None)
+
+
+def _study(cells: Path, arms: Mapping[str, list[Score]]) -> Study:
+    """The cases of the first arms whose episodes are there; none where those have no instance in common."""
+    there = {arm: path for arm in arms if (path := cells / arm / TRAJECTORIES).exists()}
+    episodes = dict(islice(there.items(), CASE_ARMS))
+    with suppress(DataError):
+        return read_study({arm: arms[arm] for arm in episodes}, episodes)
+    return Study()
 
 
 def _plane(path: Path) -> list[Candidate]:

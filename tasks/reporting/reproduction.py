@@ -17,6 +17,7 @@ from tasks.core.text import safe_name
 from tasks.evaluation.metrics import METRICS, aggregate
 from tasks.evaluation.statistics import Difference, Measured, compare, measure
 from tasks.reporting.curves import CURVES
+from tasks.reporting.episodes import cases
 from tasks.reporting.inputs import Candidate, Inputs, by_arm
 from tasks.reporting.page import Figure, Page, Section
 from tasks.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
@@ -43,8 +44,9 @@ Summary = dict[str, dict[str, Measured | None]]
 
 
 def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence[tuple[str, str]] = ()) -> Path:
-    """Write ``report.md``, ``report.html`` (needs no other file), ``plots/*.svg``, ``metrics.json`` (flat) and the CSV files that
-    ``dvc plots`` and the dashboard read. ``provenance`` names the sources. Returns the path of the Markdown page.
+    """Write ``report.md``, ``report.html`` (needs no other file, and links to the pages in ``cases``), ``plots/*.svg``,
+    ``metrics.json`` (flat) and the CSV files that ``dvc plots`` and the dashboard read. ``provenance`` names the sources.
+    Returns the path of the Markdown page.
     """
     arms = by_arm(inputs.scores)
     summary = summarize(arms, params)
@@ -53,6 +55,7 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
         _results(inputs, arms, summary, params),
         _differences(differences, params),
         _behaviour(inputs),
+        cases.section(inputs.study, "cases/"),
         _training(inputs),
         _data(inputs, params),
     ]
@@ -67,6 +70,8 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
     page.write_figures(out)
     for suffix in ("md", "html"):
         write_text(out / f"report.{suffix}", page.render(suffix))
+    for name, text in cases.pages(inputs.study).items():
+        write_text(out / "cases" / name, text)
     write_json(out / "metrics.json", flat_metrics(summary, differences, arms))
     write_csv(out / "table2.csv", table_records(summary))
     write_csv(out / "differences.csv", [row.model_dump(include=set(DIFFERENCE_COLUMNS)) for row in differences])

@@ -5,14 +5,16 @@ Which instances is a rule, not a choice: :func:`choose`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
 
 from tasks.core.digests import digest
 from tasks.core.errors import DataError
 from tasks.core.schema import Score, Trajectory, Truth
+from tasks.core.storage import read_jsonl
 from tasks.core.text import printable, safe_name
 from tasks.reporting.episodes.page import Page as EpisodePage
 from tasks.reporting.episodes.page import page_of
@@ -25,6 +27,10 @@ TYPICAL = "closest to every arm's mean F1"
 INDEX = "index.html"
 WIDTH = 200
 """Characters of a call's arguments."""
+RULE = (
+    "Chosen by rule: of each two neighbouring arms the instance whose F1 gains most and the one that loses most, and the one "
+    "closest to every arm's mean. Among equals chance decides, the same every time."
+)
 
 
 class Case(NamedTuple):
@@ -35,19 +41,43 @@ class Case(NamedTuple):
 
 
 class Arm(NamedTuple):
-    """Scores and trajectories of the first run, by instance."""
+    """Scores of the first run, and its trajectories of the cases, by instance."""
 
     scores: Mapping[str, Score]
     trajectories: Mapping[str, Trajectory]
 
 
-def choose(arms: Mapping[str, Arm]) -> list[Case]:
+class Study(NamedTuple):
+    """The cases of some arms."""
+
+    cases: Sequence[Case] = ()
+    arms: Mapping[str, Arm] = {}
+
+
+def read_study(scores: Mapping[str, Iterable[Score]], episodes: Mapping[str, Path]) -> Study:
+    """The cases of arms with these scores and files of trajectories. Raises :class:`DataError` where they have none."""
+    first = {name: {row.instance_id: row for row in rows if row.run == 0} for name, rows in scores.items()}
+    cases = choose(first)
+    wanted = {case.instance_id for case in cases}
+    arms = {}
+    for name, path in episodes.items():
+        found: dict[str, Trajectory] = {}
+        for row in read_jsonl(path, Trajectory):
+            if row.instance_id in wanted:
+                found.setdefault(row.instance_id, row)
+        if lacking := sorted(wanted - found.keys()):
+            raise DataError(f"{path} lacks the episode of {lacking[0]}: evaluate again")
+        arms[name] = Arm(first[name], found)
+    return Study(cases, arms)
+
+
+def choose(arms: Mapping[str, Mapping[str, Score]]) -> list[Case]:
     """Of each two neighbouring arms the instance whose F1 gains most, and the one that loses most; and the typical one.
 
     Among equals the one whose id has the smallest digest; no instance twice. A rule that nothing fits has no case. Raises
     :class:`DataError` where the arms have no scored instance in common.
     """
-    figures = {name: {key: row.f1 for key, row in arm.scores.items() if row.f1 is not None} for name, arm in arms.items()}
+    figures = {name: {key: row.f1 for key, row in scores.items() if row.f1 is not None} for name, scores in arms.items()}
     common = sorted(set.intersection(*map(set, figures.values())), key=digest) if figures else []
     if not common:
         raise DataError("the arms have no scored instance in common")
@@ -67,25 +97,27 @@ def choose(arms: Mapping[str, Arm]) -> list[Case]:
     return cases
 
 
-def pages(cases: Sequence[Case], arms: Mapping[str, Arm]) -> dict[str, str]:
+def pages(study: Study) -> dict[str, str]:
     """HTML by file name: the index, a page per case, and the page of each of its episodes."""
-    found: dict[str, str] = {}
-    listed = []
-    for case in cases:
+    arms = study.arms
+    found = {INDEX: Page("Cases", [section(study)]).render("html")}
+    for case in study.cases:
         truth = _truth(arms, case)
         episodes = {name: page_of(arm.trajectories[case.instance_id], truth) for name, arm in arms.items()}
         links = {name: f"{_file(case)}.{safe_name(name)}.html" for name in arms}
         found |= {links[name]: render(page) for name, page in episodes.items()}
         found[f"{_file(case)}.html"] = _case_page(case, arms, episodes, links).render("html")
-        scores = [_shown(arms[name].scores[case.instance_id].f1) for name in arms]
-        listed.append(Row([case.instance_id, case.rule, *scores], link=f"{_file(case)}.html"))
-    rule = (
-        "Chosen by rule: of each two neighbouring arms the instance whose F1 gains most and the one that loses most, and the one "
-        "closest to every arm's mean. Among equals chance decides, the same every time."
-    )
-    table = Table("F1 by arm", ["instance", "why it is here", *arms], listed)
-    found[INDEX] = Page("Cases", [Section("Instances", [rule], [table])]).render("html")
     return found
+
+
+def section(study: Study, folder: str = "") -> Section:
+    """A table that leads to the pages of the cases in ``folder``, which ends in ``/``."""
+    rows = []
+    for case in study.cases:
+        scores = [_shown(arm.scores[case.instance_id].f1) for arm in study.arms.values()]
+        rows.append(Row([case.instance_id, case.rule, *scores], link=f"{folder}{_file(case)}.html"))
+    text = [RULE, *([f"Their pages are in {folder}, {INDEX} first."] if folder else [])]
+    return Section("Cases", text, [Table("F1 by arm", ["instance", "why it is here", *study.arms], rows)] if rows else [])
 
 
 def _case_page(case: Case, arms: Mapping[str, Arm], episodes: Mapping[str, EpisodePage], links: Mapping[str, str]) -> Page:

@@ -182,6 +182,24 @@ def test_tables_for_dvc_plots_have_a_row_per_point(pages, reported):
     assert [row["kept"] for row in rows("candidates.csv")] == ["True", "False"]
 
 
+def test_the_page_leads_to_the_cases_of_the_first_arms_that_have_episodes_the_same_each_time(project):
+    folder = project / MAIN["report.cases"]
+    make_report(PARAMS, Places(root=project))
+    assert "## Cases" not in (project / MAIN["report.markdown"]).read_text()
+    assert [path.name for path in folder.iterdir()] == ["index.html"]
+    for arm in SKILL:
+        episodes = [Trajectory(instance_id=f"i{i}", localizer="x", system="", issue="", turns=[turn(1)]) for i in range(30)]
+        write_jsonl(project / MAIN["evaluate.cells"] / arm / "trajectories.jsonl", episodes)
+    made = []
+    for _ in range(2):
+        html = make_report(PARAMS, Places(root=project)).with_suffix(".html").read_text()
+        made.append({path.name: path.read_text() for path in folder.iterdir()})
+        assert re.findall(r'href="cases/([^"]+)"', html)
+        assert set(re.findall(r'href="cases/([^"]+)"', html)) < made[-1].keys()
+    assert made[0] == made[1]
+    assert len(made[0]) <= 1 + 9 * 6
+
+
 def test_scores_alone_make_a_report(project):
     for path in (MAIN["mine.table"], MAIN["filter.drops"], MAIN["select.drops"], MAIN["select.plane"]):
         (project / path).unlink()
