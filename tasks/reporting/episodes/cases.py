@@ -116,7 +116,7 @@ def section(study: Study, folder: str = "") -> Section:
     for case in study.cases:
         scores = [_shown(arm.scores[case.instance_id].f1) for arm in study.arms.values()]
         rows.append(Row([case.instance_id, case.rule, *scores], link=f"{folder}{_file(case)}.html"))
-    text = [RULE, *([f"Their pages are in {folder}, {INDEX} first."] if folder else [])]
+    text = [RULE, *([f"Their pages are in {folder}; {INDEX} lists them."] if folder else [])]
     return Section("Cases", text, [Table("F1 by arm", ["instance", "why it is here", *study.arms], rows)] if rows else [])
 
 
