@@ -1,17 +1,13 @@
 """Repairs the faults of one package in its own process: import it, record its examples, try candidates.
 
-:mod:`tasks.evaluation.repair.repairing` starts it. It reads its job as JSON from stdin and writes JSON lines to stdout: one
-when the examples are recorded, and one per fault.
+:mod:`tasks.evaluation.repair.repairing` starts it. It sends a message when the examples are recorded, and one per fault.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,8 +15,9 @@ from typing import Any
 from tasks.core.errors import DataError, FusesearchError
 from tasks.data.sources.synthetic.corpus import Corpus
 from tasks.data.sources.synthetic.packages import Package
+from tasks.data.sources.synthetic.processes import Say, take_job
 from tasks.data.sources.synthetic.recording import record
-from tasks.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
+from tasks.data.sources.synthetic.sandbox import Sandbox
 from tasks.evaluation.predictions import Prediction
 from tasks.evaluation.repair.orders import Order, orders
 from tasks.evaluation.repair.outcomes import Outcome
@@ -33,20 +30,8 @@ WALL_SECONDS = 900.0
 
 
 def main() -> None:
-    """Read the job, keep stdout for the protocol, work."""
-    fix_addresses()
-    fix_random_numbers()
-    job = json.loads(sys.stdin.read())
-    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    warnings.simplefilter("ignore")
-
-    def say(message: dict[str, Any]) -> None:
-        channel.write(json.dumps(message) + "\n")
-        channel.flush()
-
+    """Do the job, and say what came of each fault."""
+    job, say, _ = take_job()
     try:
         repair_package(job, say)
     except FusesearchError as error:
@@ -54,7 +39,7 @@ def main() -> None:
             say({"instance_id": row["instance_id"], "skipped": str(error)})
 
 
-def repair_package(job: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> None:
+def repair_package(job: dict[str, Any], say: Say) -> None:
     """Do one job; say ``{"instance_id", "outcomes"}`` or ``{"instance_id", "skipped": reason}`` of each fault."""
     root = Path(job["root"]) if job["root"] else None
     package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)

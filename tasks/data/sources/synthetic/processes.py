@@ -1,4 +1,7 @@
-"""A process of its own for each package: it reads its job as JSON from stdin and writes messages as JSON lines to stdout."""
+"""A process of its own for each package, which reads its job as JSON from stdin and writes messages as JSON lines to stdout.
+
+:class:`Worker` is the side of who starts it, :func:`take_job` its own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,6 +22,10 @@ from typing import Any
 import tasks
 from tasks.core.errors import AGAIN, InfrastructureError
 from tasks.data.sources.synthetic.packages import Package
+from tasks.data.sources.synthetic.sandbox import fix_addresses, fix_random_numbers
+
+Say = Callable[[dict[str, Any]], None]
+"""Sends a message."""
 
 
 def in_processes(work: Callable[[Package], None], packages: Sequence[Package], workers: int) -> None:
@@ -79,6 +87,27 @@ class Worker:
     def _kill(self) -> None:
         self.late = True
         self._process.kill()
+
+
+def take_job() -> tuple[dict[str, Any], Say, bool]:
+    """The job of this process, how it answers, and whether its addresses are the same in every run.
+
+    Standard output is kept for messages; what the package prints is lost.
+    """
+    steady = fix_addresses()
+    fix_random_numbers()
+    job = json.loads(sys.stdin.read())
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    warnings.simplefilter("ignore")
+
+    def say(message: dict[str, Any]) -> None:
+        channel.write(json.dumps(message) + "\n")
+        channel.flush()
+
+    return job, say, steady
 
 
 def environment(folder: str) -> dict[str, str]:

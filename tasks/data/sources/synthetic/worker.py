@@ -1,17 +1,12 @@
 """Mines one package in its own process: import it, record what its examples reach, try mutants, write the repository.
 
-:mod:`tasks.data.sources.synthetic.mining` starts it. It reads its job as JSON from stdin and writes JSON lines to stdout:
-progress, and at last the finished row.
+:mod:`tasks.data.sources.synthetic.mining` starts it. Its messages are its progress, and at last the finished row.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import warnings
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,32 +15,19 @@ from tasks.data.sources.synthetic import git_writer
 from tasks.data.sources.synthetic.corpus import Corpus, digest, shortened
 from tasks.data.sources.synthetic.mutations import KINDS
 from tasks.data.sources.synthetic.packages import Package
+from tasks.data.sources.synthetic.processes import Say, take_job
 from tasks.data.sources.synthetic.recording import record
-from tasks.data.sources.synthetic.sandbox import Sandbox, fix_addresses, fix_random_numbers
+from tasks.data.sources.synthetic.sandbox import Sandbox
 from tasks.data.sources.synthetic.search import Finding, Search
 
 if TYPE_CHECKING:
     from tasks.data.sources.synthetic.questions.families import Question
     from tasks.data.sources.synthetic.questions.making import Asked
 
-Say = Callable[[dict[str, Any]], None]
-
 
 def main() -> None:
-    """Read the job, keep stdout for the protocol, work, write the result."""
-    steady = fix_addresses()
-    fix_random_numbers()
-    job = json.loads(sys.stdin.read())
-    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    null = os.open(os.devnull, os.O_RDWR)
-    os.dup2(null, 0)
-    os.dup2(null, 1)
-    warnings.simplefilter("ignore")
-
-    def say(message: dict[str, Any]) -> None:
-        channel.write(json.dumps(message) + "\n")
-        channel.flush()
-
+    """Do the job, and say its result."""
+    job, say, steady = take_job()
     say(mine_package(job, say, steady))
 
 
