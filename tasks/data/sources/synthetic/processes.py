@@ -46,7 +46,7 @@ def in_processes(work: Callable[[Package], None], packages: Sequence[Package], w
 class Worker:
     """The process of one package, which runs ``module``. It is killed ``seconds`` after its start, or after :meth:`watch`.
 
-    ``status`` is how it ended, in the terms of :mod:`subprocess`; ``late`` whether it was killed for its time.
+    ``status`` is how it ended, in the terms of :mod:`subprocess`; ``late`` whether it ran out of time.
     """
 
     def __init__(self, module: str, seconds: float) -> None:
