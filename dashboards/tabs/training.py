@@ -24,6 +24,10 @@ PANELS: Mapping[str, str] = {
     "mean_token_accuracy": "Share of tokens predicted",
     "learning_rate": "Learning rate",
     "grad_norm": "Norm of the gradient",
+    "tokens_per_second": "Tokens trained a second",
+    "mfu": "MFU: share of the GPUs' published peak",
+    "cache_hit_share": "Share of prompt tokens that vLLM had cached",
+    "refilled": "Groups replaced for want of variance",
 }
 """Figures with their headings, in the order of the page; others that were logged come after them."""
 

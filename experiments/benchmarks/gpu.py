@@ -7,7 +7,6 @@ stages ``sft`` and ``grpo``. ``--tiny`` runs all of it on small shapes, without 
 from __future__ import annotations
 
 import gc
-import importlib.util
 import os
 import random
 import tempfile
@@ -15,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
@@ -23,14 +21,14 @@ from unittest.mock import patch
 
 import typer
 
-from tasks.cli.needs import PEAKS
 from tasks.core.config import Params, parse_params
+from tasks.core.errors import ConfigError
 from tasks.core.schema import Instance, Score
 from tasks.pipeline.rehearsal import small
 from tasks.reporting.page import Section, show
 from tasks.reporting.table import records_table
 from tasks.training.architectures import CONFIGS, Architecture
-from tasks.training.budget import gib, training_bytes, training_flop
+from tasks.training.budget import gib, training_bytes, training_flop, utilization
 
 STEPS, GROUP = 3, 2
 PRIME = "prime-rl on an H100"
@@ -217,17 +215,13 @@ def training(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
                         model = None
                     rows, forwards = (1, 0) if trainer == "sft" else (GROUP, 1)
                     best = min(seconds[1:])
-                    peak = next((rate for name, rate in PEAKS.items() if name in machine.name), None)
-                    used = training_flop(shape, length, rows, forwards) / best
+                    used = utilization(training_flop(shape, length, rows, forwards), best, machine.name)
                     found = machine.peak()
                     yield row | {
                         "GiB": f"{gib(found):.1f}" if found else "", "s a step": f"{best:.2f}",
-                        "tokens a second": f"{rows * length / best:,.0f}", "MFU": f"{used / peak:.1%}" if peak else "",
+                        "tokens a second": f"{rows * length / best:,.0f}", "MFU": f"{used:.1%}" if used else "",
                         PRIME: PUBLISHED.get((model_name, trainer, lora, length), ""),
                     }  # fmt: skip
-
-
-PRIME = "prime-rl on an H100"
 
 
 def masters(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
@@ -247,66 +241,21 @@ def masters(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
 
 
 def packing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
-    """Forward and backward of the layers over rows as long as conversations, in several kinds of batch."""
+    """SFT of rows as long as conversations, 32 a step: padded to the longest of a pass, one by one, and one after another."""
     draw = random.Random(0)
     limit = TINY[-1] if machine.tiny else 16_384
-    lengths = sorted(min(limit, max(limit // 16, int(draw.lognormvariate(0, 0.6) * limit / 4))) for _ in range(32))
-    shuffled = draw.sample(lengths, len(lengths))
-    packed = importlib.util.find_spec("flash_attn") is not None
-    kinds: dict[str, list[list[int]]] = {
-        "4 rows, as they come, padded": [shuffled[i : i + 4] for i in range(0, 32, 4)],
-        "4 rows of like length, padded": [lengths[i : i + 4] for i in range(0, 32, 4)],
-        "1 row (micro_batch: 1)": [[length] for length in lengths],
-    } | ({f"packed to {limit:,} tokens": list(_bins(shuffled, limit))} if packed else {})
-    machine.emptied()
-    model = machine.model(MODELS["0.6B"], "bfloat16").model
-    model.gradient_checkpointing_enable()
-    model.train()
-    for kind, batches in kinds.items():
-        is_packed = kind.startswith("packed")
-        if is_packed:
-            model.set_attn_implementation("flash_attention_2")
-        passes = [partial(_pass, model, machine.device, batch, is_packed) for batch in batches]
-        passes[0]()
-        machine.synchronize()
-        started = time.perf_counter()
-        for one in passes:
-            one()
-        machine.synchronize()
-        seconds = time.perf_counter() - started
-        computed = sum(sum(batch) if is_packed else len(batch) * max(batch) for batch in batches)
-        yield {
-            "batches": kind, "tokens a second": f"{sum(lengths) / seconds:,.0f}", "padding": f"{1 - sum(lengths) / computed:.0%}",
-        }  # fmt: skip
-    if not packed:
-        yield {"batches": "packed", "tokens a second": "needs flash-attn, which is not installed", "padding": ""}
-
-
-def _bins(lengths: list[int], limit: int) -> Iterator[list[int]]:
-    """Rows that share a batch of at most ``limit`` tokens, in their order."""
-    batch: list[int] = []
-    for length in lengths:
-        if batch and sum(batch) + length > limit:
-            yield batch
-            batch = []
-        batch.append(length)
-    yield batch
-
-
-def _pass(model: Any, device: str, batch: list[int], packed: bool) -> None:
-    import torch
-
-    ids = [torch.randint(500, 2000, (length,), device=device) for length in batch]
-    if packed:
-        places = torch.cat([torch.arange(length, device=device) for length in batch])
-        inputs = {"input_ids": torch.cat(ids)[None], "position_ids": places[None]}
-    else:
-        pad = partial(torch.nn.utils.rnn.pad_sequence, batch_first=True)
-        inputs = {"input_ids": pad(ids), "attention_mask": pad([torch.ones_like(row) for row in ids])}
-        if len(batch) == 1:
-            del inputs["attention_mask"]
-    model(**inputs, use_cache=False).last_hidden_state.float().pow(2).mean().backward()
-    model.zero_grad()
+    lengths = [min(limit, max(limit // 16, int(draw.lognormvariate(0, 0.6) * limit / 4))) for _ in range(32)]
+    for kind, rows, free in (("4 rows, padded", 4, False), ("1 row", 1, False), ("4 rows, padding-free", 4, True)):
+        machine.emptied()
+        model = machine.model(MODELS["0.6B"])
+        params = params_of(limit, batch_size=32, micro_batch=rows, epochs=STEPS, padding_free=free)
+        try:
+            best = min(sft_steps(machine, model, tokenizer, params, rows_of(lengths))[1:])
+        except ConfigError as error:
+            yield {"a pass": kind, "tokens a second": str(error)}
+            continue
+        peak = machine.peak()
+        yield {"a pass": kind, "tokens a second": f"{sum(lengths) / best:,.0f}", "GiB": f"{gib(peak):.1f}" if peak else ""}
 
 
 def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:

@@ -10,6 +10,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
@@ -25,6 +26,7 @@ from tasks.training.budget import (
     disk_bytes,
     gib,
     longest_pass,
+    peak_of,
     requests_at_once,
     serving_bytes,
     training_bytes,
@@ -37,15 +39,13 @@ CLONES_GB = {"github": 100.0}
 """Room for clones and snapshots of a source that mines real repositories: an estimate for 233 of them."""
 ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
-PEAKS = {"B200": 2250e12, "H200": 989e12, "H100": 989e12, "H20": 148e12, "A100": 312e12, "L40S": 362e12}
-"""FLOP a second of a GPU in bfloat16 without sparsity, by a part of its name, from the vendor's data sheets."""
 UTILIZATION = 0.9
 """Share of a GPU that vLLM takes unless it is given another."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """GPUs of one kind: how many, the memory of each in bytes, and a name that :data:`PEAKS` may know."""
+    """GPUs of one kind: how many, the memory of each in bytes, and a name that :data:`~tasks.training.budget.PEAKS` may know."""
 
     count: int
     memory: float
@@ -186,7 +186,7 @@ def _length(params: Params) -> int:
 
 
 def _hours(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
-    peak = next((rate for name, rate in PEAKS.items() if name in machine.name), None)
+    peak = peak_of(machine.name)
     if peak is None:
         yield Check("hours", True, f"not known for {machine.name or 'a machine without a GPU'}: see --gpus")
         return
@@ -217,6 +217,9 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
     yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
     lacking = _lacking_of_tokenizer(folder)
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
+    if params.sft.padding_free:
+        flash = any(find_spec(name) for name in ("flash_attn", "kernels"))
+        yield Check("flash attention", flash, "for sft.padding_free", "pip install kernels, or set sft.padding_free to false")
     teacher = params.teacher
     if "vllm" in (params.grpo.rollouts, params.evaluate.rollouts) or (teacher.localizer == "model" and not teacher.base_url):
         yield from _servers(params)

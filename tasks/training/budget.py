@@ -24,6 +24,8 @@ ADAPTERS = 6e9
 """Bytes that prime-rl's runs with adapters take beyond what the other terms give them."""
 SERVER_CONTEXT = 4e9
 """Bytes of a vLLM server beside weights, keys and values."""
+PEAKS = {"B200": 2250e12, "H200": 989e12, "H100": 989e12, "H20": 148e12, "A100": 312e12, "L40S": 362e12}
+"""FLOP a second of a GPU in bfloat16 without sparsity, by a part of its name, from the vendor's data sheets."""
 PUBLISHED_MFU = {"dense": (0.11, 0.36), "experts": (0.03, 0.15)}
 """Lowest and highest share of a GPU's peak that prime-rl's RL runs reached, at 16,384 to 65,536 tokens."""
 
@@ -82,6 +84,17 @@ def training_flop(model: Architecture, tokens: int, rows: int, forwards: int = 0
     """FLOP of forward and backward over ``rows`` sequences of ``tokens``, with ``forwards`` further forward passes."""
     per_token = 6 * model.active_parameters + 6 * model.layers * model.heads * model.head_size * tokens
     return per_token * tokens * rows * (1 + forwards / 3)
+
+
+def peak_of(gpu: str) -> float | None:
+    """Published FLOP a second of the GPU with this name; None for one that :data:`PEAKS` lacks, and for none."""
+    return next((rate for part, rate in PEAKS.items() if part in gpu), None)
+
+
+def utilization(flop: float, seconds: float, gpu: str, ranks: int = 1) -> float | None:
+    """MFU: the share of the published peak of ``ranks`` such GPUs that ``flop`` in ``seconds`` is; None without a peak."""
+    peak = peak_of(gpu)
+    return flop / (seconds * peak * ranks) if peak else None
 
 
 def training_hours(model: Architecture, flop: float, peak: float) -> tuple[float, float]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,13 @@ from tasks.core.schema import Instance
 from tasks.core.storage import read_instances
 from tasks.localizers.presearch import pre_searched
 from tasks.search.repository import Repository
+from tasks.training.architectures import Architecture
 from tasks.training.averaging import average_callback
+from tasks.training.budget import training_flop, utilization
 from tasks.training.local import Local
 from tasks.training.ranks import rank, train_in_ranks, world_size
 from tasks.training.renaming import Names, kept_words
-from tasks.training.rollouts import Batch, Episodes, rollout_figures
+from tasks.training.rollouts import Batch, Episodes, alike, rollout_figures
 from tasks.training.served import Ahead, Policy, make
 from tasks.training.serving import Servers
 from tasks.training.sft import describe_checkpoint
@@ -94,8 +97,8 @@ def _train(
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
     issues, kept = (task.problem_statement for task in tasks.values()), kept_words(toolset.schemas())
     names = Names.of(issues, tokenizer, kept) if section.renamed else None
-    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out)
-    order = _order(list(tasks), section, params.seed) if section.ahead else None
+    order, spares = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
+    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, spares)
     made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
     if rank():
         made = nullcontext((None, OtherRank(params.model.dtype) if section.rollouts == "vllm" else None))
@@ -126,6 +129,7 @@ class Rollouts:
     def __init__(self, batch_of: BatchOf | None) -> None:
         self._batch_of = batch_of
         self._batch = Batch({}, [])
+        self._made = 0.0
 
     def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
         """This rank's rollouts of a step."""
@@ -134,12 +138,33 @@ class Rollouts:
         every = gather_object([prompt[-1]["instance_id"] for prompt in prompts])
         (self._batch,) = broadcast_object_list([self._batch_of(every, trainer) if self._batch_of else None])
         own = slice(rank() * len(prompts), (rank() + 1) * len(prompts))
+        self._made = time.perf_counter()
         columns = {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
         return {name: values[own] for name, values in columns.items()}
 
     def figures(self) -> dict[str, float]:
         """Figures of the last step for the training curve."""
         return {**rollout_figures(self._batch.scores), **self._batch.figures}
+
+    def speed(self, section: Grpo, config: Any, gpu: str) -> dict[str, float]:
+        """Of the training of the last step, now that it ends: seconds, tokens a second, and MFU on a ``gpu`` whose peak is known.
+
+        Without a KL term, rollouts in groups that are alike are not trained and do not count.
+        """
+        seconds, columns = time.perf_counter() - self._made, self._batch.columns
+        left_out = () if section.kl else alike(self._batch.scores, section.group)
+        lengths = [
+            len(prompt) + len(completion)
+            for row, (prompt, completion) in enumerate(zip(columns["prompt_ids"], columns["completion_ids"], strict=True))
+            if row // section.group not in left_out
+        ]
+        figures = {"train_seconds": seconds, "tokens_per_second": sum(lengths) / seconds}
+        with suppress(ConfigError):  # no formula for this kind of model
+            model, forwards = Architecture.of(config.to_dict()), (section.kl > 0) + (section.rollouts == "vllm")
+            flop = sum(training_flop(model, length, 1, forwards) for length in lengths)
+            if (used := utilization(flop, seconds, gpu, world_size())) is not None:
+                figures["mfu"] = used
+        return figures
 
 
 class Published:
@@ -182,7 +207,7 @@ def _served(
         messages = [Message(role="system", content=opening.system), Message(role="user", content=opening.issue)]
         check_publishing(model, tokenizer, weights, servers, messages, section.temperature, params.model.dtype)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
-        ahead = stack.enter_context(Ahead(episodes, policy, order, section.group, section.ahead)) if order else None
+        ahead = stack.enter_context(Ahead(episodes, policy, order, section.group, section.ahead)) if section.ahead else None
 
         def batch_of(ids: list[str], trainer: Any) -> Batch:
             step = trainer.state.global_step
@@ -212,6 +237,7 @@ def _trainer(
     out: Path,
     on_log: Callable[..., None],
 ) -> Any:
+    import torch
     from trl import GRPOConfig
 
     from tasks.training.optimizer import make_optimizer
@@ -244,7 +270,12 @@ def _trainer(
         if world_size() == 1
         else {"device_map": None},  # of the reference policy: each rank loads it whole
     )
-    callbacks = [log_callback(out / "log.jsonl", on_log, rollouts.figures)]
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+
+    def figures() -> dict[str, float]:
+        return {**rollouts.figures(), **rollouts.speed(section, model.config, gpu)}
+
+    callbacks = [log_callback(out / "log.jsonl", on_log, figures)]
     if section.averaged:
         last = max(1, round(section.averaged * section.steps))
         callbacks.append(average_callback(model, section.steps - last, out / "trainer"))
@@ -261,14 +292,16 @@ def _trainer(
     )
 
 
-def _order(names: list[str], section: Grpo, seed: int) -> list[list[str]]:
-    """The instance ids of each step, known beforehand: every instance once, then every one again in another order."""
+def _order(names: list[str], section: Grpo, seed: int) -> tuple[list[list[str]], list[list[str]]]:
+    """The instance ids of each step and those that may refill it, known beforehand: each once, then all in another order."""
     draw = random.Random(seed)
     drawn: list[str] = []
-    while len(drawn) < section.steps * section.prompts_per_step:
+    size = section.prompts_per_step + section.refill
+    while len(drawn) < section.steps * size:
         drawn += draw.sample(names, len(names))
-    size = section.prompts_per_step
-    return [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
+    steps = [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
+    own = [step[: section.prompts_per_step] for step in steps]
+    return own, [[name for name in dict.fromkeys(step) if name not in few] for step, few in zip(steps, own, strict=True)]
 
 
 def _prompts(params: Params, tasks: dict[str, Instance], order: list[str]) -> Any:

@@ -25,7 +25,8 @@ LEAST = 16
 class Local:
     """Makes the rollouts of a step by the weights of that step. A context manager.
 
-    Processes get the weights with each step. Adapters, ranks, and a judge, whose verdicts go into one file, stay in this process.
+    Processes get the weights with each step. Adapters, ranks, refills, and a judge, whose verdicts go into one file, stay in
+    this process.
     """
 
     def __init__(self, episodes: Episodes, tokenizer: Any) -> None:
@@ -55,7 +56,8 @@ class Local:
 
     def _can_be_sent(self, model: Any) -> bool:
         section = self._episodes.section
-        return model.device.type == "cpu" and world_size() == 1 and not section.lora.rank and not section.judge.model
+        alone = section.lora.rank or section.judge.model or section.refill
+        return model.device.type == "cpu" and world_size() == 1 and not alone
 
     def _by_processes(self, ids: list[str], step: int, model: Any, processes: int) -> Batch:
         """The rollouts of each process are those of every ``processes``-th prompt."""
@@ -69,7 +71,7 @@ class Local:
         asked = [
             self._pool.submit(
                 _made,
-                self._episodes.of(ids),
+                self._episodes.of(ids, step),
                 ids,
                 step,
                 share,

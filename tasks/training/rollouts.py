@@ -55,7 +55,7 @@ class Episodes:
     """Runs and scores the rollouts of a step.
 
     ``eos`` ends a message, ``names`` are those that renamed prompts draw from, and ``out`` is the folder for trees and for the
-    verdicts of ``grpo.judge``.
+    verdicts of ``grpo.judge``. ``spares`` are the prompts of each step that :meth:`make` tries where a group is :func:`alike`.
 
     After an infrastructure error, the judge's included, a rollout has reward ``None``, and TRL gives it no advantage.
     """
@@ -67,6 +67,7 @@ class Episodes:
     eos: int
     names: Names | None = None
     out: Path | None = None
+    spares: Sequence[Sequence[str]] = ()
 
     @property
     def reward(self) -> Reward:
@@ -74,13 +75,14 @@ class Episodes:
         section = self.section
         return make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
 
-    def of(self, ids: list[str]) -> Episodes:
-        """The same for these instances only, to send to another process."""
-        return replace(self, tasks={name: self.tasks[name] for name in ids})
+    def of(self, ids: list[str], step: int) -> Episodes:
+        """The same for these instances and the spares of ``step`` only, to send to another process."""
+        return replace(self, tasks={name: self.tasks[name] for name in [*ids, *self._spares(step)]})
 
     def make(self, ids: list[str], step: int, policy: Model, places: Sequence[int] | None = None) -> Batch:
         """One rollout of ``policy`` for each instance id, in this order; closes ``policy``.
 
+        Groups of spares stand in the places of groups that are :func:`alike`, as far as spares give others.
         ``places``: of those, the ones at these places alone, as they are among all.
         """
         trajectories, scores, figures = asyncio.run(self._run(ids, step, policy, range(len(ids)) if places is None else places))
@@ -91,9 +93,38 @@ class Episodes:
     async def _run(
         self, ids: list[str], step: int, policy: Model, places: Sequence[int]
     ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
+        every = [*ids, *(name for name in self._spares(step) for _ in range(self.section.group))]
         async with self._judge() as judge:
-            trajectories, figures = await self._episodes(ids, step, policy, judge, places)
-            scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
+            trajectories, scores, figures = await self._scored(every, step, policy, judge, places)
+            if self.section.refill:
+                figures |= await self._refill(every, step, policy, judge, trajectories, scores)
+        await policy.close()
+        return trajectories, scores, figures
+
+    def _spares(self, step: int) -> Sequence[str]:
+        return self.spares[step] if self.spares else ()
+
+    async def _refill(
+        self, every: list[str], step: int, policy: Model, judge: Judge | None, trajectories: list[Trajectory], scores: list[Score]
+    ) -> dict[str, float]:
+        """Replace groups that are alike by others, of the prompts that follow in ``every``; how many, and how many were tried."""
+        size, first = self.section.group, len(scores)
+        tried, replaced, dull = first, 0, alike(scores, size)
+        while dull and tried < len(every):
+            places = range(tried, min(tried + len(dull) * size, len(every)))
+            others, worths, _ = await self._scored(every, step, policy, judge, places)
+            for number in sorted({*range(len(worths) // size)} - {*alike(worths, size)}):
+                old, new = (slice(group * size, (group + 1) * size) for group in (dull.pop(0), number))
+                trajectories[old], scores[old] = others[new], worths[new]
+                replaced += 1
+            tried = places.stop
+        return {"refilled": float(replaced), "refill_tried": (tried - first) / size}
+
+    async def _scored(
+        self, ids: list[str], step: int, policy: Model, judge: Judge | None, places: Sequence[int]
+    ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
+        trajectories, figures = await self._episodes(ids, step, policy, judge, places)
+        scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
         return trajectories, scores, figures
 
     @asynccontextmanager
@@ -132,7 +163,6 @@ class Episodes:
 
         jobs = [partial(rollout, place, name) for place, name in zip(places, own, strict=True)]
         done = dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
-        await policy.close()
         return [done[place] for place in places], {}
 
     async def _trees(
@@ -168,7 +198,6 @@ class Episodes:
 
         jobs = [partial(grown, instance_id) for instance_id in dict.fromkeys(ids)]
         done = [row async for row in run_episodes(jobs, concurrency=len(jobs))]
-        await policy.close()
         trees = {name: tree for name, tree, _ in done if tree}
         for name, tree in trees.items():
             if self.out is not None:
@@ -206,6 +235,12 @@ class Episodes:
             return score.model_copy(update={"error": f"no verdict: {verdict.error}"})
         graded = score.model_copy(update={"answer_score": verdict.grade})
         return graded.model_copy(update={"reward": reward(graded, scope)})
+
+
+def alike(scores: Sequence[Score], size: int) -> list[int]:
+    """The numbers of the groups, of ``size`` rollouts each, whose rewards do not differ: none of them has an advantage."""
+    groups = [{score.reward for score in scores[at : at + size]} - {None} for at in range(0, len(scores), size)]
+    return [number for number, rewards in enumerate(groups) if len(rewards) < 2]
 
 
 def rollout_figures(scores: list[Score]) -> dict[str, float]:

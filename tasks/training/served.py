@@ -19,7 +19,7 @@ from tasks.core.config import Compute
 from tasks.core.errors import AGAIN, ArtifactError, DataError, InfrastructureError
 from tasks.training.ranks import end_with_parent
 from tasks.training.rollouts import Batch, Episodes
-from tasks.training.serving import Servers
+from tasks.training.serving import Servers, prefix_cache
 from tasks.training.trainer import load_student
 from tasks.training.weights import FileWeights, check_publishing, folder_of
 
@@ -85,8 +85,11 @@ def _on_disk(checkpoint: Path | str) -> Path:
 
 
 def make(episodes: Episodes, ids: list[str], step: int, policy: Policy) -> Batch:
-    """The rollouts of ``step``. ``staleness`` is the mean over sampled tokens of steps trained since their weights."""
-    model = policy.model()
+    """The rollouts of ``step``. ``staleness`` is the mean over sampled tokens of steps trained since their weights.
+
+    ``cache_hit_share`` is the share of prompt tokens whose keys and values a server still had, where servers say so.
+    """
+    model, before = policy.model(), prefix_cache(policy.addresses)
     started = time.perf_counter()
     batch = episodes.make(ids, step, model)
     stale = {step - int(version.partition("-")[0]): tokens for version, tokens in model.sampled.items()}
@@ -95,6 +98,9 @@ def make(episodes: Episodes, ids: list[str], step: int, policy: Policy) -> Batch
         "staleness": sum(steps * tokens for steps, tokens in stale.items()) / max(1, sum(stale.values())),
         "staleness_max": float(max(stale, default=0)),
     }
+    hits, asked = (after - earlier for after, earlier in zip(prefix_cache(policy.addresses), before, strict=True))
+    if asked > 0 and hits >= 0:  # a server that was started again counts from 0
+        figures["cache_hit_share"] = hits / asked
     return replace(batch, figures={**batch.figures, **figures}, done=time.time())
 
 
@@ -123,7 +129,7 @@ class Ahead:
             try:
                 for coming in range(step, min(step + self._ahead + 1, len(self._order))):
                     if coming not in self._asked:
-                        few = self._episodes.of(self._order[coming])
+                        few = self._episodes.of(self._order[coming], coming)
                         self._asked[coming] = self._pool.submit(make, few, self._order[coming], coming, self._policy)
                 batch = self._asked[step].result()
                 break

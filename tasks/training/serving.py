@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -42,6 +43,9 @@ SILENT_CHECKS = 6
 """Health checks in a row without an answer after which a running server counts as hung."""
 STOP_SECONDS = 20.0
 """How long a server may take to end by itself."""
+
+PREFIX_CACHE = re.compile(r"^vllm:prefix_cache_(hits|queries)_total\b.* (\S+)$", re.MULTILINE)
+"""A counter of ``/metrics``, one for each engine of a server."""
 
 FOR_ROLLOUTS = ("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm")
 """Log-probabilities under the sampling temperature, and no defaults from the checkpoint's generation_config.json."""
@@ -296,6 +300,17 @@ def _facts(address: str) -> tuple[str, int]:
         return str(model["id"]), int(model["max_model_len"])
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, IndexError, TypeError) as error:
         raise InfrastructureError(f"no vLLM server answers at {address} ({_reason(error)})") from None
+
+
+def prefix_cache(addresses: Sequence[str]) -> tuple[float, float]:
+    """Prompt tokens that vLLM's servers found in their prefix caches, and all, since they started; 0 where one does not say."""
+    counts = {"hits": 0.0, "queries": 0.0}
+    for address in addresses:
+        with suppress(httpx.HTTPError):
+            text = httpx.get(f"{address}/metrics", timeout=HEALTH_SECONDS, trust_env=False).raise_for_status().text
+            for name, value in PREFIX_CACHE.findall(text):
+                counts[name] += float(value)
+    return counts["hits"], counts["queries"]
 
 
 def _answers(address: str, seconds: float) -> bool:

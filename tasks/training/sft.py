@@ -12,7 +12,7 @@ from tasks.agents.conversation import messages_of
 from tasks.agents.models.chat import training_ids
 from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Params, Sft
-from tasks.core.errors import DataError
+from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
 from tasks.training.drills import drill_rows
@@ -41,7 +41,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
 
     Raises:
         ArtifactError: the base checkpoint or the trajectories cannot be read.
-        ConfigError: the machine has fewer GPUs than ``compute.ranks``.
+        ConfigError: the machine has fewer GPUs than ``compute.ranks``, or no flash attention for ``sft.padding_free``.
         DataError: no trajectory fits into ``sft.max_length``.
         InfrastructureError: a rank died.
     """
@@ -78,10 +78,13 @@ def fit(
         weight_decay=section.weight_decay,
         lr_scheduler_type="cosine",
         warmup_steps=section.warmup_ratio,
-        max_length=section.max_length,
+        max_length=None,  # of rows that TRL prepares, and these are
+        padding_free=section.padding_free,
         dataset_kwargs={"skip_prepare_dataset": True},
         logging_steps=10,
     )
+    if section.padding_free and arguments.device.type == "cuda":
+        use_flash_attention(model, arguments.bf16)
     trainer = TrimmedSFTTrainer(
         model=model,
         args=settle(arguments),
@@ -102,6 +105,24 @@ def fit(
         "steps": trainer.state.global_step,
         "loss": float(losses.mean()),
     }
+
+
+def use_flash_attention(model: Any, half: bool) -> None:
+    """Let ``model`` keep apart the trajectories of a row without a mask; ``half``: it computes in bfloat16.
+
+    Other kernels keep them apart, too, but by a mask as large as the square of the row's length, which is for a CPU and tests.
+    Raises :class:`ConfigError` where flash attention cannot be had.
+    """
+    if not half:
+        raise ConfigError("sft.padding_free needs bfloat16 on a GPU: set model.dtype, or sft.padding_free to false")
+    try:
+        model.set_attn_implementation("flash_attention_2")
+    except (ImportError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            f"sft.padding_free needs flash attention on a GPU ({reason}): `pip install kernels`, which gets it from the hub, or "
+            "`pip install flash-attn`; or set sft.padding_free to false"
+        ) from None
 
 
 def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> tuple[list[dict[str, list[int]]], int]:

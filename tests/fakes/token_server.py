@@ -1,5 +1,7 @@
 """A server that speaks vLLM's token protocol, for a tiny checkpoint: started, asked and told to change its weights like vLLM.
 
+It computes every prompt anew, but counts what vLLM would find in its prefix cache.
+
 ``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
 faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones; with ``RAW``
 log-probabilities are those at temperature 1.
@@ -14,6 +16,7 @@ import stat
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,8 @@ class Engine:
         self.running = threading.Event()
         self.running.set()
         self.version = "default"
+        self.seen: list[tuple[str | None, list[int]]] = []
+        self.cached = {"queries": 0, "hits": 0}
         self.requests: list[tuple[str, dict[str, Any]]] = []
 
     def reload(self, checkpoint: str) -> None:
@@ -67,10 +72,20 @@ class Engine:
             logprobs.append(float((logits.log_softmax(-1) if os.environ.get("RAW") else scaled)[token]))
             if token in asked["stop_token_ids"]:
                 break
+        with self.lock:
+            salt, prompt = asked.get("cache_salt"), asked["prompt"]
+            own = [_common(prompt[:-1], earlier) for under, earlier in self.seen if under == salt]
+            self.cached["queries"] += len(prompt)
+            self.cached["hits"] += max(own, default=0)
+            self.seen.append((salt, ids))
         reason = "stop" if sampled[-1] in asked["stop_token_ids"] else "length"
         choice = {"index": 0, "text": "", "token_ids": sampled, "finish_reason": reason}
         choice["logprobs"] = {"token_logprobs": logprobs}
         return {"id": "x", "object": "text_completion", "created": 1, "model": self.name, "choices": [choice]}
+
+
+def _common(one: list[int], other: list[int]) -> int:
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
@@ -80,6 +95,9 @@ def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            if self.path == "/metrics":
+                counts = (f'vllm:prefix_cache_{name}_total{{engine="0"}} {count}.0\n' for name, count in engine.cached.items())
+                return self._send(200, "text/plain", "".join(counts).encode())
             length = engine.model.config.max_position_embeddings
             self._answer(200, {"data": [{"id": engine.name, "max_model_len": length}], "weight_version": engine.version})
 
@@ -109,9 +127,11 @@ def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
                     self._answer(200, {"results": [None]})
 
         def _answer(self, status: int, body: dict[str, Any]) -> None:
-            data = json.dumps(body).encode()
+            self._send(status, "application/json", json.dumps(body).encode())
+
+        def _send(self, status: int, kind: str, data: bytes) -> None:
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)

@@ -218,6 +218,9 @@ def test_grpo_trains_on_what_servers_sample(tmp_path: Path, train, ahead: int) -
         assert row["sampling/sampling_logp_difference/max"] < (1e-3 if ahead == 0 else 10)
         assert row["staleness_max"] <= ahead
         assert {"reward", "kl", "f1", "publish_seconds", "reload_seconds", "rollout_seconds"} <= set(row)
+        assert 0 < row["cache_hit_share"] < 1
+        assert row["tokens_per_second"] > 0
+        assert "mfu" not in row  # a CPU has no published peak
     assert [row["staleness_max"] for row in rows] == [0, ahead, ahead]
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
     assert not (tmp_path / "out" / "weights").exists()

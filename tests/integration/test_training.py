@@ -19,7 +19,7 @@ from tasks.agents.models.transformers import TransformersModel
 from tasks.agents.parsing import format_answer, format_calls
 from tasks.agents.toolsets import make_episode
 from tasks.core.config import Base, Lora, ModelSection, Params, Search
-from tasks.core.errors import ArtifactError
+from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Turn
 from tasks.core.storage import read_instances, write_jsonl
 from tasks.search.repository import Repository
@@ -28,7 +28,7 @@ from tasks.training import grpo, sft
 from tasks.training.base import train_base
 from tasks.training.grpo import train_grpo
 from tasks.training.rollouts import sequence_of
-from tasks.training.sft import fit, tokenize, train_sft
+from tasks.training.sft import fit, tokenize, train_sft, use_flash_attention
 from tasks.training.trainer import load_student, save_checkpoint, settle
 
 CALLS = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
@@ -75,6 +75,33 @@ def test_sft_learns_the_trajectory_and_says_what_it_was_trained_with(tmp_path: P
     assert losses == sorted(losses, reverse=True)
     assert TransformersModel.load(tmp_path / "out" / "checkpoint").name == "checkpoint"
     assert (tmp_path / "out" / "checkpoint" / "fusesearch.json").is_file()
+
+
+def test_a_step_without_padding_is_the_step_with_it(tmp_path: Path, params: Params, base: Path) -> None:
+    def step(padding_free: bool) -> tuple[float, dict[str, torch.Tensor]]:
+        model, tokenizer = load_student(base)
+        rows, _ = tokenize(
+            [trajectory().model_copy(update={"issue": "prime(4) is wrong " * n}) for n in range(1, 9)], tokenizer, params
+        )
+        changes = {"batch_size": 8, "micro_batch": 4, "epochs": 1, "optimizer": "adamw", "padding_free": padding_free}
+        out = tmp_path / str(padding_free)
+        figures = fit(model, tokenizer, rows, params.sft.model_copy(update=changes), params, out, lambda row: None)
+        assert figures["steps"] == 1
+        return figures["loss"], load_file(out / "checkpoint" / "model.safetensors")
+
+    (loss, weights), (other, others) = step(False), step(True)
+    assert other == pytest.approx(loss, rel=1e-5)
+    for name, value in weights.items():
+        torch.testing.assert_close(others[name], value, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU may have flash attention")
+def test_without_flash_attention_a_gpu_does_not_train_padding_free(base: Path) -> None:
+    model, _ = load_student(base)
+    with pytest.raises(ConfigError, match="needs bfloat16 on a GPU"):
+        use_flash_attention(model, half=False)
+    with pytest.raises(ConfigError, match=r"needs flash attention on a GPU .*set sft.padding_free to false"):
+        use_flash_attention(model, half=True)
 
 
 def test_small_steps_move_weights_that_come_in_bfloat16(tmp_path: Path, params: Params, base: Path) -> None:

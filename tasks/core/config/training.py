@@ -90,6 +90,12 @@ class Sft(Section):
     precision: Literal["float32", "bfloat16"] | None = Field(
         None, description="arithmetic of the passes; null: model.dtype on a GPU, else float32"
     )
+    padding_free: bool = Field(
+        False,
+        exclude_if=lambda value: not value,
+        description="the trajectories of a pass follow one another in a row instead of being padded to the longest: the same "
+        "loss; a GPU needs flash attention for it",
+    )
     lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
     save_steps: int = Field(200, ge=1)
 
@@ -177,6 +183,12 @@ class Grpo(Rewarded):
     )
     ahead: int = Field(
         0, ge=0, le=4, description="steps whose rollouts vLLM servers make while one trains, by weights that many steps older"
+    )
+    refill: int = Field(
+        0,
+        ge=0,
+        exclude_if=lambda value: not value,
+        description="most further prompts that a step tries in place of those whose rollouts all have the same reward",
     )
     importance_max: float = Field(
         2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"

@@ -98,7 +98,7 @@ def test_what_ranks_and_adapters_do_not_go_with_is_refused(changes, fault):
 
 def test_runs_without_ranks_or_adapters_are_the_runs_made_before_they_existed():
     data = Params().model_dump(mode="json")
-    assert not {"lora"} & (data["sft"].keys() | data["grpo"].keys())
+    assert not {"lora", "padding_free", "refill"} & (data["sft"].keys() | data["grpo"].keys())
     assert "ranks" not in data["compute"]
     changed = override(Params(), {"sft.lora.rank": 8, "compute.ranks": 2}, "test")
     assert (changed.sft.lora.rank, changed.compute.ranks) == (8, 2)

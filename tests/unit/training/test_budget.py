@@ -15,6 +15,7 @@ from tasks.training.budget import (
     training_bytes,
     training_flop,
     training_hours,
+    utilization,
 )
 
 SMALL, FOUR, THIRTY = (
@@ -118,6 +119,12 @@ def test_a_model_on_this_machine_is_read_where_it_lies(tmp_path, monkeypatch):
     (tmp_path / "own").mkdir()
     (tmp_path / "own/config.json").write_text("{}")
     assert folder_of("own", tmp_path) == tmp_path / "own"
+
+
+def test_utilization_is_of_all_gpus_and_unknown_without_a_published_peak():
+    assert utilization(989e12, 2.0, "NVIDIA H100 80GB HBM3", ranks=4) == pytest.approx(1 / 8)
+    assert utilization(148e12, 1.0, "NVIDIA H20") == utilization(989e12, 1.0, "NVIDIA H200") == 1.0
+    assert utilization(1e12, 1.0, "") is None
 
 
 def test_unknown_models_and_families_are_said_to_be_unknown(tmp_path):

@@ -1,7 +1,14 @@
 """What the training curve of GRPO says of the rollouts of a step."""
 
+from types import SimpleNamespace
+
+import pytest
+
+from tasks.core.config import parse_params
 from tasks.core.schema import Score
-from tasks.training.rollouts import rollout_figures
+from tasks.training.architectures import CONFIGS
+from tasks.training.grpo import Rollouts
+from tasks.training.rollouts import Batch, alike, rollout_figures
 
 
 def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():
@@ -23,3 +30,23 @@ def test_a_step_without_calls_has_no_tool_success():
         "errored": 0.0,
     }
     assert rollout_figures([]) == {"errored": 0.0}
+
+
+def test_groups_are_alike_where_no_two_known_rewards_differ():
+    rewards = [1.0, 1.0, 0.0, 1.0, None, None, None, 0.5, 0.0, 0.0]
+    assert alike([Score(instance_id="i", reward=reward) for reward in rewards], 2) == [0, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("kl", "trained"), [(0.1, 44), (0.0, 24)])
+def test_speed_counts_what_trains_and_the_share_of_a_peak_is_absent_without_one(kl, trained):
+    section = parse_params({"grpo": {"group": 2, "kl": kl}}).grpo
+    columns = {"prompt_ids": [[1] * 5] * 4, "completion_ids": [[2] * 5, [2] * 5, [2] * 5, [2] * 9]}
+    rollouts = Rollouts(None)
+    rollouts._batch = Batch(columns, [Score(instance_id="i", reward=reward) for reward in (1.0, 1.0, 0.0, 1.0)])
+    config = SimpleNamespace(to_dict=lambda: CONFIGS["Qwen/Qwen3-0.6B"])
+    found = rollouts.speed(section, config, "NVIDIA H100 80GB HBM3")
+    assert found["tokens_per_second"] * found["train_seconds"] == pytest.approx(trained)
+    per_token = (6 * 0.596e9 + 6 * 28 * 2048 * 10) * (4 / 3 if kl else 1)
+    assert found["mfu"] * found["train_seconds"] * 989e12 == pytest.approx(per_token * trained, rel=0.01)
+    for gpu, kind in (("", config), ("Other", config), ("NVIDIA H100", SimpleNamespace(to_dict=lambda: {"model_type": "mamba"}))):
+        assert "mfu" not in rollouts.speed(section, kind, gpu)
