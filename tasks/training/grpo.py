@@ -207,7 +207,8 @@ def _served(
         messages = [Message(role="system", content=opening.system), Message(role="user", content=opening.issue)]
         check_publishing(model, tokenizer, weights, servers, messages, section.temperature, params.model.dtype)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
-        ahead = stack.enter_context(Ahead(episodes, policy, order, section.group, section.ahead)) if section.ahead else None
+        foreseen = order if section.ahead else None
+        ahead = stack.enter_context(Ahead(episodes, policy, foreseen, section.group, section.ahead)) if foreseen else None
 
         def batch_of(ids: list[str], trainer: Any) -> Batch:
             step = trainer.state.global_step

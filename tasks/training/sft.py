@@ -84,7 +84,7 @@ def fit(
         logging_steps=10,
     )
     if section.padding_free and arguments.device.type == "cuda":
-        use_flash_attention(model, arguments.bf16)
+        use_flash_attention(model, bool(arguments.bf16))
     trainer = TrimmedSFTTrainer(
         model=model,
         args=settle(arguments),

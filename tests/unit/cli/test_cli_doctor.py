@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tasks.cli import checks, profile
+from tasks.cli import checks, needs, profile
 from tasks.cli.needs import Machine, profile_checks
 from tasks.core.config import load_params, parse_params
 from tests.fakes.endpoint import Endpoint, scripted
@@ -99,6 +99,17 @@ def test_a_profile_with_rollouts_by_vllm_needs_it_or_servers_elsewhere(checkout)
     (checkout / ".venv-vllm/bin").mkdir(parents=True)
     (checkout / ".venv-vllm/bin/python").touch()
     assert vllm(wanted) == [True]
+
+
+def test_flash_attention_is_missed_only_where_a_profile_asks_for_it(checkout, monkeypatch):
+    monkeypatch.setattr(needs, "find_spec", lambda name: None)
+
+    def found(sft):
+        params = parse_params({"model": {"base": "org/big", "dtype": "bfloat16"}, "sft": sft})
+        return [check.ok for check in profile_checks(params, checkout, NOTHING) if check.name == "flash attention"]
+
+    assert found({}) == []
+    assert found({"padding_free": True}) == [False]
 
 
 def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
