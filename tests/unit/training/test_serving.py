@@ -2,6 +2,8 @@
 
 import json
 import re
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +11,7 @@ from tasks.core.errors import ArtifactError, ConfigError
 from tasks.core.schema import Trajectory, Turn
 from tasks.training import serving
 from tests.trials.serving import trial
+from tests.trials.serving.__main__ import shows
 
 
 @pytest.fixture
@@ -76,6 +79,15 @@ def test_the_repository_of_the_trial_is_committed_source(tmp_path):
     folder = trial.repository(tmp_path / "toolz")
     assert "def sliding_window" in (folder / "toolz/itertoolz.py").read_text()
     assert (folder / ".git/HEAD").is_file()
+
+
+def test_the_shows_on_two_cores_are_programs_and_tests_that_exist(request, monkeypatch):
+    monkeypatch.chdir(request.config.rootpath)
+    found = shows(Path("checkpoint"))
+    assert {"rehearse-small", "rehearse-paper-30b"} <= found.keys()
+    for option, program, *rest in (arguments for arguments, _ in found.values()):
+        assert option == "-c" or find_spec(program)
+        assert all(Path(name).is_file() for name in rest if name.startswith("tests/"))
 
 
 def episode(*texts):
