@@ -27,7 +27,7 @@ class SlowToolbox(Toolbox):
         return await super().call(name, arguments)
 
 
-SLOW = replace(FUSESEARCH, open=SlowToolbox)
+SLOW = replace(FUSESEARCH, open=lambda repository, agent, limits: SlowToolbox(repository, limits))
 TOOLSETS["slow"] = f"{__name__}:SLOW"
 
 
