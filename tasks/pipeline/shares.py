@@ -4,7 +4,7 @@ A share is some keys of one journal: repositories to mine or to read truths from
 same working tree and packages; it gives back the rows that a single process would have written down itself. The stage then goes
 on from its journal as always, so that its artifacts are made by the same code whether or not there were shares.
 
-Episodes of a model that vLLM serves are no part of a share: the stage itself starts the servers, once, and they take all episodes
+Shares do not include episodes of a model that vLLM serves: the stage itself starts the servers once, and they run all episodes
 side by side. Shares would start servers each, or change the weights of the same ones under one another.
 """
 

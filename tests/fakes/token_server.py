@@ -1,6 +1,6 @@
 """A server that speaks vLLM's token protocol, for a tiny checkpoint: started, asked and told to change its weights like vLLM.
 
-It computes every prompt anew, but counts what vLLM would find in its prefix cache.
+It computes every prompt from its start, but counts what vLLM would find in its prefix cache.
 
 ``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
 faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones; with ``RAW``

@@ -7,14 +7,14 @@ it, as the program is run again from its start, so one object serves any number 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from tasks.agents.answers import format_values
-from tasks.agents.models.base import Completion, Message, Sampling, estimated_usage
+from tasks.agents.models.base import Message
+from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ConfigError
@@ -44,26 +44,16 @@ class LexicalAnswerer(FuseSearchLocalizer):
         super().__init__(replace(setup, agent=agent, model=LexicalAnswers(agent, setup.tools)))
 
 
-class LexicalAnswers:
+class LexicalAnswers(ScriptedModel):
     """The programs as a model. Raises :class:`ConfigError` for a toolset other than ``questions``."""
-
-    name = "lexical"
 
     def __init__(self, agent: Agent, tools: Tools) -> None:
         if agent.toolset != "questions":
             raise ConfigError(f"the scripted answerer uses the tools of agent.toolset questions, not {agent.toolset}")
+        super().__init__(self.next_text, "lexical")
         self.turns = agent.max_turns
         self.calls = 1 if agent.mode == "sequential" else agent.max_calls_per_turn
         self.window = tools.read_lines
-
-    async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """The calls of the next turn, or the answer. Nothing is sampled; usage is an estimate."""
-        started = time.perf_counter()
-        text = self.next_text(messages)
-        return Completion(text=text, usage=estimated_usage(messages, text, time.perf_counter() - started))
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     def next_text(self, messages: list[Message]) -> str:
         """The next assistant message as text."""

@@ -5,12 +5,12 @@ It is the default teacher of synthesis and a baseline of every table.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tasks.agents.models.base import Completion, Message, Sampling, estimated_usage
+from tasks.agents.models.base import Message
+from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_answer, format_calls, parse_turn
 from tasks.localizers.base import Setup
 from tasks.localizers.fusesearch import FuseSearchLocalizer
@@ -35,29 +35,19 @@ class LexicalLocalizer(FuseSearchLocalizer):
         super().__init__(replace(setup, model=LexicalModel(calls, plan_for(setup.tools, setup.agent))))
 
 
-class LexicalModel:
+class LexicalModel(ScriptedModel):
     """A policy as a model: each message is a function of the messages before it.
 
     It searches for what the issue names, reads it, follows what it calls, and answers with what fits best. A turn makes up to
     ``calls_per_turn`` (1 to 8) calls.
     """
 
-    name = "lexical"
-
     def __init__(self, calls_per_turn: int = 4, plan: Plan = FULL) -> None:
         if calls_per_turn < 1:
             raise ValueError(f"calls_per_turn is {calls_per_turn}: it must be at least 1")
+        super().__init__(self.next_text, "lexical")
         self.calls_per_turn = calls_per_turn
         self.plan = plan
-
-    async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """The calls of the next turn, or the answer. Nothing is sampled; usage is an estimate."""
-        started = time.perf_counter()
-        text = self.next_text(messages)
-        return Completion(text=text, usage=estimated_usage(messages, text, time.perf_counter() - started))
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     def next_text(self, messages: list[Message]) -> str:
         """The next assistant message as text."""

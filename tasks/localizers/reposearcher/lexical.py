@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import builtins
 import re
-import time
 from collections.abc import Generator, Sequence
 from typing import Any
 
-from tasks.agents.models.base import Completion, Message, Sampling, estimated_usage
+from tasks.agents.models.base import Message
+from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_answer, format_calls
 from tasks.core.schema import Answer, Location
 from tasks.localizers.lexical import calls_of
@@ -31,26 +31,16 @@ _ERROR = "Error: "
 _CALLED = re.compile(r"(?<![.\w])([A-Za-z_]\w*)\(")
 
 
-class RepoSearcherTeacher:
+class RepoSearcherTeacher(ScriptedModel):
     """The policy as a model: each message is a function of the messages before it.
 
     ``turns`` includes Exit and the answer, which has at most ``answers`` functions.
     """
 
-    name = "lexical"
-
     def __init__(self, turns: int, answers: int) -> None:
+        super().__init__(self.next_text, "lexical")
         self.turns = turns
         self.answers = answers
-
-    async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """The next call, or the answer. Nothing is sampled; usage is an estimate."""
-        started = time.perf_counter()
-        text = self.next_text(messages)
-        return Completion(text=text, usage=estimated_usage(messages, text, time.perf_counter() - started))
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     def next_text(self, messages: list[Message]) -> str:
         """The next assistant message as text."""

@@ -107,7 +107,7 @@ class SearchTools:
 
     def _structure(self) -> Outcome:
         text = tree_text(source_files(self._repository.files()), self.chars)
-        return Outcome(text or "There is no source file.", tuple(files_of(text)))
+        return Outcome(text or "The repository has no source files.", tuple(files_of(text)))
 
     def _imports(self, file: str) -> Outcome:
         found = self._outline(file)
