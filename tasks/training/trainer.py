@@ -83,6 +83,8 @@ def settle(arguments: Any) -> Any:
     if arguments.n_gpu > 1:
         logger.warning("training takes one of this machine's %d GPUs: compute.ranks says how many", arguments.n_gpu)
         arguments._n_gpu = 1  # TRL 1.16 refuses torch's DataParallel, which transformers would use for several
+    if arguments.device.type == "cpu":
+        arguments._setup_devices = torch.device("cpu")  # torch cannot load an optimizer to cpu:0, as a rank's device is called
     if arguments.fsdp_plugin_args and arguments.bf16:
         # accelerate 1.15 would add gradients up in bfloat16, and round log-probabilities to it
         policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)

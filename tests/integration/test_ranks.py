@@ -129,19 +129,20 @@ def test_adapters_over_shared_weights_and_small_steps_in_bfloat16(trainings: Tra
     assert moved.float().mean() > 0.9
 
 
+@pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.rare
-def test_a_sharded_training_that_was_killed_goes_on_from_its_last_step(trainings: Trainings) -> None:
+def test_ranks_that_were_killed_go_on_from_their_last_step(trainings: Trainings, sharded: bool) -> None:
     it = trainings
     killed = it.folder / "cut" / "trainer"
 
     def kill(row: dict[str, float]) -> None:
         raise KeyboardInterrupt
 
-    (whole,) = it.run(2, it.sft("whole", True, save_steps=4))
+    (whole,) = it.run(2, it.sft("whole", sharded, save_steps=4))
     with pytest.raises(KeyboardInterrupt):
-        train_in_ranks(2, in_turn, [it.sft("cut", True, save_steps=4)], on_log=kill)
+        train_in_ranks(2, in_turn, [it.sft("cut", sharded, save_steps=4)], on_log=kill)
     assert any(killed.glob("checkpoint-*"))
-    (again,) = it.run(2, it.sft("cut", True, save_steps=4))
+    (again,) = it.run(2, it.sft("cut", sharded, save_steps=4))
     assert again.beside(whole) == 0
     assert not killed.exists()
 
