@@ -20,9 +20,10 @@ OUT = Path("artifacts/serving")
 PYTEST = ["-m", "pytest", "-q", "-n", "0", "-m", "not gpu"]
 
 
-def shows(checkpoint: Path) -> dict[str, tuple[list[str], str]]:
+def shows(checkpoint: Path, tokenizer: Path | None = None) -> dict[str, tuple[list[str], str]]:
     """For each show the arguments of Python, and where its results lie beside its log."""
     made = ["--checkpoint", str(checkpoint)]
+    words = ["--tokenizer", str(tokenizer)] if tokenizer else []
     profiles = sorted(path.stem for path in Path("experiments/profiles").glob("*.yaml"))
     return {
         "engine": ([*PYTEST, "tests/integration/test_vllm_engine.py"], ""),
@@ -31,7 +32,7 @@ def shows(checkpoint: Path) -> dict[str, tuple[list[str], str]]:
         "ranks": ([*PYTEST, "tests/integration/test_ranks.py"], ""),
         "kills": (["-m", "tests.trials.serving.kills", "kill", *made], "tests/trials/serving/KILLS.md"),
         **{
-            f"rehearse-{name}": ([*PROGRAM[1:], "profile", "rehearse", name], f".fusesearch/rehearsals/{name}")
+            f"rehearse-{name}": ([*PROGRAM[1:], "profile", "rehearse", name, *words], f".fusesearch/rehearsals/{name}")
             for name in profiles
         },
     }
@@ -39,10 +40,11 @@ def shows(checkpoint: Path) -> dict[str, tuple[list[str], str]]:
 
 def main(
     checkpoint: Annotated[Path, typer.Option(help="Folder of a trained checkpoint.")] = Path("artifacts/sft/checkpoint"),
+    tokenizer: Annotated[Path | None, typer.Option(help="Folder of the tokenizer that rehearsals use.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Name of a show; may be repeated.")] = None,
 ) -> None:
     """Run them all, and print where the results lie."""
-    every = shows(checkpoint)
+    every = shows(checkpoint, tokenizer)
     if unknown := [name for name in only or [] if name not in every]:
         raise typer.BadParameter(f"unknown show {unknown[0]}; the shows are {', '.join(every)}", param_hint="--only")
     OUT.mkdir(parents=True, exist_ok=True)
