@@ -19,7 +19,7 @@ from tasks.core.errors import ArtifactError, InfrastructureError
 from tasks.core.schema import Instance, Record, Score
 from tasks.core.storage import Journal
 from tasks.evaluation.judged import JudgedScore
-from tasks.evaluation.judges import MAX_CHARS, Case, Judge
+from tasks.evaluation.judges import CONCURRENCY, MAX_CHARS, Case, Judge
 from tasks.evaluation.results import CellResult
 
 SAMPLES = 3
@@ -40,7 +40,7 @@ class Rewriting(Record):
 
 
 async def rewrite(
-    instances: Sequence[Instance], model: Model, judge: Judge, journal: Journal, drops: Counter[str], concurrency: int = 8
+    instances: Sequence[Instance], model: Model, judge: Judge, journal: Journal, drops: Counter[str]
 ) -> list[Instance]:
     """The open questions among ``instances``, each rewritten; what it was stays under ``original`` in the provenance.
 
@@ -52,7 +52,7 @@ async def rewrite(
         return instance, await _rewritten(instance, model, judge, journal)
 
     jobs = [partial(one, instance) for instance in instances if _reference(instance) is not None]
-    found = {instance.instance_id: (instance, row) async for instance, row in run_episodes(jobs, concurrency)}
+    found = {instance.instance_id: (instance, row) async for instance, row in run_episodes(jobs, CONCURRENCY)}
     kept = []
     for instance, row in (found[each.instance_id] for each in instances if each.instance_id in found):
         if row.reason is not None or instance.truth is None or instance.truth.expected is None:

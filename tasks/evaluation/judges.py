@@ -27,6 +27,8 @@ from tasks.evaluation.quality import mean
 MAX_CHARS = 20_000
 TRIES = 3
 TEMPERATURE = 0.2
+CONCURRENCY = 8
+"""Cases judged at once."""
 
 
 @dataclass(frozen=True)
@@ -168,20 +170,20 @@ class Checked:
     failed: int
 
 
-async def verdicts_of(judge: Judge, cases: Sequence[Case], concurrency: int = 8) -> list[Verdict]:
+async def verdicts_of(judge: Judge, cases: Sequence[Case]) -> list[Verdict]:
     """The verdicts in the order of the cases."""
 
     async def one(number: int, case: Case) -> tuple[int, Verdict]:
         return number, await judge.judge(case)
 
     jobs = (lambda number=number, case=case: one(number, case) for number, case in enumerate(cases))
-    found = dict([row async for row in run_episodes(jobs, concurrency)])
+    found = dict([row async for row in run_episodes(jobs, CONCURRENCY)])
     return [found[number] for number in range(len(cases))]
 
 
-async def self_checks(judge: Judge, cases: Sequence[Case], seed: int = 0) -> Checked:
+async def self_checks(judge: Judge, cases: Sequence[Case]) -> Checked:
     """Judge the cases, each reference against itself, an empty answer, and the answer to another question."""
-    draw = Random(seed)
+    draw = Random(0)
     others = [draw.choice([row.reference for row in cases if row.reference != case.reference] or [""]) for case in cases]
     variants = [
         list(cases),

@@ -69,15 +69,14 @@ def key_value_bytes(model: Architecture) -> int:
     return 2 * 2 * model.layers * model.key_value_heads * model.head_size
 
 
-def serving_bytes(model: Architecture, tokens: int, tensor_parallel: int = 1) -> float:
-    """A vLLM server that can hold one request of ``tokens``, on each of ``tensor_parallel`` GPUs."""
-    return (SERVED * model.parameters + key_value_bytes(model) * tokens) / tensor_parallel + SERVER_CONTEXT
+def serving_bytes(model: Architecture, tokens: int) -> float:
+    """A vLLM server on one GPU that can hold one request of ``tokens``."""
+    return SERVED * model.parameters + key_value_bytes(model) * tokens + SERVER_CONTEXT
 
 
-def requests_at_once(model: Architecture, memory: float, tokens: int, tensor_parallel: int = 1) -> int:
-    """Requests of ``tokens`` whose keys and values fit into the ``memory`` bytes that a server may use of each GPU."""
-    room = memory - serving_bytes(model, 0, tensor_parallel)
-    return max(0, int(room * tensor_parallel / (key_value_bytes(model) * tokens)))
+def requests_at_once(model: Architecture, memory: float, tokens: int) -> int:
+    """Requests of ``tokens`` whose keys and values fit into the ``memory`` bytes that a server may use of its GPU."""
+    return max(0, int((memory - serving_bytes(model, 0)) / (key_value_bytes(model) * tokens)))
 
 
 def training_flop(model: Architecture, tokens: int, rows: int, forwards: int = 0) -> float:

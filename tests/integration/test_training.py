@@ -310,6 +310,6 @@ def test_killed_training_of_adapters_goes_on_from_its_last_step(tmp_path: Path, 
 
 
 def test_a_process_trains_on_one_gpu_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
-    arguments = SimpleNamespace(n_gpu=4, _n_gpu=4, fsdp_plugin_args=None)
+    arguments = SimpleNamespace(n_gpu=4, _n_gpu=4, device=torch.device("cuda", 0), fsdp_plugin_args=None)
     assert settle(arguments)._n_gpu == 1
     assert "training takes one of this machine's 4 GPUs" in caplog.text

@@ -66,9 +66,7 @@ class TransformersModel:
         self._thread: ThreadPoolExecutor | None = None
 
     @classmethod
-    def load(
-        cls, checkpoint: Path | str, *, dtype: str = "float32", device: str | None = None, **options: Any
-    ) -> TransformersModel:
+    def load(cls, checkpoint: Path | str, *, dtype: str = "float32", **options: Any) -> TransformersModel:
         """Load a checkpoint directory. Raises :class:`ArtifactError` if it is missing or damaged."""
         if not (Path(checkpoint) / "config.json").is_file():
             raise ArtifactError(
@@ -87,7 +85,7 @@ class TransformersModel:
             raise ArtifactError(
                 f"{checkpoint} cannot be loaded: {(str(error).splitlines() or [type(error).__name__])[0]}"
             ) from error
-        model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
+        model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
         return cls(model, tokenizer, name=Path(checkpoint).name, **options)
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:

@@ -300,8 +300,8 @@ def _shared(first: str, second: str) -> int:
     return len(set(first.split("/")) & set(second.split("/")))
 
 
-def _grep(pattern: str, path: str = "", glob: str = "*.py") -> Call:
-    where = {"path": path} if path else {"glob": glob}
+def _grep(pattern: str, path: str = "") -> Call:
+    where = {"path": path} if path else {"glob": "*.py"}
     return "grep", {"pattern": pattern, **where, "output_mode": "content"}
 
 

@@ -33,8 +33,6 @@ _ASSIGNED = re.compile(rf"^[ \t>.]*({IDENTIFIER})\s*=\s*(?:{IDENTIFIER}\.)*({IDE
 _BOUND = re.compile(
     rf"^[ \t>.]*({IDENTIFIER})(?:\s*,\s*{IDENTIFIER})*\s*=[^=]|\bas\s+({IDENTIFIER})|\bfor\s+({IDENTIFIER})\s+in\b", re.M
 )
-_MESSAGE = re.compile(r"^(?:E\s+)?[\w.]*(?:Error|Exception|Warning): (?P<message>.+)$", re.M)
-_QUOTED = re.compile(r"[\"“']([A-Za-z][^\"“”'\n]{7,60})[\"”']")
 _CODE_LINE = re.compile(r"^(?:>>>|\.\.\.) ?(.*)$", re.M)
 _FENCE = re.compile(r"^(?:```|~~~).*?$(.*?)^(?:```|~~~)\s*$", re.M | re.S)
 _STANDARD_LIBRARY = re.compile(r"(?:lib/python[\d.]+|Python[\d.]+/[Ll]ib)/(?!site-packages|dist-packages)|^<|(?:^|/)pluggy/")
@@ -69,7 +67,6 @@ class Clues:
     paths: list[tuple[str, int | None]] = field(default_factory=list)
     modules: list[str] = field(default_factory=list)
     names: list[Name] = field(default_factory=list)
-    phrases: list[str] = field(default_factory=list)
     words: list[tuple[str, float]] = field(default_factory=list)
 
 
@@ -82,7 +79,6 @@ def draw_clues(issue: str) -> Clues:
         paths=_paths(text, frames),
         modules=modules_of(text),
         names=_names(text, frames),
-        phrases=_phrases(text),
         words=_words(text),
     )
 
@@ -222,13 +218,6 @@ def _defined_in_issue(text: str) -> set[str]:
 
 def _is_noise(name: str) -> bool:
     return len(name) < 2 or keyword.iskeyword(name) or hasattr(builtins, name) or name in COMMON_NAMES or name.strip("_") == ""
-
-
-def _phrases(text: str) -> list[str]:
-    """Error messages, then quoted strings, of at least 8 characters."""
-    found = [m["message"].strip() for m in _MESSAGE.finditer(text)]
-    found += [m.group(1).strip() for m in _QUOTED.finditer(_FENCE.sub("\n", text))]
-    return list(dict.fromkeys(phrase for phrase in found if len(phrase) >= 8))
 
 
 def _words(text: str) -> list[tuple[str, float]]:

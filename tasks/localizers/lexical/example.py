@@ -11,7 +11,6 @@ from tasks.localizers.lexical.stopwords import COMMON_NAMES
 
 IDENTIFIER = r"[A-Za-z_][A-Za-z0-9_]*"
 PROMPT_LINE = re.compile(r"^>>> ?(.*)$", re.M)
-_CONTINUATION = re.compile(r"^\.\.\. ?(.*)$", re.M)
 _PYTHON_FENCE = re.compile(r"^(?:```|~~~) ?(?:python3?|py|pycon)[ \t]*$(.*?)^(?:```|~~~)", re.M | re.S)
 _CALL = re.compile(rf"(?P<owner>(?:{IDENTIFIER}\.)*)(?P<name>{IDENTIFIER})\(")
 _ATTRIBUTE = re.compile(rf"[\w)\]]\.(?P<name>{IDENTIFIER})(?![\w(.])")

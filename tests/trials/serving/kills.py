@@ -109,7 +109,7 @@ def logged(name: str) -> list[dict[str, float]]:
 
 def vllm(process: psutil.Process) -> psutil.Process:
     """The vLLM server that a training has started."""
-    return next(child for child in process.children(recursive=True) if "vllm.entrypoints" in " ".join(child.cmdline()[:4]))
+    return _alive(process.children(recursive=True), "vllm.entrypoints")[0]
 
 
 def itself(process: psutil.Process) -> psutil.Process:
@@ -117,20 +117,20 @@ def itself(process: psutil.Process) -> psutil.Process:
     return process
 
 
-def _spawned(process: psutil.Process) -> list[psutil.Process]:
-    return sorted(
-        (child for child in process.children() if "multiprocessing.spawn" in " ".join(child.cmdline())), key=lambda it: it.pid
-    )
+def _alive(processes: list[psutil.Process], word: str) -> list[psutil.Process]:
+    """Those of ``processes`` that run and are called with ``word``, the oldest first."""
+    running = [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+    return sorted((process for process in running if word in " ".join(process.cmdline()[:4])), key=lambda process: process.pid)
 
 
 def maker(process: psutil.Process) -> psutil.Process:
     """The process that makes rollouts ahead."""
-    return _spawned(process)[0]
+    return _alive(process.children(), "multiprocessing.spawn")[0]
 
 
 def second_rank(process: psutil.Process) -> psutil.Process:
     """Rank 1 of 2."""
-    return _spawned(process)[1]
+    return _alive(process.children(), "multiprocessing.spawn")[1]
 
 
 def page(rows: list[tuple[str, str, float, list[dict[str, float]]]]) -> str:

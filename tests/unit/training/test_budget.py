@@ -10,7 +10,6 @@ from tasks.training.budget import (
     key_value_bytes,
     longest_pass,
     requests_at_once,
-    serving_bytes,
     state_bytes,
     training_bytes,
     training_flop,
@@ -101,11 +100,6 @@ def test_the_longest_pass_just_fits():
     assert training_bytes(SMALL, tokens) <= memory < training_bytes(SMALL, tokens + 10)
     assert longest_pass(FOUR, 24e9) == 0
     assert longest_pass(FOUR, 24e9, ranks=8) > 10_000
-
-
-def test_a_server_over_two_gpus_needs_half_of_weights_and_cache_on_each():
-    one, two = (serving_bytes(FOUR, 81_920, gpus) for gpus in (1, 2))
-    assert one - two == pytest.approx((SERVED * FOUR.parameters + key_value_bytes(FOUR) * 81_920) / 2)
 
 
 def test_a_model_on_this_machine_is_read_where_it_lies(tmp_path, monkeypatch):
