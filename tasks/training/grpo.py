@@ -30,7 +30,7 @@ from tasks.training.budget import training_flop, utilization
 from tasks.training.local import Local
 from tasks.training.ranks import rank, train_in_ranks, world_size
 from tasks.training.renaming import Names, kept_words
-from tasks.training.rollouts import Batch, Episodes, alike, rollout_figures
+from tasks.training.rollouts import Batch, Episodes, alike, reward_deviation, rollout_figures
 from tasks.training.served import Ahead, Policy, make
 from tasks.training.serving import Servers
 from tasks.training.sft import describe_checkpoint
@@ -117,7 +117,7 @@ def _train(
         if (trees := out / "trees").is_dir():
             shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
         describe_checkpoint(out / "checkpoint", params)
-    return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures()}
+    return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures(section.group)}
 
 
 class Rollouts:
@@ -142,9 +142,10 @@ class Rollouts:
         columns = {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
         return {name: values[own] for name, values in columns.items()}
 
-    def figures(self) -> dict[str, float]:
-        """Figures of the last step for the training curve."""
-        return {**rollout_figures(self._batch.scores), **self._batch.figures}
+    def figures(self, group: int) -> dict[str, float]:
+        """Figures of the last step, of ``group`` rollouts a prompt, for the training curve."""
+        deviation = reward_deviation(self._batch.scores, group)
+        return {**rollout_figures(self._batch.scores), "reward_deviation": deviation, **self._batch.figures}
 
     def speed(self, section: Grpo, config: Any, gpu: str) -> dict[str, float]:
         """Of the training of the last step, now that it ends: seconds, tokens a second, and MFU on a ``gpu`` whose peak is known.
@@ -274,7 +275,7 @@ def _trainer(
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
     def figures() -> dict[str, float]:
-        return {**rollouts.figures(), **rollouts.speed(section, model.config, gpu)}
+        return {**rollouts.figures(section.group), **rollouts.speed(section, model.config, gpu)}
 
     callbacks = [log_callback(out / "log.jsonl", on_log, figures)]
     if section.averaged:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, pstdev
 from typing import Any
 
 from tasks.agents.loop import new_trajectory, run_episode, run_episodes
@@ -237,10 +237,20 @@ class Episodes:
         return graded.model_copy(update={"reward": reward(graded, scope)})
 
 
+def _rewards(scores: Sequence[Score], size: int) -> list[list[float]]:
+    """The rewards that there are of each group of ``size`` rollouts."""
+    groups = (scores[at : at + size] for at in range(0, len(scores), size))
+    return [[score.reward for score in group if score.reward is not None] for group in groups]
+
+
 def alike(scores: Sequence[Score], size: int) -> list[int]:
     """The numbers of the groups, of ``size`` rollouts each, whose rewards do not differ: none of them has an advantage."""
-    groups = [{score.reward for score in scores[at : at + size]} - {None} for at in range(0, len(scores), size)]
-    return [number for number, rewards in enumerate(groups) if len(rewards) < 2]
+    return [number for number, rewards in enumerate(_rewards(scores, size)) if len({*rewards}) < 2]
+
+
+def reward_deviation(scores: Sequence[Score], size: int) -> float:
+    """Mean over the groups of the standard deviation of a group's rewards (RepoSearch-R1 figure 6b shows its square)."""
+    return fmean(pstdev(rewards) if rewards else 0.0 for rewards in _rewards(scores, size))
 
 
 def rollout_figures(scores: list[Score]) -> dict[str, float]:

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
+from statistics import pstdev
 
 from tasks.agents.conversation import assistant_message, observation_messages
 from tasks.agents.loop import Episode, State, new_trajectory, step
@@ -28,7 +29,8 @@ Worth = Callable[[Trajectory], Awaitable[float | None]]
 @dataclass
 class Tree:
     """``explored`` are the finished nodes that simulations ended in, in order; ``revisits`` simulations ended in one of them
-    again, and ``lost`` ones in none. ``chosen`` are the nodes whose episodes are trained on.
+    again, and ``lost`` ones in none. ``chosen`` are the nodes whose episodes are trained on; ``deviation`` is the standard
+    deviation of the rewards that there were to choose from.
     """
 
     root: Node = field(default_factory=Node)
@@ -36,15 +38,18 @@ class Tree:
     revisits: int = 0
     lost: int = 0
     chosen: list[Node] = field(default_factory=list)
+    deviation: float = 0.0
 
     def figures(self) -> dict[str, float]:
-        """Counts of the tree: turns sampled, those in trained episodes, finished episodes, and simulations without a new one."""
+        """Of the tree: turns sampled, those in trained episodes, finished episodes, simulations without a new one, and the
+        deviation."""
         nodes = list(self.root.everyone())[1:]
         finished = [node for node in nodes if node.finished]
         trained = {id(passed) for node in self.chosen for passed in node.path} - {id(self.root)}
         return {
             "tree_turns": len(nodes), "tree_turns_trained": len(trained), "tree_finished": len(finished),
             "tree_revisits": self.revisits, "tree_lost": self.lost, "tree_critiqued": sum(node.critiqued for node in nodes),
+            "tree_deviation": self.deviation,
         }  # fmt: skip
 
 
@@ -66,7 +71,9 @@ async def grow(section: Search, episode: Episode, group: int, worth: Worth, outc
         rows = [node for node in tree.root.everyone() if await grower.judged(node) is not None]
     if not rows:
         raise InfrastructureError(grower.failure or "no episode of the tree has a reward")
-    tree.chosen = [rows[index] for index in choose([node.reward or 0.0 for node in rows], group)]
+    rewards = [node.reward or 0.0 for node in rows]
+    tree.deviation = pstdev(rewards)
+    tree.chosen = [rows[index] for index in choose(rewards, group)]
     return tree
 
 

@@ -8,7 +8,7 @@ from tasks.core.config import parse_params
 from tasks.core.schema import Score
 from tasks.training.architectures import CONFIGS
 from tasks.training.grpo import Rollouts
-from tasks.training.rollouts import Batch, alike, rollout_figures
+from tasks.training.rollouts import Batch, alike, reward_deviation, rollout_figures
 
 
 def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():
@@ -34,7 +34,9 @@ def test_a_step_without_calls_has_no_tool_success():
 
 def test_groups_are_alike_where_no_two_known_rewards_differ():
     rewards = [1.0, 1.0, 0.0, 1.0, None, None, None, 0.5, 0.0, 0.0]
-    assert alike([Score(instance_id="i", reward=reward) for reward in rewards], 2) == [0, 2, 3, 4]
+    scores = [Score(instance_id="i", reward=reward) for reward in rewards]
+    assert alike(scores, 2) == [0, 2, 3, 4]
+    assert reward_deviation(scores, 2) == pytest.approx(0.5 / 5)
 
 
 @pytest.mark.parametrize(("kl", "trained"), [(0.1, 44), (0.0, 24)])

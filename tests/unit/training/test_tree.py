@@ -5,6 +5,7 @@ import math
 import zlib
 from dataclasses import replace
 from random import Random
+from statistics import pstdev
 
 import pytest
 from hypothesis import given, settings
@@ -130,6 +131,8 @@ def test_any_tree_is_made_of_whole_episodes(seed, expansion, critique, kind):
             assert passed.state.turns[:-1] == before.state.turns
     rows = as_json(tree.root, tree.chosen)["nodes"]
     assert sum(row["trained"] for row in rows) - 1 == tree.figures()["tree_turns_trained"]
+    finished = [node.reward for node in tree.root.everyone() if node.reward is not None]
+    assert tree.figures()["tree_deviation"] == pytest.approx(pstdev(finished))
     assert all(row["parent"] < number for number, row in enumerate(rows) if number)
 
 
