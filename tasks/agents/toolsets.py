@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import Any
 
@@ -17,12 +17,13 @@ from tasks.agents.models.base import Model, Sampling
 from tasks.agents.prompts import render_issue, render_system
 from tasks.core.config import Agent, Tools
 from tasks.core.errors import ConfigError
-from tasks.core.schema import Instance, Mode, Score
+from tasks.core.schema import Instance, Mode, Score, Trajectory, Truth
 from tasks.search.repoqa import REPOQA
 from tasks.search.repository import Repository
 from tasks.search.tools import TOOLS, Toolbox, schemas
 
 TOOLSETS = {
+    "both": "tasks.agents.toolsets:BOTH",
     "fusesearch": "tasks.agents.toolsets:FUSESEARCH",
     "questions": "tasks.agents.toolsets:QUESTIONS",
     "repoqa": "tasks.agents.toolsets:REPO_QA",
@@ -39,7 +40,7 @@ class Toolset:
     statement, including the reader of answers; its last argument is the number of calls per turn that a teacher is asked for,
     which a student never sees. ``schemas`` are the tools as a model's API takes them. ``scorer`` is the import path
     (``module:function``) of the function that scores a trajectory. ``mode``, if given, replaces the agent's. ``questions`` says
-    which instances it is for.
+    which instances it is for, and ``other``, if given, is for those of the other kind.
     """
 
     open: Callable[[Repository, Agent, Tools], CallRunner]
@@ -48,15 +49,24 @@ class Toolset:
     scorer: str
     mode: Mode | None = None
     questions: bool = False
+    other: Toolset | None = None
 
-    @property
-    def score(self) -> Callable[..., Score]:
-        """The scorer, with the arguments of :func:`tasks.evaluation.metrics.score_trajectory`."""
-        return resolve_name(self.scorer)
+    def of(self, question: bool | None) -> Toolset:
+        """The toolset for a question, or for an issue; :class:`ConfigError` where that is not known and matters."""
+        if self.other is None:
+            return self
+        if question is None:
+            raise ConfigError("agent.toolset both is for training: use fusesearch for issues and questions for questions")
+        return self if question == self.questions else self.other
+
+    def score(self, trajectory: Trajectory, truth: Truth, **options: Any) -> Score:
+        """By the scorer, with the arguments of :func:`tasks.evaluation.metrics.score_trajectory`."""
+        score: Score = resolve_name(self.of(truth.expected is not None).scorer)(trajectory, truth, **options)
+        return score
 
     def own(self, instances: Iterable[Instance]) -> list[Instance]:
-        """The instances that it is for: questions, or issues. A data set may hold both."""
-        return [row for row in instances if (row.truth is not None and row.truth.expected is not None) == self.questions]
+        """The instances that it is for: questions, issues, or all. A data set may hold both."""
+        return [row for row in instances if self.other or bool(row.question) == self.questions]
 
     def trainable(self, instances: Iterable[Instance]) -> list[Instance]:
         """Those of :meth:`own` with an exact truth: no open questions, whose answers only a judge can score."""
@@ -84,7 +94,7 @@ def make_episode(
     on_event: OnEvent | None = None,
 ) -> Episode:
     """An episode of ``agent.toolset`` for :func:`tasks.agents.loop.run_episode`; ``localizer`` is its name in tables."""
-    toolset = toolset_named(agent.toolset)
+    toolset = toolset_named(agent.toolset).of(instance.question)
     if toolset.mode is not None:
         agent = agent.model_copy(update={"mode": toolset.mode})
     return Episode(
@@ -124,6 +134,9 @@ QUESTIONS = Toolset(
     questions=True,
 )
 """Questions with the tools of FuseSearch, several calls per turn."""
+
+BOTH = replace(FUSESEARCH, other=QUESTIONS)
+"""Issues and questions, for one student of both."""
 
 REPO_QA = Toolset(
     open=lambda repository, agent, limits: Toolbox(repository, limits, tools=REPOQA),

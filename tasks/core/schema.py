@@ -81,6 +81,11 @@ class Instance(BaseModel):
     truth: Truth | None = None
     provenance: dict[str, Any] = Field(default_factory=dict)
 
+    @property
+    def question(self) -> bool | None:
+        """Whether it is a question and no issue; None where no truth says so."""
+        return None if self.truth is None else self.truth.expected is not None
+
     def task(self) -> Instance:
         """What a localizer may know: the issue and the snapshot; no truth, no patch, no hints, no tests."""
         names = ("instance_id", "repo", "base_commit", "problem_statement")

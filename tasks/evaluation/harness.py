@@ -18,7 +18,7 @@ from tasks.agents.loop import run_episodes
 from tasks.core.errors import DataError, InfrastructureError, RepositoryError
 from tasks.core.schema import Instance, Score, Trajectory, Truth
 from tasks.core.storage import Journal, Progress, silent
-from tasks.evaluation.metrics import Reward, Scope, score_trajectory
+from tasks.evaluation.metrics import Reward, Scope, score_trajectory, truth_of
 from tasks.localizers.base import Localizer
 from tasks.search.repository import Repository
 
@@ -82,7 +82,7 @@ async def evaluate(
         trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
     scores = [
         scorer(
-            trajectory, _truth(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()),
+            trajectory, truth_of(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()),
             issue_chars=len(cell.instance.problem_statement), reward=reward, scope=scope, arm=arm, run=cell.run,
         )
         for cell, trajectory in zip(cells, trajectories, strict=True)
@@ -153,13 +153,7 @@ def _checked(instances: Iterable[Instance]) -> list[Instance]:
     for instance in instances:
         if instance.instance_id in seen:
             raise DataError(f"instance {instance.instance_id} is given twice")
-        if not _truth(instance).files and _truth(instance).expected is None:
+        if not truth_of(instance).files and truth_of(instance).expected is None:
             raise DataError(f"{instance.instance_id}: the truth names no file, so the instance cannot be scored")
         seen[instance.instance_id] = instance
     return list(seen.values())
-
-
-def _truth(instance: Instance) -> Truth:
-    if instance.truth is None:
-        raise DataError(f"{instance.instance_id} has no truth: run the filter stage first")
-    return instance.truth

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from tasks.agents.conversation import tokens_billed, tokens_context
 from tasks.core.errors import ConfigError, DataError
-from tasks.core.schema import Answer, Score, Trajectory, Truth
+from tasks.core.schema import Answer, Instance, Score, Trajectory, Truth
 from tasks.evaluation import statistics
 from tasks.evaluation.quality import (
     NDCG_AT,
@@ -235,6 +235,13 @@ def tool_success(scores: Iterable[Score]) -> float | None:
 def mean_of(scores: Iterable[Score], field: str) -> float | None:
     """Mean of one field over the scores that have it; ``None`` where none has."""
     return mean([value for score in scores if (value := getattr(score, field)) is not None])
+
+
+def truth_of(instance: Instance) -> Truth:
+    """The truth of an instance. Raises :class:`DataError` if it has none."""
+    if instance.truth is None:
+        raise DataError(f"{instance.instance_id} has no truth: run the filter stage, or `fusesearch truth`, first")
+    return instance.truth
 
 
 def score_trajectory(

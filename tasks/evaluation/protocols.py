@@ -12,7 +12,7 @@ from functools import partial
 from typing import get_args
 
 from tasks.code.kinds import is_code
-from tasks.core.errors import ConfigError, DataError
+from tasks.core.errors import ConfigError
 from tasks.core.schema import Family, Instance, Score, Truth
 from tasks.evaluation import metrics, quality, statistics
 from tasks.evaluation.quality import ACCURACY_AT, NDCG_AT, RECALL_AT, Quality
@@ -38,8 +38,10 @@ class Protocol:
 
     def select(self, instances: Iterable[Instance]) -> list[Instance]:
         """The instances that count. Raises :class:`DataError` for one without truth."""
-        rows = [row for row in instances if (_truth(row).expected is not None) == self.questions]
-        return [row for row in rows if self.keeps(code_of(_truth(row))) and not self._too_long(len(row.problem_statement))]
+        rows = [row for row in instances if (metrics.truth_of(row).expected is not None) == self.questions]
+        return [
+            row for row in rows if self.keeps(code_of(metrics.truth_of(row))) and not self._too_long(len(row.problem_statement))
+        ]
 
     def view(self, scores: Iterable[Score], *, accepted: bool = False) -> list[Score]:
         """Scores of the instances that count, against the code of their truth; errored ones stay, without figures.
@@ -177,12 +179,6 @@ PROTOCOLS = {
         ),
     )
 }  # fmt: skip
-
-
-def _truth(instance: Instance) -> Truth:
-    if instance.truth is None:
-        raise DataError(f"{instance.instance_id} has no truth: run the filter stage, or `fusesearch truth`, first")
-    return instance.truth
 
 
 def _truth_of(score: Score) -> Truth:

@@ -27,7 +27,7 @@ from tasks.core.storage import Journal, Progress, read_json, read_jsonl, silent,
 from tasks.evaluation.benchmarks import Prepared, prepare, snapshot
 from tasks.evaluation.grid import Endpoint, Grid
 from tasks.evaluation.harness import Evaluation, evaluate, journal_key
-from tasks.evaluation.metrics import aggregate
+from tasks.evaluation.metrics import aggregate, truth_of
 from tasks.evaluation.protocols import PROTOCOLS
 from tasks.evaluation.results import (
     DONE,
@@ -220,7 +220,7 @@ class GridRun:
         by_id = {row.instance_id: row for row in prepared.instances}
         return [
             self._toolset.score(
-                trajectory, by_id[trajectory.instance_id].truth, accepted=prepared.accepted.get(trajectory.instance_id, ()),
+                trajectory, truth_of(by_id[trajectory.instance_id]), accepted=prepared.accepted.get(trajectory.instance_id, ()),
                 issue_chars=len(by_id[trajectory.instance_id].problem_statement),
                 reward=self._reward, scope=self.grid.agent.history_scope, arm=cell.name, run=run,
             )

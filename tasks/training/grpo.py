@@ -203,8 +203,8 @@ def _served(
         weights = FileWeights(folder, servers, tokenizer, params.model.dtype)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         servers.start(weights.write(model, 0))
-        issue = next(iter(episodes.tasks.values())).problem_statement
-        opening = toolset_named(params.agent.toolset).instruct(params.agent, issue, None)
+        first = next(iter(episodes.tasks.values()))
+        opening = toolset_named(params.agent.toolset).of(first.question).instruct(params.agent, first.problem_statement, None)
         messages = [Message(role="system", content=opening.system), Message(role="user", content=opening.issue)]
         check_publishing(model, tokenizer, weights, servers, messages, section.temperature, params.model.dtype)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
@@ -312,7 +312,7 @@ def _prompts(params: Params, tasks: dict[str, Instance], order: list[str]) -> An
     toolset = toolset_named(params.agent.toolset)
     rows = []
     for name in order:
-        instructions = toolset.instruct(params.agent, tasks[name].problem_statement, None)
+        instructions = toolset.of(tasks[name].question).instruct(params.agent, tasks[name].problem_statement, None)
         opening = {"system": instructions.system, "user": instructions.issue}
         rows.append({"prompt": [{"role": role, "content": text, "instance_id": name} for role, text in opening.items()]})
     return Dataset.from_list(rows)

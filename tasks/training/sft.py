@@ -132,15 +132,16 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     are drills, so that a small model does not forget how to copy names while it learns to search.
     """
     toolset = toolset_named(params.agent.toolset)
-    student = toolset.instruct(params.agent, "", None)
-    conversations = [messages_of(trajectory, student.system) for trajectory in trajectories]
+    students = [toolset.of(_answers(trajectory)).instruct(params.agent, "", None) for trajectory in trajectories]
+    tools = toolset.instruct(params.agent, "", None).tools
+    conversations = [messages_of(trajectory, student.system) for trajectory, student in zip(trajectories, students, strict=True)]
     texts = (message.content for messages in conversations for message in messages)
     pool = Names.of(texts, tokenizer, kept_words(toolset.schemas()))
     draw = random.Random(params.seed)
     copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
     rows = []
     for messages in conversations + copies:
-        ids, mask = training_ids(tokenizer, messages, student.tools)
+        ids, mask = training_ids(tokenizer, messages, tools)
         if len(ids) <= params.sft.max_length:
             rows.append({"input_ids": ids, "labels": [i if m else -100 for i, m in zip(ids, mask, strict=True)]})
     if not rows:
@@ -151,6 +152,11 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
         if len(row["input_ids"]) <= params.sft.max_length
     ]
     return rows + drills, len(conversations + copies) - len(rows)
+
+
+def _answers(trajectory: Trajectory) -> bool:
+    """Whether it is an episode on a question."""
+    return trajectory.answer is not None and bool(trajectory.answer.text)
 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:

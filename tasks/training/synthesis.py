@@ -160,12 +160,12 @@ class _Teacher:
 
 def _scripted(candidate: Candidate, params: Params) -> Model:
     """The lexical teacher of the toolset, with the candidate's guidance."""
-    if params.agent.toolset == "fusesearch":
-        return LexicalModel(candidate.guidance, _plan(candidate, params))
     if params.agent.toolset == "reposearcher":
         turns = min(candidate.turns or params.agent.max_turns, params.agent.max_turns)
         return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)
-    return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
+    if candidate.instance.question:
+        return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
+    return LexicalModel(candidate.guidance, _plan(candidate, params))
 
 
 def _plan(candidate: Candidate, params: Params) -> Plan:

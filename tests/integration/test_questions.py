@@ -9,8 +9,10 @@ from functools import partial
 
 import pytest
 
+from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Agent, Filter, Mine, Params, Select, Tools, parse_params
-from tasks.core.schema import Instance
+from tasks.core.errors import ConfigError
+from tasks.core.schema import Instance, Truth
 from tasks.core.storage import Journal, silent, write_instances, write_jsonl
 from tasks.data.filtering import filter_pairs
 from tasks.data.repositories import Repositories
@@ -26,6 +28,8 @@ from tasks.pipeline.work.selection import select_candidates
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.training import synthesis
 from tasks.training.selection import kept, select
+from tasks.training.sft import tokenize
+from tasks.training.trainer import load_student
 
 FILES = {
     "quizpkg/__init__.py": '''
@@ -302,3 +306,38 @@ def test_the_teacher_makes_trajectories_to_learn_from(mined, tmp_path, prompt, m
     write_jsonl(MAIN["synthesize.candidates"], made)
     stage = Params(select=Select(min_f1=1, min_efficiency=0.2))  # which lacks agent.toolset
     assert select_candidates(Job(Node(stage="select"), stage, MAIN, tmp_path))["selected"] == len(kept(judged))
+
+
+GO_DOWN = """`go_down(4)` returns 5
+
+>>> go_down(4)
+5
+but it should be 4
+"""
+
+
+def test_one_student_is_taught_issues_and_questions(mined, tmp_path, base):
+    question, folder = mined[0].instances[0], mined[1]
+    truth = Truth(files=["quizpkg/engine.py"], functions=["quizpkg/engine.py::go_down"])
+    told = {"instance_id": "issue", "problem_statement": GO_DOWN, "truth": truth}
+    issue = question.model_copy(update=told)
+    both = toolset_named("both")
+    assert both.own([issue, question]) == [issue, question]
+    params = parse_params(
+        {"agent": {"toolset": "both", "prompt": "nano"}, "tools": NANO, "sft": {"renamed_copies": 0, "drills": 0}}
+    )
+    snapshot = partial(instance_snapshot, SnapshotStore(tmp_path / "snapshots"), folder / "repos")
+    with Journal(tmp_path / "journal.jsonl", key="key") as journal:
+        drawn = synthesis.draw([issue, question], params.synthesize, 0)
+        made = [row for row in synthesis.synthesize(drawn, params, snapshot, journal)]
+    located, answered = ([row for row in made if bool(row.answer.text) == of] for of in (False, True))
+    assert {row.instance_id for row in located} == {"issue"}
+    assert {row.instance_id for row in answered} == {question.instance_id}
+    assert both.score(located[0], truth).file_f1 == 1
+    assert max(both.score(row, question.truth).answer_score for row in answered) == 1
+    rows, _ = tokenize([located[0], answered[0]], (tokenizer := load_student(base)[1]), params)
+    openings = [toolset_named(name).instruct(params.agent, "", None).system for name in ("fusesearch", "questions")]
+    texts = [tokenizer.decode(row["input_ids"]) for row in rows]
+    assert [[opening in text for opening in openings] for text in texts] == [[True, False], [False, True]]
+    with pytest.raises(ConfigError, match="both is for training"):
+        both.of(issue.task().question)

@@ -45,10 +45,10 @@ class LexicalAnswerer(FuseSearchLocalizer):
 
 
 class LexicalAnswers(ScriptedModel):
-    """The programs as a model. Raises :class:`ConfigError` for a toolset other than ``questions``."""
+    """The programs as a model. Raises :class:`ConfigError` for a toolset other than ``questions`` or ``both``."""
 
     def __init__(self, agent: Agent, tools: Tools) -> None:
-        if agent.toolset != "questions":
+        if agent.toolset not in ("questions", "both"):
             raise ConfigError(f"the scripted answerer uses the tools of agent.toolset questions, not {agent.toolset}")
         super().__init__(self.next_text, "lexical")
         self.turns = agent.max_turns

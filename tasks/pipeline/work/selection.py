@@ -7,7 +7,6 @@ from typing import Any
 
 from tasks.agents.toolsets import toolset_named
 from tasks.core.errors import DataError
-from tasks.core.schema import Score, Trajectory, Truth
 from tasks.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
 from tasks.pipeline.node import Job
 
@@ -19,7 +18,7 @@ def select_candidates(job: Job) -> dict[str, Any]:
     params, places = job.params, job.places
     truths = {row.instance_id: row.truth for row in read_instances(places["split.sft"]) if row.truth is not None}
     candidates = read_trajectories(places["synthesize.candidates"])
-    judged = select(candidates, truths, params.select, params.agent.history_scope, _score)
+    judged = select(candidates, truths, params.select, params.agent.history_scope, toolset_named("both").score)
     chosen, drops = kept(judged), drop_table(judged)
     if not chosen:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")
@@ -37,8 +36,3 @@ def select_candidates(job: Job) -> dict[str, Any]:
         "efficiency": fmean(score.efficiency or 0.0 for score in scores),
         "calls_per_turn": fmean(score.calls_per_turn or 0.0 for score in scores),
     }
-
-
-def _score(trajectory: Trajectory, truth: Truth, **options: Any) -> Score:
-    """By the scorer of faults or of questions; this stage does not have the param ``agent.toolset``."""
-    return toolset_named("questions" if truth.expected else "fusesearch").score(trajectory, truth, **options)

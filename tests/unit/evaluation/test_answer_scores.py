@@ -90,6 +90,6 @@ def test_a_toolset_takes_its_own_instances_and_scores_no_others():
     question = Instance(instance_id="q", repo="o/n", base_commit="c", problem_statement="?", truth=TRUTH)
     issue = question.model_copy(update={"instance_id": "i", "truth": Truth(files=["a.py"])})
     found = {name: [row.instance_id for row in toolset_named(name).own([question, issue])] for name in TOOLSETS}
-    assert found == {"fusesearch": ["i"], "questions": ["q"], "repoqa": ["q"], "reposearcher": ["i"]}
+    assert found == {"both": ["q", "i"], "fusesearch": ["i"], "questions": ["q"], "repoqa": ["q"], "reposearcher": ["i"]}
     with pytest.raises(DataError, match="is that of a question"):
         score_trajectory(episode("42"), TRUTH)
