@@ -15,11 +15,12 @@ from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Score
 from tasks.evaluation.metrics import Reward, Scope, efficiency_of
 from tasks.evaluation.quality import ndcg_at
+from tasks.training.selection import quality_of
 
 
 @dataclass(frozen=True)
 class JointReward:
-    """alpha F1 + beta e + gamma F1 e (FuseSearch equation 6)."""
+    """alpha F1 + beta e + gamma F1 e (FuseSearch equation 6); for a question, what its answer is worth stands for F1."""
 
     alpha: float = 0.8
     beta: float = 0.0
@@ -27,7 +28,7 @@ class JointReward:
 
     def __call__(self, score: Score, scope: Scope = "turn") -> float:
         """The reward. Raises :class:`DataError` for an errored score, which has no reward, not a reward of zero."""
-        f1, e = _f1(score), efficiency_of(score, scope)
+        f1, e = _given(score, quality_of(score)), efficiency_of(score, scope)
         return self.alpha * f1 + self.beta * e + self.gamma * f1 * e
 
 
@@ -38,8 +39,8 @@ class RankedReward:
     k: int
 
     def __call__(self, score: Score, scope: Scope = "turn") -> float:
-        """The reward, which does not depend on e. Raises :class:`DataError` for an errored score."""
-        _f1(score)
+        """The reward, which does not depend on e. Raises :class:`DataError` for an errored score, and for a question."""
+        _given(score, score.f1)
         if score.true_functions:
             return ndcg_at(score.predicted_functions, score.true_functions, self.k)
         return ndcg_at(score.predicted_files, score.true_files, self.k)
@@ -99,7 +100,7 @@ def outcome_of(reward: Reward) -> Reward:
     return AnswerReward() if isinstance(reward, AnswerReward) else reward
 
 
-def _f1(score: Score) -> float:
-    if score.f1 is None:
+def _given(score: Score, value: float | None) -> float:
+    if value is None:
         raise DataError(f"{score.instance_id}: the score is absent ({score.error or 'not measured'})")
-    return score.f1
+    return value

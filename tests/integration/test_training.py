@@ -20,8 +20,8 @@ from tasks.agents.parsing import format_answer, format_calls
 from tasks.agents.toolsets import make_episode
 from tasks.core.config import Base, Lora, ModelSection, Params, Search
 from tasks.core.errors import ArtifactError, ConfigError
-from tasks.core.schema import Answer, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Turn
-from tasks.core.storage import read_instances, write_jsonl
+from tasks.core.schema import Answer, Expected, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
+from tasks.core.storage import read_instances, write_instances, write_jsonl
 from tasks.search.repository import Repository
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.training import grpo, sft
@@ -166,6 +166,23 @@ def test_grpo_makes_steps_with_the_projects_rollouts(
     assert [row["step"] for row in logged] == [1, 2]
     assert {"reward", "kl", "f1", "efficiency", "calls_per_turn"} <= set(logged[0])
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
+
+
+def test_grpo_takes_issues_and_questions_together(
+    tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    issue = read_instances(instances)[0]
+    expected = Expected(family="default", kind="value", values=["2"])
+    question = issue.model_copy(
+        update={"instance_id": "q", "problem_statement": "What is 4 % 2?", "truth": Truth(files=["a.py"], expected=expected)}
+    )
+    write_instances(instances, [issue, question])
+    both = params.model_copy(update={"agent": params.agent.model_copy(update={"toolset": "both"})})
+    logged: list[dict[str, float]] = []
+    train_grpo(both, both.grpo, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    assert all({"f1", "answer_score"} <= set(row) for row in logged)
+    assert all(row["errored"] == 0 for row in logged)
 
 
 def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instances: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
