@@ -28,7 +28,17 @@ def tree_page(tree: Mapping[str, Any], title: str) -> Page:
         f"{len(nodes) - 1} turns, {ends} of them the end of an episode; {nodes[0]['visits']} simulations. Trained turns are "
         "part of an episode that was chosen."
     )
-    return Page(title, [Section("Tree", [text], [Table("Turns; each stands below the one that it continues", header, rows)])])
+    asked = " ".join(str(tree.get("issue", "")).split())
+    return Page(
+        title,
+        [
+            Section(
+                "Tree",
+                [asked, text] if asked else [text],
+                [Table("Turns; each stands below the one that it continues", header, rows)],
+            )
+        ],
+    )
 
 
 def _rows(nodes: list[dict[str, Any]], below: Mapping[int | None, list[int]], number: int, depth: int) -> Iterator[list[str]]:

@@ -201,10 +201,11 @@ class Episodes:
         trees = {name: tree for name, tree, _ in done if tree}
         for name, tree in trees.items():
             if self.out is not None:
-                write_json(self.out / "trees" / f"{step:04}-{safe_name(name)}.json", as_json(tree.root, tree.chosen))
-        rows = [tree.figures() for tree in trees.values()]
+                rows = {"issue": self.tasks[name].problem_statement, **as_json(tree.root, tree.chosen)}
+                write_json(self.out / "trees" / f"{step:04}-{safe_name(name)}.json", rows)
+        counts = [tree.figures() for tree in trees.values()]
         left = {name: list(found) for name, _, found in done}
-        figures = {name: fmean(row[name] for row in rows) for name in (rows[0] if rows else ())}
+        figures = {name: fmean(row[name] for row in counts) for name in (counts[0] if counts else ())}
         return [left[instance_id].pop(0) for instance_id in ids], figures
 
     def _renamed(self, policy: Model, seed: str) -> Model:

@@ -195,6 +195,7 @@ def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instan
     assert all(row["tree_turns_trained"] <= row["tree_turns"] for row in logged)
     trees = sorted((tmp_path / "out/checkpoint/trees").glob("*.json"))
     assert len(trees) >= section.steps
+    assert "fails" in json.loads(trees[0].read_text())["issue"]
     nodes = json.loads(trees[0].read_text())["nodes"]
     assert nodes[0]["visits"] == 3
     assert any(node["trained"] and node["reward"] is not None for node in nodes)

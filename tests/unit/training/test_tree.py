@@ -219,11 +219,12 @@ async def test_seeds_depend_on_the_place_in_the_tree_alone():
 async def test_a_tree_has_a_page(tmp_path):
     tree = await grow(Search(kind="mcts", self_critique="distil"), episode(), 8, worth)
     file = tmp_path / "0001-i.json"
-    write_json(file, as_json(tree.root, tree.chosen))
+    write_json(file, {"issue": "Which\n<b>default</b>?", **as_json(tree.root, tree.chosen)})
     result = CliRunner().invoke(app, ["view", "--tree", str(file)])
     assert result.exit_code == 0, result.output
     page = file.with_suffix(".html").read_text()
     assert page.count("<tr") == 1 + len(list(tree.root.everyone())) - 1
     assert "(after a critique)" in page
+    assert "Which &lt;b&gt;default&lt;/b&gt;?" in page
     write_json(file, {"nodes": []})
     assert "not a search tree" in CliRunner().invoke(app, ["view", "--tree", str(file)]).output
