@@ -95,7 +95,7 @@ def _train(
     tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    issues, kept = (task.problem_statement for task in tasks.values()), kept_words(toolset.schemas())
+    issues, kept = (task.problem_statement for task in tasks.values()), kept_words(toolset)
     names = Names.of(issues, tokenizer, kept) if section.renamed else None
     order, spares = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
     episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, spares)

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tasks.agents.models.base import Completion, Message, Model, Sampling
-from tasks.search.tools import schemas
+from tasks.agents.toolsets import FUSESEARCH, Toolset
+from tasks.localizers.answerers.wording import TEMPLATES
 
 WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}|(?<=\\[bnt])[A-Za-z]{3,}")
 
@@ -24,18 +25,24 @@ FORMAT = """name arguments content repo tool call response Locations Modify Rela
 narrow the Traceback most recent File self expected
 Expected returns should but not Example With instead got gives"""
 
+QUESTIONS = re.sub(r"\{\w+\}", "", " ".join(text for texts in TEMPLATES.values() for text in texts)) + " python Answer"
+
 NOT_KEPT = {"context"}  # an argument of grep that nano models do not use, but a frequent word in issues and code
 
 
-def kept_words(tools: Iterable[dict[str, Any]]) -> frozenset[str]:
-    """The words that no episode with these tools exchanges: Python's, those of the format, and the tools' own names."""
-    functions = [tool["function"] for tool in tools]
+def kept_words(toolset: Toolset) -> frozenset[str]:
+    """The words that no episode of ``toolset`` exchanges: Python's, those of the format, and the tools' own names.
+
+    What a question asks for and how it is answered stand in words, too: without them questions could not be told apart.
+    """
+    functions = [tool["function"] for tool in toolset.schemas()]
     names = " ".join(name for function in functions for name in [function["name"], *function["parameters"]["properties"]])
     of_tools = set(WORD.findall(names)) - NOT_KEPT
-    return frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *of_tools])
+    asked = WORD.findall(QUESTIONS) if toolset.questions or toolset.other else []
+    return frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *of_tools, *asked])
 
 
-KEPT = kept_words(schemas())
+KEPT = kept_words(FUSESEARCH)
 
 
 @dataclass(frozen=True)

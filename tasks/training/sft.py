@@ -136,7 +136,7 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     tools = toolset.instruct(params.agent, "", None).tools
     conversations = [messages_of(trajectory, student.system) for trajectory, student in zip(trajectories, students, strict=True)]
     texts = (message.content for messages in conversations for message in messages)
-    pool = Names.of(texts, tokenizer, kept_words(toolset.schemas()))
+    pool = Names.of(texts, tokenizer, kept_words(toolset))
     draw = random.Random(params.seed)
     copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
     rows = []

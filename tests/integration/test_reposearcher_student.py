@@ -121,8 +121,7 @@ def test_the_teacher_keeps_two_turns_for_exit_and_the_answer(repository):
 
 
 def test_exchanged_names_leave_the_tools_and_their_arguments_alone():
-    tools = toolset_named("reposearcher").schemas()
-    pool = Names(["alpha", "beta", "gamma"], ["Graph", "a"], kept_words(tools))
+    pool = Names(["alpha", "beta", "gamma"], ["Graph", "a"], kept_words(toolset_named("reposearcher")))
     call = text_of("SearchClassMethod", file="/repo/pkg/rooms.py", **{"class": "Room", "method": "widen"})
     renamed = Exchange(random.Random(0), pool).text(call)
     assert renamed != call

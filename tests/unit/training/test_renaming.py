@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.agents.answers import format_values, parse_values
 from tasks.agents.models.base import Message, Sampling
 from tasks.agents.models.scripted import ScriptedModel
 from tasks.agents.parsing import format_calls, parse_turn
-from tasks.training.renaming import KEPT, WORD, Exchange, Names, RenamedModel, renamed
+from tasks.agents.toolsets import toolset_named
+from tasks.localizers.answerers.wording import TEMPLATES, ask, read_back
+from tasks.training.renaming import KEPT, WORD, Exchange, Names, RenamedModel, kept_words, renamed
 
 POOL = Names(["alpha", "beta", "degree", "delta", "epsilon", "gamma", "matrix"], ["Graph", "a", "ing", "orp", "x"])
 
@@ -55,6 +59,19 @@ def test_the_way_back_leads_to_the_same_text(texts: list[str]) -> None:
     exchange = Exchange(random.Random(0), POOL)
     shown = [exchange.text(text) for text in texts]
     assert [exchange.back(text) for text in shown] == texts
+
+
+@pytest.mark.parametrize("toolset", ["questions", "both"])
+@pytest.mark.parametrize("words", ["0000", "0001"])
+@pytest.mark.parametrize("kind", TEMPLATES)
+def test_a_renamed_question_asks_the_same_and_has_an_answer(toolset: str, kind: str, words: str) -> None:
+    exchange = Exchange(random.Random(0), Names(POOL.words, POOL.pieces, kept_words(toolset_named(toolset))))
+    question = ask(kind, words, code="Room.widen(4)", name="Room", method="widen", parameter="by")
+    new = exchange.text(question)
+    old, read = read_back(question), read_back(new)
+    assert read is not None and old is not None and "Room" not in new
+    assert read == (kind, {key: exchange.text(value) for key, value in old[1].items()})
+    assert parse_values(exchange.text(format_values(["/repo/rooms.py::Room"]))).values == [exchange.text("/repo/rooms.py::Room")]
 
 
 def test_words_the_model_made_up_stay_on_the_way_back() -> None:
