@@ -57,9 +57,9 @@ def test_the_reward_of_executed_calls_grows_with_the_turns():
     assert values[-1] == pytest.approx(0.09)
 
 
-def test_a_reward_of_localization_and_a_question_do_not_go_together():
+def test_a_question_has_no_ranking_and_an_issue_no_answer():
     with pytest.raises(DataError):
-        make_reward("fusesearch")(score_answer(episode("42"), TRUTH))
+        make_reward("ndcg@5")(score_answer(episode("42"), TRUTH))
     with pytest.raises(DataError, match="not a question"):
         score_answer(episode("42"), Truth(files=["a.py"]))
 
