@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
@@ -184,9 +185,13 @@ def _reflection(first: State) -> list[Message]:
 
 
 def _behind(state: State, first: State) -> State:
-    """The state with its last turn as if sampled without the reflection: its context is that of the first child."""
+    """The state with its last turn as if sampled without the reflection: its context is that of the first child.
+
+    Its log-probabilities there are not known. NaN says so, and such tokens count in full where importance is corrected (TRL 1.16).
+    """
     turn, plain = state.turns[-1], first.turns[-1].tokens
     if turn.tokens is None or plain is None:
         return state
-    tokens = turn.tokens.model_copy(update={"prompt_ids": plain.prompt_ids})
+    unknown = [math.nan] * len(turn.tokens.completion_ids)
+    tokens = turn.tokens.model_copy(update={"prompt_ids": plain.prompt_ids, "logprobs": unknown})
     return replace(state, turns=(*state.turns[:-1], turn.model_copy(update={"tokens": tokens})))

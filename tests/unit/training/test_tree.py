@@ -167,6 +167,8 @@ async def test_a_second_child_sees_the_first_and_is_kept_as_if_it_had_not():
     assert seen[2].content == first.state.turns[0].text
     assert (seen[-1].role, "critically" in seen[-1].content) == ("user", True)
     assert second.state.turns[0].tokens.prompt_ids == first.state.turns[0].tokens.prompt_ids
+    assert not any(map(math.isnan, first.state.turns[0].tokens.logprobs))
+    assert all(map(math.isnan, second.state.turns[0].tokens.logprobs))  # how likely it was without the reflection is not known
     assert not any("critically" in turn.prompt + turn.text for node in tree.root.everyone() for turn in node.state.turns)
 
 
