@@ -64,7 +64,7 @@ class Synthetic:
         workers have finished their repositories.
         """
         packages = [row for row in parse_packages(self.config.packages) if only is None or row.repo in only]
-        total = self.config.per_repository * len(packages)
+        total = sum(self._wanted) * len(packages)
         repos_dir.mkdir(parents=True, exist_ok=True)
         for leftover in repos_dir.glob(".partial-*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -100,9 +100,7 @@ class Synthetic:
 
     def _key(self, package: Package) -> str:
         """What a repository's instances depend on."""
-        asked = self.config.questions_per_repository if "questions" in self.config.tasks else 0
-        kept = self.config.per_repository if "faults" in self.config.tasks else 0
-        options = (kept, asked, self.config.attempts_per_repository, package.modules, package.without)
+        options = (*self._wanted, self.config.attempts_per_repository, package.modules, package.without)
         return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
 
     def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
@@ -124,8 +122,16 @@ class Synthetic:
             ended = f"was killed by {signal.Signals(-worker.status).name}"
         raise _died(package, f"{ended} while mining; fewer mine.workers leave each more memory")
 
+    @property
+    def _wanted(self) -> tuple[int, int]:
+        """Faults and questions to keep of a repository."""
+        config = self.config
+        faults = config.per_repository if "faults" in config.tasks else 0
+        return faults, config.questions_per_repository if "questions" in config.tasks else 0
+
     def _job(self, package: Package, repos_dir: Path) -> dict[str, Any]:
         config = self.config
+        faults, questions = self._wanted
         return {
             "repo": package.repo,
             "modules": package.modules,
@@ -133,8 +139,8 @@ class Synthetic:
             "root": str(package.root) if package.root else None,
             "seed": self.seed,
             "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
-            "keep": config.per_repository if "faults" in config.tasks else 0,
-            "questions": config.questions_per_repository if "questions" in config.tasks else 0,
+            "keep": faults,
+            "questions": questions,
             "attempts": config.attempts_per_repository,
             "seconds": config.seconds_per_repository,
             "timeout": config.example_timeout_seconds,
