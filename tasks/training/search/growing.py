@@ -187,7 +187,7 @@ def _reflection(first: State) -> list[Message]:
 def _behind(state: State, first: State) -> State:
     """The state with its last turn as if sampled without the reflection: its context is that of the first child.
 
-    Its log-probabilities there are not known. NaN says so, and such tokens count in full where importance is corrected (TRL 1.16).
+    Its log-probabilities there are unknown: NaN, with which tokens count in full where TRL 1.16 corrects importance.
     """
     turn, plain = state.turns[-1], first.turns[-1].tokens
     if turn.tokens is None or plain is None:
