@@ -69,7 +69,9 @@ def test_a_renamed_question_asks_the_same_and_has_an_answer(toolset: str, kind: 
     question = ask(kind, words, code="Room.widen(4)", name="Room", method="widen", parameter="by")
     new = exchange.text(question)
     old, read = read_back(question), read_back(new)
-    assert read is not None and old is not None and "Room" not in new
+    assert read is not None
+    assert old is not None
+    assert "Room" not in new
     assert read == (kind, {key: exchange.text(value) for key, value in old[1].items()})
     assert parse_values(exchange.text(format_values(["/repo/rooms.py::Room"]))).values == [exchange.text("/repo/rooms.py::Room")]
 
