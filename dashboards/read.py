@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -171,6 +171,12 @@ def node_curves(root: Path) -> Iterator[Curve]:
             yield Curve(node, labels.get(node, node), stage, _curve(path, f"experiments/dvc.yaml:{stage}@{node}"))
         except FusesearchError:
             continue
+
+
+def trees(root: Path, nodes: Iterable[str]) -> dict[str, Path]:
+    """Files of the search trees of GRPO, the main pipeline's and those of ``nodes``, by run, step and instance."""
+    runs = {"sft+rl": root / MAIN["grpo.checkpoint"], **{node: root / NODES / node / "checkpoint" for node in nodes}}
+    return {f"{run} {file.stem}": file for run, folder in runs.items() for file in sorted((folder / "trees").glob("*.json"))}
 
 
 def _curve(path: Path, stage: str) -> list[dict[str, float]]:

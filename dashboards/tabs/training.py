@@ -1,4 +1,4 @@
-"""Training: every curve that was logged, runs over one another."""
+"""Training: every curve that was logged, runs over one another; and the search trees of GRPO."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from statistics import fmean
 import streamlit as st
 
 from dashboards import read
-from dashboards.parts import Columns, Heading, Notice, Part, Plot
+from dashboards.parts import Columns, Heading, Notice, Part, Plot, attempt
 from dashboards.read import Curve
+from tasks.core.storage import read_json
 from tasks.reporting import charts
 from tasks.reporting.curves import CURVES
 from tasks.reporting.table import ABSENT, Row, Table
+from tasks.reporting.tree import tree_page
 
 TAB = TITLE = "Training curves"
 PANELS: Mapping[str, str] = {
@@ -49,6 +51,10 @@ def screen(root: Path) -> Iterator[Part]:
     )
     curves += [nodes[name] for name in wanted]
     known = figures_of(curves)
+    trees = read.trees(root, wanted)
+    tree = st.sidebar.selectbox(
+        "Search tree", list(trees), None, key="tree", bind="query-params", placeholder="None", disabled=not trees
+    )
     figures = st.sidebar.multiselect(
         "Figures",
         known,
@@ -57,7 +63,17 @@ def screen(root: Path) -> Iterator[Part]:
         bind="query-params",
         placeholder="The usual ones",
     )
-    return page(curves, figures or [key for key in USUAL if key in known] or known, faults)
+    yield from page(curves, figures or [key for key in USUAL if key in known] or known, faults)
+    if tree:
+        yield from attempt(tree_parts(trees[tree]))
+
+
+def tree_parts(path: Path) -> Iterator[Part]:
+    """What was asked, and the turns of a search tree. Raises :class:`DataError` for other JSON."""
+    yield Heading(path.stem)
+    for section in tree_page(read_json(path), path.stem).sections:
+        yield from section.text
+        yield from section.tables
 
 
 def figures_of(curves: Sequence[Curve]) -> list[str]:
