@@ -9,12 +9,10 @@ of its machines, ``ray://host:10001`` from elsewhere) whose machines have this w
 from __future__ import annotations
 
 import os
-import socket
 from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from prefect import flow, task
 from prefect.context import refresh_global_settings_context
@@ -25,9 +23,10 @@ from prefect.task_runners import ProcessPoolTaskRunner
 from flows.limits import has_gpu
 from flows.owner import end_with_starter
 from flows.retries import RETRIED
+from tasks.core.cluster import cluster_address, worker_options
 from tasks.core.config import Params
 from tasks.core.cores import cores
-from tasks.core.errors import ConfigError, InfrastructureError
+from tasks.core.errors import ConfigError
 from tasks.pipeline.node import Job
 from tasks.pipeline.places import Places
 from tasks.pipeline.process import OWNER, identity
@@ -61,11 +60,10 @@ def fan_out(job: Job) -> None:
     Raises :class:`ConfigError` when a cluster is named and Ray is not installed, or the number of workers is wrong,
     :class:`InfrastructureError` where the cluster does not answer.
     """
-    name, address = job.stage.name, os.environ.get("FUSESEARCH_RAY", "")
+    name, address = job.stage.name, cluster_address()
     runner: Any
     if address:
         workers = workers_named()
-        check_reachable(address)
         shares = shares_of(name, job.params, job.places, job.scratch, workers * SHARES_PER_WORKER)
         runner, work = _ray(address, workers), _Work(job, shares, _resources(job.stage.gpu))
     elif name in LEAST and cores() > 1 and not (job.stage.gpu and has_gpu()):
@@ -87,24 +85,6 @@ def workers_named() -> int:
     if not given.isdecimal() or int(given) < 1:
         raise ConfigError(f"FUSESEARCH_RAY_WORKERS is {given!r}: a number of workers is needed, such as 2")
     return int(given)
-
-
-def check_reachable(address: str) -> None:
-    """Raise :class:`InfrastructureError` at once where nobody listens, which Ray would try for minutes.
-
-    Raises :class:`ConfigError` if it is not an address.
-    """
-    try:
-        place = urlsplit(address if "://" in address else f"//{address}")
-        port = place.port
-    except ValueError:
-        raise ConfigError(f"FUSESEARCH_RAY is {address!r}: use local, HOST:PORT or ray://HOST:PORT") from None
-    if port is None:
-        return
-    try:
-        socket.create_connection((place.hostname, port), timeout=10).close()
-    except OSError:
-        raise InfrastructureError(f"the Ray cluster at {address} does not answer: start it, or unset FUSESEARCH_RAY") from None
 
 
 class _Work:
@@ -143,15 +123,9 @@ def _resources(gpu: bool) -> Any:
 
 
 def _ray(address: str, workers: int) -> Any:
-    try:
-        from prefect_ray import RayTaskRunner
-    except ImportError:
-        raise ConfigError(
-            "FUSESEARCH_RAY is set and Ray is not installed: pip install -c requirements.lock -e '.[ray]', or unset it"
-        ) from None
+    from prefect_ray import RayTaskRunner
 
-    environment = {"PYTHONPATH": str(Path.cwd()), "DO_NOT_TRACK": "true"}
-    options: dict[str, Any] = {"runtime_env": {"env_vars": environment}, "logging_level": "warning"}
+    options = worker_options()
     if address == "local":  # told to Ray, which would otherwise join a cluster that runs, or ran, on this machine
         options |= {"num_cpus": workers, "include_dashboard": False}
     return RayTaskRunner(address=address, init_kwargs=options)

@@ -11,14 +11,16 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import ceil
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from tasks.cli.checks import DISK_GB, Check, disk, gpus
+from tasks.core.cluster import cluster_address
 from tasks.core.config import Params
 from tasks.core.cores import cores
-from tasks.core.errors import ArtifactError, ConfigError
+from tasks.core.errors import ArtifactError, ConfigError, FusesearchError
 from tasks.core.storage import read_json
 from tasks.training.architectures import Architecture, config_of, folder_of
 from tasks.training.budget import (
@@ -39,6 +41,8 @@ CLONES_GB = {"github": 100.0}
 """Room for clones and snapshots of a source that mines real repositories: an estimate for 233 of them."""
 ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
+LARGEST_GPU = 288
+"""GiB; nobody has more (B300), so more is no advice."""
 UTILIZATION = 0.9
 """Share of a GPU that vLLM takes unless it is given another."""
 
@@ -84,14 +88,16 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
 
 def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
     vllm = params.grpo.rollouts == "vllm" and not params.compute.servers
-    ranks, serve = params.compute.ranks, params.compute.serve if vllm else 0
+    machines, serve = params.compute.machines, params.compute.serve if vllm else 0
+    ranks = params.compute.ranks // machines
     wanted = max(ranks, serve)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
+    each = f" on each of {machines} machines" if machines > 1 else ""
     yield Check(
         "gpu",
         machine.count >= wanted,
-        f"{wanted} needed, {seen}",
-        "use a machine that has them, or lower compute.ranks and serve",
+        f"{wanted} needed{each}, {seen}",
+        "use a machine that has them, lower compute.ranks and serve, or spread ranks over compute.machines",
     )
     options = _options(params, model)
     shared = machine.count < ranks + serve
@@ -153,13 +159,18 @@ def _training(
     smaller = _smaller(model, params, stage, key, length, sorted({reference, 0}, reverse=True), room)
     if change := next(smaller, None):
         hints.append(change)
-    for more in range(ranks + 1, min(size, 64) + 1):
-        if size % more == 0 and training_bytes(model, length, more, reference, lora) <= room:
-            hints.append(f"compute.ranks: {more} on {more} such GPUs at {stage}.micro_batch 1")
-            break
+    rooms = {"": room, ", with servers on others, named in compute.servers,": machine.memory if share else 0.0}
+    for elsewhere, free in rooms.items():
+        for more in range(ranks + (not elsewhere), min(size, 64) + 1):
+            machines = max(params.compute.machines, ceil(more / machine.count)) if machine.count else 1
+            if size % more == more % machines == 0 and training_bytes(model, length, more, reference, lora) <= free:
+                spread = f" and compute.machines: {machines}" if machines > 1 else ""
+                hints.append(f"compute.ranks: {more}{spread} on {more} such GPUs{elsewhere} at {stage}.micro_batch 1")
+                break
     if not lora and training_bytes(model, length, ranks, lora=16) <= room:
         hints.append(f"{stage}.lora: {{rank: 16}} at {stage}.micro_batch 1")
-    hints.append(f"GPUs of {whole_gib(needed / (1 - share))} GiB")
+    if (larger := whole_gib(needed / (1 - share))) <= LARGEST_GPU or not hints:
+        hints.append(f"GPUs of {larger} GiB")
     return Check(f"{stage} memory", False, detail, " or ".join(hints))
 
 
@@ -217,6 +228,8 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
     yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
     lacking = _lacking_of_tokenizer(folder)
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
+    if params.compute.machines > 1:
+        yield _cluster(params.compute.machines)
     if params.sft.padding_free:
         flash = any(find_spec(name) for name in ("flash_attn", "kernels"))
         yield Check("flash attention", flash, "for sft.padding_free", "pip install kernels, or set sft.padding_free to false")
@@ -235,6 +248,15 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
         env = params.mine.github.token_env
         token = env in os.environ or params.mine.github.app_id is not None
         yield Check("github token", token, env, "set it to a token that can read public data")
+
+
+def _cluster(machines: int) -> Check:
+    hint = "start Ray on all of them (docs/training.md, Several machines), and set FUSESEARCH_RAY=HOST:PORT"
+    try:
+        address = cluster_address()
+    except FusesearchError as error:
+        return Check("machines", False, f"{machines} needed", str(error))
+    return Check("machines", address not in ("", "local"), f"{machines} needed, FUSESEARCH_RAY is {address or 'not set'}", hint)
 
 
 def _lacking_of_tokenizer(folder: Path | None) -> str:

@@ -27,8 +27,9 @@ from tasks.search.repository import Repository
 from tasks.training.architectures import Architecture
 from tasks.training.averaging import average_callback
 from tasks.training.budget import training_flop, utilization
+from tasks.training.launch import train_in_ranks
 from tasks.training.local import Local
-from tasks.training.ranks import rank, train_in_ranks, world_size
+from tasks.training.ranks import rank, world_size
 from tasks.training.renaming import Names, kept_words
 from tasks.training.rollouts import Batch, Episodes, alike, reward_deviation, rollout_figures
 from tasks.training.served import Ahead, Policy, make
@@ -69,13 +70,13 @@ def train_grpo(
         ArtifactError: the checkpoint or the instances cannot be read.
         ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
         DataError: ``instances`` is empty.
-        InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank died.
+        InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank or machine died.
     """
     import torch
 
     if params.compute.ranks > 1 and section.rollouts == "transformers" and torch.cuda.is_available():
         raise ConfigError("on several GPUs no process has all weights to sample from: set grpo.rollouts to vllm")
-    return train_in_ranks(params.compute.ranks, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
+    return train_in_ranks(params.compute, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
 
 
 def _train(

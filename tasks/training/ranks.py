@@ -1,4 +1,4 @@
-"""Training in several processes of one machine, which torch.distributed calls ranks; the stage starts them."""
+"""Ranks, as torch.distributed calls processes that train together: those of one machine, started and watched."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from tasks.core.cores import cores
-from tasks.core.errors import AGAIN, ConfigError, FusesearchError, InfrastructureError
+from tasks.core.errors import FusesearchError
 
 logger = logging.getLogger(__name__)
 
+Log = Callable[[dict[str, float]], None]
 Work = Callable[..., dict[str, float]]
 """Trains and returns figures. Takes ``on_log``, which rank 0 calls for each logged step."""
 
@@ -33,27 +34,35 @@ def world_size() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-def train_in_ranks(ranks: int, work: Work, *arguments: Any, on_log: Callable[[dict[str, float]], None]) -> dict[str, float]:
-    """``work(*arguments)`` in this process, or in ``ranks`` processes that train together. Returns what rank 0 returns.
+@dataclass(frozen=True)
+class Group:
+    """The ranks of one machine: ``count`` from ``first`` on, of ``world``, which find each other at rank 0's address and port."""
 
-    When a rank fails, all end.
+    first: int
+    count: int
+    world: int
+    address: str
+    port: int
+
+
+class RanksFailed(Exception):
+    """A rank died: which one, and of what."""
+
+
+def run_group(
+    group: Group, work: Work, arguments: tuple[Any, ...], *, on_log: Log, watch: Callable[[], None] = lambda: None
+) -> dict[str, float]:
+    """``work(*arguments)`` in each rank of ``group``. Returns what rank 0 returns, if it is among them.
+
+    ``watch`` is called all the while. When it raises, or a rank fails, all of the group end.
 
     Raises:
-        ConfigError: the machine has fewer GPUs, or without one fewer cores, than ranks.
-        InfrastructureError: a rank died.
+        RanksFailed: a rank died. A :class:`FusesearchError` of a rank is raised as it is.
     """
-    if ranks == 1:
-        return work(*arguments, on_log=on_log)
-    import torch
     from torch.multiprocessing.spawn import ProcessException, spawn
 
-    gpus = torch.cuda.device_count()
-    if (gpus or cores()) < ranks:
-        raise ConfigError(
-            f"compute.ranks asks for {ranks} {'GPUs' if gpus else 'cores, for want of a GPU'}: this machine has {gpus or cores()}"
-        )
     messages = multiprocessing.get_context("spawn").SimpleQueue()
-    context = spawn(_rank, (ranks, free_port(), messages, work, arguments), ranks, join=False)
+    context = spawn(_rank, (group, messages, work, arguments), group.count, join=False)
     last: dict[str, Any] = {}
 
     def read() -> None:
@@ -67,6 +76,7 @@ def train_in_ranks(ranks: int, work: Work, *arguments: Any, on_log: Callable[[di
     try:
         while not context.join(0.2):
             read()
+            watch()
         read()
     except ProcessException as error:
         read()
@@ -74,29 +84,30 @@ def train_in_ranks(ranks: int, work: Work, *arguments: Any, on_log: Callable[[di
             raise known from None
         logger.warning("%s", error)
         reason = str(error).strip().splitlines()[-1]
-        raise InfrastructureError(f"rank {error.error_index} of {ranks} failed ({reason}): {AGAIN}") from None
+        raise RanksFailed(f"rank {group.first + error.error_index} of {group.world} failed ({reason})") from None
     finally:
         for process in context.processes:
             process.kill()
-    return last["figures"]
+    return last.get("figures", {})
 
 
-def _rank(number: int, ranks: int, port: int, messages: Any, work: Work, arguments: tuple[Any, ...]) -> None:
+def _rank(number: int, group: Group, messages: Any, work: Work, arguments: tuple[Any, ...]) -> None:
     end_with_parent()
-    os.environ |= dict(zip(RANK_VARIABLES, map(str, (number, number, ranks, ranks, HOST, port)), strict=True))
+    values = (group.first + number, number, group.world, group.count, group.address, group.port)
+    os.environ |= dict(zip(RANK_VARIABLES, map(str, values), strict=True))
     try:
         figures = work(*arguments, on_log=lambda row: messages.put(("row", row)))
     except FusesearchError as error:
         messages.put(("error", error))
         raise
-    if number == 0:
+    if rank() == 0:
         messages.put(("figures", figures))
 
 
-def free_port() -> int:
+def free_port(address: str = HOST) -> int:
     """A port of this machine that nobody listens at."""
     with socket.socket() as probe:
-        probe.bind((HOST, 0))
+        probe.bind((address, 0))
         return int(probe.getsockname()[1])
 
 

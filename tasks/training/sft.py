@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,9 @@ from tasks.core.errors import ConfigError, DataError
 from tasks.core.schema import Trajectory
 from tasks.core.storage import read_trajectories, write_json
 from tasks.training.drills import drill_rows
+from tasks.training.launch import train_in_ranks
 from tasks.training.optimizer import make_optimizer
-from tasks.training.ranks import rank, train_in_ranks, world_size
+from tasks.training.ranks import Log, rank, world_size
 from tasks.training.renaming import Names, kept_words, renamed
 from tasks.training.trainer import (
     adapters,
@@ -31,8 +31,6 @@ from tasks.training.trainer import (
     trainer_arguments,
 )
 
-Log = Callable[[dict[str, float]], None]
-
 
 def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
     """Fine-tune the base model. Resumes from the last saved step in ``out``, if any.
@@ -43,9 +41,9 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
         ArtifactError: the base checkpoint or the trajectories cannot be read.
         ConfigError: the machine has fewer GPUs than ``compute.ranks``, or no flash attention for ``sft.padding_free``.
         DataError: no trajectory fits into ``sft.max_length``.
-        InfrastructureError: a rank died.
+        InfrastructureError: a rank or machine died.
     """
-    return train_in_ranks(params.compute.ranks, _train, params, trajectories, out, on_log=on_log)
+    return train_in_ranks(params.compute, _train, params, trajectories, out, on_log=on_log)
 
 
 def _train(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:

@@ -9,20 +9,22 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from tasks.agents.parsing import format_answer, format_calls
-from tasks.core.config import Lora, ModelSection, Params
+from tasks.core.config import Compute, Lora, ModelSection, Params
 from tasks.core.cores import cores
-from tasks.core.errors import ConfigError, FusesearchError
+from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from tasks.core.storage import read_trajectories, write_jsonl
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.training import grpo, sft
-from tasks.training.ranks import train_in_ranks
+from tasks.training.launch import Machine, train_in_ranks
 from tests.fakes.cpu_ranks import Part, die, in_turn
+from tests.fakes.ray_cluster import ray_cluster
 from tests.fakes.token_server import interpreter
 
 pytestmark = pytest.mark.skipif(cores() < 2, reason="ranks need cores of their own")
@@ -90,14 +92,15 @@ class Trainings:
         snapshot = partial(instance_snapshot, SnapshotStore(self.folder / "snapshots"), self.folder / "repos")
         return grpo._train, (self.params, section, self.instances, self.base, snapshot, self.folder / name), sharded
 
-    def run(self, ranks: int, *parts: Part) -> list[Trained]:
-        train_in_ranks(ranks, in_turn, list(parts), on_log=silent)
+    def run(self, ranks: int, *parts: Part, machines: int = 1) -> list[Trained]:
+        train_in_ranks(Compute(ranks=ranks, machines=machines), in_turn, list(parts), on_log=silent)
         return [Trained(arguments[-1]) for _, arguments, _ in parts]
 
 
 @pytest.fixture
 def trainings(tmp_path: Path, params: Params, base: Path, instances: Path, monkeypatch: pytest.MonkeyPatch) -> Trainings:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # for other machines, which import what they run
     return Trainings(tmp_path, params, base, instances)
 
 
@@ -140,7 +143,7 @@ def test_ranks_that_were_killed_go_on_from_their_last_step(trainings: Trainings,
 
     (whole,) = it.run(2, it.sft("whole", sharded, save_steps=4))
     with pytest.raises(KeyboardInterrupt):
-        train_in_ranks(2, in_turn, [it.sft("cut", sharded, save_steps=4)], on_log=kill)
+        train_in_ranks(Compute(ranks=2), in_turn, [it.sft("cut", sharded, save_steps=4)], on_log=kill)
     assert any(killed.glob("checkpoint-*"))
     (again,) = it.run(2, it.sft("cut", sharded, save_steps=4))
     assert again.beside(whole) == 0
@@ -171,10 +174,74 @@ def test_ranks_train_on_what_servers_sample(trainings: Trainings, tmp_path: Path
 @pytest.mark.rare
 def test_a_rank_that_dies_ends_all_in_one_line(end: Callable[[], None], says: str) -> None:
     with pytest.raises(FusesearchError, match=says) as caught:
-        train_in_ranks(2, die, 1, end, on_log=silent)
+        train_in_ranks(Compute(ranks=2), die, 1, end, on_log=silent)
     assert "\n" not in str(caught.value)
 
 
 def test_more_ranks_than_the_machine_has_are_refused_before_anything_starts() -> None:
     with pytest.raises(ConfigError, match=r"compute.ranks asks for 4096 cores, for want of a GPU: this machine has \d+"):
-        train_in_ranks(4096, die, 1, print, on_log=silent)
+        train_in_ranks(Compute(ranks=4096), die, 1, print, on_log=silent)
+
+
+@pytest.mark.rare
+def test_two_machines_train_what_one_trains(trainings: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
+    it = trainings
+    alone = it.run(1, it.sft("sft"), it.grpo("grpo"))
+    with ray_cluster() as cluster:
+        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
+        together = it.run(2, it.sft("sft-2"), it.grpo("grpo-2"), it.sft("sft-sharded", True), machines=2)
+    for one, two in [(alone[0], together[0]), (alone[1], together[1]), (alone[0], together[2])]:
+        print(one.losses(), two.losses(), one.beside(two))
+        assert two.losses() == pytest.approx(one.losses(), rel=1e-4, abs=1e-6)
+        assert one.beside(two) < 1e-5
+
+
+@pytest.mark.rare
+def test_a_machine_that_is_lost_ends_all_in_one_line_and_training_goes_on_from_its_last_step(
+    trainings: Trainings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    it = trainings
+    compute = Compute(ranks=2, machines=2)
+    (whole,) = it.run(2, it.sft("whole", True, save_steps=4))
+    with ray_cluster() as cluster:
+        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
+
+        def lose(row: dict[str, float]) -> None:
+            for process in psutil.Process(cluster.nodes[1].pid).children(recursive=True):
+                process.kill()
+
+        with pytest.raises(InfrastructureError, match=r"the machine [\d.]+ was lost.*: run the same command") as caught:
+            train_in_ranks(compute, in_turn, [it.sft("cut", True, save_steps=4)], on_log=lose)
+    assert "\n" not in str(caught.value)
+    assert any((it.folder / "cut" / "trainer").glob("checkpoint-*"))
+    with ray_cluster() as cluster:
+        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
+        (again,) = it.run(2, it.sft("cut", True, save_steps=4), machines=2)
+    assert again.beside(whole) == 0
+
+
+@pytest.mark.rare
+def test_what_fails_on_another_machine_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ray_cluster() as cluster:
+        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
+        for how, says in [
+            (partial(signal.raise_signal, signal.SIGKILL), r"rank 1 of 2 failed \(process 0 terminated with signal SIGKILL\)"),
+            (partial(read_trajectories, Path("none.jsonl")), "none.jsonl"),
+        ]:
+            with pytest.raises(FusesearchError, match=says) as caught:
+                train_in_ranks(Compute(ranks=2, machines=2), die, 1, how, on_log=silent)
+            assert "\n" not in str(caught.value)
+        with pytest.raises(ConfigError, match=r"compute.machines asks for 2 more with 1 CPUs each: .* has 1"):
+            train_in_ranks(Compute(ranks=3, machines=3), die, 1, print, on_log=silent)
+
+
+def test_machines_without_a_cluster_are_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in ("", "local"):
+        monkeypatch.setenv("FUSESEARCH_RAY", address)
+        with pytest.raises(ConfigError, match=r"compute.machines needs a Ray cluster .*: `ray start"):
+            train_in_ranks(Compute(ranks=2, machines=2), die, 1, print, on_log=silent)
+
+
+def test_a_machine_that_does_not_see_the_checkout_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"does not see the files in {tmp_path}"):
+        Machine().enter(str(tmp_path), "marker")

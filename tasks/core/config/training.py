@@ -214,8 +214,15 @@ class Compute(Section):
         1,
         ge=1,
         exclude_if=lambda value: value == 1,
-        description="processes of one machine that train together, each on a GPU of its own with its share of the weights, or "
+        description="processes that train together, each on a GPU of its own with its share of the weights, or "
         "on cores where there is no GPU; 1: the stage's own process, on one GPU",
+    )
+    machines: int = Field(
+        1,
+        ge=1,
+        exclude_if=lambda value: value == 1,
+        description="machines that share the ranks out, the same number each: this one and others of the Ray cluster that "
+        "FUSESEARCH_RAY names",
     )
     servers: list[str] = Field(
         [], description="addresses of running vLLM servers (http://HOST:PORT) for rollouts; empty: the stage starts its own"

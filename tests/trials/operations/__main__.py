@@ -10,14 +10,11 @@ from __future__ import annotations
 import json
 import os
 import platform
-import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -30,11 +27,9 @@ from tasks.core.storage import count_rows, read_json, write_text
 from tasks.pipeline.experiments.plan import ids
 from tasks.pipeline.node import Node
 from tasks.pipeline.places import MAIN, NODES, STATE
+from tests.fakes.ray_cluster import ray_cluster
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
-PORT = 6399
-START_TRIES = 5
-"""Ray gives a node 30 seconds to start its agents; a busy machine takes longer."""
 
 CELLS = {"base": {"checkpoint": "base"}, "lexical": {"localizer": "lexical"}}
 CHANGES = {
@@ -59,8 +54,8 @@ def main() -> None:
     """Run all trials and write the page."""
     alone = {stage: run(stage) for stage in CHANGES}
     again = run("evaluate")
-    with ray_nodes() as address:
-        spread = {stage: run(stage, FUSESEARCH_RAY=address) for stage in CHANGES}
+    with ray_cluster() as cluster:
+        spread = {stage: run(stage, FUSESEARCH_RAY=cluster.address) for stage in CHANGES}
     killed = run("synthesize", kill=True)
     rows = [row(f"{stage} over two Ray nodes", alone[stage], spread[stage]) for stage in CHANGES]
     rows.append(row("evaluate once more in one process", alone["evaluate"], again))
@@ -99,38 +94,6 @@ def kill_server(node: Node, process: subprocess.Popen[str]) -> None:
         time.sleep(0.1)
     with FileLock(STATE / "prefect.lock"):
         os.kill(read_json(STATE / "prefect.json")["pid"], signal.SIGKILL)
-
-
-@contextmanager
-def ray_nodes() -> Iterator[str]:
-    """The address of a Ray cluster of two nodes with one processor each on this machine, separate from other clusters."""
-    os.environ |= {
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN": secrets.token_hex(32),
-    }  # else anyone can run code on it
-    nodes: list[subprocess.Popen[str]] = []
-    try:
-        for place in (["--head", f"--port={PORT}", "--include-dashboard=false"], [f"--address=127.0.0.1:{PORT}"]):
-            nodes.append(start_node(place))
-        yield f"127.0.0.1:{PORT}"
-    finally:
-        for node in reversed(nodes):
-            node.terminate()
-            node.wait()
-
-
-def start_node(place: list[str]) -> subprocess.Popen[str]:
-    """A node as a process of ``ray start``, once it has started."""
-    command = [str(Path(sys.executable).parent / "ray"), "start", *place, "--block", "--num-cpus=1", "--disable-usage-stats"]
-    for _ in range(START_TRIES):
-        node = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        output = []
-        for line in node.stdout or ():
-            output.append(line)
-            if "Ray runtime started" in line:
-                return node
-        node.wait()
-    raise SystemExit(f"Ray did not start:\n{''.join(output)[-2000:]}")
 
 
 def untimed(path: Path) -> list[str]:

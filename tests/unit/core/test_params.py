@@ -85,6 +85,7 @@ def test_a_cell_is_a_localizer_with_the_model_it_asks(cell, says):
     [
         ({"compute": {"ranks": 3}, "grpo": {"optimizer": "adamw"}}, "sft has 32 sequences per step, which is not a multiple"),
         ({"compute": {"ranks": 2}, "grpo": {"prompts_per_step": 3}}, "grpo has 24 sequences per step"),
+        ({"compute": {"ranks": 4, "machines": 3}}, "compute.ranks = 4 is not a multiple of compute.machines = 3"),
         ({"compute": {"ranks": 2}, "sft": {"optimizer": "muon"}}, "sft.optimizer adamw: Muon needs whole matrices"),
         ({"grpo": {"lora": {"rank": 4}, "optimizer": "muon"}}, "grpo.optimizer adamw: Muon needs whole matrices"),
         ({"grpo": {"lora": {"rank": 4}, "averaged": 0.5}}, "only with grpo.averaged 0"),
