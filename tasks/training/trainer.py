@@ -66,6 +66,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
         "data_seed": params.seed,
         "use_cpu": not gpu,
         "bf16": precision == "bfloat16",
+        "ddp_find_unused_parameters": False,
         "gradient_checkpointing": gpu and params.model.dtype == "bfloat16",
         "max_grad_norm": 1.0,
         "report_to": "none",

@@ -68,13 +68,17 @@ class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
     """A GRPOTrainer that skips columns with padding in every row when it computes log-probabilities."""
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
-        """The loss of the rollouts with a nonzero advantage (at least one), weighted as in the whole micro-batch."""
+        """The loss of the rollouts with a nonzero advantage, weighted as in the whole micro-batch.
+
+        Ranks take as many as the one with the most of them, and at least one: TRL gathers figures of every row.
+        """
         loss_of = super()._compute_loss
         size = len(inputs["advantages"])
         if self.beta or not model.training:
             return loss_of(model, inputs)
-        kept = inputs["advantages"].nonzero().flatten()
-        kept = kept if len(kept) else kept.new_zeros(1)
+        counts = (inputs["advantages"] != 0).sum()
+        most = max(1, int(self.accelerator.gather(counts).max()))
+        kept = (inputs["advantages"] == 0).long().argsort(stable=True)[:most]
 
         def loss_of_rows(rows: torch.Tensor) -> torch.Tensor:
             part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}

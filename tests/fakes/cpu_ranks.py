@@ -25,7 +25,7 @@ def in_turn(parts: list[Part], *, on_log: Callable[[dict[str, float]], None]) ->
     serving.ENVIRONMENT = Path(os.environ.get("FAKE_VLLM", serving.ENVIRONMENT))
     figures: dict[str, float] = {}
     for work, arguments, is_sharded in parts:
-        with patch.object(grpo, "rollout_reward", _alternating), _sharding() if is_sharded else patch.dict(os.environ):
+        with patch.object(grpo, "rollout_reward", _uneven), _sharding() if is_sharded else patch.dict(os.environ):
             figures = work(*arguments, on_log=on_log)
     return figures
 
@@ -39,8 +39,10 @@ def die(number: int, how: Callable[[], None], *, on_log: Callable[[dict[str, flo
     return {}
 
 
-def _alternating(score: list[float | None], **_: Any) -> list[float | None]:
-    return [float(number % 2) for number in range(len(score))]
+def _uneven(score: list[float | None], **_: Any) -> list[float | None]:
+    """The first two rewards of all ranks are alike, the others alternate."""
+    first = rank() * len(score)
+    return [float(place < 2 or place % 2) for place in range(first, first + len(score))]
 
 
 @contextmanager
