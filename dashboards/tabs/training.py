@@ -29,6 +29,7 @@ PANELS: Mapping[str, str] = {
     "tokens_per_second": "Tokens trained a second",
     "mfu": "MFU: share of the GPUs' published peak",
     "cache_hit_share": "Share of prompt tokens that vLLM had cached",
+    "sampling/importance_sampling_ratio/capped": "Sampled tokens whose importance ratio was cut",
     "refilled": "Groups replaced for want of variance",
 }
 """Figures with their headings, in the order of the page; others that were logged come after them."""

@@ -65,7 +65,20 @@ class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
 
 
 class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
-    """A GRPOTrainer that skips columns with padding in every row when it computes log-probabilities."""
+    """A GRPOTrainer that skips columns with padding in every row when it computes log-probabilities.
+
+    It also logs the share of sampled tokens that count by the highest importance ratio instead of their own.
+    """
+
+    def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        if (ratio := output.get("importance_sampling_ratio")) is not None:
+            sampled = output["completion_mask"] * output.get("tool_mask", 1)
+            capped = sampled * (ratio >= self.vllm_importance_sampling_clip_max)
+            counts = self.accelerator.gather(torch.stack([capped.sum(), sampled.sum()])[None]).sum(0)
+            mode = "train" if self.model.training else "eval"
+            self._metrics[mode]["sampling/importance_sampling_ratio/capped"].append(float(counts[0] / counts[1].clamp(min=1)))
+        return output
 
     def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
         """The loss of the rollouts with a nonzero advantage, weighted as in the whole micro-batch.

@@ -212,8 +212,10 @@ def train(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypat
 
 @pytest.mark.parametrize("ahead", [0, 1])
 def test_grpo_trains_on_what_servers_sample(tmp_path: Path, train, ahead: int) -> None:  # type: ignore[no-untyped-def]
-    rows = train("out", ahead=ahead, steps=3)
+    rows = train("out", ahead=ahead, steps=3, importance_max=1.0 if ahead else 2.0)
     assert [row["step"] for row in rows] == [1, 2, 3]
+    capped = rows[-1]["sampling/importance_sampling_ratio/capped"]
+    assert 0 < capped < 1 if ahead else capped == 0
     for row in rows:
         assert row["sampling/sampling_logp_difference/max"] < (1e-3 if ahead == 0 else 10)
         assert row["staleness_max"] <= ahead
