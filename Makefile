@@ -15,7 +15,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint reproduce base serve stop dashboard serve-model main-agent try-kills clean
+.PHONY: help env test test-all fast lint reproduce base serve stop dashboard serve-model main-agent try-training try-kills clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,6 +89,9 @@ $(MINI)/.complete:
 	test -x $(MINI)/bin/python || "$(PYTHON)" -m venv $(MINI)
 	$(MINI)/bin/python -m pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6 litellm==1.106.2 mcp
 	touch $@
+
+try-training: env $(VLLM)/.complete ## all that training through vLLM has to show without a GPU (hours; after `make reproduce`)
+	$(BIN)/python -m tests.trials.serving
 
 try-kills: env ## kill Prefect, MLflow and the run in the middle of an experiment (EXPERIMENT=filtering; as long as the experiment)
 	$(BIN)/python -m tests.trials.operations.kills $(EXPERIMENT)

@@ -27,6 +27,7 @@ from tasks.training.budget import (
     REFERENCE,
     disk_bytes,
     gib,
+    loading_bytes,
     longest_pass,
     peak_of,
     requests_at_once,
@@ -49,17 +50,22 @@ UTILIZATION = 0.9
 
 @dataclass(frozen=True)
 class Machine:
-    """GPUs of one kind: how many, the memory of each in bytes, and a name that :data:`~tasks.training.budget.PEAKS` may know."""
+    """GPUs of one kind: how many, the memory of each in bytes, and a name that :data:`~tasks.training.budget.PEAKS` may know.
+
+    ``host`` is the machine's own memory in bytes, where it is known.
+    """
 
     count: int
     memory: float
     name: str
+    host: float | None = None
 
     @classmethod
     def here(cls) -> Machine:
         """This machine's, as large as the smallest of them."""
         found = gpus()
-        return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "")
+        host = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "", host)
 
     @classmethod
     def asked(cls, count: int, memory: float) -> Machine:
@@ -106,7 +112,23 @@ def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[C
     yield _training(params, model, machine, "sft", "sft.max_length", params.sft.max_length)
     share = options.gpu_memory_utilization if vllm and shared else 0.0
     yield _training(params, model, machine, "grpo", "agent.max_context_tokens", params.agent.max_context_tokens, share)
+    if ranks > 1:
+        yield _host(params, model, machine, ranks)
     yield from _hours(params, model, machine)
+
+
+def _host(params: Params, model: Architecture, machine: Machine, ranks: int) -> Check:
+    """Memory of the machine itself, before the weights are shared out: each of its ``ranks`` loads them whole."""
+    per_rank = max(
+        loading_bytes(model, lora=params.sft.lora.rank),
+        loading_bytes(model, lora=params.grpo.lora.rank, reference=params.grpo.kl > 0),
+    )
+    needed = ranks * per_rank
+    detail = f"{gib(needed):,.0f} GiB while {ranks} ranks load the weights" + (
+        f", this machine has {gib(machine.host):,.0f}" if machine.host else ""
+    )
+    ok = machine.host is None or needed <= machine.host
+    return Check("host memory", ok, detail, "fewer ranks on each machine (compute.machines), or grpo.kl: 0, or lora")
 
 
 def _options(params: Params, model: Architecture) -> argparse.Namespace:

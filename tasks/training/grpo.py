@@ -10,13 +10,12 @@ import random
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tasks.agents.models.base import Message
 from tasks.agents.toolsets import toolset_named
 from tasks.core.config import Grpo, Params
 from tasks.core.errors import ConfigError, DataError
@@ -24,12 +23,10 @@ from tasks.core.schema import Instance
 from tasks.core.storage import read_instances
 from tasks.localizers.presearch import pre_searched
 from tasks.search.repository import Repository
-from tasks.training.architectures import Architecture
 from tasks.training.averaging import average_callback
-from tasks.training.budget import training_flop, utilization
 from tasks.training.launch import train_in_ranks
 from tasks.training.local import Local
-from tasks.training.ranks import rank, world_size
+from tasks.training.ranks import from_first_rank, rank, world_size
 from tasks.training.renaming import Names, kept_words
 from tasks.training.rollouts import Batch, Episodes, alike, reward_deviation, rollout_figures
 from tasks.training.served import Ahead, Policy, make
@@ -44,6 +41,7 @@ from tasks.training.trainer import (
     save_checkpoint,
     settle,
     student_dtype,
+    throughput,
     trainer_arguments,
 )
 from tasks.training.weights import FileWeights, OtherRank, Weights, check_publishing, folder_of
@@ -134,10 +132,10 @@ class Rollouts:
 
     def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
         """This rank's rollouts of a step."""
-        from accelerate.utils import broadcast_object_list, gather_object
+        from accelerate.utils import gather_object
 
         every = gather_object([prompt[-1]["instance_id"] for prompt in prompts])
-        (self._batch,) = broadcast_object_list([self._batch_of(every, trainer) if self._batch_of else None])
+        self._batch = from_first_rank(partial(self._batch_of, every, trainer) if self._batch_of else None)
         own = slice(rank() * len(prompts), (rank() + 1) * len(prompts))
         self._made = time.perf_counter()
         columns = {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
@@ -148,25 +146,20 @@ class Rollouts:
         deviation = reward_deviation(self._batch.scores, group)
         return {**rollout_figures(self._batch.scores), "reward_deviation": deviation, **self._batch.figures}
 
-    def speed(self, section: Grpo, config: Any, gpu: str) -> dict[str, float]:
-        """Of the training of the last step, now that it ends: seconds, tokens a second, and MFU on a ``gpu`` whose peak is known.
+    def speed(self, section: Grpo, config: Any) -> dict[str, float]:
+        """Of the training of the last step, now that it ends: seconds, and what :func:`throughput` says.
 
         Without a KL term, rollouts in groups that are alike are not trained and do not count.
         """
         seconds, columns = time.perf_counter() - self._made, self._batch.columns
         left_out = () if section.kl else alike(self._batch.scores, section.group)
+        forwards = (section.kl > 0) + (section.rollouts == "vllm")
         lengths = [
             len(prompt) + len(completion)
             for row, (prompt, completion) in enumerate(zip(columns["prompt_ids"], columns["completion_ids"], strict=True))
             if row // section.group not in left_out
         ]
-        figures = {"train_seconds": seconds, "tokens_per_second": sum(lengths) / seconds}
-        with suppress(ConfigError):  # no formula for this kind of model
-            model, forwards = Architecture.of(config.to_dict()), (section.kl > 0) + (section.rollouts == "vllm")
-            flop = sum(training_flop(model, length, 1, forwards) for length in lengths)
-            if (used := utilization(flop, seconds, gpu, world_size())) is not None:
-                figures["mfu"] = used
-        return figures
+        return {"train_seconds": seconds, **throughput(lengths, seconds, config, forwards)}
 
 
 class Published:
@@ -204,10 +197,7 @@ def _served(
         weights = FileWeights(folder, servers, tokenizer, params.model.dtype)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
         servers.start(weights.write(model, 0))
-        first = next(iter(episodes.tasks.values()))
-        opening = toolset_named(params.agent.toolset).of(first.question).instruct(params.agent, first.problem_statement, None)
-        messages = [Message(role="system", content=opening.system), Message(role="user", content=opening.issue)]
-        check_publishing(model, tokenizer, weights, servers, messages, section.temperature, params.model.dtype)
+        check_publishing(model, tokenizer, weights, servers, section.temperature, params.model.dtype)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
         foreseen = order if section.ahead else None
         ahead = stack.enter_context(Ahead(episodes, policy, foreseen, section.group, section.ahead)) if foreseen else None
@@ -269,14 +259,12 @@ def _trainer(
         router_aux_loss_coef=0.0,  # nor has B.3 a loss that balances experts
         vllm_importance_sampling_mode="token_truncate",  # over whole episodes small differences add up, and drop the long ones
         vllm_importance_sampling_clip_max=section.importance_max,
-        model_init_kwargs=None
-        if world_size() == 1
-        else {"device_map": None},  # of the reference policy: each rank loads it whole
+        # of the reference policy: each rank loads it whole, and one alone does not spread it over all GPUs
+        model_init_kwargs={"device_map": None} if torch.cuda.is_available() or world_size() > 1 else None,
     )
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
 
-    def figures() -> dict[str, float]:
-        return {**rollouts.figures(section.group), **rollouts.speed(section, model.config, gpu)}
+    def figures(_: dict[str, float]) -> dict[str, float]:
+        return {**rollouts.figures(section.group), **rollouts.speed(section, model.config)}
 
     callbacks = [log_callback(out / "log.jsonl", on_log, figures)]
     if section.averaged:

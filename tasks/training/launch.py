@@ -13,7 +13,7 @@ from typing import Any
 from tasks.core.cluster import cluster_address, worker_options
 from tasks.core.config import Compute
 from tasks.core.cores import cores
-from tasks.core.errors import AGAIN, ConfigError, InfrastructureError
+from tasks.core.errors import AGAIN, ConfigError, FusesearchError, InfrastructureError
 from tasks.training.ranks import HOST, Group, Log, RanksFailed, Work, free_port, run_group
 
 STATE = Path(".fusesearch")
@@ -43,7 +43,10 @@ def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log) -
         )
     with other_machines(compute.machines - 1, share, "GPU" if gpus else "CPU") as others:
         port = free_port(others.address)
-        own, *rest = (Group(first, share, compute.ranks, others.address, port) for first in range(0, compute.ranks, share))
+        own, *rest = (
+            Group(number * share, share, compute.ranks, others.address, port, host)
+            for number, host in enumerate([others.address, *others.hosts])
+        )
         others.start(rest, work, arguments)
         try:
             return run_group(own, work, arguments, on_log=on_log, watch=others.check)
@@ -69,10 +72,11 @@ class Machine:
 
 
 class Others:
-    """The other machines. ``address`` is where they reach this one."""
+    """The other machines, at ``hosts``. ``address`` is where they reach this one."""
 
     def __init__(self, address: str, machines: Sequence[tuple[str, Any]] = ()) -> None:
         self.address = address
+        self.hosts = [host for host, _ in machines]
         self._machines = machines
         self._running: dict[Any, str] = {}
 
@@ -86,7 +90,7 @@ class Others:
         if not self._running:
             return
         import ray
-        from ray.exceptions import RayActorError, RayTaskError
+        from ray.exceptions import RayActorError, RayError
 
         done, _ = ray.wait(list(self._running), num_returns=len(self._running), timeout=wait)
         for training in done:
@@ -95,8 +99,8 @@ class Others:
                 ray.get(training)
             except RayActorError:
                 raise RanksFailed(f"the machine {host} was lost") from None
-            except RayTaskError as error:
-                raise error.cause from None
+            except RayError as error:
+                raise _known(error) or RanksFailed(f"the machine {host} failed ({_last_line(error)})") from None
 
     def failures(self) -> Iterator[str]:
         """How the others failed, now that a rank has. Raises the first that is more than the loss of a rank."""
@@ -108,6 +112,16 @@ class Others:
                 yield str(error)
             if len(self._running) == left:
                 return
+
+
+def _known(error: Exception) -> Exception | None:
+    """What was raised on purpose on another machine."""
+    cause = getattr(error, "cause", None)
+    return cause if isinstance(cause, FusesearchError | RanksFailed) else None
+
+
+def _last_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[-1].strip()[:200]
 
 
 @contextmanager
@@ -123,7 +137,7 @@ def other_machines(count: int, share: int, unit: str) -> Iterator[Others]:
             "`ray start --address=HOST:6379` on the others, and FUSESEARCH_RAY=HOST:6379"
         )
     import ray
-    from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
+    from ray.exceptions import GetTimeoutError, RayError
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     try:
@@ -154,10 +168,10 @@ def other_machines(count: int, share: int, unit: str) -> Iterator[Others]:
                     ray.get(actor.enter.remote(str(Path.cwd()), f"{STATE}/{Path(marker.name).name}"), timeout=START_SECONDS)
                 except GetTimeoutError:
                     raise InfrastructureError(f"{host} has no {share} {unit}s free: end what runs there, then {AGAIN}") from None
-                except RayActorError:
-                    raise InfrastructureError(f"the machine {host} was lost: {AGAIN}") from None
-                except RayTaskError as error:
-                    raise error.cause from None
+                except RayError as error:
+                    raise _known(error) or InfrastructureError(
+                        f"{host} cannot train ({_last_line(error)}): it needs the same environment and checkout at the same path"
+                    ) from None
         yield Others(ray.util.get_node_ip_address(), machines)
     finally:
         for _, actor in machines:

@@ -9,17 +9,22 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from functools import cache
+from typing import Any, TypeVar
 
 from tasks.core.errors import FusesearchError
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Log = Callable[[dict[str, float]], None]
 Work = Callable[..., dict[str, float]]
 """Trains and returns figures. Takes ``on_log``, which rank 0 calls for each logged step."""
 
 HOST = "127.0.0.1"
+PATIENCE = 24 * 3600
+"""Seconds that ranks wait for one another: rank 0 makes rollouts meanwhile. One that dies ends all at once."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """Environment variables by which a rank knows itself and finds the others."""
 
@@ -36,13 +41,17 @@ def world_size() -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """The ranks of one machine: ``count`` from ``first`` on, of ``world``, which find each other at rank 0's address and port."""
+    """The ranks of one machine: ``count`` from ``first`` on, of ``world``, which find each other at rank 0's address and port.
+
+    ``host`` is this machine's address among them.
+    """
 
     first: int
     count: int
     world: int
     address: str
     port: int
+    host: str = HOST
 
 
 class RanksFailed(Exception):
@@ -95,6 +104,8 @@ def _rank(number: int, group: Group, messages: Any, work: Work, arguments: tuple
     end_with_parent()
     values = (group.first + number, number, group.world, group.count, group.address, group.port)
     os.environ |= dict(zip(RANK_VARIABLES, map(str, values), strict=True))
+    if group.host != HOST and (found := interface(group.host)):
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", found)  # which takes the host's name for its address, often 127.0.1.1
     try:
         figures = work(*arguments, on_log=lambda row: messages.put(("row", row)))
     except FusesearchError as error:
@@ -104,11 +115,35 @@ def _rank(number: int, group: Group, messages: Any, work: Work, arguments: tuple
         messages.put(("figures", figures))
 
 
+def from_first_rank(make: Callable[[], T] | None) -> T:
+    """What rank 0 makes, in all ranks; the others give None. They wait on the CPU: NCCL would take time of GPUs that sample."""
+    import torch
+
+    made = [make() if make else None]
+    if world_size() > 1:
+        torch.distributed.broadcast_object_list(made, src=0, group=_cpu_group())
+    return made[0]  # type: ignore[return-value]
+
+
+@cache
+def _cpu_group() -> Any:
+    import torch
+
+    return torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=PATIENCE))
+
+
 def free_port(address: str = HOST) -> int:
     """A port of this machine that nobody listens at."""
     with socket.socket() as probe:
         probe.bind((address, 0))
         return int(probe.getsockname()[1])
+
+
+def interface(address: str) -> str | None:
+    """The network interface of this machine that has ``address``."""
+    import psutil
+
+    return next((name for name, known in psutil.net_if_addrs().items() if address in (one.address for one in known)), None)
 
 
 def end_with_parent() -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tasks.agents.models.base import Message
 from tasks.agents.models.vllm import VllmModel
 from tasks.core.config import Compute
 from tasks.core.errors import AGAIN, ArtifactError, DataError, InfrastructureError
@@ -65,8 +64,7 @@ def served(checkpoint: Path | str, compute: Compute, out: Path, dtype: str) -> I
         if compute.servers:
             stack.callback(shutil.rmtree, folder_of(compute, out), ignore_errors=True)
             weights = FileWeights(folder_of(compute, out), servers, tokenizer, dtype)
-            model, opening = load_student(folder)[0], [Message(role="user", content="Which code is this issue about?")]
-            check_publishing(model, tokenizer, weights, servers, opening, 1.0, dtype)
+            check_publishing(load_student(folder)[0], tokenizer, weights, servers, 1.0, dtype)
             policy = replace(policy, version=weights.version)
         yield policy
 

@@ -253,7 +253,8 @@ class Servers:
         others = {key: value for key, value in os.environ.items() if key not in RANK_VARIABLES}
         settings = {**others, "VLLM_SERVER_DEV_MODE": "1", **environment()}
         if server.gpu is not None:
-            settings["CUDA_VISIBLE_DEVICES"] = str(server.gpu)
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+            settings["CUDA_VISIBLE_DEVICES"] = visible.split(",")[server.gpu] if visible else str(server.gpu)
         with self._log.open("ab") as log:
             server.process = subprocess.Popen(
                 [sys.executable, "-c", KEEPER, *line, *FOR_ROLLOUTS, QUIET, *self._compute.options],

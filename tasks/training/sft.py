@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,7 @@ from tasks.training.trainer import (
     save_checkpoint,
     settle,
     student_dtype,
+    throughput,
     trainer_arguments,
 )
 
@@ -88,7 +91,7 @@ def fit(
         args=settle(arguments),
         train_dataset=Dataset.from_list(rows),
         processing_class=tokenizer,
-        callbacks=[log_callback(out / "log.jsonl", on_log)],
+        callbacks=[log_callback(out / "log.jsonl", on_log, _speed([len(row["input_ids"]) for row in rows], model.config))],
         peft_config=adapters(section.lora, params.seed),
         optimizer_of=partial(
             make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=section.weight_decay
@@ -103,6 +106,22 @@ def fit(
         "steps": trainer.state.global_step,
         "loss": float(losses.mean()),
     }
+
+
+def _speed(lengths: list[int], config: Any) -> Callable[[dict[str, float]], dict[str, float]]:
+    """What :func:`throughput` says of the steps between two logged rows, of trajectories of ``lengths``."""
+    last: list[tuple[float, float]] = []
+
+    def figures(logged: dict[str, float]) -> dict[str, float]:
+        if "num_tokens" not in logged:
+            return {}
+        last.append((time.perf_counter(), logged["num_tokens"]))
+        if len(last) == 1:
+            return {}
+        (before, had), (now, has) = last[-2:]
+        return throughput(lengths, now - before, config, tokens=has - had)
+
+    return figures
 
 
 def use_flash_attention(model: Any, half: bool) -> None:

@@ -6,18 +6,27 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from tasks.core.config import Grpo, Lora, Params, Sft
-from tasks.core.errors import ArtifactError
-from tasks.training.ranks import rank, world_size
+from tasks.core.errors import ArtifactError, ConfigError
+from tasks.training.architectures import Architecture
+from tasks.training.budget import training_flop, utilization
+from tasks.training.ranks import PATIENCE, rank, world_size
 
 logger = logging.getLogger(__name__)
 
-SHARDED = {"fsdp": True, "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT"}, "ddp_timeout": 24 * 3600}
-"""FSDP2, of which each rank saves its share. Ranks wait long for rank 0, which makes rollouts; one that dies ends all."""
+SHARDED = {
+    "fsdp": True,
+    "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT"},
+    "ddp_timeout": PATIENCE,
+    # else each rank adds up whole gradients, in float32, until the last micro-batch of a step
+    "accelerator_config": {"gradient_accumulation_kwargs": {"sync_each_batch": True}},
+}
+"""FSDP2, of which each rank saves its share."""
 
 
 def quiet() -> None:
@@ -110,20 +119,23 @@ def student_dtype(lora: Lora, params: Params) -> str:
 
 
 def resume_point(out: Path) -> str | None:
-    """The last complete checkpoint of a killed run, or ``None``."""
-    from transformers.trainer_utils import get_last_checkpoint
-
-    folder = out / "trainer"
-    last = get_last_checkpoint(str(folder)) if folder.is_dir() else None
-    return last if last and (Path(last) / "trainer_state.json").is_file() else None
+    """The last step that a killed run saved whole, or ``None``; deletes one that the kill cut off."""
+    steps = {int(folder.name.rpartition("-")[2]): folder for folder in (out / "trainer").glob("checkpoint-*")}
+    for step in sorted(steps, reverse=True):
+        if (steps[step] / "trainer_state.json").is_file():  # written last
+            return str(steps[step])
+        shutil.rmtree(steps[step])
+    return None
 
 
 def run_training(trainer: Any, out: Path) -> Any:
     """Train from the last saved step in ``out``, if any, without printing a line for every step."""
+    from accelerate.utils import broadcast_object_list
     from transformers import PrinterCallback
 
     trainer.remove_callback(PrinterCallback)
-    return trainer.train(resume_from_checkpoint=resume_point(out))
+    (last,) = broadcast_object_list([None if rank() else resume_point(out)])  # other machines may see files later
+    return trainer.train(resume_from_checkpoint=last)
 
 
 def save_checkpoint(trainer: Any, out: Path) -> None:
@@ -152,8 +164,8 @@ def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
     """
     from torch.distributed.tensor import DTensor
 
-    def whole(name: str) -> Any:
-        value = state[name].detach()
+    def whole(name: str, dtype: Any = None) -> Any:
+        value = state[name].detach().to(dtype)
         return value.full_tensor() if isinstance(value, DTensor) else value
 
     state = model.state_dict()
@@ -161,7 +173,7 @@ def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
     for name in state:
         if ".lora_" in name:
             continue
-        value = whole(name)
+        value = whole(name, None if name.endswith(".base_layer.weight") else dtype)
         if name.endswith(".base_layer.weight"):
             config = model.peft_config["default"]
             first, second = (whole(name.replace("base_layer", f"lora_{part}.default")) for part in "AB")
@@ -171,10 +183,33 @@ def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
     return weights
 
 
-def log_callback(path: Path, on_log: Callable[[dict[str, float]], None], extra: Callable[[], dict[str, float]] = dict) -> Any:
+def throughput(
+    lengths: Sequence[int], seconds: float, config: Any, forwards: int = 0, tokens: float | None = None
+) -> dict[str, float]:
+    """Tokens a second of forward and backward over sequences of ``lengths``, and MFU on GPUs whose peak is known.
+
+    ``tokens``: how many of such sequences it were, if not all. ``forwards``: further forward passes.
+    """
+    import torch
+
+    total = sum(lengths)
+    tokens = total if tokens is None else tokens
+    figures = {"tokens_per_second": tokens / seconds}
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    with suppress(ConfigError):  # no formula for this kind of model
+        model = Architecture.of(config.to_dict())
+        flop = sum(training_flop(model, length, 1, forwards) for length in lengths) * tokens / max(total, 1)
+        if (used := utilization(flop, seconds, gpu, world_size())) is not None:
+            figures["mfu"] = used
+    return figures
+
+
+def log_callback(
+    path: Path, on_log: Callable[[dict[str, float]], None], extra: Callable[[dict[str, float]], dict[str, float]]
+) -> Any:
     """A callback that appends each logged row to ``path`` and passes it to ``on_log``.
 
-    ``extra`` adds figures of the same step. On resuming, rows after the resumed step are dropped, so that no step appears
+    ``extra`` adds figures to those of a step. On resuming, rows after the resumed step are dropped, so that no step appears
     twice.
     """
     from transformers import TrainerCallback
@@ -190,7 +225,7 @@ def log_callback(path: Path, on_log: Callable[[dict[str, float]], None], extra: 
             if not state.is_world_process_zero or not logs or "train_runtime" in logs:
                 return
             figures = {key: float(value) for key, value in logs.items() if isinstance(value, int | float)}
-            row = {"step": state.global_step, "steps": state.max_steps, **figures, **extra()}
+            row = {"step": state.global_step, "steps": state.max_steps, **figures, **extra(figures)}
             with path.open("a", encoding="utf-8") as handle:
                 handle.write(json.dumps(row) + "\n")
             on_log(row)

@@ -14,10 +14,20 @@ from functools import partial
 from typing import Any
 
 import torch
+from accelerate.utils.fsdp_utils import fsdp2_prepare_model
 from transformers.cache_utils import DynamicCache
 from trl import GRPOTrainer, SFTTrainer
+from trl.trainer import grpo_trainer
 
 from tasks.core.cores import cores
+
+
+def share_out(model: Any, accelerator: Any) -> Any:
+    """The reference policy, shared out to ranks by layer, as what is trained is: TRL would gather all of it for each pass."""
+    return fsdp2_prepare_model(accelerator, model).eval()
+
+
+grpo_trainer.prepare_fsdp = share_out
 
 
 class OwnOptimizer:

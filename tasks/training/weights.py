@@ -11,7 +11,7 @@ import hashlib
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,12 +19,15 @@ from typing import Any, Protocol
 from tasks.agents.models.base import Message, Sampling
 from tasks.agents.models.vllm import VllmModel
 from tasks.core.config import Compute
+from tasks.core.cores import cores
 from tasks.core.errors import AGAIN, InfrastructureError
 from tasks.core.schema import Tokens
 from tasks.core.storage import read_text, write_text
 from tasks.training.serving import Servers
 from tasks.training.trainer import whole_weights
 
+OPENING = [Message(role="user", content="Which code is this issue about?")]
+"""What servers are asked when their weights are checked: short, because a large model on a CPU is asked the same."""
 LARGEST_DIFFERENCE = {"float32": 0.01, "bfloat16": 0.2}
 """Most mean difference of log-probabilities between trainer and servers, by the type that is served. An old head makes 0.5."""
 
@@ -114,13 +117,11 @@ class OtherRank:
         return {}
 
 
-def check_publishing(
-    model: Any, tokenizer: Any, weights: Weights, servers: Servers, opening: Sequence[Message], temperature: float, dtype: str
-) -> float:
+def check_publishing(model: Any, tokenizer: Any, weights: Weights, servers: Servers, temperature: float, dtype: str) -> float:
     """Publish changed weights and then the model's own, and compare each server's log-probabilities with the model's.
 
     A server that keeps old weights, all or some, goes unnoticed if it is given the same ones again. So the matrices are first
-    doubled and halved in turn, which floating point undoes exactly. ``opening`` starts the conversations that are sampled.
+    doubled and halved in turn, which floating point undoes exactly.
     Returns the largest mean difference with the model's own weights. Raises :class:`InfrastructureError` if it is too large.
     """
     import torch
@@ -132,10 +133,13 @@ def check_publishing(
             for number, matrix in enumerate(matrices):
                 matrix.mul_(2.0 ** (power if number % 2 else -power))
         weights.publish(model, 0)
-        differences = {}
+        differences, expected = {}, {}
         for address in servers.addresses:
-            tokens = asyncio.run(_sampled(address, tokenizer, servers, weights, opening, temperature))
-            differences[address] = _difference(model, tokens, temperature)
+            tokens = asyncio.run(_sampled(address, tokenizer, servers, weights, temperature))
+            key = (*tokens.prompt_ids, *tokens.completion_ids)
+            if key not in expected:  # mostly all servers sample the same
+                expected[key] = _logprobs(model, tokens, temperature)
+            differences[address] = float((expected[key] - torch.tensor(tokens.logprobs)).abs().mean())
         address, largest = max(differences.items(), key=lambda pair: pair[1])
         if not largest <= LARGEST_DIFFERENCE[dtype]:
             raise InfrastructureError(
@@ -145,12 +149,10 @@ def check_publishing(
     return largest
 
 
-async def _sampled(
-    address: str, tokenizer: Any, servers: Servers, weights: Weights, opening: Sequence[Message], temperature: float
-) -> Tokens:
+async def _sampled(address: str, tokenizer: Any, servers: Servers, weights: Weights, temperature: float) -> Tokens:
     model = VllmModel(tokenizer, [address], servers.max_context, name=servers.name, salt=weights.version)
     try:
-        completion = await model.complete(list(opening), [], Sampling(temperature=temperature, max_new_tokens=32, seed=0))
+        completion = await model.complete(OPENING, [], Sampling(temperature=temperature, max_new_tokens=32, seed=0))
     finally:
         await model.close()
     if completion.tokens is None:
@@ -158,13 +160,15 @@ async def _sampled(
     return completion.tokens
 
 
-def _difference(model: Any, tokens: Tokens, temperature: float) -> float:
-    """Mean absolute difference of the sampled tokens' log-probabilities from the model's own."""
+def _logprobs(model: Any, tokens: Tokens, temperature: float) -> Any:
+    """The model's own log-probabilities of the sampled tokens, by all cores if it is on the CPU."""
     import torch
 
+    threads = torch.get_num_threads()
+    torch.set_num_threads(cores())
     sampled = torch.tensor(tokens.completion_ids, device=model.device)
     ids = torch.tensor([tokens.prompt_ids + tokens.completion_ids], device=model.device)
     with torch.no_grad():
         logits = model(input_ids=ids, logits_to_keep=len(sampled) + 1).logits[0, :-1].float()
-    logprobs = (logits / temperature).log_softmax(-1).gather(1, sampled[:, None]).squeeze(1)
-    return float((logprobs.cpu() - torch.tensor(tokens.logprobs)).abs().mean())
+    torch.set_num_threads(threads)
+    return (logits / temperature).log_softmax(-1).gather(1, sampled[:, None]).squeeze(1).cpu()

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from accelerate import DistributedType, PartialState
+from accelerate import Accelerator, DistributedType, PartialState
+from torch.distributed.fsdp import FSDPModule
 from transformers import training_args
 
 from tasks.training import grpo, serving, sft
 from tasks.training.ranks import rank
-from tasks.training.trainer import SHARDED, trainer_arguments
+from tasks.training.trainer import SHARDED, run_training, trainer_arguments
 
 Part = tuple[Callable[..., dict[str, float]], tuple[Any, ...], bool]
 """A training, its arguments, and whether it is sharded."""
@@ -45,9 +46,24 @@ def _uneven(score: list[float | None], **_: Any) -> list[float | None]:
     return [float(place < 2 or place % 2) for place in range(first, first + len(score))]
 
 
+def _checked(trainer: Any, out: Path) -> Any:
+    if reference := getattr(trainer, "ref_model", None):
+        assert all(isinstance(layer, FSDPModule) for layer in reference.model.layers)
+    return run_training(trainer, out)
+
+
+@contextmanager
+def _whole_gradients(*_: Any, **__: Any) -> Iterator[None]:
+    raise AssertionError("each rank would add up the gradients of all weights")
+    yield
+
+
 @contextmanager
 def _sharding() -> Iterator[None]:
-    """accelerate 1.15 shards on GPUs only: it takes the CPUs for GPUs."""
+    """accelerate 1.15 shards on GPUs only: it takes the CPUs for GPUs.
+
+    Ranks that would hold a whole reference or whole gradients fail.
+    """
 
     def arguments(*given: Any) -> dict[str, Any]:
         return {**trainer_arguments(*given), **SHARDED, "use_cpu": False}
@@ -58,5 +74,7 @@ def _sharding() -> Iterator[None]:
         patch.object(training_args, "is_torch_bf16_gpu_available", lambda: True),
         patch.object(sft, "trainer_arguments", arguments),
         patch.object(grpo, "trainer_arguments", arguments),
+        patch.object(grpo, "run_training", _checked),
+        patch.object(Accelerator, "no_sync", _whole_gradients),
     ):
         yield

@@ -21,7 +21,7 @@ from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
 from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from tasks.core.storage import read_trajectories, write_jsonl
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import grpo, sft
+from tasks.training import grpo, launch, sft
 from tasks.training.launch import Machine, train_in_ranks
 from tests.fakes.cpu_ranks import Part, die, in_turn
 from tests.fakes.ray_cluster import ray_cluster
@@ -42,6 +42,13 @@ TRAJECTORIES = [
     Trajectory(instance_id="i", localizer="lexical", system="", issue="prime is wrong " * words, turns=TURNS)
     for words in (1, 9, 4, 2, 8, 3, 6, 5)
 ]
+
+
+class Elsewhere(Machine):
+    """A machine that cannot import what it runs."""
+
+    def __init__(self) -> None:
+        raise ModuleNotFoundError("No module named 'tasks'")
 
 
 def silent(row: dict[str, float]) -> None:
@@ -109,7 +116,7 @@ def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(t
     it = trainings
     alone = it.run(1, it.sft("sft"), it.grpo("grpo"), it.grpo("free", kl=0.0))
     together = it.run(2, it.sft("sft-2"), it.grpo("grpo-2"), it.grpo("free-2", kl=0.0), it.sft("sft-sharded", True))
-    for one, two in [*zip(alone, together, strict=False), (alone[0], together[3])]:
+    for one, two in zip([*alone, alone[0]], together, strict=True):
         print(one.losses(), two.losses(), one.beside(two))
         assert two.losses() == pytest.approx(one.losses(), rel=1e-4, abs=1e-6)
         assert one.beside(two) < 1e-5
@@ -150,14 +157,21 @@ def test_ranks_that_were_killed_go_on_from_their_last_step(trainings: Trainings,
     assert not killed.exists()
 
 
+@pytest.mark.parametrize("changes", [{"lora": Lora(rank=4)}, {"kl": 0.01}, {"kl": 0.0}])
 @pytest.mark.rare
-def test_ranks_train_on_what_servers_sample(trainings: Trainings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sharded_ranks_train_on_what_servers_sample(
+    trainings: Trainings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    it = trainings
     monkeypatch.setenv("FAKE_VLLM", str(interpreter(tmp_path / "python")))
-    (trained,) = trainings.run(2, trainings.grpo("served", True, rollouts="vllm", lora=Lora(rank=4)))
-    for row in trained.rows:
+    (alone,) = it.run(1, it.grpo("alone", rollouts="vllm", **changes))
+    (together,) = it.run(2, it.grpo("sharded", True, rollouts="vllm", **changes))
+    for row in together.rows:
         assert row["sampling/sampling_logp_difference/max"] < 1e-3
         assert row["staleness_max"] == 0
-    assert trained.moved(trainings.base) > 1e-4
+    assert together.losses() == pytest.approx(alone.losses(), abs=1e-6)
+    assert alone.beside(together) < 1e-5
+    assert together.moved(it.base) > 1e-4
 
 
 @pytest.mark.parametrize(
@@ -239,6 +253,15 @@ def test_machines_without_a_cluster_are_refused_with_what_to_do(monkeypatch: pyt
     for address in ("", "local"):
         monkeypatch.setenv("FUSESEARCH_RAY", address)
         with pytest.raises(ConfigError, match=r"compute.machines needs a Ray cluster .*: `ray start"):
+            train_in_ranks(Compute(ranks=2, machines=2), die, 1, print, on_log=silent)
+
+
+@pytest.mark.rare
+def test_a_machine_in_another_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ray_cluster() as cluster:
+        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
+        monkeypatch.setattr(launch, "Machine", Elsewhere)
+        with pytest.raises(InfrastructureError, match=r"cannot train \(.*No module named.*\): it needs the same environment"):
             train_in_ranks(Compute(ranks=2, machines=2), die, 1, print, on_log=silent)
 
 

@@ -16,7 +16,6 @@ import psutil
 import pytest
 import torch
 
-from tasks.agents.models.base import Message
 from tasks.core.config import Compute, Params
 from tasks.core.errors import ConfigError, InfrastructureError
 from tasks.core.schema import Instance
@@ -28,8 +27,6 @@ from tasks.training.serving import Servers
 from tasks.training.trainer import load_student
 from tasks.training.weights import FileWeights, check_publishing
 from tests.fakes.token_server import interpreter
-
-OPENING = [Message(role="system", content="Find code."), Message(role="user", content="prime fails")]
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +46,7 @@ class Setting:
         self.weights = FileWeights(self.folder, self.servers, self.tokenizer, "float32")
 
     def check(self, temperature: float = 0.7) -> float:
-        return check_publishing(self.model, self.tokenizer, self.weights, self.servers, OPENING, temperature, "float32")
+        return check_publishing(self.model, self.tokenizer, self.weights, self.servers, temperature, "float32")
 
 
 @pytest.fixture
@@ -143,6 +140,17 @@ def test_what_does_not_start_is_one_line(tmp_path: Path, monkeypatch: pytest.Mon
         servers.start(tmp_path / "empty")
     with pytest.raises(ConfigError, match="asks for 3 GPUs, and this machine has 2"):
         Servers(Compute(serve=3), tmp_path / "vllm.log", gpus=2)
+
+
+def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
+    tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
+    with Servers(Compute(), tmp_path / "vllm.log", gpus=2) as servers:
+        servers.start(Path(params.model.base))
+        process = servers._servers[0].process
+        assert process is not None
+        assert psutil.Process(process.pid).environ()["CUDA_VISIBLE_DEVICES"] == "7"
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/", "nonsense"])

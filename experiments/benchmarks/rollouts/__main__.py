@@ -73,7 +73,6 @@ def compare(ours: list[Trajectory], theirs: list[Trajectory]) -> None:
 @app.command()
 def speed(checkpoint: Checkpoint, data: Data = Path("data")) -> None:
     """Equality of tokens, episodes a second, and weights published while episodes run."""
-    from tasks.agents.models.base import Message
     from tasks.agents.models.transformers import TransformersModel
     from tasks.training.served import Policy
     from tasks.training.serving import Servers
@@ -90,8 +89,7 @@ def speed(checkpoint: Checkpoint, data: Data = Path("data")) -> None:
         started = time.perf_counter()
         servers.start(weights.write(student, 0))
         print(f"vLLM answers after {time.perf_counter() - started:.0f} s", flush=True)
-        opening = [Message(role="system", content="Find code."), Message(role="user", content="It fails.")]
-        difference = check_publishing(student, tokenizer, weights, servers, opening, 0.7, "float32")
+        difference = check_publishing(student, tokenizer, weights, servers, 0.7, "float32")
         print(f"check at the start: mean difference of log-probabilities {difference:.2g}", flush=True)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
         sides: dict[str, Callable[[], Any]] = {

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,15 @@ def test_shares_of_a_model_fit_where_the_whole_does_not():
     assert "compute.ranks: 2" in check.hint
     shorter = alone.model_copy(update={"sft": alone.sft.model_copy(update={"max_length": 23_552})})
     assert {row.name: row.ok for row in profile_checks(shorter, ROOT, machine(8, 80))}["sft memory"]
+
+
+def test_each_rank_loads_the_weights_whole_into_the_memory_of_its_machine():
+    params = profile.load_profile("paper-30b", ROOT)
+    check = {row.name: row for row in profile_checks(params, ROOT, replace(machine(8, 96), host=1024 * 2**30))}["host memory"]
+    assert not check.ok
+    assert check.detail == "1,820 GiB while 8 ranks load the weights, this machine has 1,024"  # 30.5 billion in float32, twice
+    assert report("paper-30b", machine(8, 96))["host memory"].ok  # another machine's is not known
+    assert "host memory" not in report("small", machine(1, 40))
 
 
 def test_ranks_beyond_one_machine_are_spread_over_several(monkeypatch):
