@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from tasks.core.storage import read_trajectories, write_jsonl
 from tasks.search.snapshots import SnapshotStore, instance_snapshot
 from tasks.training import grpo, launch, sft
 from tasks.training.launch import Machine, train_in_ranks
+from tasks.training.ranks import interface
 from tests.fakes.cpu_ranks import Part, die, in_turn
 from tests.fakes.ray_cluster import ray_cluster
 from tests.fakes.token_server import interpreter
@@ -121,6 +123,7 @@ def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(t
         assert two.losses() == pytest.approx(one.losses(), rel=1e-4, abs=1e-6)
         assert one.beside(two) < 1e-5
     assert [row["reward"] for row in together[1].rows] == [row["reward"] for row in alone[1].rows]
+    assert all(trained.rows[1]["tokens_per_second"] > 0 for trained in (*alone, *together))
     for trained in (*alone, *together[1:3]):
         assert trained.moved(it.base) > 1e-4
 
@@ -247,6 +250,11 @@ def test_what_fails_on_another_machine_is_said_in_one_line(monkeypatch: pytest.M
             assert "\n" not in str(caught.value)
         with pytest.raises(ConfigError, match=r"compute.machines asks for 2 more with 1 CPUs each: .* has 1"):
             train_in_ranks(Compute(ranks=3, machines=3), die, 1, print, on_log=silent)
+
+
+def test_an_address_of_this_machine_has_an_interface() -> None:
+    assert interface("127.0.0.1") in {name for _, name in socket.if_nameindex()}
+    assert interface("192.0.2.99") is None
 
 
 def test_machines_without_a_cluster_are_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
