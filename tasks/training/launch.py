@@ -126,7 +126,12 @@ def _last_line(error: Exception) -> str:
 
 @contextmanager
 def other_machines(count: int, share: int, unit: str) -> Iterator[Others]:
-    """``count`` machines of the Ray cluster that ``FUSESEARCH_RAY`` names, with ``share`` GPUs or cores (``unit``) for each."""
+    """``count`` machines of the Ray cluster that ``FUSESEARCH_RAY`` names, with ``share`` GPUs or cores (``unit``) for each.
+
+    Raises:
+        ConfigError: this machine is in no such cluster, it has too few machines, or they do not see this one's files.
+        InfrastructureError: the cluster does not answer, or a machine's GPUs are taken or its environment is another.
+    """
     if not count:
         yield Others(HOST)
         return

@@ -119,9 +119,10 @@ def from_first_rank(make: Callable[[], T] | None) -> T:
     """What rank 0 makes, in all ranks; the others give None. They wait on the CPU: NCCL would take time of GPUs that sample."""
     import torch
 
+    group = _cpu_group() if world_size() > 1 else None
     made = [make() if make else None]
-    if world_size() > 1:
-        torch.distributed.broadcast_object_list(made, src=0, group=_cpu_group())
+    if group:
+        torch.distributed.broadcast_object_list(made, src=0, group=group)
     return made[0]  # type: ignore[return-value]
 
 
