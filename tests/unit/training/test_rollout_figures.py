@@ -3,12 +3,14 @@
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from tasks.core.config import parse_params
 from tasks.core.schema import Score
 from tasks.training.architectures import CONFIGS
 from tasks.training.grpo import Rollouts
 from tasks.training.rollouts import Batch, alike, reward_deviation, rollout_figures
+from tasks.training.trainer import throughput
 
 
 def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():
@@ -39,16 +41,39 @@ def test_groups_are_alike_where_no_two_known_rewards_differ():
     assert reward_deviation(scores, 2) == pytest.approx(0.5 / 5)
 
 
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """Says which GPU this machine has."""
+
+    def is_here(name):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(name))
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda: name)
+
+    return is_here
+
+
 @pytest.mark.parametrize(("kl", "trained"), [(0.1, 44), (0.0, 24)])
-def test_speed_counts_what_trains_and_the_share_of_a_peak_is_absent_without_one(kl, trained):
+def test_speed_counts_what_trains_and_the_share_of_a_peak_is_absent_without_one(on_gpu, kl, trained):
     section = parse_params({"grpo": {"group": 2, "kl": kl}}).grpo
     columns = {"prompt_ids": [[1] * 5] * 4, "completion_ids": [[2] * 5, [2] * 5, [2] * 5, [2] * 9]}
     rollouts = Rollouts(None)
     rollouts._batch = Batch(columns, [Score(instance_id="i", reward=reward) for reward in (1.0, 1.0, 0.0, 1.0)])
     config = SimpleNamespace(to_dict=lambda: CONFIGS["Qwen/Qwen3-0.6B"])
-    found = rollouts.speed(section, config, "NVIDIA H100 80GB HBM3")
+    on_gpu("NVIDIA H100 80GB HBM3")
+    found = rollouts.speed(section, config)
     assert found["tokens_per_second"] * found["train_seconds"] == pytest.approx(trained)
     per_token = (6 * 0.596e9 + 6 * 28 * 2048 * 10) * (4 / 3 if kl else 1)
     assert found["mfu"] * found["train_seconds"] * 989e12 == pytest.approx(per_token * trained, rel=0.01)
-    for gpu, kind in (("", config), ("Other", config), ("NVIDIA H100", SimpleNamespace(to_dict=lambda: {"model_type": "mamba"}))):
-        assert "mfu" not in rollouts.speed(section, kind, gpu)
+    assert "mfu" not in rollouts.speed(section, SimpleNamespace(to_dict=lambda: {"model_type": "mamba"}))
+    for gpu in ("", "Other"):
+        on_gpu(gpu)
+        assert "mfu" not in rollouts.speed(section, config)
+
+
+def test_throughput_of_a_part_is_that_of_sequences_like_all(on_gpu):
+    on_gpu("NVIDIA H100 80GB HBM3")
+    config = SimpleNamespace(to_dict=lambda: CONFIGS["Qwen/Qwen3-0.6B"])
+    whole = throughput([100, 300], 2.0, config)
+    half = throughput([100, 300], 1.0, config, tokens=200)
+    assert whole == pytest.approx(half)
+    assert whole["tokens_per_second"] == 200
