@@ -19,14 +19,16 @@ from tasks.training.ranks import PATIENCE, rank, world_size
 
 logger = logging.getLogger(__name__)
 
-SHARDED = {
-    "fsdp": True,
-    "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT"},
-    "ddp_timeout": PATIENCE,
-    # else each rank adds up whole gradients, in float32, until the last micro-batch of a step
-    "accelerator_config": {"gradient_accumulation_kwargs": {"sync_each_batch": True}},
-}
-"""FSDP2, of which each rank saves its share."""
+
+def sharded() -> dict[str, Any]:
+    """Arguments for FSDP2, of which each rank saves its share; made anew, because transformers writes into them."""
+    return {
+        "fsdp": True,
+        "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT"},
+        "ddp_timeout": PATIENCE,
+        # else each rank adds up whole gradients, in float32, until the last micro-batch of a step
+        "accelerator_config": {"gradient_accumulation_kwargs": {"sync_each_batch": True}},
+    }
 
 
 def quiet() -> None:
@@ -81,7 +83,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
         "report_to": "none",
         "disable_tqdm": True,
         "dataloader_pin_memory": gpu,
-        **(SHARDED if gpu and world_size() > 1 else {}),
+        **(sharded() if gpu and world_size() > 1 else {}),
     }
 
 

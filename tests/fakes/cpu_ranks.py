@@ -15,7 +15,7 @@ from transformers import training_args
 
 from tasks.training import grpo, serving, sft
 from tasks.training.ranks import rank
-from tasks.training.trainer import SHARDED, run_training, trainer_arguments
+from tasks.training.trainer import run_training, sharded, trainer_arguments
 
 Part = tuple[Callable[..., dict[str, float]], tuple[Any, ...], bool]
 """A training, its arguments, and whether it is sharded."""
@@ -66,7 +66,7 @@ def _sharding() -> Iterator[None]:
     """
 
     def arguments(*given: Any) -> dict[str, Any]:
-        return {**trainer_arguments(*given), **SHARDED, "use_cpu": False}
+        return {**trainer_arguments(*given), **sharded(), "use_cpu": False}
 
     with (
         patch.object(PartialState, "_prepare_backend", lambda *_: ("gloo", DistributedType.MULTI_GPU)),
