@@ -43,7 +43,7 @@ CLONES_GB = {"github": 100.0}
 ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
 LARGEST_GPU = 288
-"""GiB; nobody has more (B300), so more is no advice."""
+"""GiB of the largest GPU sold (B300): a hint never asks for more."""
 UTILIZATION = 0.9
 """Share of a GPU that vLLM takes unless it is given another."""
 
