@@ -43,7 +43,7 @@ fast: env ## tests of seconds only: while working
 lint: env ## ruff, mypy, and dvc.yaml against the stages and their imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m tasks.pipeline.deps --check
+	$(BIN)/python -m tasks.running.deps --check
 	$(BIN)/mypy
 
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
@@ -70,7 +70,7 @@ dashboard: env ## the dashboard at http://127.0.0.1:8501 until Ctrl-C (DASHBOARD
 	$(BIN)/python -m dashboards --port $(DASHBOARD)
 
 serve-model: env $(VLLM)/.complete ## serve a checkpoint through vLLM on the CPU until Ctrl-C (CHECKPOINT=experiments/nano/base PORT=8000)
-	$(BIN)/python -m tasks.training.serving $(CHECKPOINT) --port $(PORT)
+	$(BIN)/python -m fusesearch.training.serving $(CHECKPOINT) --port $(PORT)
 
 # vLLM lives in an environment of its own: its pins differ (3 GB)
 $(VLLM)/.complete: tests/trials/serving/requirements.txt tests/trials/serving/overrides.txt requirements.lock
@@ -81,7 +81,7 @@ $(VLLM)/.complete: tests/trials/serving/requirements.txt tests/trials/serving/ov
 		--overrides tests/trials/serving/overrides.txt -r tests/trials/serving/requirements.txt
 	touch $@
 
-main-agent: $(MINI)/.complete ## make .venv-mini with mini-swe-agent, the main agent of `fusesearch downstream`
+main-agent: $(MINI)/.complete ## make .venv-mini with mini-swe-agent, the main agent of `python -m experiments.downstream`
 
 # an environment of its own, for litellm's pins; litellm 1.106.2 imports mcp wherever a request has tools, without asking for it
 $(MINI)/.complete:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tasks.core.errors import FusesearchError
+from fusesearch.core.errors import FusesearchError
 
 SETTINGS = {
     "server.headless": "true",  # no question about an e-mail address, no browser of its own

@@ -9,11 +9,11 @@ import altair as alt
 import pandas as pd
 
 from dashboards.parts import Plot
-from tasks.evaluation.metrics import Metric
-from tasks.evaluation.statistics import Difference
-from tasks.reporting.charts import DECIDED, UNDECIDED, Chart, dressed, whisker
-from tasks.reporting.charts import differences as drawn
-from tasks.reporting.table import pair_name
+from fusesearch.evaluation.metrics import Metric
+from fusesearch.evaluation.statistics import Difference
+from fusesearch.reporting.charts import DECIDED, UNDECIDED, Chart, dressed, whisker
+from fusesearch.reporting.charts import differences as drawn
+from fusesearch.reporting.table import pair_name
 
 MOST_TURNS = 14
 """Turns of episodes that fit beside one another; more would make a page scroll sideways."""

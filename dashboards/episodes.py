@@ -13,13 +13,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from dashboards.read import cached, node_labels, read_scores
-from tasks.core.errors import ArtifactError, FusesearchError, first_fault
-from tasks.core.schema import Trajectory, Truth
-from tasks.core.storage import iter_rows
-from tasks.evaluation.results import TRAJECTORIES
-from tasks.pipeline.places import MAIN, NODES
-from tasks.reporting.reproduction import label
-from tasks.reporting.table import ARMS
+from fusesearch.core.errors import ArtifactError, FusesearchError, first_fault
+from fusesearch.core.schema import Trajectory, Truth
+from fusesearch.core.storage import iter_rows
+from fusesearch.evaluation.results import TRAJECTORIES
+from fusesearch.reporting.reproduction import label
+from fusesearch.reporting.table import ARMS
+from tasks.running.places import MAIN, NODES
 
 MOST_LINE = 64 * 1024**2
 """Bytes of one episode that are read at most."""

@@ -13,10 +13,10 @@ from dashboards import episodes, read
 from dashboards.episodes import Source
 from dashboards.parts import Frame, Notice, Part, document, whole
 from dashboards.tabs import PAGES, experiments, funnel, plane, results, training, trajectories
-from tasks.core.config import load_params
-from tasks.core.storage import write_text
-from tasks.pipeline.work.report import revision
-from tasks.reporting.table import Row, Table
+from fusesearch.core.config import load_params
+from fusesearch.core.storage import write_text
+from fusesearch.reporting.table import Row, Table
+from tasks.report import revision
 
 FILES = [(page.TAB, "index.html" if name == "results" else f"{name}.html") for name, page in PAGES.items()]
 """Title and file."""

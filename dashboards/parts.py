@@ -17,10 +17,10 @@ from typing import Any, Literal
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from tasks.core.errors import FusesearchError
-from tasks.reporting.charts import Chart, svg
-from tasks.reporting.episodes.rendering import visible
-from tasks.reporting.table import Table
+from fusesearch.core.errors import FusesearchError
+from fusesearch.reporting.charts import Chart, svg
+from fusesearch.reporting.episodes.rendering import visible
+from fusesearch.reporting.table import Table
 
 TEMPLATES = Path(__file__).with_name("templates")
 _NUMBER = re.compile(r"[-+−–]?[\d.,]*\d(e[-+]\d+)?%?( \*)?( \[.*\].*)?|–")  # noqa: RUF001

@@ -10,20 +10,20 @@ from typing import Any, TypeVar
 import pandas as pd
 from pydantic import ValidationError
 
-from tasks.core.errors import ArtifactError, FusesearchError, first_fault
-from tasks.core.examples import Example, read_examples
-from tasks.core.schema import Record, Score
-from tasks.core.storage import read_csv, read_json, read_jsonl
-from tasks.evaluation.metrics import METRICS
-from tasks.evaluation.statistics import Difference, Measured
-from tasks.pipeline.experiments.spec import experiment_names
-from tasks.pipeline.places import EXPERIMENTS, MAIN, NODES, experiment_files
-from tasks.pipeline.stages import TRAINED
-from tasks.pipeline.work.report import PAPER_STAGES
-from tasks.reporting.curves import read_curve
-from tasks.reporting.experiment.results import RESULTS, Results, read_results
-from tasks.reporting.reproduction import REPORTED, Summary, label, mined_tables
-from tasks.reporting.table import Table
+from fusesearch.core.errors import ArtifactError, FusesearchError, first_fault
+from fusesearch.core.examples import Example, read_examples
+from fusesearch.core.schema import Record, Score
+from fusesearch.core.storage import read_csv, read_json, read_jsonl
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.evaluation.statistics import Difference, Measured
+from fusesearch.reporting.curves import read_curve
+from fusesearch.reporting.experiment.results import RESULTS, Results, read_results
+from fusesearch.reporting.reproduction import REPORTED, Summary, label, mined_tables
+from fusesearch.reporting.table import Table
+from tasks.experiments.spec import experiment_names
+from tasks.report import PAPER_STAGES
+from tasks.running.places import EXPERIMENTS, MAIN, NODES, experiment_files
+from tasks.stages import TRAINED
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -195,7 +195,7 @@ def results_of(root: Path, name: str) -> Results:
     """The results of one experiment. Raises :class:`ArtifactError` without any, saying what to run."""
     path = root / EXPERIMENTS / name / RESULTS
     if not path.exists():
-        raise ArtifactError(f"experiments/{name}/{RESULTS} is missing: run `fusesearch experiment run {name}`")
+        raise ArtifactError(f"experiments/{name}/{RESULTS} is missing: run `python -m flows experiment run {name}`")
     return cached(path, f"results-{name}", lambda path: read_results(path.parent))
 
 

@@ -7,7 +7,7 @@ waited for (eight minutes with Prefect's doubling pauses), so that a stage outli
 
 import os
 
-from tasks.core.cores import one_openmp_thread
+from fusesearch.core.cores import one_openmp_thread
 
 os.environ.setdefault("DO_NOT_TRACK", "true")
 os.environ.setdefault("PREFECT_SERVER_ALLOW_EPHEMERAL_MODE", "false")

@@ -10,10 +10,10 @@ from prefect import flow, task
 from flows.command import run_command
 from flows.progress import StageProgress
 from flows.retries import ONCE
-from tasks.core.config import Base, Params, load_params, parse_section
-from tasks.core.storage import read_instances
-from tasks.pipeline.places import MAIN, SNAPSHOTS
-from tasks.pipeline.resume import finished, progress_dir, publish
+from fusesearch.core.config import Base, Params, load_params, parse_section
+from fusesearch.core.storage import read_instances
+from tasks.running.places import MAIN, SNAPSHOTS
+from tasks.running.resume import finished, progress_dir, publish
 
 RECIPE = Path("experiments/nano/base.yaml")
 
@@ -21,8 +21,8 @@ RECIPE = Path("experiments/nano/base.yaml")
 @task(name="train from random weights", **ONCE)
 def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, Any]:
     """Aimless episodes on the training repositories, never on held-out ones."""
-    from tasks.search.snapshots import SnapshotStore, instance_snapshot
-    from tasks.training.base import train_base
+    from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+    from fusesearch.training.base import train_base
 
     snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), MAIN["mine.repos"])
     instances = [row for split in ("sft", "rl") for row in read_instances(MAIN[f"split.{split}"])]

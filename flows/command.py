@@ -13,8 +13,8 @@ from prefect.logging.configuration import setup_logging
 
 from flows.owner import end_with_starter
 from flows.server import prefect_server
-from tasks.core.config import load_params
-from tasks.core.errors import AGAIN, FusesearchError
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import AGAIN, FusesearchError
 
 
 def run_command(flow: Callable[[], object]) -> NoReturn:

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tasks.pipeline.dvc_command import Busy
-from tasks.pipeline.experiments.schedule import ExperimentTask, counts_in, duration, end_of, seconds_left, task_seconds
-from tasks.pipeline.timing import usual_seconds
+from tasks.experiments.schedule import ExperimentTask, counts_in, duration, end_of, seconds_left, task_seconds
+from tasks.running.dvc_command import Busy
+from tasks.running.timing import usual_seconds
 
 
 @dataclass

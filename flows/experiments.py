@@ -29,17 +29,16 @@ from pydantic import Field
 
 from flows.experiment_progress import Row, watch
 from flows.server import prefect_server
-from tasks.core.config import load_params
-from tasks.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
-from tasks.core.storage import read_text
-from tasks.pipeline.dvc_command import PATIENCE, Busy, is_busy, reason, repro
-from tasks.pipeline.dvc_command import RETRY_SECONDS as BUSY_SECONDS
-from tasks.pipeline.experiments.dvc_file import write_dvc_files
-from tasks.pipeline.experiments.mlflow_runs import track_experiment
-from tasks.pipeline.experiments.outcome import outcomes
-from tasks.pipeline.experiments.rebuild import write_overview
-from tasks.pipeline.experiments.results import write_results
-from tasks.pipeline.experiments.schedule import (
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
+from fusesearch.core.storage import read_text
+from fusesearch.reporting.experiment.results import PAGE
+from tasks.experiments.dvc_file import write_dvc_files
+from tasks.experiments.mlflow_runs import track_experiment
+from tasks.experiments.outcome import outcomes
+from tasks.experiments.rebuild import write_overview
+from tasks.experiments.results import write_results
+from tasks.experiments.schedule import (
     LOGS,
     ExperimentTask,
     end_of,
@@ -48,9 +47,10 @@ from tasks.pipeline.experiments.schedule import (
     up_to_date,
     workers_for,
 )
-from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.process import OWNER, identity
-from tasks.reporting.experiment.results import PAGE
+from tasks.experiments.spec import load_experiment
+from tasks.running.dvc_command import PATIENCE, Busy, is_busy, reason, repro
+from tasks.running.dvc_command import RETRY_SECONDS as BUSY_SECONDS
+from tasks.running.process import OWNER, identity
 
 TRIES = 3
 """How often a node runs at most if its server goes away."""

@@ -1,4 +1,4 @@
-"""The work of a stage spread over processes, one task per share (:mod:`tasks.pipeline.shares`).
+"""The work of a stage spread over processes, one task per share (:mod:`tasks.running.shares`).
 
 The cores of a machine without a GPU share the work of :data:`LEAST` in a process each. With ``FUSESEARCH_RAY`` the workers of a
 Ray cluster share that of all stages: ``local`` for workers on this machine, or the address of a cluster (``host:6379`` from one
@@ -23,14 +23,14 @@ from prefect.task_runners import ProcessPoolTaskRunner
 from flows.limits import has_gpu
 from flows.owner import end_with_starter
 from flows.retries import RETRIED
-from tasks.core.cluster import cluster_address, worker_options
-from tasks.core.config import Params
-from tasks.core.cores import cores
-from tasks.core.errors import ConfigError
-from tasks.pipeline.node import Job
-from tasks.pipeline.places import Places
-from tasks.pipeline.process import OWNER, identity
-from tasks.pipeline.shares import Row, Share, run_share, shares_of, take_in
+from fusesearch.core.cluster import cluster_address, worker_options
+from fusesearch.core.config import Params
+from fusesearch.core.cores import cores
+from fusesearch.core.errors import ConfigError
+from tasks.running.node import Job
+from tasks.running.places import Places
+from tasks.running.process import OWNER, identity
+from tasks.running.shares import Row, Share, run_share, shares_of, take_in
 
 SHARES_PER_WORKER = 4
 """Several, so that a worker that is done early takes another, and a lost one costs little."""

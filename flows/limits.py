@@ -11,8 +11,8 @@ from contextlib import contextmanager
 
 from prefect.concurrency.sync import concurrency
 
-from tasks.core.config import Params
-from tasks.pipeline.stages import Stage
+from fusesearch.core.config import Params
+from tasks.stages import Stage
 
 GITHUB = "github-api"  # GitHub's quota is per user, not per process
 TEACHER = "teacher-endpoint"

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 
-from tasks.pipeline.process import is_alive, starters
+from tasks.running.process import is_alive, starters
 
 POLL_SECONDS = 1.0
 GRACE_SECONDS = 30.0

@@ -15,11 +15,11 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.logging import get_run_logger
 
-from tasks.core.errors import DataError
-from tasks.core.storage import read_json
-from tasks.pipeline.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy, reason, repro
-from tasks.pipeline.places import MAIN
-from tasks.pipeline.stages import STAGES
+from fusesearch.core.errors import DataError
+from fusesearch.core.storage import read_json
+from tasks.running.dvc_command import PATIENCE, RETRY_SECONDS, Busy, is_busy, reason, repro
+from tasks.running.places import MAIN
+from tasks.stages import STAGES
 
 StageName = StrEnum("StageName", {name: name for name in STAGES})  # type: ignore[misc]
 NAMES = tuple(STAGES)

@@ -9,14 +9,14 @@ from typing import Any
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
-from tasks.core.errors import ArtifactError
-from tasks.core.overrides import flatten
-from tasks.core.storage import read_json, read_text
-from tasks.pipeline.node import Job
-from tasks.pipeline.places import Places
-from tasks.pipeline.stages import STAGES
-from tasks.pipeline.tracking import tracking_uri
-from tasks.pipeline.tracking.store import is_server, make_client, translated_errors, without_passwords
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.overrides import flatten
+from fusesearch.core.storage import read_json, read_text
+from tasks.running.node import Job
+from tasks.running.places import Places
+from tasks.stages import STAGES
+from tasks.tracking import tracking_uri
+from tasks.tracking.store import is_server, make_client, translated_errors, without_passwords
 
 
 def show(job: Job, run_id: str) -> None:
@@ -25,7 +25,7 @@ def show(job: Job, run_id: str) -> None:
     try:
         figures = flatten(job.metrics).items()
         rows = [f"| {name} | {f'{value:.4g}' if isinstance(value, float) else value} |" for name, value in figures]
-        link = "MLflow does not have its run yet: `fusesearch track` records it."
+        link = "MLflow does not have its run yet: `python -m flows track` records it."
         if run_id:
             link = f"[The run in MLflow]({run_page(run_id)})"
         page = "\n".join([link, "", "| figure | value |", "|---|---|", *rows])

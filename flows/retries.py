@@ -9,7 +9,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import exponential_backoff
 
-from tasks.core.errors import EndpointDown, InfrastructureError
+from fusesearch.core.errors import EndpointDown, InfrastructureError
 
 
 def world_failed(task: Task[..., Any], run: TaskRun, state: State[Any]) -> bool:

@@ -13,10 +13,10 @@ from flows.command import run_prepared
 from flows.fan_out import fan_out
 from flows.retries import ONCE, RETRIED
 from flows.stage import is_complete, running
-from tasks.core.errors import ConfigError
-from tasks.pipeline.node import Job, Node, parse_node
-from tasks.pipeline.shares import SPREAD
-from tasks.pipeline.stages import STAGES, Stage, stage_named
+from fusesearch.core.errors import ConfigError
+from tasks.running.node import Job, Node, parse_node
+from tasks.running.shares import SPREAD
+from tasks.stages import STAGES, Stage, stage_named
 
 
 def stage_flow(stage: Stage) -> Flow[..., dict[str, Any]]:

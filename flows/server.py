@@ -26,9 +26,9 @@ import httpx
 import psutil
 from filelock import FileLock
 
-from tasks.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
-from tasks.core.storage import read_json, write_json
-from tasks.pipeline.places import STATE
+from fusesearch.core.errors import ArtifactError, FusesearchError, TrackingUnavailable
+from fusesearch.core.storage import read_json, write_json
+from tasks.running.places import STATE
 
 COMMAND = (sys.executable, "-m", "prefect", "server", "start")
 PORT = 4200
@@ -53,7 +53,7 @@ def prefect_server() -> Iterator[str]:
 
     if url := named_server():
         if not 200 <= _status(f"{url.rstrip('/')}/health", seconds=10) < 500:  # "sign in" is an answer: Prefect's client can
-            from tasks.pipeline.tracking.store import without_passwords
+            from tasks.tracking.store import without_passwords
 
             address = without_passwords(url)
             raise TrackingUnavailable(

@@ -16,15 +16,15 @@ from prefect.states import Crashed
 from flows.limits import limits_of, occupied
 from flows.prefect_artifacts import show
 from flows.progress import StageProgress
-from tasks.core.config import load_params
-from tasks.core.errors import AGAIN, AlreadyRunning, DataError
-from tasks.core.storage import read_json, write_json
-from tasks.pipeline.node import Job, Node
-from tasks.pipeline.record import digests, reproduction_record, stage_record, write_record
-from tasks.pipeline.resume import alone, finished, is_of, progress_dir
-from tasks.pipeline.stages import stage_named
-from tasks.pipeline.timing import note_seconds, parts_of
-from tasks.pipeline.tracking import Live, track
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import AGAIN, AlreadyRunning, DataError
+from fusesearch.core.storage import read_json, write_json
+from tasks.running.node import Job, Node
+from tasks.running.record import digests, reproduction_record, stage_record, write_record
+from tasks.running.resume import alone, finished, is_of, progress_dir
+from tasks.running.timing import note_seconds, parts_of
+from tasks.stages import stage_named
+from tasks.tracking import Live, track
 
 
 @contextmanager

@@ -9,13 +9,11 @@ import streamlit as st
 
 from dashboards import charts, read
 from dashboards.parts import Columns, Fold, Heading, Notice, Part, Plot, attempt
-from tasks.core.errors import FusesearchError
-from tasks.evaluation.metrics import METRICS, Metric, metric_named
-from tasks.pipeline.experiments.spec import Experiment, load_experiment
-from tasks.pipeline.places import EXPERIMENTS
-from tasks.reporting.charts import estimates
-from tasks.reporting.experiment.figures import ALWAYS, FIGURES, marks
-from tasks.reporting.experiment.pages import (
+from fusesearch.core.errors import FusesearchError
+from fusesearch.evaluation.metrics import METRICS, Metric, metric_named
+from fusesearch.reporting.charts import estimates
+from fusesearch.reporting.experiment.figures import ALWAYS, FIGURES, marks
+from fusesearch.reporting.experiment.pages import (
     BY_CHANCE,
     DIFFERENCES_NOTE,
     POWER_NOTE,
@@ -24,8 +22,10 @@ from tasks.reporting.experiment.pages import (
     orderings_table,
     power_table,
 )
-from tasks.reporting.experiment.results import Results, decided
-from tasks.reporting.table import Row, Table
+from fusesearch.reporting.experiment.results import Results, decided
+from fusesearch.reporting.table import Row, Table
+from tasks.experiments.spec import Experiment, load_experiment
+from tasks.running.places import EXPERIMENTS
 
 TAB = TITLE = "Experiments"
 INTRODUCTION = (
@@ -105,7 +105,7 @@ def _results(root: Path, asked: Experiment, metric: str) -> Iterator[Part]:
     yield f"Came out: {results.summary}"
     yield from results.notes
     for missing in results.missing:
-        yield Notice(f"{missing}: run `fusesearch experiment run {results.experiment}`")
+        yield Notice(f"{missing}: run `python -m flows experiment run {results.experiment}`")
     if results.other_instances:
         yield Notice(
             f"Measured on other instances than the rest: {', '.join(results.other_instances)}. Figures over all of them are of "

@@ -8,12 +8,12 @@ from typing import Any
 
 from dashboards import read
 from dashboards.parts import Fold, Heading, Notice, Part, Plot, Quote, attempt
-from tasks.core.errors import FusesearchError
-from tasks.core.examples import Example
-from tasks.data.filtering import RULES
-from tasks.pipeline.stages import STAGES
-from tasks.reporting import charts
-from tasks.reporting.inputs import split_drops
+from fusesearch.core.errors import FusesearchError
+from fusesearch.core.examples import Example
+from fusesearch.data.filtering import RULES
+from fusesearch.reporting import charts
+from fusesearch.reporting.inputs import split_drops
+from tasks.stages import STAGES
 
 TAB = TITLE = "Funnel"
 KINDS = {"pairs and instances": charts.BLUE, "trajectories": charts.COLOURS[1]}

@@ -11,10 +11,10 @@ import streamlit as st
 
 from dashboards import read
 from dashboards.parts import Notice, Part, Plot
-from tasks.core.config import Params, load_params
-from tasks.core.errors import FusesearchError
-from tasks.reporting import charts
-from tasks.reporting.table import ABSENT, Row, Table
+from fusesearch.core.config import Params, load_params
+from fusesearch.core.errors import FusesearchError
+from fusesearch.reporting import charts
+from fusesearch.reporting.table import ABSENT, Row, Table
 
 TAB, TITLE = "F1 and e", "F1 and e of candidate trajectories"
 Scope = Literal["turn", "call"]

@@ -10,11 +10,11 @@ import streamlit as st
 
 from dashboards import charts, read
 from dashboards.parts import Heading, Notice, Part, Plot, attempt
-from tasks.core.errors import FusesearchError
-from tasks.evaluation.metrics import METRICS, Metric
-from tasks.reporting.charts import LEAST_EPISODES, estimates, profile, whisker
-from tasks.reporting.inputs import by_arm
-from tasks.reporting.reproduction import (
+from fusesearch.core.errors import FusesearchError
+from fusesearch.evaluation.metrics import METRICS, Metric
+from fusesearch.reporting.charts import LEAST_EPISODES, estimates, profile, whisker
+from fusesearch.reporting.inputs import by_arm
+from fusesearch.reporting.reproduction import (
     COMPARED,
     REPORTED,
     STAR_NOTE,
@@ -24,7 +24,7 @@ from tasks.reporting.reproduction import (
     ranked_table,
     stages_table,
 )
-from tasks.reporting.table import ARMS
+from fusesearch.reporting.table import ARMS
 
 TAB = TITLE = "Results"
 INTRODUCTION = (

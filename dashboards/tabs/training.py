@@ -12,11 +12,11 @@ import streamlit as st
 from dashboards import read
 from dashboards.parts import Columns, Heading, Notice, Part, Plot, attempt
 from dashboards.read import Curve
-from tasks.core.storage import read_json
-from tasks.reporting import charts
-from tasks.reporting.curves import CURVES
-from tasks.reporting.table import ABSENT, Row, Table
-from tasks.reporting.tree import tree_page
+from fusesearch.core.storage import read_json
+from fusesearch.reporting import charts
+from fusesearch.reporting.curves import CURVES
+from fusesearch.reporting.table import ABSENT, Row, Table
+from fusesearch.reporting.tree import tree_page
 
 TAB = TITLE = "Training curves"
 PANELS: Mapping[str, str] = {

@@ -13,13 +13,13 @@ import streamlit as st
 from dashboards import charts, episodes
 from dashboards.episodes import Source
 from dashboards.parts import Columns, Frame, Heading, Notice, Part, Plot, Quote
-from tasks.core.errors import FusesearchError
-from tasks.core.schema import Trajectory
-from tasks.evaluation.answers import score_answer
-from tasks.evaluation.metrics import METRICS, score_trajectory, tool_statistics
-from tasks.reporting.episodes.page import Page, Wanted, page_of
-from tasks.reporting.episodes.rendering import render
-from tasks.reporting.table import ABSENT, Row, Table
+from fusesearch.core.errors import FusesearchError
+from fusesearch.core.schema import Trajectory
+from fusesearch.evaluation.answers import score_answer
+from fusesearch.evaluation.metrics import METRICS, score_trajectory, tool_statistics
+from fusesearch.reporting.episodes.page import Page, Wanted, page_of
+from fusesearch.reporting.episodes.rendering import render
+from fusesearch.reporting.table import ABSENT, Row, Table
 
 TAB = TITLE = "Trajectories"
 ORDERS = {"difference": "largest difference in F1 first", "worst": "first localizer's worst first", "name": "by name"}

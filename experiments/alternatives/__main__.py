@@ -32,8 +32,8 @@ def main(
     from experiments.alternatives.page import results_page
     from experiments.alternatives.run import Given, alternatives
     from experiments.evidence.page import sections
-    from tasks.core.config import Rank
-    from tasks.core.storage import read_text, write_json, write_jsonl, write_text
+    from fusesearch.core.config import Rank
+    from fusesearch.core.storage import read_text, write_json, write_jsonl, write_text
 
     sets = {"verified": verified} | ({"lite": lite} if lite else {})
     results, lines = alternatives(Given(sets, also or [], repos, moatless, cosil, out), Rank())

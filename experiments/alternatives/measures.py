@@ -9,10 +9,20 @@ from typing import Any
 
 from experiments.alternatives.resolving import Resolving, key_of
 from experiments.evidence.measures import interval
-from tasks.core.schema import Instance, Score, Truth
-from tasks.evaluation.metrics import against, best_accepted
-from tasks.evaluation.protocols import PROTOCOLS, Protocol
-from tasks.evaluation.statistics import Statistic, combined_pooled_f1, compare, difference, mean, measure, pair_of, pooled, ratio
+from fusesearch.core.schema import Instance, Score, Truth
+from fusesearch.evaluation.metrics import against, best_accepted
+from fusesearch.evaluation.protocols import PROTOCOLS, Protocol
+from fusesearch.evaluation.statistics import (
+    Statistic,
+    combined_pooled_f1,
+    compare,
+    difference,
+    mean,
+    measure,
+    pair_of,
+    pooled,
+    ratio,
+)
 
 LEVELS = ("file", "function")
 RELATIONS = ("the same", "more", "fewer", "some in common", "nothing in common")

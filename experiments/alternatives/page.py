@@ -7,8 +7,8 @@ from typing import Any
 
 from experiments.alternatives.measures import FIGURES, MEAN, POOLED
 from experiments.evidence.page import TITLES, difference_cell, interval_cell
-from tasks.reporting.page import Page, Section
-from tasks.reporting.table import MINUS, Row, Table
+from fusesearch.reporting.page import Page, Section
+from fusesearch.reporting.table import MINUS, Row, Table
 
 RULE_TITLES = {POOLED: "F1 pooled, one file", MEAN: "F1 mean, all"}
 

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from experiments.evidence.systems import scored
-from tasks.core.errors import DataError
-from tasks.core.schema import Instance, Score, Truth
-from tasks.data.repositories import Repositories
-from tasks.evaluation.protocols import code_of
-from tasks.evaluation.published.patches import Patch, PatchTally, located, read_evaluations
-from tasks.search.git import Git
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Instance, Score, Truth
+from fusesearch.data.repositories import Repositories
+from fusesearch.evaluation.protocols import code_of
+from fusesearch.evaluation.published.patches import Patch, PatchTally, located, read_evaluations
+from fusesearch.search.git import Git
 
 
 class Source(NamedTuple):

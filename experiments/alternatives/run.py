@@ -15,10 +15,10 @@ from experiments.evidence.measures import best_readings, table
 from experiments.evidence.run import ALONE, OWN, RANKER, by_column, ranker
 from experiments.evidence.systems import System, free, read_as, released
 from experiments.evidence.together import READING
-from tasks.core.config import Rank
-from tasks.core.schema import Instance, Score
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training.ranking import collect
+from fusesearch.core.config import Rank
+from fusesearch.core.schema import Instance, Score
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training.ranking import collect
 
 FREE = ("lexical",)
 """Localizers without a model, besides the ranker."""

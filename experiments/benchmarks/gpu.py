@@ -1,6 +1,6 @@
 """``python -m experiments.benchmarks.gpu``: what training costs on this machine's GPU, beside the formulas of ``doctor``.
 
-Weights are random, in the sizes of ``tasks/training/architectures.py``; nothing is downloaded. The trainers are those of the
+Weights are random, in the sizes of ``fusesearch/training/architectures.py``; nothing is downloaded. The trainers are those of the
 stages ``sft`` and ``grpo``. ``--tiny`` runs all of it on small shapes, without a GPU too.
 """
 
@@ -21,14 +21,14 @@ from unittest.mock import patch
 
 import typer
 
-from tasks.core.config import Params, parse_params
-from tasks.core.errors import ConfigError
-from tasks.core.schema import Instance, Score
-from tasks.pipeline.rehearsal import small
-from tasks.reporting.page import Section, show
-from tasks.reporting.table import records_table
-from tasks.training.architectures import CONFIGS, Architecture
-from tasks.training.budget import gib, training_bytes, training_flop, utilization
+from fusesearch.core.config import Params, parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.schema import Instance, Score
+from fusesearch.reporting.page import Section, show
+from fusesearch.reporting.table import records_table
+from fusesearch.training.architectures import CONFIGS, Architecture
+from fusesearch.training.budget import gib, training_bytes, training_flop, utilization
+from tasks.rehearsal import small
 
 STEPS, GROUP = 3, 2
 PRIME = "prime-rl on an H100"
@@ -123,7 +123,7 @@ def steps_timed(machine: Machine) -> Iterator[list[float]]:
     """The seconds of each step of a trainer that runs inside; SFT then leaves no checkpoint."""
     from transformers import PrinterCallback, TrainerCallback
 
-    from tasks.training import sft
+    from fusesearch.training import sft
 
     seconds: list[float] = []
 
@@ -147,7 +147,7 @@ def steps_timed(machine: Machine) -> Iterator[list[float]]:
 
 def sft_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, rows: list[dict[str, list[int]]]) -> list[float]:
     """Train with the stage's trainer; seconds of each step."""
-    from tasks.training.sft import fit
+    from fusesearch.training.sft import fit
 
     with steps_timed(machine) as seconds:
         fit(model, tokenizer, rows, params.sft, params, machine.folder / "sft", lambda row: None)
@@ -156,8 +156,8 @@ def sft_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, rows
 
 def grpo_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, length: int) -> list[float]:
     """Train with the stage's trainer, as with rollouts by vLLM; seconds of each step without rollouts."""
-    from tasks.training import grpo, sft
-    from tasks.training.rollouts import Batch, Episodes
+    from fusesearch.training import grpo, sft
+    from fusesearch.training.rollouts import Batch, Episodes
 
     prompt = length // 8
     (row,) = rows_of([length])
@@ -262,7 +262,7 @@ def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
     """Seconds to write a version of the weights to shared memory, and to read it onto the GPU."""
     from safetensors.torch import load_file
 
-    from tasks.training.weights import FileWeights
+    from fusesearch.training.weights import FileWeights
 
     memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else machine.folder  # noqa: S108 - where servers read them, too
     for name, base in MODELS.items():
@@ -298,7 +298,7 @@ def main(
         raise typer.BadParameter(f"unknown subject {unknown[0]}; the subjects are {', '.join(SUBJECTS)}", param_hint="--only")
     from transformers import AutoTokenizer
 
-    from tasks.training.trainer import quiet
+    from fusesearch.training.trainer import quiet
 
     quiet()
     tokenizer = AutoTokenizer.from_pretrained(str(Path(__file__).parents[1] / "nano/base"))

@@ -31,9 +31,9 @@ def main(
     from experiments.budgets.page import results_page
     from experiments.budgets.run import Given, budgets
     from experiments.evidence.page import sections
-    from tasks.core.config import load_params
-    from tasks.core.storage import read_csv, read_instances, read_text, write_json, write_text
-    from tasks.evaluation.repair.repairing import sample
+    from experiments.repair.repairing import sample
+    from fusesearch.core.config import load_params
+    from fusesearch.core.storage import read_csv, read_instances, read_text, write_json, write_text
 
     students = {"parallel, SFT": parallel, "sequential, SFT": sequential, "parallel, SFT + RL": trained or []}
     by_seed = {name: _by_seed(given) for name, given in students.items() if given}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tasks.agents.loop import calls_of
-from tasks.agents.models.base import Completion, Message, Model, Sampling
-from tasks.agents.parsing import format_calls
-from tasks.core.schema import ToolCall, Usage
+from fusesearch.agents.loop import calls_of
+from fusesearch.agents.models.base import Completion, Message, Model, Sampling
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.schema import ToolCall, Usage
 
 TRIES = 8
 """Further samples of one message, at most."""

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from experiments.budgets.run import FIGURES
-from tasks.evaluation.metrics import METRICS
-from tasks.evaluation.statistics import Difference
-from tasks.reporting import charts
-from tasks.reporting.page import Figure, Page, Section
-from tasks.reporting.table import Row, Table, cell, difference_table, records_table
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.evaluation.statistics import Difference
+from fusesearch.reporting import charts
+from fusesearch.reporting.page import Figure, Page, Section
+from fusesearch.reporting.table import Row, Table, cell, difference_table, records_table
 
 TITLE = "Turn budgets and enforced calls"
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from experiments.budgets.enforced import Enforced
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.loading import load_model
-from tasks.core.config import Params
-from tasks.core.schema import Instance, Score
-from tasks.evaluation.harness import evaluate
-from tasks.evaluation.metrics import METRICS
-from tasks.evaluation.statistics import Measured, compare, measure
-from tasks.localizers.base import Setup
-from tasks.localizers.registry import make_localizer
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.models.loading import load_model
+from fusesearch.core.config import Params
+from fusesearch.core.schema import Instance, Score
+from fusesearch.evaluation.harness import evaluate
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.evaluation.statistics import Measured, compare, measure
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import make_localizer
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 
 TURNS = (2, 3, 4, 5, 8, 12)
 CALLS = (1, 2, 4, 8)

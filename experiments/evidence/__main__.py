@@ -50,9 +50,9 @@ def main(
     from experiments.evidence.run import Given, evidence
     from experiments.evidence.unseen import unseen as scores_of
     from experiments.evidence.wordings import wordings
-    from tasks.core.config import Rank
-    from tasks.core.storage import read_text, write_json, write_jsonl, write_text
-    from tasks.localizers.ranker.trees import WEIGHTS
+    from fusesearch.core.config import Rank
+    from fusesearch.core.storage import read_text, write_json, write_jsonl, write_text
+    from fusesearch.localizers.ranker.trees import WEIGHTS
 
     sets = {"verified": verified, "lite": lite}
     free = free or ["bm25", "lexical"]

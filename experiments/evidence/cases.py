@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tasks.code.functions import is_python
-from tasks.code.languages import language_of
-from tasks.core.errors import DataError, RepositoryError
-from tasks.core.schema import Instance, Truth
-from tasks.core.storage import Journal
-from tasks.data.repositories import Repositories
-from tasks.data.swe_bench import instances as instances_of
-from tasks.data.swe_bench import read_rows
-from tasks.data.truth import truth_from_patch
-from tasks.evaluation.protocols import code_of
+from fusesearch.code.functions import is_python
+from fusesearch.code.languages import language_of
+from fusesearch.core.errors import DataError, RepositoryError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import Journal
+from fusesearch.data.repositories import Repositories
+from fusesearch.data.swe_bench import instances as instances_of
+from fusesearch.data.swe_bench import read_rows
+from fusesearch.data.truth import truth_from_patch
+from fusesearch.evaluation.protocols import code_of
 
 
 @dataclass(frozen=True)

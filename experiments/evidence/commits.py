@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from tasks.core.errors import DataError
-from tasks.core.schema import Instance
-from tasks.core.text import flat_name
-from tasks.data.repositories import git_dir_of
-from tasks.data.sources import history
-from tasks.data.truth import truth_in_git
-from tasks.evaluation.protocols import code_of
-from tasks.search.git import Git
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Instance
+from fusesearch.core.text import flat_name
+from fusesearch.data.repositories import git_dir_of
+from fusesearch.data.sources import history
+from fusesearch.data.truth import truth_in_git
+from fusesearch.evaluation.protocols import code_of
+from fusesearch.search.git import Git
 
 _BUG = re.compile(r"\b(?:fix(?:e[sd])?|bugs?|crash\w*|regress\w*|incorrect\w*|wrong\w*|rais\w+|broken|fail\w*)\b", re.IGNORECASE)
 _NOISE = re.compile(

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from tasks.core.config import Rank
-from tasks.training.ranking import COLUMNS, Columns, Floats, fit, folds_of, predict
+from fusesearch.core.config import Rank
+from fusesearch.training.ranking import COLUMNS, Columns, Floats, fit, folds_of, predict
 
 Tables = dict[str, pl.DataFrame]
 

@@ -9,11 +9,11 @@ from statistics import fmean, median
 from typing import Any
 
 from experiments.evidence.systems import READINGS, System, read_as
-from tasks.core.schema import Score
-from tasks.evaluation.calibration import calibration
-from tasks.evaluation.protocols import PROTOCOLS
-from tasks.evaluation.quality import recall_at
-from tasks.evaluation.statistics import Difference, Measured, Statistic, averaged, combined_pooled_f1, compare, measure
+from fusesearch.core.schema import Score
+from fusesearch.evaluation.calibration import calibration
+from fusesearch.evaluation.protocols import PROTOCOLS
+from fusesearch.evaluation.quality import recall_at
+from fusesearch.evaluation.statistics import Difference, Measured, Statistic, averaged, combined_pooled_f1, compare, measure
 
 RANKED = {
     f"{level}_recall@{k}": averaged(f"{level}_recall@{k}", level, partial(recall_at, k=k))

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.evidence.systems import READINGS
-from tasks.evaluation.calibration import SURE
-from tasks.reporting.page import Page, Section
-from tasks.reporting.table import ABSENT, MINUS, Row, Table
+from fusesearch.evaluation.calibration import SURE
+from fusesearch.reporting.page import Page, Section
+from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
 
 HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
 UNSEEN = "Repositories that nobody looked at"

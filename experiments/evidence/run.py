@@ -26,16 +26,16 @@ from experiments.evidence.measures import (
 )
 from experiments.evidence.systems import System, free, released, scored
 from experiments.evidence.together import READING, rules, together
-from tasks.code.spans import FunctionSpan
-from tasks.core.config import Rank
-from tasks.core.schema import Answer, Instance, Score
-from tasks.core.storage import read_instances
-from tasks.evaluation.statistics import compare, measure
-from tasks.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
-from tasks.localizers.ranker.features import Candidate
-from tasks.localizers.ranker.trees import COLUMNS, Model, log_odds
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training.ranking import Floats, collect, folds_of, in_turn, ranked, train, with_files
+from fusesearch.code.spans import FunctionSpan
+from fusesearch.core.config import Rank
+from fusesearch.core.schema import Answer, Instance, Score
+from fusesearch.core.storage import read_instances
+from fusesearch.evaluation.statistics import compare, measure
+from fusesearch.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
+from fusesearch.localizers.ranker.features import Candidate
+from fusesearch.localizers.ranker.trees import COLUMNS, Model, log_odds
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training.ranking import Floats, collect, folds_of, in_turn, ranked, train, with_files
 
 RANKER, OWN = "ranker", "ranker, its own answer"
 ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}

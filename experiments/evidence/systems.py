@@ -11,18 +11,18 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from experiments.evidence.cases import Cases, in_order
-from tasks.core.errors import DataError, RepositoryError
-from tasks.core.schema import Instance, Score
-from tasks.core.storage import Journal
-from tasks.data.repositories import git_dir_of
-from tasks.evaluation.harness import Repositories, evaluate
-from tasks.evaluation.published.claims import Published
-from tasks.evaluation.published.formats import FORMATS
-from tasks.evaluation.published.importing import Tally, prediction
-from tasks.evaluation.published.snapshot import Snapshots
-from tasks.localizers.base import Setup
-from tasks.localizers.registry import make_localizer
-from tasks.search.git import Git
+from fusesearch.core.errors import DataError, RepositoryError
+from fusesearch.core.schema import Instance, Score
+from fusesearch.core.storage import Journal
+from fusesearch.data.repositories import git_dir_of
+from fusesearch.evaluation.harness import Repositories, evaluate
+from fusesearch.evaluation.published.claims import Published
+from fusesearch.evaluation.published.formats import FORMATS
+from fusesearch.evaluation.published.importing import Tally, prediction
+from fusesearch.evaluation.published.snapshot import Snapshots
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import make_localizer
+from fusesearch.search.git import Git
 
 
 @dataclass(frozen=True)

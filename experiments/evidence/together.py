@@ -9,10 +9,10 @@ from typing import Any
 
 from experiments.evidence.measures import F1, ONE_FILE, RANKED, best_readings, interval, one_file, table
 from experiments.evidence.systems import RELEASED, System, read_as
-from tasks.core.schema import Score
-from tasks.evaluation.statistics import compare, estimate, measure
-from tasks.localizers.direct import FILES, FUNCTIONS
-from tasks.localizers.fusion import fused
+from fusesearch.core.schema import Score
+from fusesearch.evaluation.statistics import compare, estimate, measure
+from fusesearch.localizers.direct import FILES, FUNCTIONS
+from fusesearch.localizers.fusion import fused
 
 Rule = Callable[[Sequence[str], Mapping[str, float], int], list[str]]
 """What an answer names, the probabilities of the ranker's candidates, best first, and how many of them count; in one order."""

@@ -15,12 +15,12 @@ from experiments.evidence.learned import Tables
 from experiments.evidence.measures import RANKED
 from experiments.evidence.run import ALONE, by_column, of_set, rankings_of, systems_of
 from experiments.evidence.systems import free
-from tasks.core.errors import DataError
-from tasks.evaluation.statistics import estimate
-from tasks.localizers.ranker.answer import Ranking
-from tasks.localizers.ranker.trees import COLUMNS, Model, read_models
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training.ranking import collect, with_files
+from fusesearch.core.errors import DataError
+from fusesearch.evaluation.statistics import estimate
+from fusesearch.localizers.ranker.answer import Ranking
+from fusesearch.localizers.ranker.trees import COLUMNS, Model, read_models
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training.ranking import collect, with_files
 
 
 def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str], out: Path) -> dict[str, Any]:

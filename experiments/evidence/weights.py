@@ -31,11 +31,11 @@ def main(
     from experiments.evidence.cases import in_order, read_cases
     from experiments.evidence.commits import fixes
     from experiments.evidence.run import PER_HISTORY
-    from tasks.core.config import Rank
-    from tasks.core.storage import write_text
-    from tasks.data.swe_bench import read_rows
-    from tasks.search.snapshots import SnapshotStore, instance_snapshot
-    from tasks.training.ranking import collect, described, train
+    from fusesearch.core.config import Rank
+    from fusesearch.core.storage import write_text
+    from fusesearch.data.swe_bench import read_rows
+    from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+    from fusesearch.training.ranking import collect, described, train
 
     cases = read_cases({path.stem: path for path in issues or []}, repos, out)
     mined = [row for repo in histories or [] for row in fixes(repo, repos, PER_HISTORY)]

@@ -13,13 +13,13 @@ from experiments.evidence.measures import interval
 from experiments.evidence.run import RANKER, systems_of
 from experiments.evidence.systems import free
 from experiments.evidence.unseen import rankings_by
-from tasks.core.errors import DataError
-from tasks.core.schema import Record, Score
-from tasks.core.storage import read_jsonl
-from tasks.evaluation.statistics import averaged, compare, measure
-from tasks.localizers.ranker.trees import COLUMNS, read_models
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training.ranking import collect
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Record, Score
+from fusesearch.core.storage import read_jsonl
+from fusesearch.evaluation.statistics import averaged, compare, measure
+from fusesearch.localizers.ranker.trees import COLUMNS, read_models
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training.ranking import collect
 
 BEFORE = "lexical"
 """What answered without a model before the ranker did."""

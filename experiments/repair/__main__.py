@@ -1,4 +1,4 @@
-"""``python -m experiments.repair OUT``: the page of what ``fusesearch repair --out OUT`` found."""
+"""``python -m experiments.repair run|page``: the repairer, and the page of what it found."""
 
 from __future__ import annotations
 
@@ -7,21 +7,28 @@ from typing import Annotated
 
 import typer
 
+from experiments.repair.command import repair
+from fusesearch.cli.app import command_group
+
 HERE = Path(__file__).parent
 REFERENCE = HERE.parent / "reference"
 
+app = command_group("Is a better localizer a cheaper repairer?")
+app.command("run")(repair)
 
-def main(
-    outcomes: Annotated[Path, typer.Argument(help="Folder that `fusesearch repair` wrote.", metavar="OUT")],
+
+@app.command("page")
+def write_page(
+    outcomes: Annotated[Path, typer.Argument(help="Folder that `run` wrote.", metavar="OUT")],
     page: Annotated[Path, typer.Option(help="Folder for RESULTS.md and results.json.", metavar="DIR")] = HERE,
 ) -> None:
     """Make the figures, their tables beside the papers', and the page. A run that was stopped may be shown as far as it came."""
     from experiments.evidence.page import sections
-    from tasks.core.storage import read_csv, read_text, write_json, write_text
-    from tasks.evaluation.repair.repairing import read_outcomes
-    from tasks.reporting.page import Page, Section
-    from tasks.reporting.repairs import figures_of, sections_of
-    from tasks.reporting.table import records_table
+    from experiments.repair.page import figures_of, sections_of
+    from experiments.repair.repairing import read_outcomes
+    from fusesearch.core.storage import read_csv, read_text, write_json, write_text
+    from fusesearch.reporting.page import Page, Section
+    from fusesearch.reporting.table import records_table
 
     papers = {
         "By localizer": ("ToolTrain table 3: %Resolved of SWE-bench Verified", "tooltrain_table3_resolution.csv"),
@@ -45,4 +52,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app(prog_name="python -m experiments.repair")

@@ -10,9 +10,9 @@ import httpx
 import pytest
 import yaml
 
-from tasks.core.storage import read_instances, read_json
-from tasks.pipeline.places import MAIN
-from tasks.pipeline.stages import STAGES, TRAINED
+from fusesearch.core.storage import read_instances, read_json
+from tasks.running.places import MAIN
+from tasks.stages import STAGES, TRAINED
 
 pytestmark = [pytest.mark.timeout(1500)]
 

@@ -8,7 +8,7 @@ import json
 import pytest
 import yaml
 
-from tasks.pipeline.places import NODES
+from tasks.running.places import NODES
 
 pytestmark = [pytest.mark.rare, pytest.mark.timeout(1500)]
 
@@ -46,7 +46,7 @@ def test_a_dry_run_names_what_differs_and_runs_nothing(project):
     folder = project.root / "experiments/few"
     folder.mkdir(parents=True)
     (folder / "experiment.yaml").write_text(yaml.safe_dump(EXPERIMENT, sort_keys=False))
-    done = project.run("tasks.cli", "experiment", "run", "few", "--dry-run")
+    done = project.run("flows", "experiment", "run", "few", "--dry-run")
     assert done.returncode == 0, done.stderr
     assert all(f"  {name}" in done.stdout for name in ("select-", "sft-", "evaluate-", "results-few"))
     assert "main pipeline" not in done.stdout
@@ -61,10 +61,10 @@ def test_a_killed_run_goes_on_where_it_was_and_shares_what_is_there(project):
     def saved_a_step():
         return any(trained.glob("sft-*-*/trainer/checkpoint-1/trainer_state.json"))
 
-    project.kill_during(("tasks.cli", "experiment", "run", "few"), saved_a_step)
+    project.kill_during(("flows", "experiment", "run", "few"), saved_a_step)
     assert lock(project) == [nodes(project)["select"]]
 
-    done = project.run("tasks.cli", "experiment", "run", "few", "--jobs", "2")
+    done = project.run("flows", "experiment", "run", "few", "--jobs", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{nodes(project)['select']}: " not in done.stdout + done.stderr
     assert set(lock(project)) == set(nodes(project).values())
@@ -76,16 +76,16 @@ def test_its_results_stand_beside_its_file(project):
     folder = project.root / "experiments/few"
     found = json.loads((folder / "results.json").read_text())
     assert [arm["name"] for arm in found["arms"]] == ["few", "all"]
-    shown = project.run("tasks.cli", "experiment", "table", "few")
+    shown = project.run("flows", "experiment", "table", "few")
     assert shown.stdout == (folder / "RESULTS.md").read_text() + "\n"
-    status = project.run("tasks.cli", "experiment", "status", "few").stdout
+    status = project.run("flows", "experiment", "status", "few").stdout
     assert "made" in status
     assert "main" in status
 
 
 def test_a_second_run_does_nothing(project):
     before = sorted((path, path.stat().st_mtime_ns) for path in (project.root / NODES).rglob("*"))
-    done = project.run("tasks.cli", "experiment", "run", "few")
+    done = project.run("flows", "experiment", "run", "few")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("nothing to do")
     assert "up to date" in project.run("dvc", "repro", "experiments/dvc.yaml").stdout

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from tasks.core.errors import InfrastructureError
+from fusesearch.core.errors import InfrastructureError
 
 SECONDS = 900.0
 """Most seconds until a server answers."""

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Sequence
 
-from tasks.agents.models.base import Completion, Message, Sampling
-from tasks.agents.models.transformers import TransformersModel
-from tasks.agents.models.vllm import VllmModel
+from fusesearch.agents.models.base import Completion, Message, Sampling
+from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.agents.models.vllm import VllmModel
 
 
 def prompt(issue: str) -> list[Message]:

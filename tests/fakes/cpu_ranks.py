@@ -13,9 +13,9 @@ from accelerate import Accelerator, DistributedType, PartialState
 from torch.distributed.fsdp import FSDPModule
 from transformers import training_args
 
-from tasks.training import grpo, serving, sft
-from tasks.training.ranks import rank
-from tasks.training.trainer import run_training, sharded, trainer_arguments
+from fusesearch.training import grpo, serving, sft
+from fusesearch.training.ranks import rank
+from fusesearch.training.trainer import run_training, sharded, trainer_arguments
 
 Part = tuple[Callable[..., dict[str, float]], tuple[Any, ...], bool]
 """A training, its arguments, and whether it is sharded."""

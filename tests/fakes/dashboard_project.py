@@ -6,20 +6,20 @@ from unittest.mock import patch
 
 import yaml
 
-from tasks.core.config import Params, Select
-from tasks.core.examples import Examples
-from tasks.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
-from tasks.core.storage import write_csv, write_instances, write_json, write_jsonl, write_text
-from tasks.data.contamination import CONTAMINATION
-from tasks.data.filtering import RULES
-from tasks.evaluation.metrics import score_trajectory
-from tasks.pipeline import places
-from tasks.pipeline.experiments.outcome import ArmRun
-from tasks.pipeline.experiments.results import write_results
-from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.places import MAIN, Places
-from tasks.pipeline.work.report import make_report
-from tasks.training.selection import drop_table, examples, plane, select
+from fusesearch.core.config import Params, Select
+from fusesearch.core.examples import Examples
+from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
+from fusesearch.core.storage import write_csv, write_instances, write_json, write_jsonl, write_text
+from fusesearch.data.contamination import CONTAMINATION
+from fusesearch.data.filtering import RULES
+from fusesearch.evaluation.metrics import score_trajectory
+from fusesearch.training.selection import drop_table, examples, plane, select
+from tasks.experiments.outcome import ArmRun
+from tasks.experiments.results import write_results
+from tasks.experiments.spec import load_experiment
+from tasks.report import make_report
+from tasks.running import places
+from tasks.running.places import MAIN, Places
 
 HOSTILE = (
     "<script>document.title = 'hacked'</script><img src=x onerror=\"document.title = 'hacked'\"> **b** $x$ `c` [l](javascript:x)"
@@ -44,7 +44,7 @@ def write_project(root: Path) -> Path:
     _evaluate(root)
     _data(root)
     _curves(root)
-    with patch("tasks.reporting.charts.svg", lambda chart: "<svg/>"):  # the dashboard draws its own figures
+    with patch("fusesearch.reporting.charts.svg", lambda chart: "<svg/>"):  # the dashboard draws its own figures
         make_report(Params(), Places(root=root))
         for name, skill in (("filtering", 0.4), ("reward", 0.2)):
             _experiment(root, name, skill)

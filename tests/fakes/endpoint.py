@@ -13,7 +13,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tasks.agents.models.base import CHARS_PER_TOKEN
+from fusesearch.agents.models.base import CHARS_PER_TOKEN
 from tests.fakes.local_server import LocalServer
 
 Answer = Callable[[dict[str, Any]], dict[str, Any]]

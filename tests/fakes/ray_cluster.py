@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tasks.training.ranks import free_port
+from fusesearch.training.ranks import free_port
 
 START_TRIES = 5
 """Ray gives a node 30 seconds to start its agents; a busy machine takes longer."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.search import ripgrep
-from tasks.search.repository import Repository
+from fusesearch.search import ripgrep
+from fusesearch.search.repository import Repository
 
 
 def without_paths(patch):

@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from tasks.agents.parsing import format_answer, format_calls
-from tasks.core.config import parse_params
-from tasks.core.schema import Answer, Instance, Location, Truth
-from tasks.core.storage import write_instances
+from fusesearch.agents.parsing import format_answer, format_calls
+from fusesearch.core.config import parse_params
+from fusesearch.core.schema import Answer, Instance, Location, Truth
+from fusesearch.core.storage import write_instances
 from tests.fakes.git import committed, git
 
 SEARCH = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
@@ -17,7 +17,7 @@ ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
 @pytest.fixture(scope="session")
 def empty_store(tmp_path_factory):
     """An SQLite store of MLflow without a run; making one takes seconds, copying it none."""
-    from tasks.pipeline.tracking.store import make_client
+    from tasks.tracking.store import make_client
 
     path = tmp_path_factory.mktemp("store") / "mlflow.db"
     make_client(f"sqlite:///{path}").search_experiments()
@@ -40,7 +40,7 @@ def tracked(tmp_path, monkeypatch, empty_store):
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
     """A tiny random checkpoint."""
-    from tasks.training import nano
+    from fusesearch.training import nano
 
     path = tmp_path_factory.mktemp("base")
     tokenizer = nano.train_tokenizer([SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5, 380)

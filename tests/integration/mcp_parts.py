@@ -1,7 +1,7 @@
 """The folders, the issue and the script that the tests of the MCP server share."""
 
-from tasks.agents.parsing import format_answer, format_calls
-from tasks.core.schema import Answer, Location
+from fusesearch.agents.parsing import format_answer, format_calls
+from fusesearch.core.schema import Answer, Location
 
 CANARY = "canary-outside-of-every-root"
 SHAPES = "class Square:\n    def area(self, side):\n        return side * side\n\n\ndef perimeter(side):\n    return 3 * side\n"

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from tasks.agents.conversation import messages_of
-from tasks.agents.loop import run_episode, run_episodes
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.agents.toolsets import make_episode
-from tasks.core.config import Agent, Tools
-from tasks.core.schema import Instance
-from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
+from fusesearch.agents.conversation import messages_of
+from fusesearch.agents.loop import run_episode, run_episodes
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.agents.toolsets import make_episode
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Instance
+from fusesearch.search.repository import Repository
+from fusesearch.search.tools import Toolbox
 
 INSTANCE = Instance(instance_id="shop-1", repo="o/shop", base_commit="c", problem_statement="`total` ignores the discount.")
 ANSWER = "Found.\n\n## Locations to Modify\n- /repo/shop/cart.py::Cart.total\n"

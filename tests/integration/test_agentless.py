@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.core.config import Agent
-from tasks.core.errors import ModelUnavailable
-from tasks.core.schema import Instance, Trajectory
-from tasks.localizers.agentless import AgentlessLocalizer, Settings
-from tasks.localizers.base import Setup
-from tasks.localizers.registry import make_localizer
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.core.config import Agent
+from fusesearch.core.errors import ModelUnavailable
+from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.localizers.agentless import AgentlessLocalizer, Settings
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import make_localizer
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.git import committed
 
 ISSUE = "`Basket.total` forgets the discount when `apply_discount` is called twice.\n\n### Code ###\n```\nBasket().total()\n```\n"
@@ -191,7 +191,7 @@ async def test_requests_stay_below_the_context(repository, tmp_path):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    from tasks.search.repository import Repository
+    from fusesearch.search.repository import Repository
 
     model, asked, _ = replies(
         files="```\npkg/module_1.py\npkg/module_2.py\n```",

@@ -13,8 +13,8 @@ from experiments.alternatives.run import merged, of_set
 from experiments.evidence.cases import read_cases
 from experiments.evidence.page import sections
 from experiments.evidence.systems import System, scored
-from tasks.core.errors import DataError
-from tasks.core.schema import Instance
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Instance
 from tests.fakes.git import committed, git
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"

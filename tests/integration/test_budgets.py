@@ -7,11 +7,11 @@ from pathlib import Path
 from experiments.budgets.enforced import TRIES, Enforced
 from experiments.budgets.page import results_page
 from experiments.evidence.page import sections
-from tasks.agents.loop import calls_of
-from tasks.agents.models.base import Completion, Sampling
-from tasks.agents.parsing import format_calls
-from tasks.core.schema import Usage
-from tasks.core.storage import read_csv
+from fusesearch.agents.loop import calls_of
+from fusesearch.agents.models.base import Completion, Sampling
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.schema import Usage
+from fusesearch.core.storage import read_csv
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "budgets"
 ANSWER = "## Locations to modify\n- /repo/x.py\n"

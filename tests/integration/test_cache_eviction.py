@@ -7,10 +7,10 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from tasks.core.errors import ConfigError
-from tasks.search import eviction, snapshots
-from tasks.search.eviction import drop_blobs, evict, measure
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.core.errors import ConfigError
+from fusesearch.search import eviction, snapshots
+from fusesearch.search.eviction import drop_blobs, evict, measure
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.git import git
 
 COMMITS = 12

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tasks.cli.app import app
-from tasks.core.schema import Trajectory
-from tasks.training import nano
+from fusesearch.cli.app import app
+from fusesearch.core.schema import Trajectory
+from fusesearch.training import nano
 
 AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 512}
 
@@ -27,7 +27,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def localize(checkpoint: Path, folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "issue.md").write_text("prime(2) gives 3\n")
     (folder / "code.py").write_text("def prime(n):\n    return n + 1\n")
-    command = [sys.executable, "-c", "from tasks.cli import main; main()", "localize", "--repo", str(folder)]
+    command = [sys.executable, "-c", "from fusesearch.cli import main; main()", "localize", "--repo", str(folder)]
     command += ["--issue", str(folder / "issue.md"), "--checkpoint", str(checkpoint), *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=240)
 

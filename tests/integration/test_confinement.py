@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tasks.core.config import Tools
-from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
+from fusesearch.core.config import Tools
+from fusesearch.search.repository import Repository
+from fusesearch.search.tools import Toolbox
 
 CANARY = "CANARY_7f3a91"
 HIDDEN = "HIDDEN_20d8b4"

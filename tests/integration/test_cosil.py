@@ -4,17 +4,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.code.calls import CallGraph
-from tasks.code.modules import outlines_of
-from tasks.core.config import Agent, Tools
-from tasks.core.errors import ModelUnavailable
-from tasks.core.schema import Instance, Trajectory
-from tasks.localizers.base import Setup
-from tasks.localizers.cosil import CoSilLocalizer, Settings
-from tasks.localizers.cosil.tools import SearchTools, read_call
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.code.calls import CallGraph
+from fusesearch.code.modules import outlines_of
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.errors import ModelUnavailable
+from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.cosil import CoSilLocalizer, Settings
+from fusesearch.localizers.cosil.tools import SearchTools, read_call
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.git import committed
 
 ISSUE = "`Basket.total` is wrong when `round_price` gets half a cent.\n\n### Text ###\nSee `price_of`."
@@ -238,7 +238,7 @@ async def test_reflection_and_pruning_can_be_left_out(repository):
 
 
 async def test_requests_stay_below_the_context(tmp_path):
-    from tasks.search.repository import Repository
+    from fusesearch.search.repository import Repository
 
     body = "\n".join(f"    x{i} = {i} * value  # so that it is long" for i in range(120))
     for number in range(60):

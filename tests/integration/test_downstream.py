@@ -16,12 +16,12 @@ import psutil
 import pytest
 from typer.testing import CliRunner
 
-from tasks.cli.app import app
-from tasks.core.schema import Instance
-from tasks.core.storage import write_jsonl
-from tasks.evaluation.downstream import running
-from tasks.evaluation.downstream.attempts import read_attempts
-from tasks.evaluation.published.patches import Fault
+from experiments.downstream import running
+from experiments.downstream.attempts import read_attempts
+from fusesearch.cli.app import app
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import write_jsonl
+from fusesearch.evaluation.published.patches import Fault
 from tests.fakes import main_agent
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git
@@ -211,7 +211,7 @@ def test_an_endpoint_that_dies_is_no_outcome_and_the_run_goes_on_later(agent):
 def test_a_killed_run_goes_on_and_leaves_nothing_running(agent, project):
     with Endpoint(commands(FIX, "sleep 876", SUBMIT)) as endpoint:
         words = words_of(endpoint, agent)
-        first = subprocess.Popen([sys.executable, "-m", "tasks.cli", *words], cwd=project)
+        first = subprocess.Popen([sys.executable, "-m", "fusesearch", *words], cwd=project)
         while not sleeping(876):
             assert first.poll() is None
             time.sleep(0.1)

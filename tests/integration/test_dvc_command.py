@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from tasks.pipeline.dvc_command import is_busy
-from tasks.pipeline.experiments.schedule import up_to_date
+from tasks.experiments.schedule import up_to_date
+from tasks.running.dvc_command import is_busy
 
 
 def dvc(*arguments):

@@ -15,9 +15,9 @@ from experiments.evidence.run import ALONE, OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
 from experiments.evidence.unseen import unseen
 from experiments.evidence.wordings import wordings
-from tasks.core.errors import DataError
-from tasks.localizers.ranker.trees import WEIGHTS
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.core.errors import DataError
+from fusesearch.localizers.ranker.trees import WEIGHTS
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"
 BANK = "def interest(rate):\n    return rate\n"

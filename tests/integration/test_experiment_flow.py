@@ -12,11 +12,11 @@ from prefect import flow
 
 from flows import experiments
 from flows.server import RECORD, prefect_server, stop
-from tasks.core.errors import DataError
-from tasks.core.storage import read_json
-from tasks.pipeline.dvc_command import reason
-from tasks.pipeline.experiments.schedule import ExperimentTask
-from tasks.pipeline.process import OWNER, birth
+from fusesearch.core.errors import DataError
+from fusesearch.core.storage import read_json
+from tasks.experiments.schedule import ExperimentTask
+from tasks.running.dvc_command import reason
+from tasks.running.process import OWNER, birth
 
 ROOT = Path(__file__).parents[2]
 

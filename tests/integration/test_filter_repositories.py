@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.config import Filter
-from tasks.core.schema import Instance
-from tasks.data.filtering import RULES, drop_table, filter_pairs
-from tasks.data.repositories import Repositories
+from fusesearch.core.config import Filter
+from fusesearch.core.schema import Instance
+from fusesearch.data.filtering import RULES, drop_table, filter_pairs
+from fusesearch.data.repositories import Repositories
 from tests.fakes.git import committed, git
 
 ISSUE = "The result of the whole computation is off by one whenever the input is number "

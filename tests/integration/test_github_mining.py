@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from tasks.core.config import GitHubSource
-from tasks.core.errors import ConfigError, DataError, InfrastructureError
-from tasks.data.sources.github import GitHub, queries
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.core.config import GitHubSource
+from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
+from fusesearch.data.sources.github import GitHub, queries
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.github_server.faults import Faults
 from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer
@@ -347,7 +347,7 @@ def test_a_github_that_stays_down_is_one_clear_line_and_loses_nothing(serve, cle
 
 
 def test_a_clone_that_cannot_be_had_skips_its_repository_and_says_why(serve, tmp_path, monkeypatch):
-    monkeypatch.setattr("tasks.data.sources.mirrors.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("fusesearch.data.sources.mirrors.PAUSE_SECONDS", 0.0)
     with pytest.raises(DataError, match="not one pair"):
         mine(source(serve(), tmp_path, clone_url=f"{tmp_path.as_uri()}/nowhere/{{repo}}.git"), tmp_path)
 
@@ -368,7 +368,7 @@ def test_criteria_choose_repositories(tmp_path):
     rows["a/two"].licence = None
     rows["a/three"].language = "Go"
     rows["sympy/sympy"] = Repository("sympy/sympy", 9, stars=9000)
-    from tasks.data.sources.github.selection import select
+    from fusesearch.data.sources.github.selection import select
 
     with GitHubServer(World(rows), tmp_path).running() as server:
         github = source(server, tmp_path, repositories=[], criteria={"min_stars": 50, "licences": ["any"]})

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from tasks.core.config import GitHubSource
-from tasks.data.sources.github import GitHub
-from tasks.data.sources.github.asked import ASKED_DROPS, named_files
+from fusesearch.core.config import GitHubSource
+from fusesearch.data.sources.github import GitHub
+from fusesearch.data.sources.github.asked import ASKED_DROPS, named_files
 from tests.fakes.github_server.history import write_world
 from tests.fakes.github_server.server import GitHubServer
 from tests.fakes.github_server.world import START, Comment, Edit, Issue, Repository, World, add_pull, module

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from experiments.benchmarks.gpu import MODELS, SUBJECTS, TINY, Machine
-from tasks.training.trainer import quiet
+from fusesearch.training.trainer import quiet
 
 
 @pytest.mark.rare

@@ -5,15 +5,15 @@ import json
 
 import pytest
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.core.config import Agent, Tools
-from tasks.core.errors import ModelUnavailable
-from tasks.core.schema import Instance
-from tasks.localizers.base import Setup
-from tasks.localizers.locagent import LocAgentLocalizer
-from tasks.localizers.orcaloca import OrcaLocaLocalizer
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.errors import ModelUnavailable
+from fusesearch.core.schema import Instance
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.locagent import LocAgentLocalizer
+from fusesearch.localizers.orcaloca import OrcaLocaLocalizer
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.git import committed
 
 FILES = {
@@ -169,7 +169,7 @@ async def test_prompts_stay_below_the_context_whatever_was_found(big, instance, 
 
 
 async def test_episodes_at_once_on_one_snapshot_share_one_graph(snapshot, instance, tmp_path, monkeypatch):
-    from tasks.code.graph import storing
+    from fusesearch.code.graph import storing
 
     made = []
     real = storing.facts_of

@@ -14,11 +14,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from tasks.core.schema import Score
-from tasks.core.storage import read_json, read_jsonl
-from tasks.evaluation.grid import load_grid
-from tasks.evaluation.results import read_results
-from tasks.pipeline.grid import figures_of, opened
+from fusesearch.core.schema import Score
+from fusesearch.core.storage import read_json, read_jsonl
+from fusesearch.evaluation.grid import load_grid
+from fusesearch.evaluation.results import read_results
+from fusesearch.evaluation.running import figures_of, opened
 from tests.fakes.endpoint import Endpoint, scripted
 from tests.fakes.git import committed, git
 
@@ -52,9 +52,9 @@ def patch(name):
 
 def served():
     """A model's side of every instance: half of the answers are right."""
-    from tasks.agents.parsing import format_calls
-    from tasks.agents.prompts import render_issue
-    from tasks.core.config import Agent
+    from fusesearch.agents.parsing import format_calls
+    from fusesearch.agents.prompts import render_issue
+    from fusesearch.core.config import Agent
 
     replies = {}
     for place, name in enumerate(NAMES):
@@ -139,7 +139,7 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_table(world, clean
     out = tmp_path / "results"
     with Endpoint(served(), {"late": 1.0}) as server:
         path = grid_file(world, tmp_path, server.url, concurrency=2)
-        command = [sys.executable, "-c", "from tasks.cli import main; main()", "evaluate", str(path), "--out", str(out)]
+        command = [sys.executable, "-c", "from fusesearch.cli import main; main()", "evaluate", str(path), "--out", str(out)]
         command += ["--no-track", "--snapshots", str(tmp_path / "snapshots")]
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
         journal = out / "cells/fusesearch.m.verified/journal.jsonl"
@@ -167,7 +167,7 @@ def untimed(text):
 
 
 def compared(out, *options):
-    from tasks.cli import app
+    from fusesearch.cli import app
 
     reference = ["--reference", str(ROOT / "experiments/reference")]
     result = CliRunner().invoke(app, ["compare", str(out), *reference, *options])
@@ -253,14 +253,14 @@ def test_cells_by_name_are_scored_as_the_localizers_they_name(world, clean, tmp_
 
 @pytest.mark.parametrize("changes", [{"cells": {"words": {"localizer": "lexical"}}}, {"localizers": []}])
 def test_a_grid_says_its_cells_in_one_way(world, tmp_path, changes):
-    from tasks.core.errors import ConfigError
+    from fusesearch.core.errors import ConfigError
 
     with pytest.raises(ConfigError, match="give either localizers or cells"):
         load_grid(grid_file(world, tmp_path, "http://127.0.0.1:1/v1", **changes))
 
 
 def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
-    from tasks.core.errors import ConfigError
+    from fusesearch.core.errors import ConfigError
 
     path = grid_file(world, tmp_path, "http://127.0.0.1:1/v1", agent={"max_turns": 3})
     with pytest.raises(ConfigError, match="another agent"):
@@ -270,8 +270,8 @@ def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
 def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch):
     from mlflow import MlflowClient
 
-    from tasks.cli import app
-    from tasks.pipeline import tracking
+    from fusesearch.cli import app
+    from tasks import tracking
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'runs.db'}")

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tasks.agents.loop import run_episode
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.agents.toolsets import make_episode
-from tasks.core.config import Agent, Tools
-from tasks.core.schema import Instance, Trajectory
-from tasks.search.repository import Repository
+from fusesearch.agents.loop import run_episode
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.agents.toolsets import make_episode
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.search.repository import Repository
 
 ROOT = Path(__file__).parents[2]
 CANARY = "CANARY_51b2d9"

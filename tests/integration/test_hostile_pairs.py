@@ -5,14 +5,14 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from tasks.core import storage
-from tasks.core.config import Filter, Split
-from tasks.core.errors import ArtifactError
-from tasks.core.schema import Instance
-from tasks.core.storage import INSTANCE_COLUMNS, count_rows, iter_instances, read_instances, write_instances
-from tasks.data.filtering import filter_table
-from tasks.data.sources.synthetic.git_writer import Change, write_repository
-from tasks.data.splitting import TableSplit
+from fusesearch.core import storage
+from fusesearch.core.config import Filter, Split
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import INSTANCE_COLUMNS, count_rows, iter_instances, read_instances, write_instances
+from fusesearch.data.filtering import filter_table
+from fusesearch.data.sources.synthetic.git_writer import Change, write_repository
+from fusesearch.data.splitting import TableSplit
 
 PATCH = "--- a/m.py\n+++ b/m.py\n@@ -2 +2 @@\n-    return 1\n+    return 2\n"
 ISSUE = "The result of the whole computation is off by one whenever the input is number "

@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.core.config import Tools
-from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore
-from tasks.search.tools import Toolbox
+from fusesearch.core.config import Tools
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore
+from fusesearch.search.tools import Toolbox
 
 CANARY = "CANARY_c04e17"
 LIMITS = Tools(timeout_seconds=5.0)

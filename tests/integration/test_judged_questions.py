@@ -7,9 +7,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from tasks.cli import app
-from tasks.core.schema import Expected, Instance, Truth
-from tasks.core.storage import read_instances, write_instances
+from fusesearch.cli import app
+from fusesearch.core.schema import Expected, Instance, Truth
+from fusesearch.core.storage import read_instances, write_instances
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git
 

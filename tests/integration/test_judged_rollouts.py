@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from tasks.agents.models.base import Completion
-from tasks.core.config import Params
-from tasks.core.schema import Expected, Instance, Truth
-from tasks.search.repository import Repository
-from tasks.training.rollouts import Episodes
+from fusesearch.agents.models.base import Completion
+from fusesearch.core.config import Params
+from fusesearch.core.schema import Expected, Instance, Truth
+from fusesearch.search.repository import Repository
+from fusesearch.training.rollouts import Episodes
 from tests.fakes.endpoint import Endpoint
 
 QUESTION = Instance(

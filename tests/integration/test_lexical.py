@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.core.config import Agent, Tools
-from tasks.core.schema import Instance
-from tasks.localizers.base import Setup
-from tasks.localizers.fusesearch import FuseSearchLocalizer
-from tasks.localizers.lexical import LexicalLocalizer, LexicalModel, plan_for
-from tasks.search.repository import Repository
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Instance
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.fusesearch import FuseSearchLocalizer
+from fusesearch.localizers.lexical import LexicalLocalizer, LexicalModel, plan_for
+from fusesearch.search.repository import Repository
 
 TIGHT = Tools(read_lines=24, grep_lines=8, glob_paths=8, line_chars=100, output_chars=900)
 NANO = Agent(prompt="nano", max_turns=6, issue_chars=900)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.cli.extras import PARTS, how_to_install, listed
+from fusesearch.cli.extras import PARTS, how_to_install, listed
 from tests.fakes.git import committed
 
 ISSUE = "perimeter(3) returns 9 but should be 12"
@@ -28,7 +28,7 @@ def absent(name):
         raise importlib.metadata.PackageNotFoundError(name)
     return version(name)
 importlib.metadata.version = absent
-from tasks.cli import main
+from fusesearch.cli import main
 main()
 """
 MODULE_OF = {"scikit-learn": "sklearn", "vl-convert-python": "vl_convert", "more-itertools": "more_itertools"}

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import torch
 
-from tasks.core.config import Params
-from tasks.core.errors import InfrastructureError
-from tasks.core.storage import read_instances
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import local
-from tasks.training.local import Local
-from tasks.training.rollouts import Episodes
-from tasks.training.trainer import load_student
+from fusesearch.core.config import Params
+from fusesearch.core.errors import InfrastructureError
+from fusesearch.core.storage import read_instances
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training import local
+from fusesearch.training.local import Local
+from fusesearch.training.rollouts import Episodes
+from fusesearch.training.trainer import load_student
 
 Made = tuple[Local, list[str], Any]
 

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.benchmarks.locbench.counts import PAPER, by_own, by_truth, categories, read
-from tasks.cli.app import app
-from tasks.core.errors import DataError
+from fusesearch.cli.app import app
+from fusesearch.core.errors import DataError
 from tests.fakes.git import committed, git
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"

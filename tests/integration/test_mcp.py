@@ -22,7 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = [sys.executable, "-c", "from tasks.cli import main; main()", "mcp"]
+PROGRAM = [sys.executable, "-c", "from fusesearch.cli import main; main()", "mcp"]
 PATIENCE = 120.0
 
 

@@ -9,14 +9,14 @@ import pytest
 from mcp import Client, MCPError
 from mcp_types import ListRootsResult, Root
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.cli.serving.roots import Roots
-from tasks.cli.serving.service import Service
-from tasks.core.config import Agent, Tools
-from tasks.localizers.ranker import models
-from tasks.localizers.searcher import Searcher, SearchOptions, choose
-from tasks.search import searches
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.cli.serving.roots import Roots
+from fusesearch.cli.serving.service import Service
+from fusesearch.core.config import Agent, Tools
+from fusesearch.localizers.ranker import models
+from fusesearch.localizers.searcher import Searcher, SearchOptions, choose
+from fusesearch.search import searches
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 
 

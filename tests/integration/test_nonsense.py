@@ -2,12 +2,12 @@
 
 import pytest
 
-from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-from tasks.core.config import Agent
-from tasks.core.schema import Instance
-from tasks.localizers.base import Setup
-from tasks.localizers.registry import LOCALIZERS, make_localizer
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.core.config import Agent
+from fusesearch.core.schema import Instance
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import LOCALIZERS, make_localizer
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed
 from tests.fakes.nonsense import nonsense

@@ -8,11 +8,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tasks.agents.models import retries
-from tasks.agents.models.base import Message, Sampling
-from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-from tasks.core.errors import EndpointDown, ModelUnavailable
-from tasks.core.schema import ToolCall
+from fusesearch.agents.models import retries
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.core.errors import EndpointDown, ModelUnavailable
+from fusesearch.core.schema import ToolCall
 
 TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": {"type": "object"}}}]
 CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]

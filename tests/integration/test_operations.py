@@ -17,8 +17,8 @@ import httpx
 import pytest
 import yaml
 
-from tasks.core.storage import read_instances, read_json
-from tasks.pipeline.places import MAIN
+from fusesearch.core.storage import read_instances, read_json
+from tasks.running.places import MAIN
 from tests.fakes.git import committed
 from tests.fakes.github_server.history import write_repository, write_world
 from tests.fakes.github_server.server import GitHubServer

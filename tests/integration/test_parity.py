@@ -7,19 +7,19 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.agents.prompts import render_system
-from tasks.cli.app import app
-from tasks.core.config import Params, Search, parse_params
-from tasks.core.schema import Instance, Trajectory, Truth
-from tasks.core.storage import Journal, write_json
-from tasks.evaluation.harness import evaluate
-from tasks.localizers.base import Setup
-from tasks.localizers.registry import make_localizer
-from tasks.search.repository import Repository
-from tasks.training import synthesis
-from tasks.training.rollouts import Episodes
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.agents.prompts import render_system
+from fusesearch.cli.app import app
+from fusesearch.core.config import Params, Search, parse_params
+from fusesearch.core.schema import Instance, Trajectory, Truth
+from fusesearch.core.storage import Journal, write_json
+from fusesearch.evaluation.harness import evaluate
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import make_localizer
+from fusesearch.search.repository import Repository
+from fusesearch.training import synthesis
+from fusesearch.training.rollouts import Episodes
 
 SCRIPT = [
     format_calls(
@@ -136,7 +136,7 @@ def test_one_conversation_is_the_same_trajectory_in_every_use(
 ) -> None:
     teacher, policy, evaluated_model, served = models = [Recording() for _ in range(4)]
     teacher.plain_system = render_system(params.agent)
-    endpoint = "tasks.agents.models.openai_compatible.OpenAICompatibleModel"
+    endpoint = "fusesearch.agents.models.openai_compatible.OpenAICompatibleModel"
     monkeypatch.setattr(endpoint, lambda *_, **__: teacher)
     first = synthesized(instance, params)
     monkeypatch.setattr(endpoint, lambda *_, **__: served)

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tasks.cli.app import app
-from tasks.code.names import Claim, Reason, file_named, functions_named
-from tasks.core.errors import DataError, RepositoryError
-from tasks.evaluation.predictions import score_files
-from tasks.evaluation.published import snapshot as snapshot_module
-from tasks.evaluation.published.claims import Published
-from tasks.evaluation.published.importing import Base, Tally, import_predictions
-from tasks.evaluation.published.snapshot import Snapshot, Snapshots
+from fusesearch.cli.app import app
+from fusesearch.code.names import Claim, Reason, file_named, functions_named
+from fusesearch.core.errors import DataError, RepositoryError
+from fusesearch.evaluation.predictions import score_files
+from fusesearch.evaluation.published import snapshot as snapshot_module
+from fusesearch.evaluation.published.claims import Published
+from fusesearch.evaluation.published.importing import Base, Tally, import_predictions
+from fusesearch.evaluation.published.snapshot import Snapshot, Snapshots
 from tests.fakes.git import committed, git
 
 SHOP = '''"""A shop."""

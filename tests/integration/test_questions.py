@@ -9,27 +9,27 @@ from functools import partial
 
 import pytest
 
-from tasks.agents.toolsets import toolset_named
-from tasks.core.config import Agent, Filter, Mine, Params, Select, Tools, parse_params
-from tasks.core.errors import ConfigError
-from tasks.core.schema import Instance, Truth
-from tasks.core.storage import Journal, silent, write_instances, write_jsonl
-from tasks.data.filtering import filter_pairs
-from tasks.data.repositories import Repositories
-from tasks.data.sources.synthetic import Synthetic
-from tasks.data.sources.synthetic.questions.priors import without_common
-from tasks.evaluation.answers import score_answer
-from tasks.localizers.answerers.wording import read_back
-from tasks.localizers.base import Setup
-from tasks.localizers.registry import make_localizer
-from tasks.pipeline.node import Job, Node
-from tasks.pipeline.places import MAIN
-from tasks.pipeline.work.selection import select_candidates
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import synthesis
-from tasks.training.selection import kept, select
-from tasks.training.sft import tokenize
-from tasks.training.trainer import load_student
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.config import Agent, Filter, Mine, Params, Select, Tools, parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import Journal, silent, write_instances, write_jsonl
+from fusesearch.data.filtering import filter_pairs
+from fusesearch.data.repositories import Repositories
+from fusesearch.data.sources.synthetic import Synthetic
+from fusesearch.data.sources.synthetic.questions.priors import without_common
+from fusesearch.evaluation.answers import score_answer
+from fusesearch.localizers.answerers.wording import read_back
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import make_localizer
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training import synthesis
+from fusesearch.training.selection import kept, select
+from fusesearch.training.sft import tokenize
+from fusesearch.training.trainer import load_student
+from tasks.running.node import Job, Node
+from tasks.running.places import MAIN
+from tasks.select import select_candidates
 
 FILES = {
     "quizpkg/__init__.py": '''

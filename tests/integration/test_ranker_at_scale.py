@@ -16,7 +16,7 @@ def test_a_tree_of_a_hundred_thousand_files_has_an_answer_in_bounded_memory(tmp_
         for number in range(1000):
             source = f"def collect_{folder}_{number}(rows):\n    return sorted(rows)\n"
             (tmp_path / f"tree/package_{folder}/module_{number}.py").write_text(source)
-    command = [sys.executable, "-c", "from tasks.cli.app import main; main()", "localize", "--repo", tmp_path / "tree"]
+    command = [sys.executable, "-c", "from fusesearch.cli.app import main; main()", "localize", "--repo", tmp_path / "tree"]
     for _ in ("cold", "warm"):
         done = subprocess.run(
             [*command, "--issue", "collect_42_777 loses rows"],

@@ -5,13 +5,13 @@ import subprocess
 import polars as pl
 import pytest
 
-from tasks.core.config import Params, Rank
-from tasks.core.schema import Instance, Truth
-from tasks.core.storage import read_csv, read_json, write_instances
-from tasks.localizers.ranker.trees import read_models
-from tasks.pipeline.node import Job, Node
-from tasks.pipeline.places import Places
-from tasks.pipeline.work.ranking import rank_candidates
+from fusesearch.core.config import Params, Rank
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import read_csv, read_json, write_instances
+from fusesearch.localizers.ranker.trees import read_models
+from tasks.rank import rank_candidates
+from tasks.running.node import Job, Node
+from tasks.running.places import Places
 
 THINGS = ("invoice", "basket", "customer", "parcel", "refund", "voucher")
 PARAMS = Params(rank=Rank(trees=20, min_leaf=2, folds=2))

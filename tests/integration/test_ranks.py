@@ -15,16 +15,16 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tasks.agents.parsing import format_answer, format_calls
-from tasks.core.config import Compute, Lora, ModelSection, Params
-from tasks.core.cores import cores
-from tasks.core.errors import ConfigError, FusesearchError, InfrastructureError
-from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
-from tasks.core.storage import read_trajectories, write_jsonl
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import grpo, launch, sft
-from tasks.training.launch import Machine, train_in_ranks
-from tasks.training.ranks import interface
+from fusesearch.agents.parsing import format_answer, format_calls
+from fusesearch.core.config import Compute, Lora, ModelSection, Params
+from fusesearch.core.cores import cores
+from fusesearch.core.errors import ConfigError, FusesearchError, InfrastructureError
+from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
+from fusesearch.core.storage import read_trajectories, write_jsonl
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training import grpo, launch, sft
+from fusesearch.training.launch import Machine, train_in_ranks
+from fusesearch.training.ranks import interface
 from tests.fakes.cpu_ranks import Part, die, in_turn
 from tests.fakes.ray_cluster import ray_cluster
 from tests.fakes.token_server import interpreter

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tasks.agents.models.base import Completion, Message, Sampling
-from tasks.core.config import Params
-from tasks.core.schema import Instance, Score, Trajectory, Truth
-from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import grpo
-from tasks.training.grpo import train_grpo
-from tasks.training.rollouts import Batch, Episodes
+from fusesearch.agents.models.base import Completion, Message, Sampling
+from fusesearch.core.config import Params
+from fusesearch.core.schema import Instance, Score, Trajectory, Truth
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training import grpo
+from fusesearch.training.grpo import train_grpo
+from fusesearch.training.rollouts import Batch, Episodes
 from tests.fakes.token_server import interpreter
 from tests.integration.conftest import ANSWER
 
@@ -104,7 +104,7 @@ def test_a_killed_training_with_refill_goes_on_with_the_same_prompts(
     tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch, rollouts: str, ahead: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("tasks.training.serving.ENVIRONMENT", interpreter(tmp_path / "python"))
+    monkeypatch.setattr("fusesearch.training.serving.ENVIRONMENT", interpreter(tmp_path / "python"))
     monkeypatch.setattr(Episodes, "_score", by_tokens)  # not in the process that makes rollouts ahead
     snapshot: Callable[[Instance], Repository] = partial(
         instance_snapshot, SnapshotStore(tmp_path / "snapshots"), tmp_path / "repos"

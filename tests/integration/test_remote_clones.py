@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.errors import RepositoryError
-from tasks.search import clones
-from tasks.search.git import Git
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.core.errors import RepositoryError
+from fusesearch.search import clones
+from fusesearch.search.git import Git
+from fusesearch.search.snapshots import SnapshotStore
 from tests.fakes.git import git
 
 

@@ -7,16 +7,16 @@ import textwrap
 import pytest
 from typer.testing import CliRunner
 
-from tasks.cli.app import app
-from tasks.core.config import Mine
-from tasks.core.errors import AGAIN, DataError, InfrastructureError
-from tasks.core.storage import silent, write_instances
-from tasks.data.sources.synthetic import Synthetic
-from tasks.data.sources.synthetic.packages import parse_packages
-from tasks.evaluation.predictions import Prediction
-from tasks.evaluation.repair.inverses import OUTSIDE
-from tasks.evaluation.repair.orders import ALONE, ANSWER, PRE_SEARCH, RANDOM, SUB_AGENT, TRUE
-from tasks.evaluation.repair.repairing import JOURNAL, OUTCOMES, Repairs, repair, sample
+from experiments.repair.inverses import OUTSIDE
+from experiments.repair.orders import ALONE, ANSWER, PRE_SEARCH, RANDOM, SUB_AGENT, TRUE
+from experiments.repair.repairing import JOURNAL, OUTCOMES, Repairs, repair, sample
+from fusesearch.cli.app import app
+from fusesearch.core.config import Mine
+from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
+from fusesearch.core.storage import silent, write_instances
+from fusesearch.data.sources.synthetic import Synthetic
+from fusesearch.data.sources.synthetic.packages import parse_packages
+from fusesearch.evaluation.predictions import Prediction
 
 SHAPES = '''
     """Shapes."""

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.core.config import Agent, Tools
-from tasks.core.schema import Instance, Truth
-from tasks.localizers.base import Setup
-from tasks.localizers.reposearcher import RepoSearcherLocalizer
-from tasks.localizers.reposearcher.tools import SearchTools, schemas
-from tasks.search.repository import Repository
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.reposearcher import RepoSearcherLocalizer
+from fusesearch.localizers.reposearcher.tools import SearchTools, schemas
+from fusesearch.search.repository import Repository
 
 CORE = '''\
 """Shapes."""

@@ -6,16 +6,16 @@ from itertools import pairwise
 
 import pytest
 
-from tasks.agents.loop import run_episode
-from tasks.agents.models.base import Message, Sampling
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls, parse_turn
-from tasks.agents.toolsets import make_episode, toolset_named
-from tasks.core.config import Agent, Tools
-from tasks.core.schema import Instance, Truth
-from tasks.localizers.reposearcher.lexical import RepoSearcherTeacher
-from tasks.search.repository import Repository
-from tasks.training.renaming import Exchange, Names, kept_words
+from fusesearch.agents.loop import run_episode
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls, parse_turn
+from fusesearch.agents.toolsets import make_episode, toolset_named
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
+from fusesearch.search.repository import Repository
+from fusesearch.training.renaming import Exchange, Names, kept_words
 
 ROOMS = """\
 from pkg.maths import clamp

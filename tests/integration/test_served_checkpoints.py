@@ -8,19 +8,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from tasks.core.config import Compute, Params, Teacher
-from tasks.core.errors import ArtifactError
-from tasks.core.schema import Score
-from tasks.core.storage import Journal, read_instances
-from tasks.evaluation.grid import Benchmark, Endpoint, Grid
-from tasks.pipeline.grid import opened
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import serving
-from tasks.training.served import served
-from tasks.training.serving import Servers
-from tasks.training.synthesis import draw, synthesize
-from tasks.training.trainer import load_student
-from tasks.training.weights import FileWeights
+from fusesearch.core.config import Compute, Params, Teacher
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.schema import Score
+from fusesearch.core.storage import Journal, read_instances
+from fusesearch.evaluation.grid import Benchmark, Endpoint, Grid
+from fusesearch.evaluation.running import opened
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training import serving
+from fusesearch.training.served import served
+from fusesearch.training.serving import Servers
+from fusesearch.training.synthesis import draw, synthesize
+from fusesearch.training.trainer import load_student
+from fusesearch.training.weights import FileWeights
 from tests.fakes.token_server import interpreter
 
 

@@ -16,16 +16,16 @@ import psutil
 import pytest
 import torch
 
-from tasks.core.config import Compute, Params
-from tasks.core.errors import ConfigError, InfrastructureError
-from tasks.core.schema import Instance
-from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import nano, serving
-from tasks.training.grpo import train_grpo
-from tasks.training.serving import Servers
-from tasks.training.trainer import load_student
-from tasks.training.weights import FileWeights, check_publishing
+from fusesearch.core.config import Compute, Params
+from fusesearch.core.errors import ConfigError, InfrastructureError
+from fusesearch.core.schema import Instance
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training import nano, serving
+from fusesearch.training.grpo import train_grpo
+from fusesearch.training.serving import Servers
+from fusesearch.training.trainer import load_student
+from fusesearch.training.weights import FileWeights, check_publishing
 from tests.fakes.token_server import interpreter
 
 
@@ -182,8 +182,8 @@ def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, par
     code = f"""
 import time
 from pathlib import Path
-from tasks.core.config import Compute
-from tasks.training import nano, serving
+from fusesearch.core.config import Compute
+from fusesearch.training import nano, serving
 serving.ENVIRONMENT = Path({str(tmp_path / "python")!r})
 servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
 servers.start(Path({params.model.base!r}))

@@ -12,8 +12,8 @@ import pytest
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows import server
-from tasks.core.errors import TrackingUnavailable
-from tasks.core.storage import read_json
+from fusesearch.core.errors import TrackingUnavailable
+from fusesearch.core.storage import read_json
 
 TOY = """
 import http.server, sys, time

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.config import parse_params
-from tasks.core.cores import cores
-from tasks.core.schema import Instance, Truth
-from tasks.core.storage import read_instances, read_json, read_trajectories, silent, write_instances
-from tasks.pipeline.node import Job, Node
-from tasks.pipeline.places import MAIN
-from tasks.pipeline.resume import alone
-from tasks.pipeline.shares import run_share, shares_of, take_in
-from tasks.pipeline.work.evaluation import evaluate_cells
-from tasks.pipeline.work.filtering import filter_pairs
-from tasks.pipeline.work.mining import mine
-from tasks.pipeline.work.synthesis import synthesize_candidates
+from fusesearch.core.config import parse_params
+from fusesearch.core.cores import cores
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import read_instances, read_json, read_trajectories, silent, write_instances
+from tasks.evaluate import evaluate_cells
+from tasks.filter import filter_pairs
+from tasks.mine import mine
+from tasks.running.node import Job, Node
+from tasks.running.places import MAIN
+from tasks.running.resume import alone
+from tasks.running.shares import run_share, shares_of, take_in
+from tasks.synthesize import synthesize_candidates
 from tests.fakes.git import committed, git
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from tasks.core.errors import RepositoryError
-from tasks.core.schema import Instance
-from tasks.search import snapshots
-from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.core.errors import RepositoryError
+from fusesearch.core.schema import Instance
+from fusesearch.search import snapshots
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 
 IDENTITY = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 

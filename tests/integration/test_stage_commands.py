@@ -12,7 +12,7 @@ from prefect import flow
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from flows.command import run_command, run_prepared
-from tasks.core.errors import AGAIN
+from fusesearch.core.errors import AGAIN
 
 ROOT = Path(__file__).parents[2]
 

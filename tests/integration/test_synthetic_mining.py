@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.config import Mine
-from tasks.core.errors import AGAIN, DataError, InfrastructureError
-from tasks.core.storage import silent
-from tasks.data.sources.synthetic import Synthetic, mining, processes
-from tasks.data.truth import truth_in_git
+from fusesearch.core.config import Mine
+from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
+from fusesearch.core.storage import silent
+from fusesearch.data.sources.synthetic import Synthetic, mining, processes
+from fusesearch.data.truth import truth_in_git
 
 FILES = {
     "littlepkg/__init__.py": '"""A made-up package."""\n\nfrom littlepkg.shapes import area, perimeter, scale\n',
@@ -265,8 +265,8 @@ def test_nothing_to_mine_is_an_error(site, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tasks.core.config import Mine
-from tasks.data.sources.synthetic import Synthetic
+from fusesearch.core.config import Mine
+from fusesearch.data.sources.synthetic import Synthetic
 
 def die(kept, total):
     if kept == 6:

@@ -9,24 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.cli.app import app
-from tasks.core.config import Agent, parse_params
-from tasks.core.errors import ConfigError
-from tasks.core.schema import Instance
-from tasks.core.storage import silent
-from tasks.evaluation.benchmarks import snapshot
-from tasks.evaluation.grid import Benchmark
-from tasks.localizers.base import Setup
-from tasks.localizers.fusion import fused
-from tasks.localizers.presearch import LINE_CHARS, with_candidates
-from tasks.localizers.ranker import ranking_of
-from tasks.localizers.registry import LOCALIZERS, make_localizer
-from tasks.localizers.routing import Settings
-from tasks.pipeline.work.synthesis import make_candidates
-from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.cli.app import app
+from fusesearch.core.config import Agent, parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import silent
+from fusesearch.evaluation.benchmarks import snapshot
+from fusesearch.evaluation.grid import Benchmark
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.fusion import fused
+from fusesearch.localizers.presearch import LINE_CHARS, with_candidates
+from fusesearch.localizers.ranker import ranking_of
+from fusesearch.localizers.registry import LOCALIZERS, make_localizer
+from fusesearch.localizers.routing import Settings
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore
+from tasks.synthesize import make_candidates
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed
 

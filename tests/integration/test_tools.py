@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-from tasks.core.config import Tools
-from tasks.core.errors import InfrastructureError
-from tasks.search import ripgrep, searches
-from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
+from fusesearch.core.config import Tools
+from fusesearch.core.errors import InfrastructureError
+from fusesearch.search import ripgrep, searches
+from fusesearch.search.repository import Repository
+from fusesearch.search.tools import Toolbox
 
 NANO = Tools(grep_lines=6, line_chars=80, read_lines=40, output_chars=1200)
 

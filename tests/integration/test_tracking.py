@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tasks.cli.app import app
-from tasks.core.config import Params
-from tasks.core.errors import DataError
-from tasks.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Turn, Usage
-from tasks.core.storage import write_instances, write_jsonl
-from tasks.evaluation.metrics import COUNTS, METRICS, aggregate
-from tasks.pipeline.record import RunRecord, digests, reproduction_record, stage_record, write_record
-from tasks.pipeline.tracking import EXPERIMENT, Live, track, tracking_uri
-from tasks.pipeline.tracking.store import make_client
+from fusesearch.cli.app import app
+from fusesearch.core.config import Params
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Turn, Usage
+from fusesearch.core.storage import write_instances, write_jsonl
+from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
+from tasks.running.record import RunRecord, digests, reproduction_record, stage_record, write_record
+from tasks.tracking import EXPERIMENT, Live, track, tracking_uri
+from tasks.tracking.store import make_client
 
 
 @pytest.fixture
@@ -312,7 +312,7 @@ def test_system_metrics_are_recorded_where_they_are_switched_on(project, monkeyp
 
 
 def test_runs_that_name_the_same_dataset_at_once_all_have_it(project, monkeypatch):
-    from tasks.pipeline.tracking import Projection
+    from tasks.tracking import Projection
 
     records = [begin(f"stage{number}", inputs=[Path("rows.jsonl")], node=f"stage-{number:08}") for number in range(8)]
     clients = [make_client(tracking_uri()) for _ in records]
@@ -352,7 +352,7 @@ def test_files_that_the_store_has_no_place_for_keep_nothing_else_from_it(project
     (made,) = runs(stage="report")
     assert (made.info.status, made.data.metrics["pairs"]) == ("FINISHED", 3.0)
     assert runs(kind="reproduction")[0].data.metrics["pairs"] == 3.0
-    assert caplog.text.count("`fusesearch track`") == 1
+    assert caplog.text.count("`python -m flows track`") == 1
     assert CliRunner().invoke(app, ["track"]).exit_code == 1
 
 

@@ -1,4 +1,4 @@
-"""A real MLflow server that is killed: stages end well, and `fusesearch track` records what it missed, once."""
+"""A real MLflow server that is killed: stages end well, and `python -m flows track` records what it missed, once."""
 
 import os
 import signal
@@ -12,11 +12,11 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from tasks.cli.app import app
-from tasks.core.config import Params
-from tasks.pipeline.record import digests, reproduction_record, stage_record, write_record
-from tasks.pipeline.tracking import EXPERIMENT, Live, track
-from tasks.pipeline.tracking.store import make_client
+from fusesearch.cli.app import app
+from fusesearch.core.config import Params
+from tasks.running.record import digests, reproduction_record, stage_record, write_record
+from tasks.tracking import EXPERIMENT, Live, track
+from tasks.tracking.store import make_client
 
 pytestmark = pytest.mark.rare
 
@@ -78,7 +78,7 @@ def test_what_a_killed_server_missed_is_recorded_when_it_is_back(tmp_path_factor
         assert time.monotonic() - began < 5
         finish(run, "reward", (1, 0.1), (2, 0.2), (3, 0.3))
         assert [row.getMessage() for row in caplog.records if row.name.startswith("tasks")] == [
-            f"the MLflow server at {server.url} does not answer: grpo is not recorded yet; `fusesearch track` does it later"
+            f"the MLflow server at {server.url} does not answer: grpo is not recorded yet; `python -m flows track` does it later"
         ]
         with Live(other := stage("sft", parent)) as live:  # begins and ends while the server is away
             live.log({"step": 1, "loss": 2.0})

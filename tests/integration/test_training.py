@@ -13,23 +13,23 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tasks.agents.loop import run_episode
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.transformers import TransformersModel
-from tasks.agents.parsing import format_answer, format_calls
-from tasks.agents.toolsets import make_episode
-from tasks.core.config import Base, Lora, ModelSection, Params, Search
-from tasks.core.errors import ArtifactError, ConfigError
-from tasks.core.schema import Answer, Expected, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
-from tasks.core.storage import read_instances, write_instances, write_jsonl
-from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training import grpo, sft
-from tasks.training.base import train_base
-from tasks.training.grpo import train_grpo
-from tasks.training.rollouts import sequence_of
-from tasks.training.sft import fit, tokenize, train_sft, use_flash_attention
-from tasks.training.trainer import load_student, save_checkpoint, settle
+from fusesearch.agents.loop import run_episode
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.agents.parsing import format_answer, format_calls
+from fusesearch.agents.toolsets import make_episode
+from fusesearch.core.config import Base, Lora, ModelSection, Params, Search
+from fusesearch.core.errors import ArtifactError, ConfigError
+from fusesearch.core.schema import Answer, Expected, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
+from fusesearch.core.storage import read_instances, write_instances, write_jsonl
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training import grpo, sft
+from fusesearch.training.base import train_base
+from fusesearch.training.grpo import train_grpo
+from fusesearch.training.rollouts import sequence_of
+from fusesearch.training.sft import fit, tokenize, train_sft, use_flash_attention
+from fusesearch.training.trainer import load_student, save_checkpoint, settle
 
 CALLS = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
 ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from tasks.agents.models import chat, transformers
-from tasks.agents.models.base import Message, Sampling
-from tasks.agents.models.transformers import TransformersModel
-from tasks.core.errors import ArtifactError
-from tasks.training import nano
+from fusesearch.agents.models import chat, transformers
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.core.errors import ArtifactError
+from fusesearch.training import nano
 
 TEXTS = [
     "def prime(n):\n    return n + 1\n" * 20,

@@ -10,9 +10,9 @@ import torch
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-from tasks.training import nano
-from tasks.training.trainer import load_student
-from tasks.training.trl_trimmed import TrimmedGRPOTrainer
+from fusesearch.training import nano
+from fusesearch.training.trainer import load_student
+from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 
 SEQUENCES = [([3, 4, 5], [6, 7, 8, 9]), ([3, 4, 5], [6, 9]), ([8, 7], [5, 4, 3]), ([8, 7], [5, 9, 9, 9, 4, 3])]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.errors import DataError, RepositoryError
-from tasks.core.schema import Truth
-from tasks.data.families import holding_commits
-from tasks.data.truth import truth_in_git
-from tasks.search.git import Git
+from fusesearch.core.errors import DataError, RepositoryError
+from fusesearch.core.schema import Truth
+from fusesearch.data.families import holding_commits
+from fusesearch.data.truth import truth_in_git
+from fusesearch.search.git import Git
 
 OLD = "class A:\n    def f(self):\n        return 1\n\n\ndef g():\n    return 2\n"
 IDENTITY = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"]
@@ -147,7 +147,7 @@ def test_blobs_read_only_files(repository):
 
 
 def test_a_huge_file_is_refused_and_the_next_one_read(repository, monkeypatch):
-    monkeypatch.setattr("tasks.search.git.MAX_BYTES", 100)
+    monkeypatch.setattr("fusesearch.search.git.MAX_BYTES", 100)
     (repository / "huge.py").write_text("x = 1\n" * 100_000)
     git(repository, "add", "-A")
     git(repository, "commit", "-qm", "huge")

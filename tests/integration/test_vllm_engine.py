@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from tasks.agents.models.base import Completion, Sampling
-from tasks.agents.models.transformers import TransformersModel
-from tasks.agents.models.vllm import VllmModel
-from tasks.core.config import Compute
-from tasks.training import serving
-from tasks.training.served import Policy
-from tasks.training.serving import Servers
-from tasks.training.trainer import load_student
-from tasks.training.weights import FileWeights, check_publishing
+from fusesearch.agents.models.base import Completion, Sampling
+from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.agents.models.vllm import VllmModel
+from fusesearch.core.config import Compute
+from fusesearch.training import serving
+from fusesearch.training.served import Policy
+from fusesearch.training.serving import Servers
+from fusesearch.training.trainer import load_student
+from fusesearch.training.weights import FileWeights, check_publishing
 from tests.fakes.conversations import all_played
 
 ROOT = Path(__file__).parents[2]

@@ -9,11 +9,11 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.transformers import TransformersModel
-from tasks.agents.models.vllm import VllmModel
-from tasks.core.errors import EndpointDown, ModelUnavailable
-from tasks.training import nano
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.agents.models.vllm import VllmModel
+from fusesearch.core.errors import EndpointDown, ModelUnavailable
+from fusesearch.training import nano
 from tests.fakes.conversations import all_played, play, prompt
 from tests.fakes.local_server import LocalServer
 from tests.fakes.token_server import Engine, handler_of

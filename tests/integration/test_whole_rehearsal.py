@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.cli.profile import load_profile
-from tasks.pipeline.rehearsal import STEPS, rehearse
+from fusesearch.cli.profiles import load_profile
+from tasks.rehearsal import STEPS, rehearse
 
 ROOT = Path(__file__).parents[2]
 pytestmark = [pytest.mark.rare, pytest.mark.timeout(1800)]

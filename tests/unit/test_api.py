@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import tasks
-from tasks import localize
-from tasks.core.errors import OptionError, RepositoryError
+import fusesearch
+from fusesearch import localize
+from fusesearch.core.errors import OptionError, RepositoryError
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -25,10 +25,10 @@ def test_the_snippet_of_the_readme_runs(repo, capsys):
 
 
 def test_every_public_name_is_there():
-    for name in tasks.__all__:
-        assert getattr(tasks, name).__name__ == name
+    for name in fusesearch.__all__:
+        assert getattr(fusesearch, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'locate'"):
-        _ = tasks.locate
+        _ = fusesearch.locate
 
 
 def test_what_does_not_fit_is_refused(repo):

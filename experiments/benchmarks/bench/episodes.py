@@ -14,12 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from tasks.agents.models.base import Message
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.core.schema import Instance
-from tasks.search.git import git_environment
-from tasks.search.repository import Repository
+from fusesearch.agents.models.base import Message
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.schema import Instance
+from fusesearch.search.git import git_environment
+from fusesearch.search.repository import Repository
 
 Call = tuple[str, dict[str, Any]]
 

@@ -17,9 +17,9 @@ from statistics import median
 
 from experiments.benchmarks.bench.episodes import copy_of, size_of
 from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent, timed
-from tasks.search import ripgrep
-from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
+from fusesearch.search import ripgrep
+from fusesearch.search.repository import Repository
+from fusesearch.search.tools import Toolbox
 
 PACKAGE = "sympy"
 Call = tuple[str, str]

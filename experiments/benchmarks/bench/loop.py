@@ -14,13 +14,13 @@ from pathlib import Path
 
 from experiments.benchmarks.bench.episodes import Episode, copy_of, make_episodes, scripted, size_of
 from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent
-from tasks.agents import loop
-from tasks.agents.models.base import Sampling
-from tasks.agents.toolsets import FUSESEARCH
-from tasks.core.config import Agent
-from tasks.core.schema import Trajectory
-from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
+from fusesearch.agents import loop
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.toolsets import FUSESEARCH
+from fusesearch.core.config import Agent
+from fusesearch.core.schema import Trajectory
+from fusesearch.search.repository import Repository
+from fusesearch.search.tools import Toolbox
 
 PACKAGE = "networkx"
 EPISODES = 256

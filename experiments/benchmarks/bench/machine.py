@@ -9,8 +9,8 @@ from pathlib import Path
 
 import psutil
 
-from tasks.search import ripgrep
-from tasks.search.git import git_environment
+from fusesearch.search import ripgrep
+from fusesearch.search.git import git_environment
 
 
 def describe() -> dict[str, str]:

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from experiments.benchmarks.bench.rows import Goal, Row, Say, silent
-from tasks.search.git import git_command, git_environment
-from tasks.search.snapshots import SnapshotStore
+from fusesearch.search.git import git_command, git_environment
+from fusesearch.search.snapshots import SnapshotStore
 
 GOAL = Goal("<=", 1 / 3)
 NO_LIMIT = 10**15

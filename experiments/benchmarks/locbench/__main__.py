@@ -16,8 +16,8 @@ def main(
 ) -> None:
     """Count the issues that each reading of FuseSearch's rule keeps; its Table 9 has 456 of 560."""
     from experiments.benchmarks.locbench.counts import PAPER, by_own, by_truth, categories, read
-    from tasks.reporting.page import Section, show
-    from tasks.reporting.table import Row, Table
+    from fusesearch.reporting.page import Section, show
+    from fusesearch.reporting.table import Row, Table
 
     rows = read(file)
     header = ["rule", f"issues (FuseSearch: {PAPER})"]

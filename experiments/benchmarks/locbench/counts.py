@@ -15,15 +15,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tasks.code.kinds import is_test
-from tasks.core.errors import DataError, RepositoryError, first_fault
-from tasks.core.schema import Instance
-from tasks.data.patches import parse_patch
-from tasks.data.repositories import Repositories
-from tasks.data.swe_bench import instances as instances_of
-from tasks.data.swe_bench import read_rows
-from tasks.data.truth import truth_from_patch
-from tasks.evaluation.protocols import PROTOCOLS, code_of
+from fusesearch.code.kinds import is_test
+from fusesearch.core.errors import DataError, RepositoryError, first_fault
+from fusesearch.core.schema import Instance
+from fusesearch.data.patches import parse_patch
+from fusesearch.data.repositories import Repositories
+from fusesearch.data.swe_bench import instances as instances_of
+from fusesearch.data.swe_bench import read_rows
+from fusesearch.data.truth import truth_from_patch
+from fusesearch.evaluation.protocols import PROTOCOLS, code_of
 
 PAPER = 456
 """Issues of Table 9, of 560."""

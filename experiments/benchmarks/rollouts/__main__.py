@@ -17,11 +17,11 @@ from typing import Annotated, Any
 
 import typer
 
-from tasks.core.config import Params, load_params
-from tasks.core.schema import Trajectory
-from tasks.core.storage import read_instances
-from tasks.pipeline.places import SNAPSHOTS
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.core.config import Params, load_params
+from fusesearch.core.schema import Trajectory
+from fusesearch.core.storage import read_instances
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from tasks.running.places import SNAPSHOTS
 
 EPISODES = 50
 OUT = Path("artifacts/rollouts")
@@ -38,9 +38,9 @@ Data = Annotated[Path, typer.Option(help="Folder with splits/rl.parquet and repo
 
 async def episodes(model, params: Params, data: Path, count: int, at_once: int, temperature: float) -> list[Trajectory]:  # type: ignore[no-untyped-def]
     """``count`` episodes of ``model``, so many at once, in the order of the instances."""
-    from tasks.agents.loop import run_episode, run_episodes
-    from tasks.agents.models.base import Sampling
-    from tasks.agents.toolsets import make_episode
+    from fusesearch.agents.loop import run_episode, run_episodes
+    from fusesearch.agents.models.base import Sampling
+    from fusesearch.agents.toolsets import make_episode
 
     instances = read_instances(data / "splits/rl.parquet")[:count]
     store = SnapshotStore(SNAPSHOTS)
@@ -73,11 +73,11 @@ def compare(ours: list[Trajectory], theirs: list[Trajectory]) -> None:
 @app.command()
 def speed(checkpoint: Checkpoint, data: Data = Path("data")) -> None:
     """Equality of tokens, episodes a second, and weights published while episodes run."""
-    from tasks.agents.models.transformers import TransformersModel
-    from tasks.training.served import Policy
-    from tasks.training.serving import Servers
-    from tasks.training.trainer import load_student, quiet
-    from tasks.training.weights import FileWeights, check_publishing
+    from fusesearch.agents.models.transformers import TransformersModel
+    from fusesearch.training.served import Policy
+    from fusesearch.training.serving import Servers
+    from fusesearch.training.trainer import load_student, quiet
+    from fusesearch.training.weights import FileWeights, check_publishing
 
     quiet()
     params, out = load_params(), OUT
@@ -143,9 +143,9 @@ def train(
 
     One server serves all runs, at its address.
     """
-    from tasks.training.serving import Servers
-    from tasks.training.trainer import load_student, quiet
-    from tasks.training.weights import FileWeights
+    from fusesearch.training.serving import Servers
+    from fusesearch.training.trainer import load_student, quiet
+    from fusesearch.training.weights import FileWeights
 
     quiet()
     params, out = load_params(), OUT
@@ -168,7 +168,7 @@ def train(
 def train_one(name: str, params: Params, change: dict[str, Any], checkpoint: Path, data: Path) -> None:
     """GRPO with its log in ``OUT/name``, unless it has run."""
     from experiments.benchmarks.rollouts import slow
-    from tasks.training.grpo import train_grpo
+    from fusesearch.training.grpo import train_grpo
 
     if not (OUT / name / "checkpoint").is_dir():
         section = params.grpo.model_copy(update=change | {"micro_batch": change["prompts_per_step"] * params.grpo.group})
@@ -187,8 +187,8 @@ def report(seeds: int) -> None:
     """Print the tables of ``RESULTS.md``."""
     from scipy.stats import ttest_rel
 
-    from tasks.reporting.page import Section, show
-    from tasks.reporting.table import records_table
+    from fusesearch.reporting.page import Section, show
+    from fusesearch.reporting.table import records_table
 
     runs = [f"{rollouts}-{seed}" for rollouts in ("transformers", "vllm") for seed in range(seeds)]
     found = {name: figures(name) for name in [*runs, "slow-ahead-0", "slow-ahead-1"]}

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tasks.agents.toolsets import FUSESEARCH, TOOLSETS
-from tasks.core.schema import Instance
-from tasks.search.repository import Repository
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.search.tools import Toolbox, ToolResult
+from fusesearch.agents.toolsets import FUSESEARCH, TOOLSETS
+from fusesearch.core.schema import Instance
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.search.tools import Toolbox, ToolResult
 
 SHARE, SECONDS = 0.05, 5.0
 

@@ -22,11 +22,11 @@ from typing import Any
 
 from filelock import FileLock
 
-from tasks.core.config import load_params
-from tasks.core.storage import count_rows, read_json, write_text
-from tasks.pipeline.experiments.plan import ids
-from tasks.pipeline.node import Node
-from tasks.pipeline.places import MAIN, NODES, STATE
+from fusesearch.core.config import load_params
+from fusesearch.core.storage import count_rows, read_json, write_text
+from tasks.experiments.plan import ids
+from tasks.running.node import Node
+from tasks.running.places import MAIN, NODES, STATE
 from tests.fakes.ray_cluster import ray_cluster
 
 RESULTS = Path(__file__).parent / "RESULTS.md"

@@ -24,17 +24,17 @@ from typing import TYPE_CHECKING
 import psutil
 
 from flows import server
-from tasks.core.config import load_params
-from tasks.core.schema import Score
-from tasks.core.storage import count_rows, read_csv, read_json, read_jsonl, write_text
-from tasks.pipeline.experiments.plan import nodes_of, plan
-from tasks.pipeline.experiments.schedule import pending_tasks
-from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.node import Node
-from tasks.pipeline.places import MAIN
-from tasks.pipeline.stages import TRAINED
-from tasks.pipeline.tracking import tracking_uri
-from tasks.pipeline.tracking.store import make_client
+from fusesearch.core.config import load_params
+from fusesearch.core.schema import Score
+from fusesearch.core.storage import count_rows, read_csv, read_json, read_jsonl, write_text
+from tasks.experiments.plan import nodes_of, plan
+from tasks.experiments.schedule import pending_tasks
+from tasks.experiments.spec import load_experiment
+from tasks.running.node import Node
+from tasks.running.places import MAIN
+from tasks.stages import TRAINED
+from tasks.tracking import tracking_uri
+from tasks.tracking.store import make_client
 from tests.fakes.background import Server, answers, free_port
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def main(name: str) -> None:
 
 def command(name: str) -> list[str]:
     """The command under trial."""
-    return [sys.executable, "-m", "tasks.cli", "experiment", "run", name]
+    return [sys.executable, "-m", "fusesearch", "experiment", "run", name]
 
 
 def kill_all(name: str, total: int, mlflow: Server) -> Iterator[tuple[str, str, str]]:

@@ -21,15 +21,15 @@ from typing import Annotated
 import psutil
 import typer
 
-from tasks.core.config import load_params
-from tasks.core.errors import FusesearchError
-from tasks.core.storage import write_text
-from tasks.pipeline.places import SNAPSHOTS
-from tasks.search.snapshots import SnapshotStore, instance_snapshot
-from tasks.training.grpo import train_grpo
-from tasks.training.serving import Servers
-from tasks.training.trainer import load_student, quiet
-from tasks.training.weights import FileWeights
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import FusesearchError
+from fusesearch.core.storage import write_text
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+from fusesearch.training.grpo import train_grpo
+from fusesearch.training.serving import Servers
+from fusesearch.training.trainer import load_student, quiet
+from fusesearch.training.weights import FileWeights
+from tasks.running.places import SNAPSHOTS
 
 RESULTS = Path(__file__).parent / "KILLS.md"
 OUT = Path("artifacts/kills")

@@ -20,9 +20,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tasks.core.errors import FusesearchError, InfrastructureError
-from tasks.core.schema import Trajectory
-from tasks.training import serving
+from fusesearch.core.errors import FusesearchError, InfrastructureError
+from fusesearch.core.schema import Trajectory
+from fusesearch.training import serving
 from tests.fakes.background import Server, answers, free_port
 
 NAME = "nano"
@@ -36,7 +36,7 @@ sliding_window gives nothing for a short sequence
 
 I expected [(1, 2)].
 """
-PROGRAM = [sys.executable, "-c", "from tasks.cli import main; main()"]
+PROGRAM = [sys.executable, "-c", "from fusesearch.cli import main; main()"]
 """The command ``fusesearch``, whichever folder it is installed in."""
 
 

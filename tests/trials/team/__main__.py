@@ -22,12 +22,12 @@ from typing import Any
 
 import yaml
 
-from tasks.core.config import overlay
-from tasks.core.digests import digest
-from tasks.core.errors import InfrastructureError
-from tasks.core.storage import write_text
-from tasks.pipeline.tracking.registry import register as register_checkpoint
-from tasks.pipeline.tracking.store import make_client
+from fusesearch.core.config import overlay
+from fusesearch.core.digests import digest
+from fusesearch.core.errors import InfrastructureError
+from fusesearch.core.storage import write_text
+from tasks.tracking.registry import register as register_checkpoint
+from tasks.tracking.store import make_client
 from tests.trials.team.services import BUCKET, Team, running
 
 ROOT = Path(__file__).parents[3]

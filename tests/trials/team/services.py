@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 
-from tasks.core.errors import InfrastructureError
+from fusesearch.core.errors import InfrastructureError
 from tests.fakes.background import Server, answers, free_port
 
 BUCKET = "fusesearch"

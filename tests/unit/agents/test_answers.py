@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.agents.answers import format_values, parse_values, share_right
-from tasks.core.schema import Expected
+from fusesearch.agents.answers import format_values, parse_values, share_right
+from fusesearch.core.schema import Expected
 
 PLAIN = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="`*-+•"), min_size=1, max_size=20)
 LITERALS = st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)

@@ -5,16 +5,16 @@ import time
 
 import pytest
 
-from tasks.agents.conversation import messages_of, tokens_billed, tokens_context
-from tasks.agents.loop import Episode, run_episode, run_episodes
-from tasks.agents.models.base import Completion, Sampling
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.agents.toolsets import toolset_named
-from tasks.core.config import Agent
-from tasks.core.errors import InfrastructureError, ModelUnavailable
-from tasks.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
-from tasks.search.tools import ToolResult
+from fusesearch.agents.conversation import messages_of, tokens_billed, tokens_context
+from fusesearch.agents.loop import Episode, run_episode, run_episodes
+from fusesearch.agents.models.base import Completion, Sampling
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.config import Agent
+from fusesearch.core.errors import InfrastructureError, ModelUnavailable
+from fusesearch.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
+from fusesearch.search.tools import ToolResult
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")
 ANSWER = "## Locations to Modify\n- /repo/a.py::f\n"

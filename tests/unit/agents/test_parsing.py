@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.agents import parsing
-from tasks.agents.parsing import format_answer, format_calls, parse_answer, parse_turn
-from tasks.core.schema import Answer, Location, ToolCall
+from fusesearch.agents import parsing
+from fusesearch.agents.parsing import format_answer, format_calls, parse_answer, parse_turn
+from fusesearch.core.schema import Answer, Location, ToolCall
 
 JSON_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 SCALARS = (

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.agents.prompts import render_hermes_tools, render_issue, render_notice, render_system
-from tasks.core.config import Agent
+from fusesearch.agents.prompts import render_hermes_tools, render_issue, render_notice, render_system
+from fusesearch.core.config import Agent
 
 FULL, NANO = Agent(), Agent(prompt="nano")
 

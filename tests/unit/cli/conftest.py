@@ -35,7 +35,7 @@ diff --git a/pkg/shapes.py b/pkg/shapes.py
 @pytest.fixture
 def run():
     """Run the command line; gives exit code, stdout and stderr."""
-    from tasks.cli import app
+    from fusesearch.cli import app
 
     runner = CliRunner()
 

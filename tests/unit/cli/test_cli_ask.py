@@ -2,7 +2,7 @@
 
 import json
 
-from tasks.core.schema import Trajectory
+from fusesearch.core.schema import Trajectory
 
 
 def test_a_script_answers_in_the_words_of_mined_questions(run, repo, tmp_path):

@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 import typer
 
-from tasks.cli import docs
-from tasks.cli.app import app
-from tasks.core.schema import Score
-from tasks.evaluation.metrics import METRICS
+from flows.__main__ import app as checkout
+from flows.cli import docs
+from fusesearch.cli.app import app
+from fusesearch.core.schema import Score
+from fusesearch.evaluation.metrics import METRICS
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(("page", "text"), [(docs.CLI_PAGE, docs.cli_page), (docs.EVALUATION_PAGE, docs.evaluation_page)])
 def test_generated_pages_are_fresh(page, text):
-    assert (ROOT / page).read_text() == text(), "run: python -m tasks.cli.docs"
+    assert (ROOT / page).read_text() == text(), "run: python -m flows.cli.docs"
 
 
 def test_every_field_of_a_score_is_explained():
@@ -31,7 +32,10 @@ PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{page.name}" for page in
 def test_links_and_modules_named_in_the_pages_exist(page):
     text = (ROOT / page).read_text()
     links = [link for link in re.findall(r"\]\(([^)#]+)", text) if "://" not in link]
-    modules = re.findall(r"`((?:tasks|flows|experiments|tests|docs|dashboards)/[\w./]*)`", text)
+    modules = re.findall(
+        r"`((?:fusesearch/(?:agents|cli|code|core|data|evaluation|localizers|reporting|search|training)|tasks|flows|experiments|tests|docs|dashboards)/[\w./]*)`",
+        text,
+    )
     missing = [
         name
         for name in [*((ROOT / page).parent / link for link in links), *(ROOT / name for name in modules)]
@@ -63,13 +67,14 @@ def test_commands_options_and_targets_named_in_the_pages_exist(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for code in code_of(page):
         assert set(re.findall(r"(?:^|\s)make ([a-z-]+)", code)) <= targets, code
-        for words in re.findall(r"(?:^|\s)fusesearch ([a-z][a-z-]*(?:\s[^|;#]*)?)(?=[|;#]|$)", code):
-            assert unknown_words(words.split()) == [], code
+        for start, commands in (("fusesearch", app), ("python -m flows", checkout)):
+            for words in re.findall(rf"(?:^|(?<!from)\s){start} ([a-z][a-z-]*(?:\s[^|;#]*)?)(?=[|;#]|$)", code):
+                assert unknown_words(words.split(), commands) == [], code
 
 
-def unknown_words(words):
+def unknown_words(words, commands=app):
     """The command that is none, or the options that it has not."""
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(commands)
     while hasattr(command, "commands") and words:
         name, *words = words
         if name not in command.commands:
@@ -80,5 +85,5 @@ def unknown_words(words):
 
 
 def test_a_word_that_is_no_command_and_an_option_that_is_none_are_found():
-    assert unknown_words(["experiment", "start"]) == ["start"]
+    assert unknown_words(["experiment", "start"], checkout) == ["start"]
     assert unknown_words(["localize", "--repo", ".", "--isue", "-"]) == ["--isue"]

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import yaml
 
-from tasks.cli import checks, needs, profile
-from tasks.cli.needs import Machine, profile_checks
-from tasks.core.config import load_params, parse_params
+from fusesearch.cli import checks, needs
+from fusesearch.cli.needs import Machine, profile_checks
+from fusesearch.cli.profiles import load_profile, names
+from fusesearch.core.config import parse_params
 from tests.fakes.endpoint import Endpoint, scripted
 
 ROOT = Path(__file__).parents[3]
@@ -34,8 +34,6 @@ def test_the_core_of_this_environment_works(run, checkout):
     result = run("doctor")
     assert result.exit_code == 0, result.output
     assert "ok       ripgrep" in result.stdout
-    missing = result.stdout.index("missing  base checkpoint")
-    assert "make base" in result.stdout[missing:].splitlines()[1]
 
 
 def test_json_lists_every_check(run, checkout):
@@ -44,7 +42,7 @@ def test_json_lists_every_check(run, checkout):
     assert report["ok"] is True
     assert names >= {
         "python", "ripgrep", "git", "[models]", "[train]", "[evaluate]", "[pipeline]", "[mining]", "[dashboard]", "[gpu]",
-        "gpu", "prefect server", "mlflow store", "base checkpoint", "disk", "cores",
+        "gpu", "disk", "cores",
     }  # fmt: skip
 
 
@@ -54,30 +52,6 @@ def test_without_git_the_core_does_not_work(run, checkout, monkeypatch):
     result = run("doctor")
     assert result.exit_code == 1
     assert "Missing: git." in result.stdout
-
-
-def test_a_version_other_than_the_locked_one_is_named(tmp_path):
-    text = 'typer==0.0.1\nnot-installed==1.0\npydantic==0.0.2 ; python_version < "3"\n# note\n'
-    (tmp_path / "requirements.lock").write_text(text)
-    (check,) = checks.lock(tmp_path)
-    assert not check.ok
-    assert "typer" in check.detail
-    assert "pydantic" not in check.detail
-    assert "not-installed" not in check.detail
-
-
-def test_servers_that_do_not_answer_are_missing(monkeypatch):
-    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    assert not checks.prefect_server().ok
-    assert not checks.mlflow_store().ok
-
-
-def test_malformed_params_are_a_line_of_the_report(run, checkout):
-    (checkout / "params.yaml").write_text("sead: 1\n")
-    result = run("doctor")
-    assert result.exit_code == 0
-    assert "sead" in result.stdout
 
 
 def test_a_profile_tells_what_is_missing_here(run, checkout):
@@ -134,12 +108,12 @@ def machine(gpus, gib):
 
 
 def report(name, where):
-    return {check.name: check for check in profile_checks(profile.load_profile(name, ROOT), ROOT, where)}
+    return {check.name: check for check in profile_checks(load_profile(name, ROOT), ROOT, where)}
 
 
-@pytest.mark.parametrize("name", profile.names(ROOT))
+@pytest.mark.parametrize("name", names(ROOT))
 def test_every_committed_profile_loads_and_says_what_it_needs(name):
-    params = profile.load_profile(name, ROOT)
+    params = load_profile(name, ROOT)
     assert params.profile == name
     checks = report(name, machine(8, 80))
     assert {"gpu", "disk", "base checkpoint", "tokenizer"} <= set(checks)
@@ -164,7 +138,7 @@ def test_what_does_not_fit_names_its_params_and_what_would_fit():
 def test_shares_of_a_model_fit_where_the_whole_does_not():
     checks = report("paper-4b", machine(8, 80))
     assert checks["sft memory"].ok
-    params = profile.load_profile("paper-4b", ROOT)
+    params = load_profile("paper-4b", ROOT)
     alone = params.model_copy(update={"compute": params.compute.model_copy(update={"ranks": 1})})
     check = {row.name: row for row in profile_checks(alone, ROOT, machine(8, 80))}["sft memory"]
     assert "sft.max_length: 23552" in check.hint
@@ -174,7 +148,7 @@ def test_shares_of_a_model_fit_where_the_whole_does_not():
 
 
 def test_each_rank_loads_the_weights_whole_into_the_memory_of_its_machine():
-    params = profile.load_profile("paper-30b", ROOT)
+    params = load_profile("paper-30b", ROOT)
     check = {row.name: row for row in profile_checks(params, ROOT, replace(machine(8, 96), host=1024 * 2**30))}["host memory"]
     assert not check.ok
     assert check.detail == "1,820 GiB while 8 ranks load the weights, this machine has 1,024"  # 30.5 billion in float32, twice
@@ -185,7 +159,7 @@ def test_each_rank_loads_the_weights_whole_into_the_memory_of_its_machine():
 def test_ranks_beyond_one_machine_are_spread_over_several(monkeypatch):
     monkeypatch.delenv("FUSESEARCH_RAY", raising=False)
     assert "compute.ranks: 16 and compute.machines: 2 on 16 such GPUs" in report("paper-30b", machine(8, 80))["sft memory"].hint
-    params = profile.load_profile("paper-30b", ROOT)
+    params = load_profile("paper-30b", ROOT)
     spread = params.model_copy(update={"compute": params.compute.model_copy(update={"ranks": 32, "machines": 4})})
     checks = {check.name: check for check in profile_checks(spread, ROOT, machine(8, 80))}
     assert checks["gpu"].ok
@@ -198,7 +172,7 @@ def test_ranks_beyond_one_machine_are_spread_over_several(monkeypatch):
 
 def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):
     def vllm(options):
-        params = profile.load_profile("paper-30b", ROOT)
+        params = load_profile("paper-30b", ROOT)
         compute = params.compute.model_copy(update={"options": options})
         checks = profile_checks(params.model_copy(update={"compute": compute}), ROOT, machine(8, 80))
         return {check.name: check for check in checks}["vllm memory"]
@@ -232,38 +206,3 @@ def test_a_teacher_is_looked_for_at_its_endpoint(checkout):
     assert not teacher("http://127.0.0.1:9/v1")["teacher endpoint"]
     assert {"vllm", "teacher"} <= teacher("").keys()
     assert "teacher endpoint" not in teacher("")
-
-
-def test_use_overlays_and_nano_comes_back_as_it_was(run, checkout):
-    assert run("profile", "use", "big").exit_code == 0
-    params = load_params(checkout / "params.yaml")
-    assert (params.profile, params.seed, params.model.base) == ("big", 7, "org/big")
-    assert run("profile", "use", "big").exit_code == 0
-    assert run("profile", "use", "nano").exit_code == 0
-    assert (checkout / "params.yaml").read_text() == NANO
-
-
-def test_list_marks_the_current_profile_and_show_prints_all_params(run, checkout):
-    assert run("profile", "list").stdout.splitlines()[0].startswith("* nano")
-    shown = yaml.safe_load(run("profile", "show", "big").stdout)
-    assert parse_params(shown).grpo.rollouts == "vllm"
-
-
-@pytest.mark.parametrize(
-    ("name", "overlay", "message"),
-    [("none", None, "big"), ("bad", "grpo: {setps: 1}\n", "setps"), ("bad", "[]", "mapping"), ("bad", "a: [", "YAML")],
-)
-def test_a_bad_profile_changes_nothing(run, checkout, name, overlay, message):
-    if overlay is not None:
-        (checkout / "experiments/profiles/bad.yaml").write_text(overlay)
-    result = run("profile", "use", name)
-    assert result.exit_code == 1
-    assert message in result.stderr
-    assert (checkout / "params.yaml").read_text() == NANO
-
-
-def test_without_the_nano_params_git_is_named(run, checkout):
-    (checkout / "params.yaml").write_text("profile: big\n")
-    result = run("profile", "use", "big")
-    assert result.exit_code == 1
-    assert "git checkout params.yaml" in result.stderr

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tasks.core.schema import Observation, ToolCall, Trajectory, Turn
-from tasks.reporting.episodes.explain import Target, explain
-from tasks.reporting.episodes.observed import Sources, defines, rows
+from fusesearch.core.schema import Observation, ToolCall, Trajectory, Turn
+from fusesearch.reporting.episodes.explain import Target, explain
+from fusesearch.reporting.episodes.observed import Sources, defines, rows
 
 
 def episode(*turns: list[tuple[str, list[str]]]) -> Trajectory:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.cli.issues import Address, address_of
-from tasks.core.errors import DataError
-from tasks.core.schema import Trajectory
+from fusesearch.cli.issues import Address, address_of
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Trajectory
 
 ISSUE = {"number": 1, "title": "perimeter(2) of a square gives 6", "body": "I expected 8.\r\n\r\n>>> perimeter(2)\r\n6"}
 LIMIT = {"message": "API rate limit exceeded for 127.0.0.1."}

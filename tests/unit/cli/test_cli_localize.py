@@ -7,14 +7,14 @@ import re
 import pytest
 from rich.console import Console
 
-from tasks.agents.parsing import format_answer
-from tasks.agents.prompts import render_system
-from tasks.cli.report import Report, View
-from tasks.core.config import Agent
-from tasks.core.errors import ArtifactError
-from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
-from tasks.localizers.searcher import SETTINGS, settings_of
-from tasks.search.repository import Repository
+from fusesearch.agents.parsing import format_answer
+from fusesearch.agents.prompts import render_system
+from fusesearch.cli.report import Report, View
+from fusesearch.core.config import Agent
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
+from fusesearch.localizers.searcher import SETTINGS, settings_of
+from fusesearch.search.repository import Repository
 from tests.fakes.endpoint import Endpoint
 
 CLOSED = "http://127.0.0.1:9/v1"

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
-from tasks.core.storage import write_instances, write_jsonl
-from tasks.reporting.episodes.folding import fold, items
-from tasks.reporting.episodes.observed import Row
-from tasks.reporting.episodes.page import page_of
-from tasks.reporting.episodes.rendering import render
+from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
+from fusesearch.core.storage import write_instances, write_jsonl
+from fusesearch.reporting.episodes.folding import fold, items
+from fusesearch.reporting.episodes.observed import Row
+from fusesearch.reporting.episodes.page import page_of
+from fusesearch.reporting.episodes.rendering import render
 
 TRUTH = Truth(
     files=["pkg/shapes.py", "pkg/lost.py"],

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tasks.code.calls import CallGraph
-from tasks.code.modules import Outlines, outlines_of
-from tasks.localizers.cosil.tools import import_list, imported_files, structure_list
-from tasks.search.repository import Repository
+from fusesearch.code.calls import CallGraph
+from fusesearch.code.modules import Outlines, outlines_of
+from fusesearch.localizers.cosil.tools import import_list, imported_files, structure_list
+from fusesearch.search.repository import Repository
 
 FILES = {
     "src/pkg/__init__.py": "from .core import Engine\nfrom .tools import *\n",

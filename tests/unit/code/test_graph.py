@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.graph.code_graph import CLASS, FUNCTION, NODE_TYPES, last_name, path_of
-from tasks.code.graph.facts import Definition, FileFacts, Import, facts_of
-from tasks.code.graph.index import EntityIndex
-from tasks.code.graph.linking import link
-from tasks.code.graph.listing import Listing, Page, node_named, shown_node
-from tasks.code.graph.storing import build_graph, cached_graph, read_facts, write_facts
-from tasks.code.kinds import is_test
-from tasks.code.names import Namer
-from tasks.core.config import Tools
-from tasks.search.repository import Repository
+from fusesearch.code.graph.code_graph import CLASS, FUNCTION, NODE_TYPES, last_name, path_of
+from fusesearch.code.graph.facts import Definition, FileFacts, Import, facts_of
+from fusesearch.code.graph.index import EntityIndex
+from fusesearch.code.graph.linking import link
+from fusesearch.code.graph.listing import Listing, Page, node_named, shown_node
+from fusesearch.code.graph.storing import build_graph, cached_graph, read_facts, write_facts
+from fusesearch.code.kinds import is_test
+from fusesearch.code.names import Namer
+from fusesearch.core.config import Tools
+from fusesearch.search.repository import Repository
 
 CORE = '''\
 import os
@@ -130,7 +130,7 @@ def test_names_that_mean_nothing_near_mean_every_definition_anywhere(graph):
 
 
 def test_a_name_of_very_many_definitions_is_kept_as_a_name(monkeypatch):
-    monkeypatch.setattr("tasks.code.graph.linking.MAX_TARGETS", 3)
+    monkeypatch.setattr("fusesearch.code.graph.linking.MAX_TARGETS", 3)
     files = {"a.py": "\n".join(f"class C{n}:\n    def run(self):\n        x.run()\n" for n in range(4))}
     graph = linked(files)
     assert edges(graph, "a.py::C0.run", "invokes") == {f"a.py::C{n}.run" for n in range(4)}
@@ -269,7 +269,7 @@ def test_what_was_used_longest_ago_leaves_a_full_cache(repository, tmp_path, mon
     cache = tmp_path / "cache"
     write_facts(cache / "old.json.gz", [])
     os.utime(cache / "old.json.gz", (1, 1))
-    monkeypatch.setattr("tasks.code.graph.storing.MAX_CACHE_BYTES", 1)
+    monkeypatch.setattr("fusesearch.code.graph.storing.MAX_CACHE_BYTES", 1)
     cached_graph(repository, cache)
     assert "old.json.gz" not in {item.name for item in cache.iterdir()}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tasks.code.kinds import file_kind, is_code, is_test
+from fusesearch.code.kinds import file_kind, is_code, is_test
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.code import parsing
-from tasks.code.functions import function_spans
-from tasks.code.languages import LANGUAGES, language_of
-from tasks.code.parsing import read_syntax
+from fusesearch.code import parsing
+from fusesearch.code.functions import function_spans
+from fusesearch.code.languages import LANGUAGES, language_of
+from fusesearch.code.parsing import read_syntax
 
 
 def spans(path: str, source: str) -> list[tuple[str, int, int]]:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.names import Named, close_path, locate, match_path, ranked
-from tasks.code.outline import outline
-from tasks.core.schema import Location
-from tasks.localizers.fenced import fenced_lines, read_named, read_paths
+from fusesearch.code.names import Named, close_path, locate, match_path, ranked
+from fusesearch.code.outline import outline
+from fusesearch.core.schema import Location
+from fusesearch.localizers.fenced import fenced_lines, read_named, read_paths
 
 FILES = ["src/pkg/core.py", "src/pkg/base.py", "docs/core.py", "setup.py"]
 CODE = outline(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.outline import SUPER, Import, outline
+from fusesearch.code.outline import SUPER, Import, outline
 
 SOURCE = '''\
 """Docs."""

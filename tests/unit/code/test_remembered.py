@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.functions import function_spans, spans_of
+from fusesearch.code.functions import function_spans, spans_of
 
 PIECES = st.lists(
     st.sampled_from(["def f():\n    pass\n", "class A:\n    def g(self): ...\n", "x = 1\n", "function h() { }\n", "\ud800"])

@@ -6,9 +6,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.outline import outline
-from tasks.code.skeleton import merged, numbered, skeleton
-from tasks.code.tree import cut, source_files, tree_text
+from fusesearch.code.outline import outline
+from fusesearch.code.skeleton import merged, numbered, skeleton
+from fusesearch.code.tree import cut, source_files, tree_text
 
 NAMES = st.text("abcde_", min_size=1, max_size=4)
 PATHS = st.lists(

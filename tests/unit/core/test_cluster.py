@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from tasks.core.cluster import cluster_address
-from tasks.core.errors import ConfigError, InfrastructureError
+from fusesearch.core.cluster import cluster_address
+from fusesearch.core.errors import ConfigError, InfrastructureError
 
 
 def test_without_the_variable_there_is_no_cluster(monkeypatch):

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.core.errors import ArtifactError
-from tasks.core.examples import CHARS, LINES, Examples, first_lines, read_examples
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.examples import CHARS, LINES, Examples, first_lines, read_examples
 
 ANYTHING = st.text(st.characters(), max_size=2 * CHARS)
 

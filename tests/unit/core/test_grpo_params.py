@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.core.config import parse_params
-from tasks.core.errors import ConfigError
-from tasks.training.rewards import NAMES, make_reward
+from fusesearch.core.config import parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.evaluation.rewards import NAMES, make_reward
 
 
 def test_a_step_is_a_whole_number_of_micro_batches() -> None:

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from tasks.core.config import Params, load_params, overlay, parse_params
-from tasks.core.errors import ConfigError
-from tasks.core.overrides import differences, flat_params, override
+from fusesearch.core.config import Params, load_params, overlay, parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.overrides import differences, flat_params, override
 
 
 @pytest.mark.parametrize("drawn", [[8, 2], [0, 3], [-3, 2]])

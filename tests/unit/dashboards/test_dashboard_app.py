@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tasks.core.storage import write_json
+from fusesearch.core.storage import write_json
 from tests.fakes.dashboard_project import INSTANCES, instance_id
 
 

@@ -11,9 +11,9 @@ from dashboards import parts
 from dashboards.__main__ import main
 from dashboards.export import FILES, export
 from dashboards.tabs import results
-from tasks.core.storage import write_jsonl, write_text
-from tasks.pipeline.places import MAIN
-from tasks.reporting.charts import COLOURS, bars, svg
+from fusesearch.core.storage import write_jsonl, write_text
+from fusesearch.reporting.charts import COLOURS, bars, svg
+from tasks.running.places import MAIN
 from tests.fakes.dashboard_project import ARMS, episode
 from tests.fakes.html_seen import Seen
 

@@ -12,15 +12,15 @@ from dashboards import charts, episodes, read
 from dashboards.parts import Columns, Fold, Heading, Notice, Plot, whole
 from dashboards.read import Curve
 from dashboards.tabs import experiments, funnel, plane, results, training, trajectories
-from tasks.core.storage import read_json, write_json, write_jsonl, write_text
-from tasks.data.contamination import CONTAMINATION
-from tasks.pipeline.experiments.spec import load_experiment
-from tasks.pipeline.places import MAIN
-from tasks.pipeline.work.report import PAPER_STAGES
-from tasks.reporting.experiment.figures import FIGURES
-from tasks.reporting.experiment.pages import DIFFERENCES_NOTE, POWER_NOTE
-from tasks.reporting.reproduction import STAR_NOTE
-from tasks.reporting.table import Table
+from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
+from fusesearch.data.contamination import CONTAMINATION
+from fusesearch.reporting.experiment.figures import FIGURES
+from fusesearch.reporting.experiment.pages import DIFFERENCES_NOTE, POWER_NOTE
+from fusesearch.reporting.reproduction import STAR_NOTE
+from fusesearch.reporting.table import Table
+from tasks.experiments.spec import load_experiment
+from tasks.report import PAPER_STAGES
+from tasks.running.places import MAIN
 from tests.fakes.dashboard_project import PAPER, episode, instance_id
 
 STAGES = "Training stages beside FuseSearch table 2"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboards.parts import Columns, Fold, Frame, Heading, Notice, Quote, attempt, document, html, whole
-from tasks.core.errors import ArtifactError
-from tasks.reporting.table import Row, Table
+from fusesearch.core.errors import ArtifactError
+from fusesearch.reporting.table import Row, Table
 from tests.fakes.html_seen import Seen
 
 ANYTHING = st.text(st.characters(exclude_categories=["Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"]), max_size=60)

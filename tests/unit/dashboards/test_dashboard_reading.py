@@ -7,9 +7,9 @@ import weakref
 import pytest
 
 from dashboards import episodes, read
-from tasks.core.errors import ArtifactError
-from tasks.core.storage import write_json, write_jsonl, write_text
-from tasks.pipeline.places import MAIN
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.storage import write_json, write_jsonl, write_text
+from tasks.running.places import MAIN
 from tests.fakes.dashboard_project import ARMS, INSTANCES, NODES, episode, instance_id
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.presets import FILTER_PRESETS
-from tasks.data.filtering import RULES
-from tasks.data.provenance import KEYS
+from fusesearch.core.presets import FILTER_PRESETS
+from fusesearch.data.filtering import RULES
+from fusesearch.data.provenance import KEYS
 
 PAGE = (Path(__file__).parents[3] / "docs/data.md").read_text()
 

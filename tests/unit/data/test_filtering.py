@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.kinds import file_kind
-from tasks.core.config import Filter, parse_section
-from tasks.core.errors import ConfigError, RepositoryError
-from tasks.core.examples import MOST, Examples, read_examples
-from tasks.core.presets import FILTER_PRESETS
-from tasks.core.schema import Instance, Truth
-from tasks.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs
-from tasks.data.giveaways import leaks
+from fusesearch.code.kinds import file_kind
+from fusesearch.core.config import Filter, parse_section
+from fusesearch.core.errors import ConfigError, RepositoryError
+from fusesearch.core.examples import MOST, Examples, read_examples
+from fusesearch.core.presets import FILTER_PRESETS
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.data.filtering import RULES, check_skip, contested_issues, drop_table, filter_pairs
+from fusesearch.data.giveaways import leaks
 
 FILES = {
     "pkg/a.py": "def f(x):\n    return x\n",

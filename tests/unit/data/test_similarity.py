@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.data.similarity import MIN_SHINGLES, Similar
+from fusesearch.data.similarity import MIN_SHINGLES, Similar
 
 
 def shingles(count: int, start: int = 0) -> list[str]:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.core.config import Split
-from tasks.core.errors import ArtifactError, ConfigError
-from tasks.core.schema import Instance
-from tasks.core.storage import write_instances
-from tasks.data.contamination import read_benchmark
-from tasks.data.similarity import issue_digest, patch_digest
-from tasks.data.splitting import SPLITS, assign, plan_splits, split, split_and_count
+from fusesearch.core.config import Split
+from fusesearch.core.errors import ArtifactError, ConfigError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import write_instances
+from fusesearch.data.contamination import read_benchmark
+from fusesearch.data.similarity import issue_digest, patch_digest
+from fusesearch.data.splitting import SPLITS, assign, plan_splits, split, split_and_count
 
 PATCH = "--- a/{0}.py\n+++ b/{0}.py\n@@ -1 +1 @@\n-x = {0}\n+y = {0}\n"
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.core.errors import DataError
-from tasks.core.schema import Truth
-from tasks.data.truth import truth_from_patch
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Truth
+from fusesearch.data.truth import truth_from_patch
 
 OLD = textwrap.dedent(
     '''

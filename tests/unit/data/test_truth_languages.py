@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from tasks.core.schema import Truth
-from tasks.data.truth import truth_from_patch
+from fusesearch.core.schema import Truth
+from fusesearch.data.truth import truth_from_patch
 
 SOURCES = {
     "a.js": ("class A {\n  f() {\n    // why\n    return 1;\n  }\n}\n\nconst g = () => {\n  return 3;\n};\n", "A.f", "g"),

@@ -2,15 +2,15 @@
 
 import pytest
 
-from tasks.agents.toolsets import TOOLSETS, toolset_named
-from tasks.core.config import Select
-from tasks.core.errors import DataError
-from tasks.core.schema import Answer, Expected, Instance, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
-from tasks.evaluation.answers import score_answer
-from tasks.evaluation.metrics import aggregate, score_trajectory
-from tasks.evaluation.protocols import PROTOCOLS
-from tasks.training.rewards import make_reward
-from tasks.training.selection import select
+from fusesearch.agents.toolsets import TOOLSETS, toolset_named
+from fusesearch.core.config import Select
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Answer, Expected, Instance, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
+from fusesearch.evaluation.answers import score_answer
+from fusesearch.evaluation.metrics import aggregate, score_trajectory
+from fusesearch.evaluation.protocols import PROTOCOLS
+from fusesearch.evaluation.rewards import make_reward
+from fusesearch.training.selection import select
 
 EXPECTED = Expected(family="default", kind="value", values=["42"], evidence=["a.py:3", "b.py:7"], hops=2, original="10")
 TRUTH = Truth(files=["a.py", "b.py"], expected=EXPECTED)

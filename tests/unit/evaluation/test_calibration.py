@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.evaluation.calibration import calibration
+from fusesearch.evaluation.calibration import calibration
 
 
 def test_bins_compare_what_is_stated_with_what_is_right():

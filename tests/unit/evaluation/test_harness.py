@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.core.errors import DataError, ModelUnavailable, RepositoryError
-from tasks.core.schema import Answer, Instance, Location, Tokens, Trajectory, Truth
-from tasks.evaluation.harness import evaluate
-from tasks.localizers.base import Setup
-from tasks.localizers.fusesearch import FuseSearchLocalizer
-from tasks.search.repository import Repository
-from tasks.training.rewards import make_reward
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.errors import DataError, ModelUnavailable, RepositoryError
+from fusesearch.core.schema import Answer, Instance, Location, Tokens, Trajectory, Truth
+from fusesearch.evaluation.harness import evaluate
+from fusesearch.evaluation.rewards import make_reward
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.fusesearch import FuseSearchLocalizer
+from fusesearch.search.repository import Repository
 
 SEARCH = format_calls([("grep", {"pattern": "def total"}), ("glob", {"pattern": "**/*.py"})])
 ANSWER = "## Locations to Modify\n- /repo/cart.py::total\n"

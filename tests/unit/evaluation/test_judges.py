@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.core.errors import ModelUnavailable
-from tasks.core.storage import Journal
-from tasks.evaluation.judges import RUBRICS, Case, ModelJudge, Verdict, read_points, self_checks, verdicts_of
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.core.errors import ModelUnavailable
+from fusesearch.core.storage import Journal
+from fusesearch.evaluation.judges import RUBRICS, Case, ModelJudge, Verdict, read_points, self_checks, verdicts_of
 
 COREQA, SWE_QA = RUBRICS["coreqa"], RUBRICS["swe-qa"]
 CASES = [

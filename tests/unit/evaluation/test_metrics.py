@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score, precision_recall_fscore_support
 
-from tasks.core.errors import DataError
-from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
-from tasks.evaluation import metrics, quality
-from tasks.training.rewards import make_reward
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
+from fusesearch.evaluation import metrics, quality
+from fusesearch.evaluation.rewards import make_reward
 
 NAMES = [f"f{index}.py" for index in range(12)]
 TRUE = st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True)

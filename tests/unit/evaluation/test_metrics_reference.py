@@ -7,9 +7,9 @@ from ir_measures import AP, RR, R, Success, nDCG
 from sklearn.metrics import precision_recall_fscore_support
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from tasks.core.schema import Score, Truth
-from tasks.evaluation import metrics, quality, statistics
-from tasks.evaluation.protocols import PROTOCOLS
+from fusesearch.core.schema import Score, Truth
+from fusesearch.evaluation import metrics, quality, statistics
+from fusesearch.evaluation.protocols import PROTOCOLS
 
 NAMES = [f"pkg/f{index}.py" for index in range(14)]
 CUTS = (1, 3, 5, 10)

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tasks.core.errors import DataError
-from tasks.core.schema import Instance, Truth
-from tasks.evaluation.predictions import score_files
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.evaluation.predictions import score_files
 
 TRUTH = [
     {"instance_id": "1", "files": ["a.py"], "functions": ["a.py::f"]},

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tasks.core.errors import ConfigError, DataError
-from tasks.core.schema import Answer, Instance, Location, Trajectory, Truth
-from tasks.evaluation.metrics import score_trajectory
-from tasks.evaluation.protocols import PROTOCOLS, protocol_named
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Truth
+from fusesearch.evaluation.metrics import score_trajectory
+from fusesearch.evaluation.protocols import PROTOCOLS, protocol_named
 
 
 def instance(name, truth):

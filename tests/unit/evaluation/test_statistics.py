@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tasks.core.schema import Score
-from tasks.evaluation import power, statistics
-from tasks.evaluation.metrics import METRICS, aggregate
+from fusesearch.core.schema import Score
+from fusesearch.evaluation import power, statistics
+from fusesearch.evaluation.metrics import METRICS, aggregate
 
 F1 = statistics.mean("f1")
 

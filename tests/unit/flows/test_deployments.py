@@ -8,8 +8,8 @@ import yaml
 
 from flows import pipeline
 from flows.pipeline import NAMES, nightly, one_stage
-from tasks.core.errors import DataError
-from tasks.core.storage import write_json
+from fusesearch.core.errors import DataError
+from fusesearch.core.storage import write_json
 
 ROOT = Path(__file__).parents[3]
 DEPLOYMENTS = {row["name"]: row for row in yaml.safe_load((ROOT / "flows/prefect.yaml").read_text())["deployments"]}

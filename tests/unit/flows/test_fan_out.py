@@ -3,7 +3,7 @@
 import pytest
 
 from flows.fan_out import workers_named
-from tasks.core.errors import ConfigError
+from fusesearch.core.errors import ConfigError
 
 
 @pytest.mark.parametrize(("given", "workers"), [(None, 2), ("", 2), ("8", 8)])

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from flows.limits import GITHUB, GPU, TEACHER, has_gpu, limits_of
-from tasks.core.config import parse_params
-from tasks.pipeline.stages import STAGES
+from fusesearch.core.config import parse_params
+from tasks.stages import STAGES
 
 
 @pytest.mark.parametrize(

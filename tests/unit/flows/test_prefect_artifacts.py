@@ -6,8 +6,8 @@ import pytest
 
 from flows import prefect_artifacts
 from flows.prefect_artifacts import funnel
-from tasks.core.storage import write_json
-from tasks.pipeline.places import MAIN
+from fusesearch.core.storage import write_json
+from tasks.running.places import MAIN
 
 
 @pytest.fixture
@@ -35,5 +35,5 @@ def test_a_run_that_is_not_recorded_yet_says_how_to_record_it(monkeypatch):
     monkeypatch.setattr(prefect_artifacts, "create_markdown_artifact", lambda page, **_: pages.append(page))
     stage = SimpleNamespace(name="select", shows=(), counts=())
     prefect_artifacts.show(SimpleNamespace(stage=stage, node=stage, metrics={"selected": 3}), "")
-    assert "`fusesearch track`" in pages[0]
+    assert "`python -m flows track`" in pages[0]
     assert "| selected | 3 |" in pages[0]

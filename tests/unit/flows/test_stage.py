@@ -7,12 +7,12 @@ import pytest
 from filelock import FileLock
 
 from flows import stage
-from tasks.core.config import load_params
-from tasks.core.errors import DataError
-from tasks.core.storage import write_json, write_text
-from tasks.pipeline.node import Node
-from tasks.pipeline.resume import progress_dir
-from tasks.pipeline.stages import STAGES
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import DataError
+from fusesearch.core.storage import write_json, write_text
+from tasks.running.node import Node
+from tasks.running.resume import progress_dir
+from tasks.stages import STAGES
 
 ROOT = Path(__file__).parents[3]
 PIPELINE = "stages:\n  select:\n    deps: [code.py]\n"

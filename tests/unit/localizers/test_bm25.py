@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.per_snapshot import PerSnapshot
-from tasks.core.errors import ConfigError, DataError
-from tasks.core.schema import Instance, Truth
-from tasks.evaluation.metrics import score_trajectory
-from tasks.localizers.base import Setup
-from tasks.localizers.bm25 import Bm25Localizer, Index, query_of, split, words_of
-from tasks.localizers.bounds import OracleLocalizer, RandomLocalizer
-from tasks.localizers.direct import as_answer
-from tasks.localizers.registry import LOCALIZERS, make_localizer
-from tasks.search.repository import Repository
+from fusesearch.code.per_snapshot import PerSnapshot
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.evaluation.metrics import score_trajectory
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.bm25 import Bm25Localizer, Index, query_of, split, words_of
+from fusesearch.localizers.bounds import OracleLocalizer, RandomLocalizer
+from fusesearch.localizers.direct import as_answer
+from fusesearch.localizers.registry import LOCALIZERS, make_localizer
+from fusesearch.search.repository import Repository
 
 FILES = {
     "shop/till.py": "class Till:\n    def open_drawer(self):\n        return self.coins\n\n    def close(self):\n        pass\n",

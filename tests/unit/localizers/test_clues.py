@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.localizers.lexical.clues import draw_clues, frames_of, stem
-from tasks.localizers.lexical.example import is_common, mentions_of, statements_of
+from fusesearch.localizers.lexical.clues import draw_clues, frames_of, stem
+from fusesearch.localizers.lexical.example import is_common, mentions_of, statements_of
 
 TRACEBACK = """Crash in report
 

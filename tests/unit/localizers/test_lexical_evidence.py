@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.localizers.lexical.callees import callees, code_of
-from tasks.localizers.lexical.evidence import Call, Evidence
+from fusesearch.localizers.lexical.callees import callees, code_of
+from fusesearch.localizers.lexical.evidence import Call, Evidence
 
 SOURCE = '''\
 class Shape(Base):

@@ -4,18 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
-from tasks.code.graph.facts import facts_of
-from tasks.code.graph.linking import link
-from tasks.code.graph.listing import Page
-from tasks.code.names import Namer
-from tasks.core.config import Tools
-from tasks.core.errors import ToolError
-from tasks.localizers.locagent.answers import read_answer
-from tasks.localizers.locagent.arguments import MAX_ITEMS, checked, schemas
-from tasks.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
-from tasks.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
-from tasks.search.repository import Repository
+from fusesearch.code.graph.code_graph import EDGE_TYPES, NODE_TYPES
+from fusesearch.code.graph.facts import facts_of
+from fusesearch.code.graph.linking import link
+from fusesearch.code.graph.listing import Page
+from fusesearch.code.names import Namer
+from fusesearch.core.config import Tools
+from fusesearch.core.errors import ToolError
+from fusesearch.localizers.locagent.answers import read_answer
+from fusesearch.localizers.locagent.arguments import MAX_ITEMS, checked, schemas
+from fusesearch.localizers.locagent.tools import MANY, OUTLINE_LINES, GraphTools
+from fusesearch.localizers.locagent.traversal import MAX_EDGES, Walk, add_tree
+from fusesearch.search.repository import Repository
 
 FILES = {
     "shop/cart.py": '''\

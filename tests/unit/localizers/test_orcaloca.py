@@ -6,14 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.graph.storing import build_graph
-from tasks.core.config import Tools
-from tasks.localizers.orcaloca.actions import ARGUMENTS, DECOMPOSED, RELATED_FILE, Action, Queue
-from tasks.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THRESHOLD, TOP_METHODS, Decomposer
-from tasks.localizers.orcaloca.pruning import Context, Result, node_of
-from tasks.localizers.orcaloca.replies import MAX_ITEMS, Suspect, read_action, read_conclusion, read_names, read_scores, read_step
-from tasks.localizers.orcaloca.searches import CLASS_LINES, Searches
-from tasks.search.repository import Repository
+from fusesearch.code.graph.storing import build_graph
+from fusesearch.core.config import Tools
+from fusesearch.localizers.orcaloca.actions import ARGUMENTS, DECOMPOSED, RELATED_FILE, Action, Queue
+from fusesearch.localizers.orcaloca.decomposition import PIECES_PER_REQUEST, THRESHOLD, TOP_METHODS, Decomposer
+from fusesearch.localizers.orcaloca.pruning import Context, Result, node_of
+from fusesearch.localizers.orcaloca.replies import (
+    MAX_ITEMS,
+    Suspect,
+    read_action,
+    read_conclusion,
+    read_names,
+    read_scores,
+    read_step,
+)
+from fusesearch.localizers.orcaloca.searches import CLASS_LINES, Searches
+from fusesearch.search.repository import Repository
 
 FILES = {
     "bank/account.py": '''\

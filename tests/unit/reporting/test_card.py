@@ -3,10 +3,10 @@
 import json
 import re
 
-from tasks.core.schema import Instance, Truth
-from tasks.core.storage import write_json
-from tasks.reporting.data_card import write_card
-from tasks.reporting.tally import Tally
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import write_json
+from fusesearch.reporting.data_card import write_card
+from fusesearch.reporting.tally import Tally
 
 HOSTILE = "<script>alert(1)</script>|x\n"
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tasks.core.errors import DataError
-from tasks.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Turn
-from tasks.core.storage import write_jsonl
-from tasks.reporting.episodes.cases import INDEX, TYPICAL, Arm, Study, choose, pages, read_study
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Turn
+from fusesearch.core.storage import write_jsonl
+from fusesearch.reporting.episodes.cases import INDEX, TYPICAL, Arm, Study, choose, pages, read_study
 
 NAMES = ["a__a-1", "b__b-2", "c__c-3", "d__d-4"]
 

@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.reporting import charts
-from tasks.reporting.charts import COLOURS, places
-from tasks.reporting.comparison_pages import front
-from tasks.reporting.table import ARMS
+from fusesearch.reporting import charts
+from fusesearch.reporting.charts import COLOURS, places
+from fusesearch.reporting.comparison_pages import front
+from fusesearch.reporting.table import ARMS
 
 NAMES = st.lists(st.sampled_from([*ARMS, *(f"system {number}" for number in range(40))]), unique=True)
 POINT = st.fixed_dictionaries({"cost": st.integers(1, 9).map(float), "quality": st.integers(0, 9).map(float)})

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tasks.core.errors import ConfigError, DataError
-from tasks.core.schema import Instance, Truth
-from tasks.core.storage import write_instances
-from tasks.evaluation.accepted import read_accepted
-from tasks.evaluation.benchmarks import read_benchmark
-from tasks.evaluation.grid import load_grid, load_prices
-from tasks.evaluation.protocols import PROTOCOLS
-from tasks.pipeline.grid import cells_of
-from tasks.reporting.comparison import heading, paper_rows, quality_columns
-from tasks.reporting.page import Page, Section
-from tasks.reporting.table import Row, Table
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import write_instances
+from fusesearch.evaluation.accepted import read_accepted
+from fusesearch.evaluation.benchmarks import read_benchmark
+from fusesearch.evaluation.grid import load_grid, load_prices
+from fusesearch.evaluation.protocols import PROTOCOLS
+from fusesearch.evaluation.running import cells_of
+from fusesearch.reporting.comparison import heading, paper_rows, quality_columns
+from fusesearch.reporting.page import Page, Section
+from fusesearch.reporting.table import Row, Table
 
 REFERENCE = Path(__file__).parents[3] / "experiments/reference"
 
@@ -139,9 +139,9 @@ def test_a_line_that_is_no_answer_is_told_by_its_number(tmp_path, line):
 
 
 def test_instances_whose_repository_comes_later_are_taken_in_then(tmp_path):
-    from tasks.evaluation.benchmarks import prepare
-    from tasks.evaluation.grid import Benchmark
-    from tasks.search.snapshots import SnapshotStore
+    from fusesearch.evaluation.benchmarks import prepare
+    from fusesearch.evaluation.grid import Benchmark
+    from fusesearch.search.snapshots import SnapshotStore
 
     known = {**ROW, "truth": Truth(files=["a.py"]).model_dump()}
     (tmp_path / "i.jsonl").write_text(

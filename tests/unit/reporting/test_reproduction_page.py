@@ -8,18 +8,18 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from tasks.core.config import Params
-from tasks.core.errors import ArtifactError
-from tasks.core.schema import Observation, Score, ToolCall, Trajectory, Turn
-from tasks.core.storage import read_csv, write_json, write_jsonl, write_text
-from tasks.evaluation.metrics import METRICS
-from tasks.evaluation.statistics import Difference
-from tasks.pipeline.places import MAIN, Places
-from tasks.pipeline.work.report import make_report, sources
-from tasks.reporting import charts, reproduction
-from tasks.reporting.curves import read_curve
-from tasks.reporting.inputs import read_inputs
-from tasks.reporting.table import ARMS
+from fusesearch.core.config import Params
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.schema import Observation, Score, ToolCall, Trajectory, Turn
+from fusesearch.core.storage import read_csv, write_json, write_jsonl, write_text
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.evaluation.statistics import Difference
+from fusesearch.reporting import charts, reproduction
+from fusesearch.reporting.curves import read_curve
+from fusesearch.reporting.inputs import read_inputs
+from fusesearch.reporting.table import ARMS
+from tasks.report import make_report, sources
+from tasks.running.places import MAIN, Places
 
 PARAMS = Params(seed=3)
 SKILL = {"base": 0.1, "rl": 0.3, "sft": 0.6, "sft+rl": 0.8, "lexical": 0.7}

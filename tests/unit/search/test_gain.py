@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.search.gain import History, file_of, tool_efficiency
+from fusesearch.search.gain import History, file_of, tool_efficiency
 
 ENTITY = st.one_of(
     st.sampled_from(["a.py", "b/c.py", "d.txt"]),

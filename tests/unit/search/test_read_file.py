@@ -2,12 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.core.config import Tools
-from tasks.core.errors import ToolError
-from tasks.search.read_file import ReadFile, decode
-from tasks.search.repository import Repository
-from tasks.search.results import Outcome
-from tasks.search.ripgrep import Search
+from fusesearch.core.config import Tools
+from fusesearch.core.errors import ToolError
+from fusesearch.search.read_file import ReadFile, decode
+from fusesearch.search.repository import Repository
+from fusesearch.search.results import Outcome
+from fusesearch.search.ripgrep import Search
 
 NANO = Tools(read_lines=40, line_chars=80, output_chars=1200)
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from tasks.agents.loop import run_episode
-from tasks.agents.models.base import Sampling
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls
-from tasks.agents.toolsets import make_episode, toolset_named
-from tasks.core.config import Agent, Tools
-from tasks.core.schema import Instance
-from tasks.search.repoqa import REPOQA
-from tasks.search.repository import Repository
-from tasks.search.tools import Toolbox
+from fusesearch.agents.loop import run_episode
+from fusesearch.agents.models.base import Sampling
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls
+from fusesearch.agents.toolsets import make_episode, toolset_named
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Instance
+from fusesearch.search.repoqa import REPOQA
+from fusesearch.search.repository import Repository
+from fusesearch.search.tools import Toolbox
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.errors import OutsideRootError, RepositoryError, ToolError
-from tasks.search.repository import Repository, clipped, path_order
+from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
+from fusesearch.search.repository import Repository, clipped, path_order
 
 
 @pytest.fixture

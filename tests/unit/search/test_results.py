@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.search.results import Row, cut, listing
+from fusesearch.search.results import Row, cut, listing
 
 ROWS = st.lists(st.builds(Row, st.text("ab é", max_size=300), st.text("xyz", min_size=1), st.booleans()), max_size=30)
 

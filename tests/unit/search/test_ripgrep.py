@@ -5,9 +5,9 @@ import time
 
 import pytest
 
-from tasks.core.errors import InfrastructureError
-from tasks.search import ripgrep
-from tasks.search.ripgrep import Search, Unfinished, message
+from fusesearch.core.errors import InfrastructureError
+from fusesearch.search import ripgrep
+from fusesearch.search.ripgrep import Search, Unfinished, message
 
 
 def soon(seconds=5.0):

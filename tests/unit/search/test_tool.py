@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.core.errors import ToolError
-from tasks.search.glob import Glob
-from tasks.search.grep import Grep
-from tasks.search.read_file import ReadFile
-from tasks.search.tools import parse_call, schemas
+from fusesearch.core.errors import ToolError
+from fusesearch.search.glob import Glob
+from fusesearch.search.grep import Grep
+from fusesearch.search.read_file import ReadFile
+from fusesearch.search.tools import parse_call, schemas
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=40),

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.core.errors import ConfigError
-from tasks.training.architectures import CONFIGS, Architecture, config_of, folder_of
-from tasks.training.budget import (
+from fusesearch.core.errors import ConfigError
+from fusesearch.training.architectures import CONFIGS, Architecture, config_of, folder_of
+from fusesearch.training.budget import (
     SERVED,
     activation_bytes,
     key_value_bytes,

@@ -8,8 +8,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.training.drills import drill
-from tasks.training.renaming import Names
+from fusesearch.training.drills import drill
+from fusesearch.training.renaming import Names
 
 POOL = Names(["alpha", "beta", "gamma", "matrix"], ["Graph", "a", "ing", "orp"])
 

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tasks.core.config import Rank
-from tasks.core.errors import DataError
-from tasks.training.ranking import fit, folds_of, issues, out_of_fold, predict, ranked
+from fusesearch.core.config import Rank
+from fusesearch.core.errors import DataError
+from fusesearch.training.ranking import fit, folds_of, issues, out_of_fold, predict, ranked
 
 COLUMNS = ("signal", "noise")
 FEW = Rank(trees=20, min_leaf=2, folds=3)

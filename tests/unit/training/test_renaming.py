@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.agents.answers import format_values, parse_values
-from tasks.agents.models.base import Message, Sampling
-from tasks.agents.models.scripted import ScriptedModel
-from tasks.agents.parsing import format_calls, parse_turn
-from tasks.agents.toolsets import toolset_named
-from tasks.localizers.answerers.wording import TEMPLATES, ask, read_back
-from tasks.training.renaming import KEPT, WORD, Exchange, Names, RenamedModel, kept_words, renamed
+from fusesearch.agents.answers import format_values, parse_values
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_calls, parse_turn
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.localizers.answerers.wording import TEMPLATES, ask, read_back
+from fusesearch.training.renaming import KEPT, WORD, Exchange, Names, RenamedModel, kept_words, renamed
 
 POOL = Names(["alpha", "beta", "degree", "delta", "epsilon", "gamma", "matrix"], ["Graph", "a", "ing", "orp", "x"])
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tasks.training.trainer import resume_point
+from fusesearch.training.trainer import resume_point
 
 
 def saved(out: Path, step: int, whole: bool = True) -> Path:

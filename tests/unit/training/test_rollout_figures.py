@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tasks.core.config import parse_params
-from tasks.core.schema import Score
-from tasks.training.architectures import CONFIGS
-from tasks.training.grpo import Rollouts
-from tasks.training.rollouts import Batch, alike, reward_deviation, rollout_figures
-from tasks.training.trainer import throughput
+from fusesearch.core.config import parse_params
+from fusesearch.core.schema import Score
+from fusesearch.training.architectures import CONFIGS
+from fusesearch.training.grpo import Rollouts
+from fusesearch.training.rollouts import Batch, alike, reward_deviation, rollout_figures
+from fusesearch.training.trainer import throughput
 
 
 def test_tool_success_is_over_all_calls_and_errored_rollouts_are_only_counted():

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tasks.core.config import Select
-from tasks.core.errors import DataError
-from tasks.core.examples import read_examples
-from tasks.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Truth, Turn
-from tasks.training.selection import REASONS, drop_table, examples, kept, plane, select
+from fusesearch.core.config import Select
+from fusesearch.core.errors import DataError
+from fusesearch.core.examples import read_examples
+from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Truth, Turn
+from fusesearch.training.selection import REASONS, drop_table, examples, kept, plane, select
 
 TRUTH = Truth(files=["a.py"], functions=["a.py::f"], lines={"a.py": [(1, 2)]})
 RIGHT = Answer(modify=[Location(path="a.py", function="f")])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.core.errors import ArtifactError, ConfigError
-from tasks.core.schema import Trajectory, Turn
-from tasks.training import serving
+from fusesearch.core.errors import ArtifactError, ConfigError
+from fusesearch.core.schema import Trajectory, Turn
+from fusesearch.training import serving
 from tests.trials.serving import trial
 from tests.trials.serving.__main__ import shows
 

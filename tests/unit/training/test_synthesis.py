@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.agents.models.openai_compatible import OpenAICompatibleModel
-from tasks.core.config import Agent, Params, Synthesize, Teacher
-from tasks.core.errors import ConfigError, EndpointDown, InfrastructureError
-from tasks.core.schema import Instance
-from tasks.core.storage import Journal
-from tasks.search.repository import Repository
-from tasks.training import synthesis
-from tasks.training.synthesis import draw, synthesize
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.core.config import Agent, Params, Synthesize, Teacher
+from fusesearch.core.errors import ConfigError, EndpointDown, InfrastructureError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import Journal
+from fusesearch.search.repository import Repository
+from fusesearch.training import synthesis
+from fusesearch.training.synthesis import draw, synthesize
 
 
 def instance(name="i", issue="parse_date fails on `2020-13-01`"):

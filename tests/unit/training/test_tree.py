@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tasks.agents.loop import Episode, run_episode
-from tasks.agents.models.base import Completion, Sampling
-from tasks.agents.parsing import format_calls
-from tasks.agents.toolsets import toolset_named
-from tasks.cli.app import app
-from tasks.core.config import Agent, Search
-from tasks.core.errors import InfrastructureError, ModelUnavailable
-from tasks.core.schema import Instance, Tokens
-from tasks.core.storage import write_json
-from tasks.search.tools import ToolResult
-from tasks.training.search.growing import grow, trajectory_of
-from tasks.training.search.tree import as_json, choose
+from fusesearch.agents.loop import Episode, run_episode
+from fusesearch.agents.models.base import Completion, Sampling
+from fusesearch.agents.parsing import format_calls
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.cli.app import app
+from fusesearch.core.config import Agent, Search
+from fusesearch.core.errors import InfrastructureError, ModelUnavailable
+from fusesearch.core.schema import Instance, Tokens
+from fusesearch.core.storage import write_json
+from fusesearch.search.tools import ToolResult
+from fusesearch.training.search.growing import grow, trajectory_of
+from fusesearch.training.search.tree import as_json, choose
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")
 SEEDS = st.integers(0, 2**31)

@@ -6,11 +6,11 @@ import subprocess
 import polars as pl
 import pytest
 
-from tasks.core.config import BenchmarkSource
-from tasks.core.errors import ConfigError, DataError
-from tasks.data.contamination import read_benchmark
-from tasks.data.sources.benchmark import Benchmark
-from tasks.data.swe_bench import instances, read_rows
+from fusesearch.core.config import BenchmarkSource
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.data.contamination import read_benchmark
+from fusesearch.data.sources.benchmark import Benchmark
+from fusesearch.data.swe_bench import instances, read_rows
 from tests.fakes.git import committed, git
 
 ROW = {"instance_id": "o__r-1", "repo": "o/r", "base_commit": "0" * 40, "problem_statement": "it fails", "patch": "diff",
@@ -81,7 +81,7 @@ def test_a_file_that_is_no_set_is_one_clear_line(tmp_path, name, text):
 
 
 def test_repositories_are_cloned_with_their_base_commits(tmp_path, remote, monkeypatch):
-    monkeypatch.setattr("tasks.data.sources.mirrors.PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr("fusesearch.data.sources.mirrors.PAUSE_SECONDS", 0.0)
     address, commit = remote
     rows = [
         ROW | {"base_commit": commit},

@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from tasks.core.config import GitSource
-from tasks.core.errors import ConfigError, DataError
-from tasks.data.sources.git import LocalGit, named_clone, parse_note
+from fusesearch.core.config import GitSource
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.data.sources.git import LocalGit, named_clone, parse_note
 
 COMMENTS = [{"body": "seen too", "created_at": "2024-01-02T00:00:00Z"}, {"body": "fixed", "created_at": "2024-03-01T00:00:00Z"}]
 ISSUES = [

@@ -2,13 +2,13 @@
 
 import pytest
 
-from tasks.core.config import GitHubSource
-from tasks.core.errors import ConfigError
-from tasks.data.sources.github import queries
-from tasks.data.sources.github.accounts import Account, accounts_of
-from tasks.data.sources.github.client import clock
-from tasks.data.sources.github.failures import of_graphql, of_status
-from tasks.data.sources.github.selection import PRESETS, Facts, effective, search_text, unfit
+from fusesearch.core.config import GitHubSource
+from fusesearch.core.errors import ConfigError
+from fusesearch.data.sources.github import queries
+from fusesearch.data.sources.github.accounts import Account, accounts_of
+from fusesearch.data.sources.github.client import clock
+from fusesearch.data.sources.github.failures import of_graphql, of_status
+from fusesearch.data.sources.github.selection import PRESETS, Facts, effective, search_text, unfit
 from tests.fakes.github_server.schema import SCHEMA, cost, document_of
 
 

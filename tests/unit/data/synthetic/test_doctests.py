@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.data.sources.synthetic import doctests
-from tasks.data.sources.synthetic.corpus import outermost_functions
-from tasks.data.sources.synthetic.recording import Recorder
+from fusesearch.data.sources.synthetic import doctests
+from fusesearch.data.sources.synthetic.corpus import outermost_functions
+from fusesearch.data.sources.synthetic.recording import Recorder
 
 TEXT = '''
 """Module.

@@ -5,8 +5,8 @@ import ast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.data.sources.synthetic.corpus import shortened
-from tasks.data.sources.synthetic.issues import MAX_ISSUE_CHARS, Symptom, TracebackEntry, write_issue
+from fusesearch.data.sources.synthetic.corpus import shortened
+from fusesearch.data.sources.synthetic.issues import MAX_ISSUE_CHARS, Symptom, TracebackEntry, write_issue
 
 VALUE = Symptom(("from toolz import remove",), ("list(remove(odd, [1, 2]))",), "[2]\n", "[1]\n")
 CRASH = Symptom(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.data.sources.synthetic.corpus import outermost_functions
-from tasks.data.sources.synthetic.edits import Source
-from tasks.data.sources.synthetic.mutations import KINDS, mutants
+from fusesearch.data.sources.synthetic.corpus import outermost_functions
+from fusesearch.data.sources.synthetic.edits import Source
+from fusesearch.data.sources.synthetic.mutations import KINDS, mutants
 
 CASES = [
     ("comparison_flipped", "def f(a, b):\n    return a == b\n", "a != b"),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.core.errors import ConfigError, DataError
-from tasks.data.sources.synthetic.packages import files_of, locate, parse_packages, repository_name
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.data.sources.synthetic.packages import files_of, locate, parse_packages, repository_name
 
 
 def test_repositories_are_named_by_distribution_and_package():

@@ -15,7 +15,7 @@ import numpy
 import pytest
 from numpy.lib.stride_tricks import as_strided
 
-from tasks.data.sources.synthetic.sandbox import Sandbox, violations
+from fusesearch.data.sources.synthetic.sandbox import Sandbox, violations
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tasks.data.sources.synthetic.doctests import Example, run_example
-from tasks.data.sources.synthetic.recording import BudgetSpent, Watch
+from fusesearch.data.sources.synthetic.doctests import Example, run_example
+from fusesearch.data.sources.synthetic.recording import BudgetSpent, Watch
 
 
 def spin():

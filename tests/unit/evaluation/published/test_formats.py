@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.code.names import Claim
-from tasks.core.errors import ConfigError, DataError
-from tasks.evaluation.published import claims, rows
-from tasks.evaluation.published.claims import Published
-from tasks.evaluation.published.formats import FORMATS, format_named
+from fusesearch.code.names import Claim
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.evaluation.published import claims, rows
+from fusesearch.evaluation.published.claims import Published
+from fusesearch.evaluation.published.formats import FORMATS, format_named
 
 
 def lines(path: Path, *written: object) -> Path:

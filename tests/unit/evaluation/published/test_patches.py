@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.core.errors import DataError
-from tasks.evaluation.published import patches
-from tasks.evaluation.published.patches import Fault, Patch, located, read_evaluations, read_predictions, read_resolved
+from fusesearch.core.errors import DataError
+from fusesearch.evaluation.published import patches
+from fusesearch.evaluation.published.patches import Fault, Patch, located, read_evaluations, read_predictions, read_resolved
 
 SHOP = "def total(prices):\n    return sum(prices)\n\n\ndef tax(price):\n    return price * 0.2\n"
 TREE = {"shop.py": SHOP, "notes.txt": "old\n"}

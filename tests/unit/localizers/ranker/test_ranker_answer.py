@@ -13,18 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.core.config import Agent
-from tasks.core.errors import ArtifactError
-from tasks.core.schema import Instance, Truth
-from tasks.localizers.base import Setup
-from tasks.localizers.ranker import RankerLocalizer, models, ranking_of
-from tasks.localizers.ranker.answer import Ranked, Ranking
-from tasks.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, candidates_of
-from tasks.localizers.ranker.history import commits_of
-from tasks.localizers.ranker.index import Index
-from tasks.localizers.ranker.rows import rows_of
-from tasks.localizers.ranker.trees import COLUMNS, WEIGHTS, Model, from_lightgbm, log_odds, read_models
-from tasks.search.repository import Repository
+from fusesearch.core.config import Agent
+from fusesearch.core.errors import ArtifactError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.ranker import RankerLocalizer, models, ranking_of
+from fusesearch.localizers.ranker.answer import Ranked, Ranking
+from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, candidates_of
+from fusesearch.localizers.ranker.history import commits_of
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.rows import rows_of
+from fusesearch.localizers.ranker.trees import COLUMNS, WEIGHTS, Model, from_lightgbm, log_odds, read_models
+from fusesearch.search.repository import Repository
 
 FILES = {
     "pkg/__init__.py": "from pkg.fast import total\n",
@@ -212,7 +212,7 @@ def test_a_tree_without_code_has_no_answer(tmp_path: Path):
 
 
 def ranking(files: list[float], functions: list[tuple[int, float]]) -> Ranking:
-    from tasks.code.spans import FunctionSpan
+    from fusesearch.code.spans import FunctionSpan
 
     found = [Ranked(Candidate(f"{number}.py"), probability) for number, probability in enumerate(files)]
     inside = [

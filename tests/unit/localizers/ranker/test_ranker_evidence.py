@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
+from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
 
 TRACEBACK = """Crash when saving
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tasks.localizers.ranker import index as index_module
-from tasks.localizers.ranker.facts import analyse, literal_terms, read, term, words_of
-from tasks.localizers.ranker.index import NAME, Index
-from tasks.search.repository import Repository
+from fusesearch.localizers.ranker import index as index_module
+from fusesearch.localizers.ranker.facts import analyse, literal_terms, read, term, words_of
+from fusesearch.localizers.ranker.index import NAME, Index
+from fusesearch.search.repository import Repository
 
 SOURCES = [
     "def save(path):\n    return write(path, mode='keep-open')\n",
@@ -145,7 +145,7 @@ def test_a_file_of_the_same_size_and_time_is_read_again_if_it_changed_just_now(t
 def test_many_files_are_analysed_by_processes_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     repository = tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(40)})
     alone = everything(repository, None)
-    monkeypatch.setattr("tasks.localizers.ranker.workers.SMALL_BYTES", 0)
+    monkeypatch.setattr("fusesearch.localizers.ranker.workers.SMALL_BYTES", 0)
     assert everything(repository, None) == alone
 
 
@@ -207,7 +207,7 @@ def test_where_nothing_can_be_written_the_error_is_a_line(tmp_path: Path):
     """The limit on the size of files stands in for a full disk, of the cache and of temporary files."""
     tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" * 100 for n in range(20)})
     code = (
-        "import resource, signal, sys; from tasks.cli.app import main\n"
+        "import resource, signal, sys; from fusesearch.cli.app import main\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)); main()"
     )
     command = [sys.executable, "-c", code, "localize", "--repo", str(tmp_path / "r"), "--issue", "function_3 is wrong"]
@@ -222,8 +222,8 @@ def test_where_nothing_can_be_written_the_error_is_a_line(tmp_path: Path):
 def test_processes_share_an_index(tmp_path: Path):
     tree(tmp_path / "r", {f"m{n}.py": f"def function_{n}(): return {n}\n" for n in range(200)})
     code = (
-        "import sys; from pathlib import Path; from tasks.localizers.ranker.index import Index\n"
-        "from tasks.search.repository import Repository\n"
+        "import sys; from pathlib import Path; from fusesearch.localizers.ranker.index import Index\n"
+        "from fusesearch.search.repository import Repository\n"
         "with Index(Repository(Path(sys.argv[1])), Path(sys.argv[2])) as index: print(sum(1 for _ in index.facts(index.paths)))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "r"), str(tmp_path / "index")]

@@ -1,0 +1,1 @@
+"""Open questions as benchmarks: those that others released, and the choice of those to use."""

@@ -1,0 +1,16 @@
+"""``python -m flows``: the commands that need a checkout."""
+
+from flows.cli import cases, doctor, experiment, profile, track
+from fusesearch.cli.app import command_group
+
+app = command_group(
+    "Experiments, profiles and records of this checkout. `dvc repro` runs the pipeline, `python -m flows.run STAGE` one stage."
+)
+app.add_typer(experiment.app, name="experiment")
+app.add_typer(profile.app, name="profile")
+app.command("cases")(cases.cases)
+app.command("track")(track.track)
+app.command("doctor")(doctor.doctor)
+
+if __name__ == "__main__":
+    app(prog_name="python -m flows")

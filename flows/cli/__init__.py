@@ -1,0 +1,1 @@
+"""Commands that need a checkout: ``python -m flows``, one file per command."""

@@ -1,0 +1,113 @@
+"""``python -m flows profile``: list, show, switch and rehearse the profiles of the checkout."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fusesearch.cli.profiles import BASE, NANO_COPY, PARAMS, current, load_profile, merged, names, nano_file
+from fusesearch.core.errors import DataError
+
+app = typer.Typer(no_args_is_help=True, help="List, show, switch and rehearse profiles.", rich_markup_mode="markdown")
+
+Name = Annotated[str, typer.Argument(help="Name of the profile.", metavar="NAME")]
+
+
+@app.command("list")
+def list_profiles() -> None:
+    """List the profiles and mark the current one.
+
+    ```
+    python -m flows profile list
+    ```
+    """
+    root = Path.cwd()
+    active = current(root)
+    for name in names(root):
+        params = load_profile(name, root)
+        teacher = params.teacher.model or params.teacher.localizer
+        typer.echo(f"{'*' if name == active else ' '} {name:<12} base {params.model.base}, teacher {teacher}")
+
+
+@app.command()
+def show(name: Name) -> None:
+    """Print all params of a profile as YAML.
+
+    ```
+    python -m flows profile show small
+    ```
+    """
+    import yaml
+
+    params = load_profile(name, Path.cwd()).model_dump(mode="json")
+    typer.echo(yaml.safe_dump(params, sort_keys=False, allow_unicode=True), nl=False)
+
+
+@app.command()
+def use(name: Name) -> None:
+    """Write a profile to `params.yaml`.
+
+    The next `dvc repro` runs at that scale. `profile use nano` restores the nano params exactly.
+
+    ```
+    python -m flows profile use small && fusesearch doctor --profile small
+    ```
+    """
+    switch(name, Path.cwd())
+    typer.echo(f"params.yaml is now {name}; `fusesearch doctor --profile {name}` says what it needs")
+
+
+@app.command()
+def rehearse(
+    name: Name,
+    tokenizer: Annotated[
+        Path | None, typer.Option(help="Folder with the model's tokenizer and chat template, if the weights are not here.")
+    ] = None,
+) -> None:
+    """Run every stage of a profile on a small random model of its architecture, on the CPU, in minutes.
+
+    The profile's own settings, lengths and chat template; a few instances. Everything lies in
+    `.fusesearch/rehearsals/NAME`, which is emptied first. Each line of the table says what was less than the profile asks.
+
+    ```
+    python -m flows profile rehearse small
+    ```
+    """
+    from tasks.rehearsal import FOLDER, STEPS, rehearse
+
+    root = Path.cwd()
+    for step in rehearse(load_profile(name, root), tokenizer, root, _doing):
+        _doing("", "")
+        typer.echo(f"{'ok    ' if step.ok else 'failed'}  {step.name:<10}  {step.seconds:6.1f} s  {step.note}".rstrip())
+        if not step.ok:
+            raise DataError(f"{name}: {step.name}: {step.error} (all it printed: {FOLDER / name / step.name}.log)")
+    typer.echo(f"All {len(STEPS)} steps of {name} ran to their end.")
+
+
+def _doing(step: str, what: str) -> None:
+    if sys.stderr.isatty():
+        typer.echo(f"\r\033[K{step} {what}\r", nl=False, err=True)
+
+
+def switch(name: str, root: Path) -> None:
+    """Write profile ``name`` to ``params.yaml``. Keeps a copy of nano's file, so that it can be restored exactly."""
+    import yaml
+
+    from fusesearch.core.config import parse_params
+    from fusesearch.core.storage import write_text
+
+    data = merged(name, root)
+    parse_params(data, source=name)
+    nano = nano_file(root).read_text(encoding="utf-8")
+    if name == BASE:
+        text = nano
+    else:
+        plain = json.loads(json.dumps(data))  # copies shared objects, which YAML would write as anchors
+        text = f"# Profile {name}: experiments/profiles/{name}.yaml over nano. Back with `python -m flows profile use nano`.\n"
+        text += yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
+    write_text(root / NANO_COPY, nano)
+    write_text(root / PARAMS, text)

@@ -1,0 +1,61 @@
+"""``python -m flows track``: record runs that MLflow does not have yet."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def track(
+    traces: Annotated[
+        int | None, typer.Option(help="Episodes per evaluated arm to record as traces; implies --again.", min=0)
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Also check recorded runs, and fill in what is missing.")] = False,
+) -> None:
+    """Record finished runs in MLflow that are not recorded yet.
+
+    Every stage, experiment and grid is recorded in MLflow when it ends, and leaves a file in `.fusesearch/runs`. If MLflow
+    was down at that time, start it and run this command. It also fills an empty store from those files and the artifacts
+    they name. Recording twice changes nothing. Artifacts that have changed since the run are left out.
+
+    `MLFLOW_TRACKING_URI` names the store; the default is `mlflow.db` in this folder. Exit code 1: some run could not be
+    recorded.
+
+    ```
+    python -m flows track
+    MLFLOW_TRACKING_URI=https://mlflow.example.org python -m flows track
+    python -m flows track --traces 50
+    ```
+    """
+    import sys
+
+    from rich.console import Console
+    from rich.progress import track as bar
+
+    from fusesearch.core.errors import FusesearchError
+    from tasks.running.record import RUNS, records
+    from tasks.tracking.projection import TRACES, Projection
+    from tasks.tracking.store import answers, locked_client, tracking_uri, without_passwords
+
+    uri = tracking_uri()
+    found = records()
+    if not found:
+        typer.echo(f"no runs in {RUNS}: run a stage, an experiment or `fusesearch evaluate` first")
+        return
+    made, failed = 0, 0
+    for record in bar(found, "runs", console=Console(stderr=True), disable=not sys.stderr.isatty()):
+        try:
+            with locked_client(uri) as client:
+                projection = Projection(client, TRACES if traces is None else traces, again or traces is not None)
+                if not projection.is_recorded(record):
+                    projection.track(record)
+                    made += 1
+        except FusesearchError as error:
+            if not answers(uri):
+                raise
+            failed += 1
+            typer.echo(f"fusesearch: {record.name}: {error}", err=True)
+    typer.echo(f"{made} of {len(found)} runs recorded in {without_passwords(uri)}, {len(found) - made - failed} were there")
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,37 @@
+"""fusesearch from Python: find the code an issue is about.
+
+::
+
+    from fusesearch import localize
+
+    answer = localize("path/to/repository", "perimeter(3) returns 9 but should be 12")
+    for location in answer.modify:
+        print(location.path, location.function, location.lines)
+
+A localizer of your own is anything that fits :class:`Localizer`: an :class:`Instance` and its repository in, a
+:class:`Trajectory` with a ranked :class:`Answer` out, which :class:`Score` measures.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fusesearch.core.schema import Answer, Instance, Score, Trajectory
+    from fusesearch.localizers.base import Localizer
+    from fusesearch.localizers.searcher import ask, localize
+
+__all__ = ["Answer", "Instance", "Localizer", "Score", "Trajectory", "ask", "localize"]
+
+
+def __getattr__(name: str) -> Any:
+    """The public names, imported when they are first used: the command line starts without them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    homes = {
+        "Localizer": "fusesearch.localizers.base",
+        "ask": "fusesearch.localizers.searcher",
+        "localize": "fusesearch.localizers.searcher",
+    }
+    return getattr(import_module(homes.get(name, "fusesearch.core.schema")), name)

@@ -1,0 +1,260 @@
+"""The one multi-turn loop of parallel tool calls (FuseSearch algorithm 1): every rollout of the project goes through it.
+
+A step is one request to the model. Its calls run at the same time, and their observations follow in the order of the
+calls. The first message without a call is the answer. :func:`fusesearch.agents.toolsets.make_episode` makes episodes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+from fusesearch.agents.conversation import conversation
+from fusesearch.agents.models.base import Completion, Message, Model, Sampling
+from fusesearch.agents.parsing import parse_answer, parse_turn
+from fusesearch.agents.prompts import render_notice
+from fusesearch.core.config import Agent
+from fusesearch.core.errors import InfrastructureError, RepositoryError
+from fusesearch.core.schema import Answer, Instance, Observation, StopReason, ToolCall, Trajectory, Turn
+from fusesearch.search.gain import History
+from fusesearch.search.tools import ToolResult
+
+OnEvent = Callable[[str, dict[str, Any]], None]
+T = TypeVar("T")
+
+NOT_RUN_LAST = "not run: that was the last turn, which had to be the answer"
+NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
+
+
+class CallRunner(Protocol):
+    """Runs a model's calls: the search tools over a repository, or those of another system."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run one call. A model's fault is a result with ``error``; only :class:`InfrastructureError` is raised."""
+        ...
+
+
+@dataclass(frozen=True)
+class Instructions:
+    """The first messages of an episode, the schemas of its tools, and the reader of its answer."""
+
+    system: str
+    issue: str
+    tools: list[dict[str, Any]]
+    read: Callable[[str], Answer] = parse_answer
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Everything that stays the same during an episode.
+
+    ``guidance`` is the number of calls per turn that ``instructions`` ask a teacher for. ``on_event`` gets ``turn``
+    (``number``, ``turn``) after a message, ``observations`` (the same) after its calls, and finally ``end``
+    (``trajectory``), also on cancellation.
+    """
+
+    instance: Instance
+    runner: CallRunner
+    model: Model
+    agent: Agent
+    sampling: Sampling
+    instructions: Instructions
+    localizer: str
+    guidance: int | None = None
+    on_event: OnEvent | None = None
+
+    def emit(self, kind: str, **payload: Any) -> None:
+        """Send an event to the listener, if any."""
+        if self.on_event is not None:
+            self.on_event(kind, payload)
+
+
+@dataclass(frozen=True)
+class State:
+    """An episode so far: its turns, what they returned (H of equation 3), and at the end the reason and the answer."""
+
+    turns: tuple[Turn, ...] = ()
+    history: History = field(default_factory=History)
+    stop: StopReason | None = None
+    answer: Answer | None = None
+
+
+async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) -> State:
+    """One request, its calls, their gain and the notice. Returns a new state; ``state`` and its turns do not change.
+
+    ``aside`` are messages that only this request sees, after those of the state.
+
+    Raises :class:`InfrastructureError` if the endpoint, ripgrep or the snapshot fails.
+    """
+    agent, instructions = episode.agent, episode.instructions
+    messages = [*conversation(instructions.system, instructions.issue, state.turns), *aside]
+    completion = await episode.model.complete(messages, instructions.tools, episode.sampling)
+    if completion.finish_reason == "context":
+        return replace(state, stop="max_context")
+    number = len(state.turns) + 1
+    turn = Turn(
+        text=completion.text, calls=calls_of(completion, number), usage=completion.usage, tokens=completion.tokens
+    )  # fmt: skip
+    turns = (*state.turns, turn)
+    episode.emit("turn", number=number, turn=turn)
+    if not turn.calls:
+        stop, answer = conclusion(instructions.read(turn.text))
+        return replace(state, turns=turns, stop=stop, answer=answer)
+    if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
+        turn.observations = [_refused(call, NOT_RUN_CONTEXT) for call in turn.calls]
+        return replace(state, turns=turns, stop="max_context")
+    if number >= agent.max_turns:
+        turn.observations = [_refused(call, NOT_RUN_LAST) for call in turn.calls]
+        return replace(state, turns=turns, stop="max_turns")
+    history = state.history.copy()
+    await observe(turn, episode.runner, agent, history)
+    turn.notice = render_notice(agent, agent.max_turns - number)
+    episode.emit("observations", number=number, turn=turn)
+    return replace(state, turns=turns, history=history)
+
+
+async def run_episode(episode: Episode) -> Trajectory:
+    """Run steps until the model answers or a limit is reached.
+
+    An infrastructure failure (endpoint down, snapshot gone, time-out) is not raised: the trajectory gets ``error`` and has
+    no score.
+    """
+    trajectory = new_trajectory(
+        episode.instance, episode.agent, episode.instructions, localizer=episode.localizer,
+        model=episode.model.name, seed=episode.sampling.seed, guidance=episode.guidance,
+    )  # fmt: skip
+
+    def listen(kind: str, payload: dict[str, Any]) -> None:
+        if kind == "turn":  # now, so that the trajectory has the turn even if its calls fail or are cancelled
+            trajectory.turns.append(payload["turn"])
+        episode.emit(kind, **payload)
+
+    async def search() -> None:
+        state = State()
+        while state.stop is None:
+            state = await step(state, replace(episode, on_event=listen))
+        trajectory.stop, trajectory.answer = state.stop, state.answer
+
+    return await record(trajectory, search(), episode.agent.max_seconds, episode.on_event)
+
+
+def new_trajectory(
+    instance: Instance,
+    agent: Agent,
+    instructions: Instructions,
+    *,
+    localizer: str,
+    model: str = "",
+    seed: int | None = None,
+    guidance: int | None = None,
+) -> Trajectory:
+    """The trajectory of an episode before its first turn, marked as interrupted until :func:`record` completes it."""
+    return Trajectory(
+        instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit, localizer=localizer,
+        model=model, mode=agent.mode, system=instructions.system, issue=instructions.issue, guidance=guidance, seed=seed,
+        stop="error", error="interrupted",
+    )  # fmt: skip
+
+
+async def record(
+    trajectory: Trajectory, search: Coroutine[Any, Any, None], max_seconds: float | None, on_event: OnEvent | None = None
+) -> Trajectory:
+    """Run ``search``, which fills ``trajectory``, for at most ``max_seconds``. Infrastructure failures become its error."""
+    started = time.perf_counter()
+    limit = asyncio.timeout(max_seconds)
+    try:
+        async with limit:
+            await search
+        trajectory.error = None
+    except (InfrastructureError, RepositoryError, OSError) as error:
+        reason = f"the episode took over {max_seconds:g} s" if max_seconds and limit.expired() else " ".join(str(error).split())
+        trajectory.stop, trajectory.error = "error", reason or type(error).__name__
+    finally:
+        trajectory.seconds = time.perf_counter() - started
+        if on_event is not None:
+            on_event("end", {"trajectory": trajectory})
+    return trajectory
+
+
+def calls_of(completion: Completion, number: int) -> list[ToolCall]:
+    """Calls of the reply in turn ``number``. A call without an id from the server gets one that is unique in the episode."""
+    parsed = completion.calls is None
+    calls = parse_turn(completion.text)[1] if completion.calls is None else completion.calls
+    for index, call in enumerate(calls):
+        call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
+    return calls
+
+
+def conclusion(answer: Answer) -> tuple[StopReason, Answer | None]:
+    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer."""
+    counts = bool(answer.modify or answer.text)
+    return "answer" if counts else "no_answer", answer if counts or answer.related else None
+
+
+async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:
+    """Run the calls of a turn at once and store their observations with gain."""
+    started = time.perf_counter()
+    allowed = 1 if agent.mode == "sequential" else agent.max_calls_per_turn
+    excess = f"not run: at most {allowed} call{'s are' if allowed > 1 else ' is'} run per turn; make it in a later turn"
+    running = [_run(call, runner) for call in turn.calls[:allowed]]
+    # return_exceptions, because only then does a cancelled gather wait for all its calls to end
+    outcomes = await asyncio.gather(*running, return_exceptions=True)
+    observations = [_or_raise(outcome) for outcome in outcomes] + [_refused(call, excess) for call in turn.calls[allowed:]]
+    gains = history.gain([observation.entities for observation in observations])
+    for observation, (gain_turn, gain_call) in zip(observations, gains, strict=True):
+        observation.gain_turn, observation.gain_call = gain_turn, gain_call
+    turn.observations = observations
+    turn.seconds_tools = time.perf_counter() - started
+
+
+async def _run(call: ToolCall, runner: CallRunner) -> Observation:
+    if call.error:
+        return _refused(call, call.error)
+    result = await runner.call(call.name, call.arguments)
+    return Observation(
+        call_id=call.id, output=result.output, entities=result.entities, error=result.error, seconds=result.seconds
+    )
+
+
+def _or_raise(outcome: Observation | BaseException) -> Observation:
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome
+
+
+def _refused(call: ToolCall, reason: str) -> Observation:
+    return Observation(call_id=call.id, output=f"Error: {reason}", error=reason)
+
+
+async def run_episodes(jobs: Iterable[Callable[[], Awaitable[T]]], concurrency: int) -> AsyncIterator[T]:
+    """Run up to ``concurrency`` jobs at once and yield results in the order of finishing.
+
+    A job is a function without arguments that starts one episode. Whenever one ends, the next is taken from ``jobs``. If a
+    job raises, or the caller stops early (``contextlib.aclosing``) or is cancelled, all other jobs are cancelled and
+    awaited, so that nothing keeps running.
+    """
+    waiting = iter(jobs)
+    running: set[asyncio.Future[T]] = set()
+    finished: asyncio.Queue[asyncio.Future[T]] = asyncio.Queue()
+
+    def start() -> None:
+        for job in islice(waiting, concurrency - len(running)):
+            task = asyncio.ensure_future(job())
+            running.add(task)
+            task.add_done_callback(finished.put_nowait)
+
+    try:
+        start()
+        while running:
+            task = await finished.get()
+            running.discard(task)
+            start()
+            yield task.result()
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)

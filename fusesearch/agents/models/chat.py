@@ -1,0 +1,75 @@
+"""Converts chat text to token ids, in one place for generation and training.
+
+A conversation only grows: ids of earlier requests and of sampled tokens stay as they were, and only the text after them
+(observations, role markers) is tokenized. So training sees exactly what was generated. This needs a
+prefix-preserving chat template: the text of the first n messages is a prefix of the text of n + 1, whatever the assistant wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fusesearch.agents.models.base import Message
+from fusesearch.core.errors import DataError
+
+PLACEHOLDER = "x"
+
+
+def render(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]], *, prompt: bool) -> str:
+    """Chat text of ``messages``; with ``prompt`` it ends where the assistant's message starts."""
+    rows = [{"role": message.role, "content": message.content} for message in messages]
+    return tokenizer.apply_chat_template(rows, tools=list(tools) or None, tokenize=False, add_generation_prompt=prompt)
+
+
+def encode(tokenizer: Any, text: str) -> list[int]:
+    """Token ids of ``text``, without added special tokens."""
+    return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> list[int]:
+    """Ids of the request that asks for the next assistant message.
+
+    Starts from the recorded tokens of the last assistant message that has any, and tokenizes only what follows.
+    """
+    last = max((i for i, message in enumerate(messages) if message.tokens is not None), default=None)
+    if last is None:
+        return encode(tokenizer, render(tokenizer, messages, tools, prompt=True))
+    recorded = messages[last].tokens
+    assert recorded is not None  # noqa: S101 - narrowed above
+    ids = recorded.prompt_ids + recorded.completion_ids
+    if ids[-1] != tokenizer.eos_token_id:
+        ids = [*ids, tokenizer.eos_token_id]
+    # the text after the end-of-turn token of the last recorded message
+    shown = [*_held(messages[: last + 1]), *messages[last + 1 :]]
+    seen = render(tokenizer, shown[:last], tools, prompt=True) + PLACEHOLDER + tokenizer.eos_token
+    return ids + encode(tokenizer, _suffix(render(tokenizer, shown, tools, prompt=True), seen))
+
+
+def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> tuple[list[int], list[int]]:
+    """Ids of a whole conversation and its mask: 1 for assistant tokens with their end-of-turn, else 0."""
+    ids: list[int] = []
+    mask: list[int] = []
+    seen = ""
+    shown = _held(messages)
+    for i, message in enumerate(messages):
+        if message.role != "assistant":
+            continue
+        before = render(tokenizer, shown[:i], tools, prompt=True)
+        given = encode(tokenizer, _suffix(before, seen))
+        sampled = [*encode(tokenizer, message.content), tokenizer.eos_token_id]
+        ids += given + sampled
+        mask += [0] * len(given) + [1] * len(sampled)
+        seen = before + PLACEHOLDER + tokenizer.eos_token
+    return ids, mask
+
+
+def _held(messages: Sequence[Message]) -> list[Message]:
+    """The messages with a placeholder for what the assistant wrote: templates rewrite thinking, and its own tokens are known."""
+    return [row.model_copy(update={"content": PLACEHOLDER}) if row.role == "assistant" else row for row in messages]
+
+
+def _suffix(text: str, prefix: str) -> str:
+    if not text.startswith(prefix):
+        raise DataError("the chat template is not prefix-preserving: it rewrites earlier messages")
+    return text[len(prefix) :]

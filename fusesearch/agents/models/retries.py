@@ -1,0 +1,130 @@
+"""When a request to a model server is tried again, and when a server counts as down.
+
+Temporary failures are retried (429 with Retry-After, 5xx, dropped connections, truncated replies); others are not (400, 401,
+404).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from fusesearch.agents.models.base import Completion
+from fusesearch.core.errors import AGAIN, EndpointDown, ModelUnavailable
+
+if TYPE_CHECKING:
+    from openai import APIStatusError
+
+_OVERFLOW = ("context length", "context_length", "context size", "context window", "maximum model length", "too many tokens")
+_TEMPORARY = (408, 409, 425, 429)
+MAX_WAIT_SECONDS = 60.0
+LEAST_FAILURES = 8
+"""Fewest failed requests in a row before an endpoint counts as down."""
+
+
+class MalformedReply(Exception):
+    """The server answered 200 with something other than a completion."""
+
+
+class Retries:
+    """Runs requests for the model ``name`` at ``where``, which an error names.
+
+    ``backoff_seconds`` doubles with each retry up to :data:`MAX_WAIT_SECONDS`, which also limits a Retry-After.
+
+    One failed request costs one episode. With a dead endpoint every episode would fail after minutes of retries, so
+    :class:`EndpointDown` ends the run once as many requests in a row have failed as ran concurrently (at least
+    :data:`LEAST_FAILURES`).
+    """
+
+    def __init__(self, where: str, name: str, retries: int, backoff_seconds: float) -> None:
+        self._where = where
+        self._name = name
+        self._retries = retries
+        self._backoff = backoff_seconds
+        self._running = 0
+        self._failed = 0
+        self._patience = LEAST_FAILURES
+
+    async def run(self, send: Callable[[], Awaitable[Completion]]) -> Completion:
+        """What ``send`` returns, called again after temporary failures. A conversation that is too long ends as ``context``.
+
+        Raises :class:`ModelUnavailable` if the server refuses the request or retries run out, and :class:`EndpointDown` if
+        that happens repeatedly.
+        """
+        self._running += 1
+        self._patience = max(self._patience, self._running)
+        try:
+            completion = await self._tried(send)
+        except ModelUnavailable as error:
+            self._failed += 1
+            if self._failed < self._patience:
+                raise
+            raise EndpointDown(f"{self._failed} requests in a row failed: {error}; fix that, then {AGAIN}") from error
+        finally:
+            self._running -= 1
+        self._failed = 0
+        return completion
+
+    async def _tried(self, send: Callable[[], Awaitable[Completion]]) -> Completion:
+        from openai import APIConnectionError, APIError, APIStatusError
+
+        reason = ""
+        for attempt in range(self._retries + 1):
+            try:
+                return await send()
+            except APIStatusError as error:
+                if is_overflow(error):
+                    return Completion(text="", calls=[], finish_reason="context")
+                reason = f"HTTP {error.status_code}: {message_of(error)}"
+                if not _is_temporary(error):
+                    raise ModelUnavailable(f"{self._where} refuses the request for {self._name} ({reason})") from None
+                wait = _retry_after(error)
+            except APIConnectionError as error:
+                reason, wait = _one_line(error.__cause__ or error), None
+            except (APIError, MalformedReply, ValueError) as error:
+                reason, wait = f"unreadable reply: {_one_line(error)}", None
+            if attempt < self._retries:
+                backoff = min(self._backoff * 2**attempt, MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0)
+                await asyncio.sleep(backoff if wait is None else min(wait, MAX_WAIT_SECONDS))
+        raise ModelUnavailable(f"{self._where} gave nothing for {self._name} in {self._retries + 1} tries ({reason})")
+
+
+def is_overflow(error: APIStatusError) -> bool:
+    """Whether the server refused a conversation because it is too long."""
+    message = message_of(error).lower()
+    return error.status_code in (400, 413, 422) and any(words in message for words in _OVERFLOW)
+
+
+def message_of(error: APIStatusError) -> str:
+    """The server's error message. The body may be ``{"error": {"message": ...}}``, its inner object, or anything else."""
+    body = error.body
+    text = body.get("message") if isinstance(body, dict) else None
+    return " ".join(str(text or (json.dumps(body) if body else error.message)).split())[:300]
+
+
+def _is_temporary(error: APIStatusError) -> bool:
+    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not fix."""
+    return error.code != "insufficient_quota" and (error.status_code in _TEMPORARY or error.status_code >= 500)
+
+
+def _retry_after(error: APIStatusError) -> float | None:
+    """Seconds that a Retry-After header asks for; None if it is missing or invalid."""
+    from email.utils import parsedate_to_datetime
+
+    header = error.response.headers.get("retry-after", "")
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]

@@ -1,0 +1,68 @@
+"""The prompts that models see: the ``.md`` files of this folder, where ``$name`` is a placeholder."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from fusesearch.core.config import Agent
+
+_SEQUENTIAL = " In this run only the first call of a turn is carried out: make one call per turn."
+_CUT = "\n[... the issue goes on; {} more characters are not shown]"
+
+
+def render_system(agent: Agent, guidance: int | None = None, task: str = "system") -> str:
+    """The system prompt of an episode.
+
+    ``task`` is the beginning of its file's name: ``system`` for issues, ``questions`` or ``repoqa``. ``guidance`` asks a teacher
+    for about that many calls per turn (FuseSearch 3.3). A student never sees it.
+    """
+    parallelism = _SEQUENTIAL if agent.mode == "sequential" else ""
+    system = _render(f"{task}_{agent.prompt}", turns=agent.max_turns, parallelism=parallelism, answers=_render("answers"))
+    return system if guidance is None else f"{system}\n{_render('guidance', calls=guidance)}"
+
+
+def render_issue(agent: Agent, problem_statement: str) -> str:
+    """The issue as the user's message, cut at ``agent.issue_chars`` characters."""
+    issue = problem_statement.encode("utf-8", "replace").decode("utf-8").strip()
+    surplus = len(issue) - agent.issue_chars
+    return issue if surplus <= 0 else issue[: agent.issue_chars] + _CUT.format(surplus)
+
+
+def render_notice(agent: Agent, remaining: int) -> str:
+    """The line after the observations that says how many turns remain; empty with the nano prompt."""
+    if agent.prompt != "full":
+        return ""
+    return _render("last_turn") if remaining == 1 else _render("remaining", turns=remaining)
+
+
+def render_reflection(answered: bool) -> str:
+    """The request to replace the last turn, or the answer, by a better one (RepoSearch-R1 figure 4)."""
+    return _render("reflect_answer" if answered else "reflect")
+
+
+def render_judge(**parts: str) -> str:
+    """The request to compare an answer with a reference."""
+    return _render("judge", **parts)
+
+
+def render_rewrite(**parts: str) -> str:
+    """The request to rewrite a question and its answer."""
+    return _render("rewrite", **parts)
+
+
+def render_hermes_tools(tools: list[dict[str, Any]]) -> str:
+    """Tool schemas and the call format as text, for servers without support for ``tools``."""
+    return _render("hermes_tools", schemas="\n".join(json.dumps(tool["function"]) for tool in tools))
+
+
+def _render(name: str, **values: object) -> str:
+    return _template(name).substitute(values)
+
+
+@cache
+def _template(name: str) -> Template:
+    return Template(files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").strip())

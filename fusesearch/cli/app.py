@@ -1,0 +1,100 @@
+"""The Typer application: its commands, and the one place that turns errors into a line on stderr and an exit code."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from fusesearch.cli import ask, compare, doctor, evaluate, exports, imports, judge, localize, mcp, score, tool, truth, view
+from fusesearch.cli.extras import how_to_install
+from fusesearch.core.errors import FusesearchError
+
+EPILOG = """
+**Exit codes:** 0 done · 1 failure, explained in one line on stderr · 2 wrong usage ·
+3 `localize` or `ask` found no answer · 130 interrupted.
+"""
+
+
+class ErrorsOnOneLine(TyperGroup):
+    """A command group whose commands may raise :class:`FusesearchError`: one line on stderr, exit code 1."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Errors meant for people and failed writes exit with code 1, Ctrl-C with 130."""
+        try:
+            return super().invoke(ctx)
+        except FusesearchError as error:
+            typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(1) from None
+        except ModuleNotFoundError as error:
+            if (line := how_to_install(error, ctx.invoked_subcommand or "")) is None:
+                raise
+            typer.echo(f"fusesearch: {line}", err=True)
+            raise typer.Exit(1) from None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            typer.echo(f"fusesearch: {error}", err=True)
+            raise typer.Exit(1) from None
+        except KeyboardInterrupt:
+            typer.echo("fusesearch: interrupted", err=True)
+            raise typer.Exit(130) from None
+
+
+def command_group(about: str | None = None, epilog: str | None = None) -> typer.Typer:
+    """An application whose errors are one line, and whose help reads Markdown."""
+    return typer.Typer(
+        cls=ErrorsOnOneLine,
+        help=about,
+        epilog=epilog,
+        no_args_is_help=True,
+        rich_markup_mode="markdown",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+app = command_group(epilog=EPILOG)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"fusesearch {version('fusesearch')}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Find the files and functions an issue is about.
+
+    ```
+    fusesearch localize --repo . --issue issue.md
+    ```
+    """
+
+
+app.command("localize", rich_help_panel="Use")(localize.localize)
+app.command("ask", rich_help_panel="Use")(ask.ask)
+app.command("view", rich_help_panel="Use")(view.view)
+app.command("mcp", rich_help_panel="Use")(mcp.mcp)
+app.command("tool", rich_help_panel="Use")(tool.tool)
+app.command("truth", rich_help_panel="Measure")(truth.truth)
+app.command("score", rich_help_panel="Measure")(score.score)
+app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
+app.command("compare", rich_help_panel="Measure")(compare.compare)
+app.command("judge", rich_help_panel="Measure")(judge.judge)
+app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
+app.command("export-predictions", rich_help_panel="Measure")(exports.export_predictions)
+app.command("doctor", rich_help_panel="Set up")(doctor.doctor)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    app(prog_name="fusesearch")

@@ -1,0 +1,87 @@
+"""``fusesearch ask``: answer a question about a repository."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fusesearch.cli.choices import (
+    BaseUrlOption,
+    CallsOption,
+    CheckpointOption,
+    ModelOption,
+    ModeName,
+    ModeOption,
+    SettingsOption,
+    TurnsOption,
+    options_of,
+)
+from fusesearch.cli.localize import NO_ANSWER, run_and_save
+from fusesearch.cli.output import Format, print_json, read_input, usage_error
+
+
+class ToolsName(StrEnum):
+    """The tools that a model gets."""
+
+    questions = "questions"
+    repoqa = "repoqa"
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, or `-` for stdin.")],
+    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")],
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    settings: SettingsOption = None,
+    checkpoint: CheckpointOption = None,
+    localizer: Annotated[
+        str | None,
+        typer.Option(
+            help="Who answers: fusesearch with a model, else lexical-answers; or closed-book, rag, ircot.", metavar="NAME"
+        ),
+    ] = None,
+    tools: Annotated[
+        ToolsName, typer.Option(help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.")
+    ] = ToolsName.questions,
+    format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
+    save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
+    mode: ModeOption = ModeName.parallel,
+    calls_per_turn: CallsOption = 4,
+    max_turns: TurnsOption = None,
+) -> None:
+    """Answer a question about the code in DIR.
+
+    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, a script answers questions
+    in the words of the mined ones, such as the first two below.
+
+    ```
+    fusesearch ask --repo . 'Which functions and methods call `run_episode` directly?'
+    fusesearch ask --repo . 'What is the default of `limit` in `shop.cart.find`?'
+    fusesearch ask --repo . 'How are results cached?' --model qwen3 --base-url http://localhost:8000/v1
+    ```
+
+    Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
+    """
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
+    from fusesearch.cli import report
+    from fusesearch.core.errors import OptionError
+    from fusesearch.localizers.searcher import choose_answerer, instance_of
+    from fusesearch.search.repository import Repository
+
+    repository = Repository(repo)
+    text = read_input(Path("-"), "question") if question == "-" else question
+    try:
+        searcher = choose_answerer(options, tools.value)
+    except OptionError as error:
+        raise usage_error(error.message, f"--{error.option}") from None
+    instance = instance_of(repository.root.name, text, "question")
+    trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
+    report.raise_on_failure(trajectory)
+    if format is Format.json:
+        print_json(report.answer_json(trajectory))
+    else:
+        typer.echo(report.answer_text(trajectory))
+    raise typer.Exit(0 if trajectory.answer else NO_ANSWER)

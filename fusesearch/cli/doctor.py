@@ -1,0 +1,67 @@
+"""``fusesearch doctor``: what is installed, what is missing, and how to fix it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from fusesearch.cli.output import Format, print_json, usage_error
+
+if TYPE_CHECKING:
+    from fusesearch.cli.checks import Check
+
+
+def doctor(
+    profile: Annotated[str | None, typer.Option(help="Check what this profile needs instead.", metavar="NAME")] = None,
+    gpus: Annotated[int | None, typer.Option(help="GPUs of a machine to plan for, instead of this one.", min=1)] = None,
+    gpu_memory: Annotated[float | None, typer.Option(help="Memory of each in GiB.", min=1, metavar="GIB")] = None,
+    format: Annotated[Format, typer.Option(help="How to print the checks.")] = Format.text,
+) -> None:
+    """Check the installation, and say how to fix what is missing.
+
+    Exit code 0: the core works (search, truth, scores, endpoints), or with `--profile`, that profile can run here.
+
+    ```
+    fusesearch doctor
+    fusesearch doctor --profile paper-4b
+    fusesearch doctor --profile paper-4b --gpus 8 --gpu-memory 80
+    ```
+    """
+    from fusesearch.cli.checks import all_checks
+    from fusesearch.cli.needs import Machine, profile_checks
+    from fusesearch.cli.profiles import load_profile
+
+    root = Path.cwd()
+    if (gpus is None) != (gpu_memory is None) or (gpus and not profile):
+        raise usage_error("a machine to plan for is --profile, --gpus and --gpu-memory together", "--gpus")
+    if profile:
+        machine = Machine.asked(gpus, gpu_memory) if gpus and gpu_memory else Machine.here()
+        checks = list(profile_checks(load_profile(profile, root), root, machine))
+    else:
+        checks = list(all_checks(root))
+    report(checks, format, all_needed=profile is not None)
+
+
+def report(checks: list[Check], format: Format, all_needed: bool = False) -> NoReturn:
+    """Print the checks and exit: with 1 if one fails that the core needs, or any of them if ``all_needed``."""
+    from dataclasses import asdict
+
+    missing = [check for check in checks if not check.ok and (check.core or all_needed)]
+    if format is Format.json:
+        print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
+    else:
+        _print(checks, missing)
+    raise typer.Exit(1 if missing else 0)
+
+
+def _print(checks: list[Check], missing: list[Check]) -> None:
+    width = max(len(check.name) for check in checks)
+    for check in checks:
+        mark = typer.style("ok     ", fg="green") if check.ok else typer.style("missing", fg="red" if check.core else "yellow")
+        typer.echo(f"{mark}  {check.name:<{width}}  {check.detail}")
+        if not check.ok and check.hint:
+            typer.echo(f"{'':9}{'':<{width}}  -> {check.hint}")
+    names = ", ".join(check.name for check in missing)
+    typer.echo(f"\nMissing: {names}." if missing else "\nEverything needed is installed.")

@@ -1,0 +1,190 @@
+"""``fusesearch evaluate``: run a grid of localizers, models and benchmarks."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fusesearch.cli.output import usage_error
+from fusesearch.core.text import flat_name
+
+if TYPE_CHECKING:
+    from fusesearch.core.schema import Score
+    from fusesearch.evaluation.grid import Grid
+    from tasks.running.record import RunRecord
+
+
+def evaluate(
+    grid: Annotated[
+        Path | None, typer.Argument(help="Grid as YAML (docs/evaluation.md), instead of the options below.", metavar="GRID.yaml")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results; use the same one to resume.", metavar="DIR")] = Path(
+        "results"
+    ),
+    localizer: Annotated[
+        list[str] | None, typer.Option(help="Localizer to run; repeat the option for more.", metavar="NAME")
+    ] = None,
+    instances: Annotated[
+        Path | None, typer.Option(help="Instances in the SWE-bench schema: .json, .jsonl or .parquet.", metavar="FILE")
+    ] = None,
+    repos: Annotated[Path | None, typer.Option(help="Folder of clones named OWNER__NAME.git.", metavar="DIR")] = None,
+    clone_url: Annotated[
+        str | None, typer.Option(help="Remote to clone from instead, such as https://github.com/{repo}.git", metavar="URL")
+    ] = None,
+    alternatives: Annotated[
+        Path | None, typer.Option(help="JSONL of other answers that count as correct.", metavar="FILE")
+    ] = None,
+    max_instances: Annotated[int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1)] = None,
+    model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
+    base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs per instance; 3 unless the grid says otherwise.", min=1)] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
+    retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Run errored episodes of finished cells again.")] = False,
+    track: Annotated[bool, typer.Option(help="Record a run per cell in MLflow, under one run for the grid.")] = True,
+    snapshots: Annotated[
+        Path | None, typer.Option(help="Folder for snapshots of repositories; default .fusesearch/snapshots.", metavar="DIR")
+    ] = None,
+) -> None:
+    """Evaluate localizers on benchmarks.
+
+    Runs every localizer with every model on every benchmark, and writes scores (JSONL, Parquet), trajectories and a
+    manifest. To resume after a kill, run it again with the same folder. An episode that fails because of the infrastructure
+    runs once more and then counts as errored, never as zero. `fusesearch compare` makes the tables.
+
+    The key of `--model` is `OPENAI_API_KEY`; in a grid file, each model names its own variable under `api_key_env`.
+
+    ```
+    fusesearch evaluate --localizer bm25 --localizer lexical --instances verified.jsonl --repos clones --out results
+    fusesearch evaluate grid.yaml --out results
+    fusesearch compare results
+    ```
+    """
+    from fusesearch.evaluation.running import opened
+    from tasks.running.places import SNAPSHOTS
+
+    given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url}
+    wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
+        localizer or [], instances, {"repos": repos, "clone_url": clone_url, "alternatives": alternatives,
+        "max_instances": max_instances}, model, base_url, {"runs": runs, "concurrency": concurrency},
+    )  # fmt: skip
+    with (
+        progress_bar() as bar,
+        opened(wanted, out, snapshots or SNAPSHOTS, retry_errored=retry_errored, progress=bar.reading) as current,
+    ):
+        run_cells(current, bar, out, track)
+    typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes: fusesearch compare {out}")
+
+
+def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
+    """Run all cells and record each as a run in MLflow unless ``track`` is off."""
+    done = 0
+    parent = _parent(current, out) if track else None
+    for cell in current.cells:
+        started = time.time()
+        scores = current.run(cell, bar.of(cell.name, done, current.episodes))
+        if parent:
+            _record(parent, current, cell, scores, started)
+        done += current.episodes_of(cell)
+    current.finish()
+    if parent:
+        from tasks import tracking
+
+        tracking.track(parent)
+
+
+def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
+    from fusesearch.evaluation.grid import load_grid
+
+    if also := next((name for name, value in given.items() if value), None):
+        raise usage_error("the grid file sets this: leave the option out", f"--{also.replace('_', '-')}")
+    changes = {name: value for name, value in (("runs", runs), ("concurrency", concurrency)) if value is not None}
+    return load_grid(path).model_copy(update=changes)
+
+
+def _from_options(
+    localizers: list[str],
+    instances: Path | None,
+    origin: dict[str, Any],
+    model: str | None,
+    base_url: str | None,
+    extent: dict[str, int | None],
+) -> Grid:
+    import os
+
+    from fusesearch.core.config import parse_section
+    from fusesearch.evaluation.grid import Grid
+
+    if not localizers or instances is None:
+        raise usage_error("name a grid file, or at least --localizer and --instances", "--localizer")
+    if (model is None) != (base_url is None):
+        raise usage_error("--model and --base-url belong together", "--model")
+    benchmark = {"name": flat_name(instances.stem), "instances": instances, **origin}
+    key = {"api_key_env": "OPENAI_API_KEY"} if "OPENAI_API_KEY" in os.environ else {}
+    name = re.sub(r"[^\w.+-]", "_", (model or "").rpartition("/")[2], flags=re.ASCII).lstrip("_.+-")[:100] or "model"
+    models = [{"name": name, "model": model, "base_url": base_url, **key}] if model else []
+    data = {"localizers": localizers, "models": models, "benchmarks": [benchmark]}
+    return parse_section(Grid, data | {name: value for name, value in extent.items() if value is not None}, "options")
+
+
+def _parent(current: Any, out: Path) -> RunRecord:
+    """Write the record of the whole grid, the parent of the cells' records."""
+    from tasks.running.record import grid_record, write_record
+
+    grid = current.grid
+    values = {"localizers": ",".join(grid.localizers or grid.cells), "models": ",".join(row.name for row in grid.models)}
+    values |= {"benchmarks": ",".join(row.name for row in grid.benchmarks), "runs": grid.runs, "seed": grid.seed}
+    parent = grid_record(f"grid {out.name}", values, [row.instances for row in grid.benchmarks], out)
+    write_record(parent)
+    return parent
+
+
+def _record(parent: RunRecord, current: Any, cell: Any, scores: list[Score], started: float) -> None:
+    from fusesearch.evaluation.results import cell_folder
+    from fusesearch.evaluation.running import figures_of
+    from tasks.running.record import cell_record, write_record
+    from tasks.tracking import track
+
+    folder = cell_folder(current.out, cell)
+    done = cell_record(parent, cell.name, current.params_of(cell), folder, figures_of(scores)["protocols"], started)
+    write_record(done)
+    track(done)
+
+
+class Bar:
+    """Progress of the whole grid on a terminal: current cell, episodes done, and time left."""
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar
+        self._task = bar.add_task("starting", total=None)
+        self._reading = True
+
+    def reading(self, done: int, total: int) -> None:
+        """Show progress of reading instances and working out their truth."""
+        self._bar.update(self._task, description="truth", completed=done, total=total)
+
+    def of(self, cell: str, before: int, episodes: int) -> Any:
+        """A progress callback for one cell; ``before`` is the number of episodes in earlier cells."""
+        if self._reading:
+            self._bar.reset(self._task)
+            self._reading = False
+        self._bar.update(self._task, description=cell, total=episodes, completed=before)
+        return lambda done, total: self._bar.update(self._task, completed=before + done)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Bar]:
+    """A bar on a terminal; nothing is shown elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=Console(stderr=True), disable=not sys.stderr.isatty())
+    with progress if sys.stderr.isatty() else nullcontext():
+        yield Bar(progress)

@@ -1,0 +1,116 @@
+"""``fusesearch localize``: find the files and functions an issue is about."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fusesearch.cli.choices import (
+    BaseUrlOption,
+    CallsOption,
+    CheckpointOption,
+    LocalizerOption,
+    ModelOption,
+    ModeName,
+    ModeOption,
+    PreSearchOption,
+    SettingsOption,
+    TurnsOption,
+    options_of,
+)
+from fusesearch.cli.output import Format, print_json, read_input, save_text
+
+if TYPE_CHECKING:
+    from fusesearch.core.schema import Instance, Trajectory
+    from fusesearch.localizers.searcher import Searcher
+    from fusesearch.search.repository import Repository
+
+NO_ANSWER = 3
+
+
+def localize(
+    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")],
+    issue: Annotated[
+        str,
+        typer.Option(help="The issue: a file, its address on GitHub, its text, or `-` for stdin.", metavar="FILE|ADDRESS|TEXT"),
+    ],
+    model: ModelOption = None,
+    base_url: BaseUrlOption = None,
+    settings: SettingsOption = None,
+    checkpoint: CheckpointOption = None,
+    localizer: LocalizerOption = None,
+    top: Annotated[int | None, typer.Option(help="The first N places of the ranker, however sure.", min=1, max=100)] = None,
+    format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
+    explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.")] = False,
+    save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
+    mode: ModeOption = ModeName.parallel,
+    calls_per_turn: CallsOption = 4,
+    max_turns: TurnsOption = None,
+    pre_search: PreSearchOption = None,
+) -> None:
+    """Find the files and functions of an issue.
+
+    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. The ranker says how sure
+    it is and why, and keeps an index in the user's cache folder.
+    An --issue that contains a blank or a newline and is not a file is taken as the text itself.
+    An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`; the issue's title and text are fetched,
+    with GITHUB_TOKEN if it is set, from GITHUB_API_URL if you use your own server.
+
+    ```
+    fusesearch localize --repo . --issue issue.md
+    fusesearch localize --repo . --issue https://github.com/sympy/sympy/issues/12345 --explain
+    fusesearch localize --repo . --issue issue.md --checkpoint artifacts/grpo/checkpoint
+    gh issue view 12 | fusesearch localize --repo . --issue - --model qwen3 --base-url http://localhost:8000/v1 --format json
+    ```
+
+    Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
+    """
+    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns, top, pre_search)
+    from fusesearch.cli import report
+    from fusesearch.localizers.searcher import choose
+    from fusesearch.search.repository import Repository
+
+    repository = Repository(repo)
+    instance = _instance(repository.root.name, issue)
+    searcher = choose(options)
+    trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
+    report.raise_on_failure(trajectory)
+    found = report.Report.of(trajectory, repository, explained=explain)
+    if format is Format.json:
+        print_json(found.as_json())
+    else:
+        typer.echo(found.as_text())
+    raise typer.Exit(0 if found.modify else NO_ANSWER)
+
+
+def _instance(tree: str, issue: str) -> Instance:
+    """The task. A GitHub issue names it as in SWE-bench (``owner__repo-N``), any other text gets the name of the directory."""
+    from fusesearch.cli import issues
+    from fusesearch.localizers.searcher import instance_of
+
+    if issue == "-" or os.path.isfile(issue):
+        return instance_of(tree, read_input(Path(issue), "issue"))
+    if any(character.isspace() for character in issue.strip()):
+        return instance_of(tree, issue)
+    address = issues.address_of(issue)
+    instance = instance_of(tree, issues.fetch(address) if address else read_input(Path(issue), "issue"))
+    return instance.model_copy(update={"instance_id": address.instance_id}) if address else instance
+
+
+def run_and_save(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:
+    """Run one episode. The trajectory is saved even if the episode fails."""
+    import asyncio
+
+    from fusesearch.cli.report import progress
+
+    with progress(quiet=quiet) as show:
+
+        def on_event(kind: str, payload: dict[str, Any]) -> None:
+            show(kind, payload)
+            if kind == "end" and save is not None:
+                save_text(save, payload["trajectory"].model_dump_json(indent=2) + "\n")
+
+        return asyncio.run(searcher.run(instance, repository, on_event))

@@ -1,0 +1,314 @@
+"""What a profile needs, beside what a machine has: memory, hours and disk by formulas, and the pieces that must be there.
+
+The formulas are in :mod:`fusesearch.training.budget`. A rank of training takes a GPU, and so does a server,
+which may share it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+from fusesearch.cli.checks import DISK_GB, Check, disk, gpus
+from fusesearch.core.cluster import cluster_address
+from fusesearch.core.config import Params
+from fusesearch.core.cores import cores
+from fusesearch.core.errors import ArtifactError, ConfigError, FusesearchError
+from fusesearch.core.storage import read_json
+from fusesearch.training.architectures import Architecture, config_of, folder_of
+from fusesearch.training.budget import (
+    REFERENCE,
+    disk_bytes,
+    gib,
+    loading_bytes,
+    longest_pass,
+    peak_of,
+    requests_at_once,
+    serving_bytes,
+    training_bytes,
+    training_flop,
+    training_hours,
+    whole_gib,
+)
+
+CLONES_GB = {"github": 100.0}
+"""Room for clones and snapshots of a source that mines real repositories: an estimate for 233 of them."""
+ROLLOUT_TOKENS = 15_000
+"""Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
+LARGEST_GPU = 288
+"""GiB of the largest GPU sold (B300): a hint never asks for more."""
+UTILIZATION = 0.9
+"""Share of a GPU that vLLM takes unless it is given another."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """GPUs of one kind: how many, the memory of each in bytes, and a name that :data:`~fusesearch.training.budget.PEAKS` may
+    know.
+
+    ``host`` is the machine's own memory in bytes, where it is known.
+    """
+
+    count: int
+    memory: float
+    name: str
+    host: float | None = None
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This machine's, as large as the smallest of them."""
+        found = gpus()
+        host = float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        return cls(len(found), min((memory for _, memory in found), default=0.0) * 2**30, found[0][0] if found else "", host)
+
+    @classmethod
+    def asked(cls, count: int, memory: float) -> Machine:
+        """``count`` GPUs of ``memory`` GiB, as fast as those here or an H100."""
+        here = cls.here()
+        return cls(count, memory * 2**30, here.name or "H100")
+
+
+def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Check]:
+    """Whether a profile can run on ``machine`` with what is at ``root``, and what would help."""
+    yield Check("cores", cores() >= 2, f"{cores()}", "2 or more")
+    needed = DISK_GB + CLONES_GB.get(params.mine.source, 0.0)
+    if params.model.dtype == "float32":
+        yield Check("gpu", True, "not needed")
+    else:
+        try:
+            model = Architecture.of(config_of(params.model.base, root))
+        except (ConfigError, ArtifactError) as error:
+            yield Check("memory", False, "unknown", str(error))
+        else:
+            needed += disk_bytes(model) / 1e9
+            yield from _memory(params, model, machine)
+    yield disk(root, needed)
+    yield from _pieces(params, root)
+
+
+def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
+    vllm = params.grpo.rollouts == "vllm" and not params.compute.servers
+    machines, serve = params.compute.machines, params.compute.serve if vllm else 0
+    ranks = params.compute.ranks // machines
+    wanted = max(ranks, serve)
+    seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
+    each = f" on each of {machines} machines" if machines > 1 else ""
+    yield Check(
+        "gpu",
+        machine.count >= wanted,
+        f"{wanted} needed{each}, {seen}",
+        "use a machine that has them, lower compute.ranks and serve, or spread ranks over compute.machines",
+    )
+    options = _options(params, model)
+    shared = machine.count < ranks + serve
+    if vllm:
+        yield _serving(params, model, machine, options)
+    yield _training(params, model, machine, "sft", "sft.max_length", params.sft.max_length)
+    share = options.gpu_memory_utilization if vllm and shared else 0.0
+    yield _training(params, model, machine, "grpo", "agent.max_context_tokens", params.agent.max_context_tokens, share)
+    if ranks > 1:
+        yield _host(params, model, machine, ranks)
+    yield from _hours(params, model, machine)
+
+
+def _host(params: Params, model: Architecture, machine: Machine, ranks: int) -> Check:
+    """Memory of the machine itself, before the weights are shared out: each of its ``ranks`` loads them whole."""
+    per_rank = max(
+        loading_bytes(model, lora=params.sft.lora.rank),
+        loading_bytes(model, lora=params.grpo.lora.rank, reference=params.grpo.kl > 0),
+    )
+    needed = ranks * per_rank
+    detail = f"{gib(needed):,.0f} GiB while {ranks} ranks load the weights" + (
+        f", this machine has {gib(machine.host):,.0f}" if machine.host else ""
+    )
+    ok = machine.host is None or needed <= machine.host
+    return Check("host memory", ok, detail, "fewer ranks on each machine (compute.machines), or grpo.kl: 0, or lora")
+
+
+def _options(params: Params, model: Architecture) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    parser.add_argument("--gpu-memory-utilization", type=float, default=UTILIZATION)
+    parser.add_argument("--max-model-len", type=int, default=model.positions)
+    try:
+        return parser.parse_known_args(params.compute.options)[0]
+    except argparse.ArgumentError as error:
+        raise ConfigError(f"compute.options: {error}") from None
+
+
+def _serving(params: Params, model: Architecture, machine: Machine, options: argparse.Namespace) -> Check:
+    limit = params.agent.max_context_tokens
+    if options.max_model_len < limit:
+        return Check(
+            "vllm memory", False, f"the server takes {options.max_model_len:,} tokens, agent.max_context_tokens is {limit:,}",
+            f"agent.max_context_tokens: {options.max_model_len}",
+        )  # fmt: skip
+    share, length = options.gpu_memory_utilization, _length(params)
+    room, needed = share * machine.memory, serving_bytes(model, options.max_model_len)
+    hints = [f"a GPU of {whole_gib(needed / share)} GiB", "servers over several GPUs, named in compute.servers"]
+    if serving_bytes(model, limit) <= room:
+        hints.insert(0, f'compute.options: [--max-model-len, "{limit}"]')
+    detail = f"{gib(needed):.1f} GiB for a request of {options.max_model_len:,} tokens, {gib(room):.1f} GiB are its share"
+    if needed <= room:
+        detail += f", which holds {requests_at_once(model, room, length)} rollouts of {length:,} tokens at once"
+    return Check("vllm memory", needed <= room, detail, " or ".join(hints))
+
+
+def _training(
+    params: Params, model: Architecture, machine: Machine, stage: str, key: str, length: int, share: float = 0.0
+) -> Check:
+    """The peak of a step of ``stage``, whose rows have ``length`` tokens (the param ``key``) at most.
+
+    ``share`` is what a vLLM server takes of the same GPU.
+    """
+    section, ranks = getattr(params, stage), params.compute.ranks
+    size = params.sft.batch_size if stage == "sft" else params.grpo.prompts_per_step * params.grpo.group
+    micro, room, lora = min(section.micro_batch, size // ranks), (1 - share) * machine.memory, section.lora.rank
+    reference = REFERENCE if stage == "grpo" and params.grpo.kl and not lora else 0
+    needed = training_bytes(model, micro * length, ranks, reference, lora)
+    detail = f"{gib(needed):.1f} GiB at {stage}.micro_batch {micro} and {key} {length:,}, {gib(room):.1f} GiB are free"
+    if needed <= room:
+        return Check(f"{stage} memory", True, detail)
+    hints = []
+    less = int((1 - needed / machine.memory) * 20) / 20 if machine.memory else 0.0
+    if serving_bytes(model, params.agent.max_context_tokens) <= less * machine.memory and less < share:
+        hints.append(f'compute.options: [--gpu-memory-utilization, "{less}"]')
+    smaller = _smaller(model, params, stage, key, length, sorted({reference, 0}, reverse=True), room)
+    if change := next(smaller, None):
+        hints.append(change)
+    rooms = {"": room, ", with servers on others, named in compute.servers,": machine.memory if share else 0.0}
+    for elsewhere, free in rooms.items():
+        for more in range(ranks + (not elsewhere), min(size, 64) + 1):
+            machines = max(params.compute.machines, ceil(more / machine.count)) if machine.count else 1
+            if size % more == more % machines == 0 and training_bytes(model, length, more, reference, lora) <= free:
+                spread = f" and compute.machines: {machines}" if machines > 1 else ""
+                hints.append(f"compute.ranks: {more}{spread} on {more} such GPUs{elsewhere} at {stage}.micro_batch 1")
+                break
+    if not lora and training_bytes(model, length, ranks, lora=16) <= room:
+        hints.append(f"{stage}.lora: {{rank: 16}} at {stage}.micro_batch 1")
+    if (larger := whole_gib(needed / (1 - share))) <= LARGEST_GPU or not hints:
+        hints.append(f"GPUs of {larger} GiB")
+    return Check(f"{stage} memory", False, detail, " or ".join(hints))
+
+
+def _smaller(
+    model: Architecture, params: Params, stage: str, key: str, length: int, references: list[int], room: float
+) -> Iterator[str]:
+    """Changes of the params with which a step fits into ``room``, the smallest first."""
+    section, ranks = getattr(params, stage), params.compute.ranks
+    rows = (params.sft.batch_size if stage == "sft" else params.grpo.prompts_per_step * params.grpo.group) // ranks
+    micros = [fewer for fewer in range(min(section.micro_batch, rows), 0, -1) if rows % fewer == 0]
+    for reference in references:
+        also = "" if reference == references[0] else " and grpo.kl: 0"
+        for micro in micros:
+            if training_bytes(model, micro * length, ranks, reference, section.lora.rank) <= room:
+                yield f"{stage}.micro_batch: {micro}{also}"
+    for reference in references:
+        also = "" if reference == references[0] else " and grpo.kl: 0"
+        if fits := longest_pass(model, room, ranks, reference, section.lora.rank) // 1024 * 1024:
+            yield f"{key}: {fits} at {stage}.micro_batch 1{also}"
+
+
+def _length(params: Params) -> int:
+    return min(ROLLOUT_TOKENS, params.agent.max_context_tokens // 2)
+
+
+def _hours(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
+    peak = peak_of(machine.name)
+    if peak is None:
+        yield Check("hours", True, f"not known for {machine.name or 'a machine without a GPU'}: see --gpus")
+        return
+    length, grpo = _length(params), params.grpo
+    rollouts = grpo.prompts_per_step * grpo.group
+    forwards = (grpo.kl > 0) + (grpo.rollouts == "vllm")  # of the reference, and for the ratio to vLLM's probabilities
+    spans = {
+        "sft hours": (
+            f"for each 1,000 trajectories of {length:,} tokens",
+            training_flop(model, length, 1000) * params.sft.epochs,
+        ),
+        "grpo hours": (
+            f"of training for {grpo.steps} steps of {rollouts} rollouts of {length:,} tokens",
+            training_flop(model, length, rollouts, forwards) * grpo.steps,
+        ),
+    }
+    for name, (what, flop) in spans.items():
+        low, high = training_hours(model, flop, peak * params.compute.ranks)
+        yield Check(
+            name, True, f"{low:,.2f} to {high:,.2f} {what} on {params.compute.ranks} x {machine.name}; the length is assumed"
+        )
+
+
+def _pieces(params: Params, root: Path) -> Iterator[Check]:
+    base, folder = params.model.base, folder_of(params.model.base, root)
+    hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
+    weights = bool(folder and any(folder.glob("*.safetensors")))
+    yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
+    lacking = _lacking_of_tokenizer(folder)
+    yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
+    if params.compute.machines > 1:
+        yield _cluster(params.compute.machines)
+    if params.sft.padding_free:
+        flash = any(find_spec(name) for name in ("flash_attn", "kernels"))
+        yield Check("flash attention", flash, "for sft.padding_free", "pip install kernels, or set sft.padding_free to false")
+    teacher = params.teacher
+    if "vllm" in (params.grpo.rollouts, params.evaluate.rollouts) or (teacher.localizer == "model" and not teacher.base_url):
+        yield from _servers(params)
+    if teacher.localizer == "model":
+        yield Check("teacher", bool(teacher.model), teacher.model or "no model named", "set teacher.model in params.yaml")
+        if teacher.base_url:
+            reached = reachable(f"{teacher.base_url.rstrip('/')}/models")
+            detail = teacher.base_url if reached else f"nothing answers at {teacher.base_url}"
+            yield Check("teacher endpoint", reached, detail, "start it, or set teacher.base_url")
+            key = teacher.api_key_env
+            yield Check("teacher key", key in os.environ, key, f"export {key}=..., if the endpoint needs one")
+    if params.mine.source == "github":
+        env = params.mine.github.token_env
+        token = env in os.environ or params.mine.github.app_id is not None
+        yield Check("github token", token, env, "set it to a token that can read public data")
+
+
+def _cluster(machines: int) -> Check:
+    hint = "start Ray on all of them (docs/training.md, Several machines), and set FUSESEARCH_RAY=HOST:PORT"
+    try:
+        address = cluster_address()
+    except FusesearchError as error:
+        return Check("machines", False, f"{machines} needed", str(error))
+    return Check("machines", address not in ("", "local"), f"{machines} needed, FUSESEARCH_RAY is {address or 'not set'}", hint)
+
+
+def _lacking_of_tokenizer(folder: Path | None) -> str:
+    if folder is None or not ((folder / "tokenizer.json").is_file() or (folder / "vocab.json").is_file()):
+        return "no tokenizer on this machine"
+    settings = folder / "tokenizer_config.json"
+    template = (folder / "chat_template.jinja").is_file() or (settings.is_file() and "chat_template" in read_json(settings))
+    return "" if template else "its tokenizer has no chat template"
+
+
+def _servers(params: Params) -> Iterator[Check]:
+    from fusesearch.training.serving import vllm_python
+
+    for address in params.compute.servers:
+        health = f"{address.rstrip('/').removesuffix('/v1')}/health"
+        yield Check("vllm server", reachable(health), address, "start vLLM there, or change compute.servers")
+    if not params.compute.servers:
+        try:
+            yield Check("vllm", True, str(vllm_python()))
+        except ConfigError as error:
+            yield Check("vllm", False, "not installed", str(error))
+
+
+def reachable(url: str) -> bool:
+    """Whether a server answers at all, if only that it wants a key."""
+    try:
+        with urlopen(url, timeout=2):  # noqa: S310 - the address is the user's own setting
+            return True
+    except HTTPError:
+        return True
+    except (OSError, ValueError):  # ValueError: not an address
+        return False

@@ -1,0 +1,30 @@
+"""``fusesearch score``: score predictions against the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fusesearch.cli.output import print_json
+
+
+def score(
+    predictions: Annotated[Path, typer.Option(help="Ranked predictions, one JSON object per line.", metavar="P.jsonl")],
+    truth: Annotated[Path, typer.Option(help="Truth, one JSON object per line.", metavar="T.jsonl")],
+) -> None:
+    """Score ranked predictions against the truth.
+
+    Each line of either file is `{"instance_id": "...", "files": ["a.py"], "functions": ["a.py::C.f"]}`; predictions name the
+    most likely first. The truth may also be instances with their truth.
+    Prints JSON: `file` and `function`, each with `micro` and `macro` precision, recall and F1, and recall@k, MAP, MRR, nDCG@5.
+    An instance without a prediction scores as an empty prediction and is counted under `missing`.
+
+    ```
+    fusesearch score --predictions mine.jsonl --truth gold.jsonl
+    ```
+    """
+    from fusesearch.evaluation.predictions import score_files
+
+    print_json(score_files(predictions, truth))

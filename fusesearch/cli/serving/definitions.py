@@ -1,0 +1,146 @@
+"""What a client sees: the schemas of ``localize`` and the search tools, and instructions for using them together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mcp_types import Tool, ToolAnnotations
+
+from fusesearch.search.tools import TOOLS, schemas
+
+LOCALIZE = "localize"
+ASK = "ask"
+READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+
+_LOCATION = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "file, relative to the root"},
+        "function": {"type": ["string", "null"], "description": "qualified name, such as Class.method; null for a whole file"},
+        "lines": {
+            "type": ["array", "null"],
+            "items": {"type": "integer"},
+            "description": "first and last line of the function, from 1; null where they are not known",
+        },
+        "confidence": {"type": "number", "description": "probability that a fix modifies it, from localizers that can tell"},
+        "reasons": {"type": "array", "items": {"type": "string"}, "description": "what speaks for it"},
+    },
+    "required": ["path", "function", "lines"],
+}
+_SEARCH = {
+    "type": "object",
+    "properties": {
+        "localizer": {"type": "string", "description": "who searched"},
+        "model": {"type": "string", "description": "the model that searched"},
+        "stop": {"type": "string", "description": "answer; or why there is none: no_answer, max_turns, max_context"},
+        "turns": {"type": "integer", "description": "messages of the model, the answer among them"},
+        "calls": {"type": "integer", "description": "tool calls made"},
+        "efficiency": {"type": "number", "description": "e: mean share of a call's results that earlier turns had not seen"},
+        "seconds": {"type": "number", "description": "wall time"},
+    },
+    "required": ["localizer", "model", "stop", "turns", "calls", "efficiency", "seconds"],
+}
+_ANSWER = {
+    "type": "object",
+    "properties": {
+        "root": {"type": "string", "description": "the root that was searched"},
+        "modify": {"type": "array", "items": _LOCATION, "description": "places to modify, most likely first"},
+        "related": {"type": "array", "items": _LOCATION, "description": "places worth reading beside them"},
+        "confidence": {
+            "type": "number",
+            "description": "probability that the first file is right, from localizers that can tell",
+        },
+        "trajectory": {**_SEARCH, "description": "what the search cost"},
+    },
+    "required": ["root", "modify", "related", "trajectory"],
+}
+_ISSUE = {
+    "type": "object",
+    "properties": {"issue": {"type": "string", "description": "the whole text of the issue: what happens, what should, errors"}},
+    "required": ["issue"],
+    "additionalProperties": False,
+}
+
+
+_QUESTION = {
+    "type": "object",
+    "properties": {"question": {"type": "string", "description": "the whole question"}},
+    "required": ["question"],
+    "additionalProperties": False,
+}
+_ANSWERED = {
+    "type": "object",
+    "properties": {
+        "root": {"type": "string", "description": "the root that was searched"},
+        "values": {"type": "array", "items": {"type": "string"}, "description": "the entries of the answer"},
+        "text": {"type": "string", "description": "the whole answer"},
+        "trajectory": {**_SEARCH, "description": "what the search cost"},
+    },
+    "required": ["root", "values", "text", "trajectory"],
+}
+
+
+def tools(roots: list[str]) -> list[Tool]:
+    """``localize``, ``ask`` and the tools of :mod:`fusesearch.search.tools`, each with the argument ``root``."""
+    return [_localize(roots), _ask(roots), *(_search_tool(schema["function"], roots) for schema in schemas())]
+
+
+def instructions(roots: list[str]) -> str:
+    """The server's instructions, which the client's model reads before the tools."""
+    *others, last = TOOLS
+    several = f"Name one of the roots {', '.join(roots)} in every call." if len(roots) > 1 else f"The root is {roots[0]}."
+    return (
+        "Finds the code an issue is about, in folders that are only read. Give localize the text of an issue, and it names the "
+        f"files and functions to modify; ask answers a question about the code. {', '.join(others)} and {last} look further: "
+        "paths there begin with /repo, which stands "
+        f"for the root; paths in the answer of localize are relative to the root. {several}"
+    )
+
+
+def _localize(roots: list[str]) -> Tool:
+    description = (
+        "Find the files and functions an issue is about. A search agent greps and reads the root by itself and answers with "
+        "ranked places to modify, and related ones apart. Takes from under a second to minutes, depending on the model behind it."
+    )
+    return Tool(
+        name=LOCALIZE,
+        title="Locate an issue in the code",
+        description=description,
+        input_schema=_with_root(_ISSUE, roots),
+        output_schema=_ANSWER,
+        annotations=READ_ONLY,
+    )
+
+
+def _ask(roots: list[str]) -> Tool:
+    description = (
+        "Answer a question about the code: a default, a constant, who calls or overrides something, where it is defined, or how "
+        "something works. A search agent greps and reads the root by itself."
+    )
+    return Tool(
+        name=ASK,
+        title="Answer a question about the code",
+        description=description,
+        input_schema=_with_root(_QUESTION, roots),
+        output_schema=_ANSWERED,
+        annotations=READ_ONLY,
+    )
+
+
+def _search_tool(function: dict[str, Any], roots: list[str]) -> Tool:
+    return Tool(
+        name=function["name"],
+        description=f"{function['description']} Paths begin with /repo, which stands for the root.",
+        input_schema=_with_root(function["parameters"], roots),
+        annotations=READ_ONLY,
+    )
+
+
+def _with_root(parameters: dict[str, Any], roots: list[str]) -> dict[str, Any]:
+    several = len(roots) > 1
+    root = {"type": "string", "enum": roots, "description": "where to search" if several else "where to search; may be left out"}
+    return {
+        **parameters,
+        "properties": {**parameters["properties"], "root": root},
+        "required": [*parameters["required"], *(["root"] if several else [])],
+    }

@@ -1,0 +1,66 @@
+"""``fusesearch view``: show an episode as an HTML page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fusesearch.cli.output import save_text
+
+
+def view(
+    trajectory: Annotated[
+        Path, typer.Argument(help="File written by `localize --save`, or trajectories, one per line.", metavar="TRAJECTORY")
+    ],
+    instance: Annotated[str | None, typer.Option(help="Instance to show, from a file of trajectories.", metavar="ID")] = None,
+    run: Annotated[int, typer.Option(help="Episode of that instance to show, from 1.", min=1)] = 1,
+    truth: Annotated[
+        Path | None,
+        typer.Option(
+            help="Truth to compare with: output of `truth`, JSON lines as for `score`, or instances (.parquet).", metavar="FILE"
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; by default beside the trajectory.", metavar="FILE")] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="The file is a search tree of GRPO, not a trajectory.")] = False,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Write an HTML page that shows an episode.
+
+    The page shows each turn with its calls side by side and the gain of each call; with --truth, also which call found
+    what. It is one file without scripts that loads nothing, so you can send it to anybody. Prints its name.
+
+    ```
+    fusesearch localize --repo . --issue issue.md --save trajectory.json
+    fusesearch view trajectory.json --open
+    fusesearch view --tree artifacts/grpo/checkpoint/trees/0003-ID.json
+    fusesearch view artifacts/evaluate/cells/sft/trajectories.jsonl --instance ID --truth data/splits/validation.parquet
+    ```
+    """
+    import webbrowser
+
+    from fusesearch.cli.episodes import read_episode, read_truth
+    from fusesearch.core.storage import read_json
+    from fusesearch.reporting.episodes.page import page_of
+    from fusesearch.reporting.episodes.rendering import render
+    from fusesearch.reporting.tree import tree_page
+
+    page = out or _beside(trajectory, instance, run)
+    if tree:
+        save_text(page, tree_page(read_json(trajectory), trajectory.stem).render("html"))
+    else:
+        episode = read_episode(trajectory, instance, run)
+        known = read_truth(truth, episode.instance_id) if truth else None
+        save_text(page, render(page_of(episode, known)))
+    typer.echo(page)
+    if open_page and not webbrowser.open(page.resolve().as_uri()):
+        typer.echo("fusesearch: no browser could be started; open the page yourself", err=True)
+
+
+def _beside(trajectory: Path, instance: str | None, run: int) -> Path:
+    """``t.html`` for ``t.json``; the name includes the instance, and the run if it is not the first."""
+    chosen = [re.sub(r"[^\w.-]+", "_", instance)[:100]] if instance else []
+    parts = [trajectory.stem, *chosen, *([str(run)] if run > 1 else []), "html"]
+    return trajectory.with_name(".".join(parts))

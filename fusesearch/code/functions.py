@@ -1,0 +1,232 @@
+"""Functions of a source file: where each begins and ends, and its qualified name.
+
+A function here is what the metrics call one: a function or method at module or class level,
+also inside ``if``, ``try``, ``with`` or a loop. Its span runs from its first decorator to the last line of its
+body and includes signature, docstring, comments between its lines and every function or class nested in it. The body
+of a class outside its methods belongs to no function. A name defined twice (overloads, property setters, definitions
+in both branches of an ``if``) gives two spans with one name.
+
+Other languages are parsed with tree-sitter under the same rules (:mod:`fusesearch.code.languages`).
+
+Python files that the running Python cannot parse (Python 2, broken syntax) are read by indentation: a scanner follows
+strings, brackets and continuations to find logical lines, and ``def``/``class`` headers nest by indentation. For valid
+Python both ways agree, except that text the scanner misreads can hide a function.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+import threading
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cachetools import LRUCache, cached
+
+from fusesearch.code.languages import language_of
+from fusesearch.code.parsing import read_syntax
+from fusesearch.code.spans import FunctionSpan
+
+KEPT_SPANS = 30_000
+"""Files whose spans :func:`spans_of` caches: about 100 MB when full."""
+
+MAX_CHARS = 2_000_000
+"""Longer sources are read by indentation: a syntax tree takes a hundred times the memory of its source."""
+
+PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
+
+# Python 3.11 and 3.12 count the depth of the tree they build per interpreter: two threads at once miscount and fail with a
+# SystemError (CPython issue 106905). And catch_warnings changes what all threads see.
+_PARSING = threading.Lock()
+
+_BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
+_HEADER = re.compile(r"[ \t\f]*(?:async[ \t]+)?(def|class)[ \t]+(\w+)")
+_TOKEN = re.compile(
+    r"""(?P<triple>\"{3}|'{3})
+      | (?P<string>"(?:[^"\\\n]|\\.)*"? | '(?:[^'\\\n]|\\.)*'?)
+      | (?P<comment>\#[^\n]*)
+      | (?P<open>[(\[{]) | (?P<close>[)\]}])
+      | (?P<joined>\\\r?\n)
+      | (?P<newline>\n)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+class _Line(NamedTuple):
+    """A logical line: its first and last physical line, its indentation in columns and its text."""
+
+    start: int
+    end: int
+    indent: int
+    text: str
+
+
+def is_python(path: str) -> bool:
+    """Whether ``path`` is Python source by its suffix."""
+    return path.lower().endswith(PYTHON_SUFFIXES)
+
+
+def function_spans(source: str, path: str = "", *, by_indentation: bool = False) -> list[FunctionSpan]:
+    """Outermost functions of ``source``, in order of their first line. Without a ``path`` the source is Python.
+
+    Never raises: Python that does not parse is read by indentation; ``by_indentation`` asks for that directly. Lines end
+    at line feeds alone, as in git. A file in an unknown language has no functions.
+    """
+    if path and not is_python(path):
+        language = language_of(path, source)
+        syntax = read_syntax(source, language) if language else None
+        return syntax.spans if syntax else []
+    tree = None if by_indentation else parse(source)
+    return sorted(_spans_by_indentation(source)) if tree is None else spans_in_tree(tree, source)
+
+
+def parse(source: str) -> ast.Module | None:
+    """The syntax tree of ``source``, or ``None`` if it is too long or this Python cannot parse it."""
+    if len(source) > MAX_CHARS:
+        return None
+    with _PARSING, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return ast.parse(source.removeprefix("\ufeff"))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+
+
+def spans_in_tree(tree: ast.Module, source: str) -> list[FunctionSpan]:
+    """As :func:`function_spans`, for a parsed source."""
+    return sorted(renumbered(_spans_of(tree), source))
+
+
+def code_lines(source: str) -> list[str]:
+    """Lines of a Python source without comments and trailing blanks."""
+    starts = [0, *(match.end() for match in re.finditer("\n", source))]
+    cuts = {bisect_right(starts, token.start()) - 1: token.start() for token in _comments(source)}
+    lines = source.split("\n")
+    return [
+        line[: cuts[number] - starts[number]].rstrip() if number in cuts else line.rstrip() for number, line in enumerate(lines)
+    ]
+
+
+def _comments(source: str) -> Iterator[re.Match[str]]:
+    position = 0
+    while token := _TOKEN.search(source, position):
+        position = token.end()
+        if token.lastgroup == "triple":
+            position = _closing(source, position, token[0])
+        elif token.lastgroup == "comment":
+            yield token
+
+
+def _spans_of(tree: ast.Module) -> Iterator[FunctionSpan]:
+    """Walk everything outside functions. Uses a stack because chains of ``elif`` can be thousands deep."""
+    pending: list[tuple[ast.AST, str]] = [(tree, "")]
+    while pending:
+        node, prefix = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            yield FunctionSpan(first, node.end_lineno or node.lineno, prefix + node.name)
+            continue
+        if isinstance(node, ast.ClassDef):
+            prefix += f"{node.name}."
+        for field in _BLOCKS:
+            children = getattr(node, field, None)
+            if isinstance(children, list):
+                pending.extend((child, prefix) for child in children)
+
+
+def renumbered(spans: Iterator[FunctionSpan], source: str) -> Iterator[FunctionSpan]:
+    """Spans with git's line numbers: unlike git, Python also ends a line at a lone carriage return."""
+    if "\r" not in source.replace("\r\n", "\n"):
+        yield from spans
+        return
+    numbers, current = [0, 1], 1
+    for ending in re.findall(r"\r\n|\r|\n", source):
+        current += ending.endswith("\n")
+        numbers.append(current)
+    for span in spans:
+        yield FunctionSpan(numbers[span.start], numbers[span.end], span.name)
+
+
+def _spans_by_indentation(source: str) -> Iterator[FunctionSpan]:
+    """Definitions nest by indentation; those inside a function belong to it."""
+    classes: list[tuple[int, str]] = []
+    function: FunctionSpan | None = None
+    column = 0
+    decorated: _Line | None = None
+    for line in _logical_lines(source.removeprefix("\ufeff")):
+        if function and line.indent > column:
+            function = FunctionSpan(function.start, line.end, function.name)
+            continue
+        if function:
+            yield function
+            function = None
+        if line.text.startswith("@"):
+            decorated = decorated if decorated and decorated.indent == line.indent else line
+            continue
+        while classes and classes[-1][0] >= line.indent:
+            classes.pop()
+        header = _HEADER.match(line.text)
+        if header and header[1] == "class":
+            classes.append((line.indent, header[2]))
+        elif header:
+            first = decorated.start if decorated and decorated.indent == line.indent else line.start
+            function = FunctionSpan(first, line.end, ".".join([*(name for _, name in classes), header[2]]))
+            column = line.indent
+        decorated = None
+    if function:
+        yield function
+
+
+def _logical_lines(source: str) -> Iterator[_Line]:
+    """Lines of code joined over strings, brackets and backslashes; blank and comment lines are left out."""
+    start, number, depth, begin, position = 1, 1, 0, 0, 0
+    while True:
+        token = _TOKEN.search(source, position)
+        kind = token.lastgroup if token else "newline"
+        end = token.end() if token else len(source)
+        if token and kind == "triple":
+            closing = _closing(source, end, token[0])
+            number += source.count("\n", end, closing)
+            end = closing
+        elif token and kind in ("string", "joined"):
+            number += token[0].count("\n")
+        elif kind == "open":
+            depth += 1
+        elif kind == "close":
+            depth = max(0, depth - 1)
+        elif kind == "newline" and (depth == 0 or _HEADER.match(source, end) or token is None):
+            # a header inside brackets means that an earlier bracket was never closed
+            yield from _line(source[begin:end], start, number)
+            depth, begin, start = 0, end, number + 1
+        if kind == "newline":
+            number += 1
+        if token is None:
+            return
+        position = end
+
+
+def _line(text: str, start: int, end: int) -> Iterator[_Line]:
+    code = text.strip()
+    if code and not code.startswith("#"):
+        margin = text[: len(text) - len(text.lstrip())].rpartition("\f")[2]
+        yield _Line(start, end, len(margin.expandtabs(8)), code)
+
+
+def _closing(source: str, position: int, quote: str) -> int:
+    """The end of the triple-quoted string whose content starts at ``position``."""
+    match = re.compile(rf"(?:\\.|(?!{quote}).)*(?:{quote})?", re.DOTALL).match(source, position)
+    return match.end() if match else len(source)
+
+
+def _cache_key(source: str, path: str) -> tuple[str, bytes]:
+    language = "python" if is_python(path) else language_of(path, source) or ""
+    return language, hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+@cached(LRUCache(maxsize=KEPT_SPANS), key=_cache_key, lock=threading.Lock())
+def spans_of(source: str, path: str) -> tuple[FunctionSpan, ...]:
+    """As :func:`function_spans`, cached by content, because snapshots of one repository share most files."""
+    return tuple(function_spans(source, path))

@@ -1,0 +1,131 @@
+"""Nodes as a model sees them: ids below ``/repo``, numbered code, outlines, and pages of limited length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fusesearch.code.graph.code_graph import DIRECTORY, ROOT, CodeGraph, path_of
+from fusesearch.core.config import Tools
+from fusesearch.core.errors import RepositoryError
+from fusesearch.search.repository import VIRTUAL_ROOT, Repository, virtual_path
+from fusesearch.search.results import cut
+from fusesearch.search.tools import ToolResult
+
+_NOTICE = "(cut at {} characters: ask for less at a time)"
+_NOTICE_CHARS = 60
+_SINGLE_COLON = re.compile(r"(?<!:):(?=[A-Za-z_])")
+
+
+def shown_node(node: str) -> str:
+    """``/repo/a.py::Class.method``; the root is ``/repo``."""
+    path, colons, name = node.partition("::")
+    return virtual_path("" if path == ROOT else path) + colons + name
+
+
+def node_named(text: str, graph: CodeGraph) -> str | None:
+    """The node of an id as models write it: with or without ``/repo``, with one or two colons, with or without ``()``."""
+    text = text.strip().strip("`'\"").removesuffix("()")
+    if text == VIRTUAL_ROOT or text.startswith((f"{VIRTUAL_ROOT}/", f"{VIRTUAL_ROOT}:")):
+        text = text[len(VIRTUAL_ROOT) :]
+    text = text.strip("/").removeprefix("./")
+    node = ROOT if text in ("", ".") else text if "::" in text else _SINGLE_COLON.sub("::", text, count=1)
+    return node if node in graph else None
+
+
+class Page:
+    """Builds an observation: lines and the entities they show, up to ``limits.output_chars`` characters."""
+
+    def __init__(self, limits: Tools) -> None:
+        self.limits = limits
+        self.full = False
+        self._lines: list[str] = []
+        self._entities: dict[str, None] = {}
+        self._remaining = limits.output_chars - _NOTICE_CHARS
+
+    def add(self, line: str, entity: str = "") -> None:
+        """Add a line and the entity it shows, unless the page is full."""
+        line = cut(line, self.limits.line_chars)
+        self._remaining -= len(line) + 1
+        if self.full or self._remaining < 0:
+            self.full = True
+            return
+        self._lines.append(line)
+        if entity:
+            self._entities[entity] = None
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing was added."""
+        return not self._lines
+
+    @property
+    def entities(self) -> list[str]:
+        """The entities shown: ``path`` or ``path:line``."""
+        return list(self._entities)
+
+    def text(self) -> str:
+        """All lines, and a notice if some did not fit."""
+        return "\n".join([*self._lines, *([_NOTICE.format(self.limits.output_chars)] if self.full else [])])
+
+    def result(self, seconds: float) -> ToolResult:
+        """The page as the result of a call."""
+        return ToolResult(self.text(), self.entities, None, seconds)
+
+
+class Listing:
+    """Shows nodes of one snapshot."""
+
+    def __init__(self, repository: Repository, graph: CodeGraph) -> None:
+        self.repository = repository
+        self.graph = graph
+
+    def code(self, node: str) -> list[str]:
+        """Lines of a file, class or function; empty if the file cannot be read."""
+        start, end = self.graph.lines(node)
+        return self._source(node)[start - 1 : end] if start else []
+
+    def add_code(self, page: Page, node: str) -> None:
+        """Add the code of a node with line numbers."""
+        start, end = self.graph.lines(node)
+        self.add_lines(page, path_of(node), start, end)
+
+    def add_lines(self, page: Page, path: str, start: int, end: int) -> None:
+        """Add lines of a file with their numbers."""
+        for number, line in enumerate(self._source(path)[start - 1 : end], start):
+            page.add(f"{number}\t{line}", f"{path}:{number}")
+            if page.full:
+                return
+
+    def add_outline(self, page: Page, node: str) -> None:
+        """Add the first line of each definition in a file or class, or the contents of a folder."""
+        if self.graph.type_of(node) == DIRECTORY:
+            for member in self.graph.members(node):
+                page.add(shown_node(member), "" if self.graph.type_of(member) == DIRECTORY else member)
+            return
+        source = self._source(node)
+        for inner in self._inside(node):
+            number = self.graph.header(inner)
+            if 0 < number <= len(source):
+                page.add(f"{number}\t{source[number - 1]}", f"{path_of(node)}:{number}")
+
+    def size(self, node: str) -> int:
+        """Number of lines of a node."""
+        start, end = self.graph.lines(node)
+        return end - start + 1 if start else 0
+
+    def _inside(self, node: str) -> Iterator[str]:
+        """The classes and functions of a file or class, and a class itself, without nested functions."""
+        if "::" in node:
+            yield node
+        for member in self.graph.members(node):
+            if self.graph.type_of(member) == "class":
+                yield from self._inside(member)
+            else:
+                yield member
+
+    def _source(self, node: str) -> list[str]:
+        try:
+            return self.repository.read_text(path_of(node)).split("\n")
+        except RepositoryError:
+            return []

@@ -1,0 +1,154 @@
+"""Graphs of snapshots, built once, off the event loop, and shared by all episodes on a snapshot. Their facts are cached on disk.
+
+The cache has the facts of all files (:class:`FileFacts`) as compressed JSON, named by a digest of the contents of all Python
+files, :data:`VERSION` and the version of Python. An unreadable entry is replaced. Linking cached facts takes a fraction of the
+time of parsing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from fusesearch.code.graph.code_graph import CodeGraph
+from fusesearch.code.graph.facts import CLASS, FUNCTION, Definition, FileFacts, Import, facts_of
+from fusesearch.code.graph.index import EntityIndex
+from fusesearch.code.graph.linking import link
+from fusesearch.code.per_snapshot import PerSnapshot
+from fusesearch.core.errors import RepositoryError
+from fusesearch.core.storage import replacing
+from fusesearch.search.repository import Repository
+
+VERSION = 1
+MAX_FILES = 50_000  # of a snapshot
+MAX_CHARS = 400_000_000  # of a snapshot
+MAX_CACHE_BYTES = 1 << 30  # of all facts on disk
+MAX_JSON_BYTES = 1 << 29  # of the facts of one snapshot
+MEMORY_BYTES = 1 << 30  # of graphs in memory
+
+
+async def graph_of(repository: Repository, cache: Path | None = None) -> CodeGraph:
+    """The graph of a snapshot; ``cache`` is a folder for facts. Raises :class:`RepositoryError`."""
+    return (await index_of(repository, cache)).graph
+
+
+async def index_of(repository: Repository, cache: Path | None = None) -> EntityIndex:
+    """The graph of a snapshot with an index of its nodes; see :func:`graph_of`."""
+    return await _shared(cache).of(repository)
+
+
+def build_graph(repository: Repository) -> CodeGraph:
+    """The graph, built from the files without a cache."""
+    return link(facts_of(path, source) for path, source in _sources(repository))
+
+
+def cached_graph(repository: Repository, cache: Path | None) -> CodeGraph:
+    """The graph, with facts from the folder ``cache``, which gets them if it lacks them and is writable."""
+    if cache is None:
+        return build_graph(repository)
+    sources = list(_sources(repository))
+    path = cache / f"{_digest(sources)}.json.gz"
+    facts = read_facts(path)
+    if facts is None:
+        facts = [facts_of(*source) for source in sources]
+        with suppress(OSError):  # the folder may be read-only
+            write_facts(path, facts)
+            _evict(cache)
+    return link(facts)
+
+
+def read_facts(path: Path) -> list[FileFacts] | None:
+    """Facts from a file, whose time of use is updated; ``None`` if it does not exist or is damaged."""
+    try:
+        with gzip.open(path, "rb") as handle:
+            data = handle.read(MAX_JSON_BYTES + 1)
+        if len(data) > MAX_JSON_BYTES:
+            return None
+        os.utime(path)
+        return [_facts(row) for row in json.loads(data)]
+    except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, RecursionError):
+        return None
+
+
+def write_facts(path: Path, facts: Iterable[FileFacts]) -> None:
+    """Write facts to a file, atomically."""
+    rows = [[item.path, item.lines, [_row(found) for found in item.definitions], item.imports] for item in facts]
+    with replacing(path) as temporary, gzip.open(temporary, "wb", compresslevel=3) as handle:
+        handle.write(json.dumps(rows, separators=(",", ":")).encode("ascii"))
+
+
+def _sources(repository: Repository) -> Iterator[tuple[str, str]]:
+    paths = [path for path in repository.files() if path.endswith(".py") and "::" not in path]
+    remaining = MAX_CHARS
+    for path in paths[:MAX_FILES]:
+        with suppress(RepositoryError):  # an unreadable file is not part of the graph
+            source = repository.read_text(path)
+            remaining -= len(source)
+            if remaining < 0:
+                return
+            yield path, source
+
+
+def _digest(sources: Iterable[tuple[str, str]]) -> str:
+    digest = hashlib.sha256(f"{VERSION} {sys.version_info[:2]}".encode())
+    for path, source in sources:
+        for part in (path, source):
+            data = part.encode("utf-8", "replace")
+            digest.update(f"{len(data)}:".encode() + data)
+    return digest.hexdigest()
+
+
+def _evict(cache: Path) -> None:
+    """Remove the least recently used files above :data:`MAX_CACHE_BYTES`."""
+    kept = sorted(((item.stat().st_mtime, item.stat().st_size, item) for item in cache.glob("*.json.gz")), reverse=True)
+    total = 0
+    for _, size, item in kept:
+        total += size
+        if total > MAX_CACHE_BYTES:
+            item.unlink(missing_ok=True)
+
+
+def _row(found: Definition) -> list[Any]:
+    return [found.kind, found.name, found.start, found.header, found.end, found.calls, found.bases, found.imports]
+
+
+def _facts(row: Any) -> FileFacts:
+    path, lines, definitions, imports = row
+    return FileFacts(_text(path), int(lines), tuple(map(_definition, definitions)), tuple(map(_import, imports)))
+
+
+def _definition(row: Any) -> Definition:
+    kind, name, start, header, end, calls, bases, imports = row
+    if kind not in (CLASS, FUNCTION):
+        raise ValueError(f"{kind} is not a kind of definition")
+    used = [tuple(map(_text, part)) for part in (calls, bases)]
+    return Definition(kind, _text(name), int(start), int(header), int(end), used[0], used[1], tuple(map(_import, imports)))
+
+
+def _import(row: Any) -> Import:
+    return Import(*map(_text, row))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("not text")
+    return value
+
+
+def _bytes(index: EntityIndex) -> int:
+    """Approximate memory of a graph and its index, measured on django."""
+    return 1_000 * len(index.graph) + 500 * index.graph.graph.number_of_edges()
+
+
+@lru_cache(maxsize=8)
+def _shared(cache: Path | None) -> PerSnapshot[EntityIndex]:
+    return PerSnapshot(lambda repository: EntityIndex(cached_graph(repository, cache)), _bytes, MEMORY_BYTES)

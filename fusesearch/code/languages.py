@@ -1,0 +1,329 @@
+"""What a function is in each language parsed with tree-sitter: a table of node types, one row per language.
+
+The rules follow those for Python (:mod:`fusesearch.code.functions`):
+
+- A function or method has a body. Prototypes, abstract methods, signatures in interfaces and traits, and defaulted or
+  deleted members do not count. A property or accessor with a body does.
+- It includes everything nested in it. Its name starts with what contains it, joined by dots: classes, interfaces, enums,
+  objects, ``impl`` blocks and traits, modules, C++ and TypeScript namespaces, and Go's receivers. Packages do not appear in
+  names, nor do namespaces of C# and PHP, which work like packages.
+- In JavaScript, TypeScript and Go, an anonymous function that is assigned to a name takes that name. Other anonymous
+  functions are transparent: a named function inside a callback or a module wrapper counts for itself.
+- Decorators, attributes, annotations and template headers belong to it; comments above it do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Node = Any
+"""A ``tree_sitter.Node``; the package is imported only where files are parsed."""
+
+NameOf = Callable[[Node], str | None]
+
+
+@dataclass(frozen=True)
+class Language:
+    """How to read functions from a syntax tree of one grammar.
+
+    ``functions`` and ``containers`` map a node type to a function that returns its name (``None``: not a function, or a
+    container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name to the fields of name and
+    value. ``leading`` nodes come before a function as siblings and belong to it.
+    """
+
+    module: str
+    suffixes: tuple[str, ...]
+    functions: Mapping[str, NameOf]
+    containers: Mapping[str, NameOf]
+    comments: tuple[str, ...] = ("comment",)
+    bindings: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    values: frozenset[str] = frozenset()
+    leading: frozenset[str] = frozenset()
+    entry: str = "language"
+
+
+# Names of functions and of their containers: plain or dotted, without type parameters, pointers and blanks. ``None`` for a
+# node that is not a function, and for incomplete nodes in broken sources.
+
+_MAX_CHARS = 200
+_LAYERS = 64  # of nested declarators, as in a pointer to a function that returns a pointer to ...
+_EXPORTS = re.compile(r"^(?:module\.exports|exports|this)(?:\.|$)")
+
+
+def text_of(node: Any) -> str:
+    """Source of a node without blanks, cut to a length longer than any real name."""
+    raw = node.text[: 4 * _MAX_CHARS].decode("utf-8", "replace") if node is not None else ""
+    return "".join(raw.split())[:_MAX_CHARS]
+
+
+def by_name(node: Any) -> str | None:
+    """The field ``name``, dotted, without quotes (around a TypeScript module or a property)."""
+    return _unquoted(node.child_by_field_name("name")) or None
+
+
+def with_body(node: Any) -> str | None:
+    """As :func:`by_name`, if the node has a field ``body``."""
+    return by_name(node) if node.child_by_field_name("body") else None
+
+
+def exported(node: Any) -> str | None:
+    """``default`` for a function expression that is a module's default export, else None."""
+    return "default" if node.parent is not None and node.parent.type == "export_statement" else None
+
+
+def bound_name(node: Any, field: str) -> str | None:
+    """Name of the variable, property or key in a binding: ``Foo.prototype.bar`` is ``Foo.bar``, ``exports.f`` is ``f``.
+
+    ``None`` without a fixed name (a pattern, a computed key); empty for ``module.exports`` itself.
+    """
+    target = node.child_by_field_name(field)
+    if target is None or target.type in ("computed_property_name", "subscript_expression") or target.type.endswith("_pattern"):
+        return None
+    name = _EXPORTS.sub("", _unquoted(target)).replace(".prototype", "")
+    return name if re.fullmatch(r"[^()\[\]{}=<>]*", name) else None
+
+
+def go_method(node: Any) -> str | None:
+    """``Type.method``, also if the receiver is a pointer, generic or unnamed."""
+    name, receiver = with_body(node), node.child_by_field_name("receiver")
+    if name is None or receiver is None:
+        return name
+    source = " ".join(receiver.text[: 4 * _MAX_CHARS].decode("utf-8", "replace").split())
+    match = re.search(r"(\w+)(?:\[.*)?,?\)$", source)
+    return f"{match[1]}.{name}" if match else name
+
+
+def rust_type(node: Any) -> str | None:
+    """The type an ``impl`` block is for, without its path and parameters."""
+    target = node.child_by_field_name("type")
+    while target is not None and target.type in ("generic_type", "reference_type", "scoped_type_identifier", "pointer_type"):
+        target = target.child_by_field_name("name" if target.type == "scoped_type_identifier" else "type")
+    return text_of(target).replace(".", "") or None
+
+
+def c_scope(node: Any) -> str | None:
+    """Name of a class, struct, union or namespace: dotted if nested, without template arguments; None if unnamed."""
+    name = node.child_by_field_name("name")
+    return _c_parts(name) if name is not None else None
+
+
+def c_function(node: Any) -> str | None:
+    """Name inside the declarators of a definition with a body, including the scopes before it."""
+    if not node.child_by_field_name("body"):
+        return None
+    inner = node
+    for _ in range(_LAYERS):
+        deeper = inner.child_by_field_name("declarator")
+        if deeper is None and inner.type in ("parenthesized_declarator", "reference_declarator", "attributed_declarator"):
+            deeper = next((child for child in inner.named_children if child.type.endswith(("declarator", "identifier"))), None)
+        if inner.type == "operator_cast" or deeper is None:
+            break
+        inner = deeper
+    return _c_parts(inner) or None if inner is not node else None
+
+
+def _c_parts(node: Any) -> str:
+    parts: list[str] = []
+    for _ in range(_LAYERS):
+        if node is None or node.type != "qualified_identifier":
+            break
+        scope = node.child_by_field_name("scope")
+        parts += [_c_simple(scope)] if scope is not None else []
+        node = node.child_by_field_name("name")
+    return ".".join(filter(None, [*parts, _c_simple(node)]))
+
+
+def _c_simple(node: Any) -> str:
+    if node is None:
+        return ""
+    if node.type in ("template_type", "template_function", "template_method"):
+        return text_of(node.child_by_field_name("name"))
+    if node.type == "operator_cast":
+        return f"operator {text_of(node.child_by_field_name('type'))}"
+    return text_of(node).replace("::", ".")
+
+
+def csharp_member(node: Any) -> str | None:
+    """A method, constructor, destructor or operator with a body."""
+    if not node.child_by_field_name("body"):
+        return None
+    if node.type == "operator_declaration":
+        return f"operator {text_of(node.child_by_field_name('operator'))}"
+    if node.type == "conversion_operator_declaration":
+        return f"operator {text_of(node.child_by_field_name('type'))}"
+    name = by_name(node)
+    return f"~{name}" if name and node.type == "destructor_declaration" else name
+
+
+def csharp_accessors(node: Any) -> str | None:
+    """A property, indexer (``this``) or event, if one of its accessors has a body."""
+    listed = node.child_by_field_name("accessors")
+    accessors = listed.named_children if listed is not None else []
+    value = node.child_by_field_name("value")
+    arrow = value is not None and value.type == "arrow_expression_clause"
+    if not arrow and not any(accessor.child_by_field_name("body") for accessor in accessors):
+        return None
+    return "this" if node.type == "indexer_declaration" else by_name(node)
+
+
+def kotlin_function(node: Any) -> str | None:
+    """A function with a body; the name of an extension starts with the type it extends."""
+    kinds = [child.type for child in node.children]
+    if "function_body" not in kinds:
+        return None
+    name = by_name(node)
+    if name and "." in kinds:
+        receiver = re.match(r"[\w.]*", text_of(node.children[kinds.index(".") - 1]))
+        return f"{receiver[0].rpartition('.')[2]}.{name}" if receiver and receiver[0] else name
+    return name
+
+
+def kotlin_property(node: Any) -> str | None:
+    """A property whose own getter or setter has a body."""
+    accessors = [child for child in node.named_children if child.type in ("getter", "setter")]
+    if not any(part.type == "function_body" for accessor in accessors for part in accessor.named_children):
+        return None
+    variable = next((child for child in node.named_children if child.type == "variable_declaration"), None)
+    first = variable.named_children[0] if variable is not None and variable.named_children else None
+    return text_of(first) or None
+
+
+def kotlin_constructor(node: Any) -> str | None:
+    """A secondary constructor, ``constructor``, if it has a body."""
+    return "constructor" if any(child.type in ("block", "function_body") for child in node.named_children) else None
+
+
+def kotlin_type(node: Any) -> str | None:
+    """Name of a class, object or enum entry, whether or not the grammar makes it a field."""
+    name = by_name(node)
+    if name:
+        return name
+    first = next((child for child in node.named_children if child.type == "identifier"), None)
+    return text_of(first) or None
+
+
+def _unquoted(node: Any) -> str:
+    name = text_of(node).replace("::", ".").replace("?.", ".")
+    return name.strip("'\"`") if name[:1] in ("'", '"', "`") else name
+
+
+def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
+    return dict.fromkeys(names.split(), namer)
+
+
+_SCRIPT_FUNCTIONS = {
+    **_all("function_declaration generator_function_declaration method_definition", with_body),
+    **_all("function_expression arrow_function generator_function", exported),
+}
+_SCRIPT_CONTAINERS = _all("class_declaration class abstract_class_declaration internal_module module", by_name)
+_SCRIPT_BINDINGS = {
+    "variable_declarator": ("name", "value"),
+    "assignment_expression": ("left", "right"),
+    "pair": ("key", "value"),
+    "field_definition": ("property", "value"),
+    "public_field_definition": ("name", "value"),
+}
+_SCRIPT_VALUES = frozenset({"function_expression", "arrow_function", "generator_function"})
+_C_COMMENTS = ("line_comment", "block_comment")
+
+
+def _script(module: str, entry: str, *suffixes: str) -> Language:
+    return Language(
+        module,
+        suffixes,
+        _SCRIPT_FUNCTIONS,
+        _SCRIPT_CONTAINERS,
+        bindings=_SCRIPT_BINDINGS,
+        values=_SCRIPT_VALUES,
+        leading=frozenset({"decorator"}),
+        entry=entry,
+    )
+
+
+LANGUAGES: dict[str, Language] = {
+    "javascript": _script("tree_sitter_javascript", "language", ".js", ".jsx", ".mjs", ".cjs"),
+    "typescript": _script("tree_sitter_typescript", "language_typescript", ".ts", ".mts", ".cts"),
+    "tsx": _script("tree_sitter_typescript", "language_tsx", ".tsx"),
+    "java": Language(
+        "tree_sitter_java",
+        (".java",),
+        _all("method_declaration constructor_declaration compact_constructor_declaration", with_body),
+        _all(
+            "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration",
+            by_name,
+        ),
+        _C_COMMENTS,
+    ),
+    "go": Language(
+        "tree_sitter_go",
+        (".go",),
+        {"function_declaration": with_body, "method_declaration": go_method},
+        {},
+        bindings={"var_spec": ("name", "value")},
+        values=frozenset({"func_literal"}),
+    ),
+    "rust": Language(
+        "tree_sitter_rust",
+        (".rs",),
+        {"function_item": with_body},
+        {"mod_item": by_name, "trait_item": by_name, "impl_item": rust_type},
+        _C_COMMENTS,
+        leading=frozenset({"attribute_item"}),
+    ),
+    "c": Language("tree_sitter_c", (".c",), {"function_definition": c_function}, {}),
+    "cpp": Language(
+        "tree_sitter_cpp",
+        (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"),
+        {"function_definition": c_function},
+        _all("class_specifier struct_specifier union_specifier namespace_definition", c_scope),
+    ),
+    "csharp": Language(
+        "tree_sitter_c_sharp",
+        (".cs",),
+        {
+            **_all("method_declaration constructor_declaration destructor_declaration", csharp_member),
+            **_all("operator_declaration conversion_operator_declaration", csharp_member),
+            **_all("property_declaration indexer_declaration event_declaration", csharp_accessors),
+        },
+        _all("class_declaration struct_declaration interface_declaration enum_declaration record_declaration", by_name),
+    ),
+    "ruby": Language(
+        "tree_sitter_ruby",
+        (".rb", ".rake"),
+        _all("method singleton_method", by_name),
+        _all("class module", by_name),
+    ),
+    "php": Language(
+        "tree_sitter_php",
+        (".php",),
+        _all("function_definition method_declaration", with_body),
+        _all("class_declaration interface_declaration trait_declaration enum_declaration", by_name),
+        entry="language_php",
+    ),
+    "kotlin": Language(
+        "tree_sitter_kotlin",
+        (".kt", ".kts"),
+        {
+            "function_declaration": kotlin_function,
+            "property_declaration": kotlin_property,
+            "secondary_constructor": kotlin_constructor,
+        },
+        _all("class_declaration object_declaration enum_entry", kotlin_type),
+        _C_COMMENTS,
+    ),
+}
+"""All languages parsed with tree-sitter; Python has its own parser."""
+
+_BY_SUFFIX = {suffix: name for name, language in LANGUAGES.items() for suffix in language.suffixes}
+_CPP = re.compile(r"^[ \t]*(?:class|namespace|template|using|public:|private:|protected:)\b|\w::\w", re.MULTILINE)
+
+
+def language_of(path: str, source: str = "") -> str | None:
+    """The row of :data:`LANGUAGES` for a file, by its suffix; ``.h`` is C++ if its text has syntax that C lacks."""
+    suffix = path[path.rfind(".") :].lower() if "." in path else ""
+    if suffix == ".h":
+        return "cpp" if _CPP.search(source) else "c"
+    return _BY_SUFFIX.get(suffix)

@@ -1,0 +1,151 @@
+"""Parses untrusted files with tree-sitter in a separate process.
+
+Generated parsers can take minutes for a short hostile file, and they are written in C. So each process has one child that
+parses all its files, with a limit on memory and one on CPU time per file. A file that kills the child has no functions, and
+the next file starts a new child. The limit is on CPU time so that results do not depend on how busy the machine is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO, Any
+
+from fusesearch.code.spans import FunctionSpan
+
+MAX_CHARS = 1_000_000
+"""Longer sources, mostly generated or minified, are skipped."""
+
+CPU_SECONDS = 5.0
+MEMORY = 2 << 30
+
+_LENGTH = struct.Struct(">Q")
+_ROOT = Path(__file__).parents[2]
+_START = "import sys; sys.path.insert(0, sys.argv[1]); from fusesearch.code.parsing import serve; serve()"
+
+
+@dataclass(frozen=True)
+class Syntax:
+    """Functions of a source in order of their first line, and its lines without comments and trailing blanks."""
+
+    spans: list[FunctionSpan]
+    code: list[str]
+
+
+def read_syntax(source: str, language: str) -> Syntax | None:
+    """The syntax of a source; ``None`` if it is longer than :data:`MAX_CHARS` or exceeds a limit of the parser."""
+    if len(source) > MAX_CHARS:
+        return None
+    data = source.encode("utf-8", "replace")
+    found = _child(os.getpid()).ask(language, data)
+    if found is None:
+        return None
+    if "fault" in found:
+        raise RuntimeError(f"reading {language} failed: {found['fault']}")
+    spans = [FunctionSpan(start, end, name) for start, end, name in found["spans"]]
+    return Syntax(spans, _without_comments(data, found["comments"]))
+
+
+def serve() -> None:
+    """The child process: read sources from stdin and write the syntax of each to stdout."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    seconds = float(sys.argv[2])
+    while (language := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        answer = _read(language.decode("ascii"), data)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        _send(stdout, json.dumps(answer).encode("ascii"))
+
+
+def _read(language: str, data: bytes) -> dict[str, Any]:
+    from fusesearch.code import syntax
+
+    try:
+        tree = syntax.parse(data, language)
+        spans = [(span.start, span.end, span.name) for span in syntax.spans_in_tree(tree, language)]
+        return {"spans": spans, "comments": syntax.comments_in_tree(tree, language)}
+    except MemoryError:
+        os._exit(1)
+    except Exception as error:  # a bug, which the parent reports
+        return {"fault": repr(error)[:500]}
+
+
+class _Child:
+    """The parsing process, started on first use and again after it died."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, language: str, data: bytes) -> dict[str, Any] | None:
+        with self._lock:
+            process = self._process = self._process or self._start()
+            assert process.stdin is not None  # noqa: S101
+            assert process.stdout is not None  # noqa: S101
+            try:
+                _send(process.stdin, language.encode("ascii"))
+                _send(process.stdin, data)
+                answer = _receive(process.stdout)
+            except BrokenPipeError:
+                answer = None
+            if answer is None:
+                self._end(process)
+            return None if answer is None else json.loads(answer)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-P", "-c", _START, str(_ROOT), str(CPU_SECONDS)]
+        pipe = subprocess.PIPE
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd="/")
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = None
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            try:
+                if stream is not None:
+                    stream.close()
+            except BrokenPipeError:
+                continue
+
+
+@cache
+def _child(process: int) -> _Child:
+    """The child of ``process``, so that a fork does not share its parent's pipes."""
+    return _Child()
+
+
+def _send(stream: IO[bytes], data: bytes) -> None:
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def _receive(stream: IO[bytes]) -> bytes | None:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    size = _LENGTH.unpack(head)[0]
+    data = stream.read(size)
+    return data if len(data) == size else None
+
+
+def _without_comments(data: bytes, comments: list[tuple[int, int]]) -> list[str]:
+    code = bytearray(data)
+    for start, end in comments:
+        code[start:end] = re.sub(rb"[^\n]", b" ", code[start:end])
+    return [line.rstrip() for line in code.decode("utf-8", "replace").split("\n")]

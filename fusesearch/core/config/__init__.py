@@ -1,0 +1,61 @@
+"""Typed params: one section of ``params.yaml`` per class, every field with its meaning.
+
+``params.yaml`` is the nano profile; ``experiments/profiles/*.yaml`` are overlays for larger scales. Unknown keys are
+errors, so that a misspelt param cannot silently do nothing.
+"""
+
+from fusesearch.core.config.data import BenchmarkSource, Criteria, Filter, GitHubSource, GitSource, Mine, Split
+from fusesearch.core.config.episodes import Agent, Evaluate, Name, Report, Subject, Tools
+from fusesearch.core.config.params import Params, load_params, overlay, parse_params, section_of
+from fusesearch.core.config.section import Section, parse_section
+from fusesearch.core.config.training import (
+    Base,
+    Compute,
+    Grpo,
+    JudgeSection,
+    Lora,
+    ModelSection,
+    Rank,
+    Rewarded,
+    Search,
+    Select,
+    Sft,
+    Synthesize,
+    Teacher,
+)
+
+__all__ = [
+    "Agent",
+    "Base",
+    "BenchmarkSource",
+    "Compute",
+    "Criteria",
+    "Evaluate",
+    "Filter",
+    "GitHubSource",
+    "GitSource",
+    "Grpo",
+    "JudgeSection",
+    "Lora",
+    "Mine",
+    "ModelSection",
+    "Name",
+    "Params",
+    "Rank",
+    "Report",
+    "Rewarded",
+    "Search",
+    "Section",
+    "Select",
+    "Sft",
+    "Split",
+    "Subject",
+    "Synthesize",
+    "Teacher",
+    "Tools",
+    "load_params",
+    "overlay",
+    "parse_params",
+    "parse_section",
+    "section_of",
+]

@@ -1,0 +1,136 @@
+"""Params of the data: where pairs come from, which are dropped, and how they are split."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from fusesearch.core.config.section import Section
+from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
+
+
+class Criteria(Section):
+    """Which repositories of GitHub to mine; null takes the value of the preset, if there is one."""
+
+    min_stars: int | None = Field(None, ge=0)
+    min_issues: int | None = Field(None, ge=0, description="issues, open and closed")
+    min_pulls: int | None = Field(None, ge=0, description="merged pull requests")
+    licences: list[str] | None = Field(None, description="SPDX ids; `any`: every licence that GitHub knows")
+    languages: list[str] | None = Field(None, description="allowed main languages; null: any")
+    max_repositories: int | None = Field(None, ge=1, description="keep those with the most stars")
+
+
+class GitHubSource(Section):
+    """The source `github`: merged pull requests and the issues they close (docs/data.md)."""
+
+    repositories: list[str] = Field(default_factory=list, description="owner/name; if given, GitHub is not searched")
+    preset: Literal["fusesearch", "tooltrain"] | None = Field(None, description="thresholds of a paper, as far as it gives them")
+    criteria: Criteria = Field(default_factory=Criteria)
+    exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
+    questions: bool = Field(
+        False, exclude_if=lambda value: not value,
+        description="also questions: closed issues with an answer, and discussions with a chosen one",
+    )  # fmt: skip
+    since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day")
+    comments: bool = Field(False, description="add the comments made before the first commit to the text of the issue")
+    budget: int | None = Field(None, ge=60, description="most GraphQL points per run; null: no limit")
+    max_wait: float = Field(
+        3700.0, ge=0, description="most seconds to wait for a rate limit; a longer wait ends the run, which keeps its rows"
+    )
+    retry_seconds: float = Field(1.0, ge=0, description="pause after a failed request, doubled with each failure")
+    retries: int = Field(10, ge=0, description="further tries of a failed request, not counting waits for rate limits")
+    api_url: str = Field("", description="address of the API; empty: GITHUB_API_URL, else https://api.github.com")
+    clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
+    token_env: str = Field("GITHUB_TOKEN", description="environment variable with one token, or several separated by commas")
+    app_id: int | None = Field(None, description="id of a GitHub App, to use instead of tokens")
+    app_installation: int | None = Field(None, description="id of the App's installation")
+    app_key: Path | None = Field(None, description="file with the App's private key")
+
+
+class GitSource(Section):
+    """The source `git`: the same pairs from local clones."""
+
+    repositories: list[str] = Field(default_factory=list, description="folders of clones, or owner/name=folder")
+    issues: list[Path] = Field(
+        default_factory=list, description="JSONL dumps of issues: number, title, body, and repo if there are several clones"
+    )
+    notes_ref: str | None = Field(None, description="git notes with the issue of a commit, such as refs/notes/issues")
+    branch: str = Field("HEAD", description="branch whose first-parent history is read")
+    weak: bool = Field(False, description="use commit messages for missing issues; marked in the provenance")
+    since: date | None = Field(None, description="only commits since this day")
+
+
+class BenchmarkSource(Section):
+    """The source `benchmark`: files in the SWE-bench schema, or data sets of the Hugging Face hub."""
+
+    files: list[Path] = Field(default_factory=list, description=".json, .jsonl or .parquet")
+    hub: list[str] = Field(default_factory=list, description="ids of data sets, as owner/name or owner/name:split")
+    clone_url: str = Field("https://github.com/{repo}.git", description="address of a repository for git")
+
+
+class Mine(Section):
+    """Where raw pairs come from."""
+
+    source: Literal["synthetic", "git", "github", "benchmark"] = "synthetic"
+    github: GitHubSource = Field(default_factory=GitHubSource)
+    git: GitSource = Field(default_factory=GitSource)
+    benchmark: BenchmarkSource = Field(default_factory=BenchmarkSource)
+    tasks: list[Literal["faults", "questions"]] = Field(
+        ["faults"], min_length=1, description="synthetic: what is made of a package: planted faults, questions, or both"
+    )
+    questions_per_repository: int = Field(40, ge=1, description="synthetic: most questions kept per repository")
+    packages: list[str] = Field(default_factory=list, description="synthetic: packages, each one repository")
+    per_repository: int = Field(60, ge=1, description="synthetic: most pairs kept per repository")
+    attempts_per_repository: int = Field(400, ge=1, description="synthetic: most mutants tried per repository")
+    seconds_per_repository: float = Field(600.0, gt=0, description="synthetic: most processor seconds per repository")
+    example_timeout_seconds: float = Field(
+        10.0, gt=0, description="synthetic: processor seconds for the doctests of one mutant at most, should counting events fail"
+    )
+    memory_mb: int = Field(2048, ge=64, description="synthetic: address-space limit of a doctest process beyond its start")
+    workers: int = Field(2, ge=1, description="processes")
+
+
+class Filter(Section):
+    """Rules that drop raw pairs; each is counted under its name (FuseSearch 3.3; rules in ``fusesearch/data/filtering.py``)."""
+
+    preset: Literal["fusesearch", "tooltrain", "strict"] | None = Field(
+        None, description="values of a paper for keys not given here; null: all rules but those on near-duplicates"
+    )
+    min_issue_chars: int = Field(
+        NO_PRESET["min_issue_chars"], ge=0, description="least characters of an issue, after stripping white space"
+    )
+    max_issue_chars: int = Field(20_000, ge=1)
+    max_patch_chars: int = Field(1_000_000, ge=1)
+    max_files: int = Field(NO_PRESET["max_files"], ge=1, description="files a patch may touch")
+    single_file: bool = Field(False, description="keep only pairs that modify exactly one file of code")
+    near_duplicate: float | None = Field(
+        NO_PRESET["near_duplicate"],
+        gt=0.1,
+        le=1,
+        description="Jaccard similarity to a kept issue or patch from which a pair is dropped; null: not looked for",
+    )
+    skip: list[str] = Field(NO_PRESET["skip"], description="names of rules to skip")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _values_of_the_preset(cls, data: Any) -> Any:
+        return {**FILTER_PRESETS.get(str(data.get("preset")), {}), **data} if isinstance(data, dict) else data
+
+
+class Split(Section):
+    """How to split by repository. A repository, its forks and its former names share one split."""
+
+    sft: float = Field(0.5, ge=0, le=1, description="share of the repositories, relative to the other two")
+    rl: float = Field(0.5, ge=0, le=1, description="share of the repositories, relative to the other two")
+    validation: float = Field(0.0, ge=0, le=1, description="share of the repositories, relative to the other two")
+    validation_owners: list[str] = Field(default_factory=list, description="owners (before the slash) that are also held out")
+    benchmarks: list[Path] = Field(default_factory=list, description="instance files to decontaminate against")
+    near_duplicate: float | None = Field(
+        0.8, gt=0.1, le=1, description="Jaccard similarity to a benchmark's issue or patch from which an instance is dropped"
+    )
+    aliases: dict[str, str] = Field(
+        default_factory=dict, description="other names of repositories and their forks, mapped to their main name"
+    )

@@ -1,0 +1,100 @@
+"""``params.yaml`` as a whole: reading, checking, overlays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field, model_validator
+
+from fusesearch.core.config.data import Filter, Mine, Split
+from fusesearch.core.config.episodes import Agent, Evaluate, Report, Tools
+from fusesearch.core.config.section import Section, parse_section
+from fusesearch.core.config.training import Compute, Grpo, ModelSection, Rank, Select, Sft, Synthesize, Teacher
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.presets import NO_PRESET
+
+
+class Params(Section):
+    """All of ``params.yaml``."""
+
+    profile: str = "nano"
+    seed: int = Field(0, ge=0, description="of synthesis, training and evaluation; replicates differ in it")
+    data_seed: int = Field(0, ge=0, description="of mining and splitting; replicates share it")
+    tools: Tools = Tools()
+    agent: Agent = Agent()
+    mine: Mine = Mine()
+    filter: Filter = Filter()
+    split: Split = Split()
+    teacher: Teacher = Teacher()
+    rank: Rank = Rank()
+    synthesize: Synthesize = Synthesize()
+    select: Select = Select()
+    model: ModelSection = ModelSection()
+    sft: Sft = Sft()
+    grpo: Grpo = Grpo()
+    compute: Compute = Compute()
+    evaluate: Evaluate = Evaluate()
+    report: Report = Report()
+
+    @model_validator(mode="after")
+    def _training_can_be_shared(self) -> Params:
+        ranks, machines = self.compute.ranks, self.compute.machines
+        if ranks % machines:
+            raise ValueError(f"compute.ranks = {ranks} is not a multiple of compute.machines = {machines}")
+        trained: list[tuple[str, Sft | Grpo, int]] = [
+            ("sft", self.sft, self.sft.batch_size),
+            ("grpo", self.grpo, self.grpo.prompts_per_step * self.grpo.group),
+        ]
+        for name, section, size in trained:
+            if size % ranks or (ranks > 1 and size // ranks % min(section.micro_batch, size // ranks)):
+                raise ValueError(
+                    f"{name} has {size} sequences per step, which is not a multiple of compute.ranks * micro_batch = "
+                    f"{ranks} * {section.micro_batch}"
+                )
+            if (ranks > 1 or section.lora.rank) and section.optimizer != "adamw":
+                raise ValueError(f"compute.ranks and {name}.lora go only with {name}.optimizer adamw: Muon needs whole matrices")
+        if self.grpo.averaged and (ranks > 1 or self.grpo.lora.rank):
+            raise ValueError("compute.ranks and grpo.lora go only with grpo.averaged 0")
+        return self
+
+
+def load_params(path: Path = Path("params.yaml")) -> Params:
+    """Read and check ``params.yaml``. Raises :class:`ConfigError` with file, key and reason in one line."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing: run from the project's root") from None
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    if data is None:
+        raise ConfigError(f"{path} is empty: restore it with `git checkout {path.name}`")
+    return parse_params(data, source=str(path))
+
+
+def parse_params(data: Any, source: str = "params") -> Params:
+    """Check a mapping of sections. Raises :class:`ConfigError` with key and reason."""
+    return parse_section(Params, data, source)
+
+
+def overlay(base: dict[str, Any], change: dict[str, Any], section: type[Section] = Params) -> dict[str, Any]:
+    """``base`` with the values of ``change``, merged section by section; both are as in ``params.yaml``.
+
+    A param whose value is a mapping is replaced as a whole. A preset in ``change`` also replaces what ``base`` says of the keys
+    that presets decide.
+    """
+    decided = NO_PRESET if section is Filter and "preset" in change else {}
+    merged = {key: value for key, value in base.items() if key not in decided}
+    for key, value in change.items():
+        inner = section_of(section, key)
+        both = inner is not None and isinstance(merged.get(key), dict) and isinstance(value, dict)
+        merged[key] = overlay(merged[key], value, inner) if inner and both else value
+    return merged
+
+
+def section_of(section: type[Section], key: str) -> type[Section] | None:
+    """The section that is called ``key`` inside ``section``; None for a param, and for an unknown key."""
+    field = section.model_fields.get(key)
+    kind = field.annotation if field else None
+    return kind if isinstance(kind, type) and issubclass(kind, Section) else None

@@ -1,0 +1,238 @@
+"""Params of what is trained: teacher trajectories, rankers, the student."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from fusesearch.core.config.section import Range, Section, checked_by
+
+
+class Teacher(Section):
+    """Who writes the candidate trajectories."""
+
+    localizer: Literal["lexical", "model"] = "lexical"
+    model: str = Field("", description="what its endpoint calls it; without base_url, a folder or hub id")
+    base_url: str = Field("", description="its endpoint, with /v1; empty: vLLM servers serve the model (section compute)")
+    api_key_env: str = "OPENAI_API_KEY"
+    temperature: float = Field(0.7, ge=0)
+
+
+class Synthesize(Section):
+    """Candidate trajectories per instance, each guided to a number of calls per turn (FuseSearch 3.3)."""
+
+    per_instance: int = Field(4, ge=1)
+    calls_per_turn: Range = Field((2, 8), description="range of the guided number of calls, inclusive")
+    answers: Range | None = Field(
+        None, description="functions a lexical teacher's answer names at most, drawn from this range; null: as many as it would"
+    )
+    turns: Range | None = Field(
+        None, description="turns a lexical teacher takes at most, drawn from this range; null: as many as it would"
+    )
+    concurrency: int = Field(32, ge=1)
+
+
+class Rank(Section):
+    """Rankers that ask no model: gradient-boosted trees over candidate files and functions (LightGBM)."""
+
+    trees: int = Field(100, ge=1, description="at each level")
+    leaves: int = Field(7, ge=2, description="of a tree")
+    learning_rate: float = Field(0.05, gt=0)
+    min_leaf: int = Field(20, ge=1, description="fewest rows in a leaf")
+    l2: float = Field(5.0, ge=0, description="penalty on the values of leaves")
+    rows: float = Field(0.8, gt=0, le=1, description="share of the rows that a tree sees")
+    features: float = Field(0.4, gt=0, le=1, description="share of the features that a tree sees")
+    folds: int = Field(5, ge=2, description="parts of the repositories; each is scored by trees of the others, for calibration")
+    max_instances: int | None = Field(None, ge=1, description="most issues that are learned from, repositories taking turns")
+    max_held_out: int | None = Field(None, ge=1, description="most issues of the validation split that are scored, likewise")
+
+
+class Select(Section):
+    """Dual-metric filtering: F1 >= rho_F and e >= rho_e (FuseSearch equation 5)."""
+
+    min_f1: float = Field(0.5, ge=0, le=1, description="rho_F")
+    min_efficiency: float = Field(0.5, ge=0, le=1, description="rho_e")
+    max_trajectories: int | None = Field(
+        None, ge=1, description="most trajectories kept: first one of every instance, repositories taking turns"
+    )
+
+
+class ModelSection(Section):
+    """The student."""
+
+    base: str = Field("experiments/nano/base", description="checkpoint directory or hub id training starts from")
+    dtype: Literal["float32", "bfloat16"] = Field(
+        "float32", description="what it computes in on a GPU, and is served in; weights that train are float32"
+    )
+
+
+class Lora(Section):
+    """Low-rank adapters that train in place of the weights; the checkpoint that comes out has them merged."""
+
+    rank: int = Field(0, ge=0, description="of the adapter of each linear layer but the head; 0: all weights train")
+    alpha: int = Field(32, ge=1, description="an adapter counts alpha / rank")
+
+
+class Sft(Section):
+    """Supervised fine-tuning with TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
+
+    epochs: float = Field(1.0, gt=0)
+    renamed_copies: int = Field(0, ge=0, description="copies of each trajectory with its names exchanged")
+    drills: int = Field(0, ge=0, description="extra sequences with lists of made-up names and questions about them, for nano")
+    batch_size: int = Field(32, ge=1, description="trajectories per step")
+    micro_batch: int = Field(8, ge=1, description="trajectories per forward and backward pass")
+    optimizer: Literal["muon", "adamw"] = "adamw"
+    learning_rate: float = Field(2e-5, gt=0)
+    warmup_ratio: float = Field(0.1, ge=0, le=1)
+    weight_decay: float = Field(0.0, ge=0)
+    max_length: int = Field(32_768, ge=64, description="tokens; longer trajectories are dropped and counted")
+    precision: Literal["float32", "bfloat16"] | None = Field(
+        None, description="arithmetic of the passes; null: model.dtype on a GPU, else float32"
+    )
+    padding_free: bool = Field(
+        False,
+        exclude_if=lambda value: not value,
+        description="the trajectories of a pass follow one another in a row instead of being padded to the longest: the same "
+        "loss; a GPU needs flash attention for it",
+    )
+    lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
+    save_steps: int = Field(200, ge=1)
+
+
+class Base(Section):
+    """How the nano base checkpoint is trained from random weights: ``experiments/nano/base.yaml``."""
+
+    episodes_per_instance: int = Field(10, ge=1, description="aimless episodes on each training instance")
+    train: Sft = Field(default_factory=Sft)
+
+
+class Rewarded(Section):
+    """What an episode is worth."""
+
+    reward: Annotated[str, checked_by("fusesearch.evaluation.rewards:make_reward")] = Field(
+        "fusesearch", description="a name of fusesearch/evaluation/rewards.py"
+    )
+    alpha: float = 0.8
+    beta: float = 0.0
+    gamma: float = 0.2
+
+
+class JudgeSection(Section):
+    """Who grades the answers to open questions; exact ones need nobody."""
+
+    model: str = Field("", description="model of an OpenAI-compatible endpoint; empty: open questions are not trained on")
+    base_url: str = ""
+    api_key_env: str = "OPENAI_API_KEY"
+    rubric: Annotated[str, checked_by("fusesearch.evaluation.judges:rubric_named")] = Field(
+        "coreqa", description="what it gives points for; the grade that follows is one of 0.2, 0.4, ... 1"
+    )
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> JudgeSection:
+        if self.model and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("a judge needs the address of its endpoint in base_url, for example http://localhost:8000/v1")
+        return self
+
+
+class Search(Section):
+    """How the rollouts of a prompt are found. RepoSearch-R1: mcts with its other defaults, and self_critique: distil."""
+
+    kind: Literal["independent", "mcts", "branching"] = Field(
+        "independent", description="episodes one by one, Monte-Carlo tree search, or episodes from random nodes (Tree-GRPO)"
+    )
+    simulations: int = Field(8, ge=1, description="mcts: T")
+    children: int = Field(2, ge=1, description="mcts: next turns tried at a node; branching: episodes from the root")
+    exploration: float = Field(2.0, ge=0, description="mcts: weight of exploration at the first simulation")
+    final: float = Field(0.1, gt=0, le=1, description="mcts: share of it that would remain at simulation T")
+    expansion: Literal["full", "lazy"] = Field(
+        "full", description="mcts: all children at every simulated step (the paper's code), or one, and the others on return"
+    )
+    self_critique: Literal["none", "distil"] = Field(
+        "none", description="second children see the first and a reflection on it, but are trained without (the paper)"
+    )
+    keep: Literal["visited", "all"] = Field(
+        "visited", description="finished episodes to choose from: those of simulations (the paper), or all of the tree"
+    )
+
+
+class Grpo(Rewarded):
+    """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
+
+    start: Literal["sft", "base"] = Field(
+        "sft", description="the model that is trained: that of the sft stage, or the base model"
+    )
+    steps: int = Field(100, ge=1)
+    prompts_per_step: int = Field(8, ge=1)
+    group: int = Field(8, ge=2, description="rollouts per prompt")
+    scale_rewards: Literal["group", "none"] = Field(
+        "group", description="divide advantages by the standard deviation of their group, as the paper does, or by nothing"
+    )
+    kl: float = Field(0.01, ge=0, description="KL coefficient to the reference policy")
+    temperature: float = Field(0.7, gt=0)
+    renamed: float = Field(0.0, ge=0, le=1, description="share of prompts in which the policy sees exchanged names")
+    learning_rate: float = Field(1e-6, gt=0)
+    optimizer: Literal["muon", "adamw"] = "adamw"
+    micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
+    averaged: float = Field(
+        0.0, ge=0, le=1, description="share of the steps, the last ones, over whose weights the mean is taken; 0: none is taken"
+    )
+    save_steps: int = Field(20, ge=1)
+    rollouts: Literal["transformers", "vllm"] = Field(
+        "transformers", description="what samples: the model that is trained, or vLLM servers with its weights (section compute)"
+    )
+    ahead: int = Field(
+        0, ge=0, le=4, description="steps whose rollouts vLLM servers make while one trains, by weights that many steps older"
+    )
+    refill: int = Field(
+        0,
+        ge=0,
+        exclude_if=lambda value: not value,
+        description="most further prompts that a step tries in place of those whose rollouts all have the same reward",
+    )
+    importance_max: float = Field(
+        2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"
+    )
+    lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
+    judge: JudgeSection = Field(JudgeSection(), exclude_if=lambda value: value == JudgeSection())
+    search: Search = Search()
+
+    @model_validator(mode="after")
+    def _steps_are_whole_batches(self) -> Grpo:
+        size = self.prompts_per_step * self.group
+        if size % min(self.micro_batch, size):
+            raise ValueError(f"prompts_per_step * group = {size} is not a multiple of micro_batch = {self.micro_batch}")
+        if self.ahead and self.rollouts != "vllm":
+            raise ValueError("rollouts can be made ahead only by vLLM: set rollouts to vllm, or ahead to 0")
+        return self
+
+
+class Compute(Section):
+    """Machines of training; none of it changes what is learned."""
+
+    ranks: int = Field(
+        1,
+        ge=1,
+        exclude_if=lambda value: value == 1,
+        description="processes that train together, each on a GPU of its own with its share of the weights, or "
+        "on cores where there is no GPU; 1: the stage's own process, on one GPU",
+    )
+    machines: int = Field(
+        1,
+        ge=1,
+        exclude_if=lambda value: value == 1,
+        description="machines that share the ranks out, the same number each: this one and others of the Ray cluster that "
+        "FUSESEARCH_RAY names",
+    )
+    servers: list[str] = Field(
+        [], description="addresses of running vLLM servers (http://HOST:PORT) for rollouts; empty: the stage starts its own"
+    )
+    serve: int = Field(
+        1, ge=1, description="vLLM servers to start, each on a GPU of its own, or on the CPU of a machine without one"
+    )
+    options: list[str] = Field([], description="further options of `vllm serve` for them")
+    weights: str = Field(
+        "",
+        description="folder for weights on their way to the servers, which must see it: /dev/shm/NAME on one machine, on a "
+        "shared file system for several; empty: beside the stage's own files",
+    )

@@ -1,0 +1,110 @@
+"""Drop training instances that occur in a benchmark or in validation, by repository, issue or patch."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fusesearch.core.config import Split
+from fusesearch.core.errors import ArtifactError, DataError
+from fusesearch.core.schema import Instance
+from fusesearch.data.families import Families, holding_commits
+from fusesearch.data.similarity import Similar, changed_lines, issue_digest, issue_shingles, patch_digest
+from fusesearch.data.swe_bench import instances, read_rows
+
+_SHA = re.compile(r"^[0-9a-f]{40,64}$")
+CONTAMINATION = ("benchmark_repository", "same_issue", "same_patch", "similar_issue", "similar_patch")
+"""Why a training instance is dropped. Only benchmarks are compared for similarity."""
+
+
+@dataclass
+class Known:
+    """What training must not see. ``projects`` are names without owner; ``clones`` contain commits of a benchmark."""
+
+    families: Families = field(default_factory=Families)
+    repositories: set[str] = field(default_factory=set)
+    projects: set[str] = field(default_factory=set)
+    clones: set[str] = field(default_factory=set)
+    commits: set[str] = field(default_factory=set)
+    issues: set[bytes] = field(default_factory=set)
+    patches: set[bytes] = field(default_factory=set)
+    near_issues: Similar | None = None
+    near_patches: Similar | None = None
+
+    @classmethod
+    def of_benchmarks(cls, rules: Split, families: Families) -> Known:
+        """All instances of ``rules.benchmarks``. Raises :class:`ArtifactError` for a missing or malformed file."""
+        known = cls(families)
+        if rules.near_duplicate is not None and rules.benchmarks:
+            known.near_issues, known.near_patches = Similar(rules.near_duplicate), Similar(rules.near_duplicate)
+        for path in rules.benchmarks:
+            known.add(read_benchmark(path), near=True)
+        return known
+
+    def add(self, instances: Iterable[Instance], *, repositories: bool = True, near: bool = False) -> None:
+        """Add held-out instances; ``repositories=False`` if their repositories are held out already."""
+        for instance in instances:
+            if repositories:
+                self.repositories.add(self.families.key(instance.repo))
+                self.projects.add(instance.repo.casefold().rpartition("/")[2])
+                self.commits.update(_SHA.findall(instance.base_commit))
+            self.issues.add(issue_digest(instance.problem_statement))
+            if instance.patch.strip():
+                self.patches.add(patch_digest(instance.patch))
+            if near and self.near_issues and self.near_patches:
+                self.near_issues.add(self.near_issues.signature(issue_shingles(instance.problem_statement)))
+                self.near_patches.add(self.near_patches.signature(changed_lines(instance.patch)))
+
+    def look_into(self, repos: Iterable[str], repos_dir: Path) -> None:
+        """Find clones that contain a benchmark's base commit: they are its repository, whatever their name."""
+        self.clones |= holding_commits(repos, repos_dir, self.commits)
+
+    def reason(self, instance: Instance) -> str | None:
+        """Why an instance is contaminated, if it is."""
+        if self._is_benchmarks(instance):
+            return "benchmark_repository"
+        if issue_digest(instance.problem_statement) in self.issues:
+            return "same_issue"
+        if instance.patch.strip() and patch_digest(instance.patch) in self.patches:
+            return "same_patch"
+        if self.near_issues and self.near_issues.holds(self.near_issues.signature(issue_shingles(instance.problem_statement))):
+            return "similar_issue"
+        if self.near_patches and self.near_patches.holds(self.near_patches.signature(changed_lines(instance.patch))):
+            return "similar_patch"
+        return None
+
+    def _is_benchmarks(self, instance: Instance) -> bool:
+        """Whether the repository belongs to a benchmark.
+
+        A synthetic repository is part of a package (``sympy/ntheory``). It counts as a benchmark's repository with the
+        package's name (``sympy/sympy``).
+        """
+        synthetic = instance.provenance.get("source") == "synthetic"
+        package = instance.repo.casefold().partition("/")[0] if synthetic else None
+        if self.families.key(instance.repo) in self.repositories or package in self.projects:
+            return True
+        return instance.repo in self.clones or instance.base_commit in self.commits
+
+
+def decontaminated(instances: Iterable[Instance], known: Known, drops: Counter[str]) -> Iterator[Instance]:
+    """Yield the clean instances; count the others in ``drops`` by reason."""
+    for instance in instances:
+        reason = known.reason(instance)
+        if reason:
+            drops[reason] += 1
+        else:
+            yield instance
+
+
+def read_benchmark(path: Path) -> Iterator[Instance]:
+    """Instances of a benchmark in the SWE-bench schema: ``.jsonl``, ``.json`` or ``.parquet``.
+
+    Raises :class:`ArtifactError` with file and row for unreadable data.
+    """
+    try:
+        yield from instances(str(path), read_rows(path))
+    except DataError as error:
+        raise ArtifactError(f"split.benchmarks: {error}") from None

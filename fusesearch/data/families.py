@@ -1,0 +1,107 @@
+"""Group the names of one repository: its forks, its former names, and names with the same first commit."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from fusesearch.core.errors import RepositoryError
+from fusesearch.data.provenance import Provenance
+from fusesearch.data.repositories import git_dir_of
+from fusesearch.search.git import reading_environment
+
+FORMER_NAMES = {
+    "pycqa/pylint": "pylint-dev/pylint",
+    "pycqa/astroid": "pylint-dev/astroid",
+    "kennethreitz/requests": "psf/requests",
+    "requests/requests": "psf/requests",
+    "mitsuhiko/flask": "pallets/flask",
+    "mitsuhiko/werkzeug": "pallets/werkzeug",
+    "mitsuhiko/jinja2": "pallets/jinja",
+    "pallets/jinja2": "pallets/jinja",
+    "xray/xray": "pydata/xarray",
+    "xarray-contrib/xarray": "pydata/xarray",
+    "pypa/pytest": "pytest-dev/pytest",
+    "pydata/pandas": "pandas-dev/pandas",
+    "python/black": "psf/black",
+    "ambv/black": "psf/black",
+    "fchollet/keras": "keras-team/keras",
+    "tiangolo/fastapi": "fastapi/fastapi",
+    "samuelcolvin/pydantic": "pydantic/pydantic",
+    "sdispater/poetry": "python-poetry/poetry",
+}
+"""Former names of well-known benchmark repositories, in lower case. ``split.aliases`` adds more."""
+
+MAX_SECONDS = 60.0
+
+
+class Families:
+    """Groups of names of one repository, merged as relations become known."""
+
+    def __init__(self, aliases: Mapping[str, str] | None = None) -> None:
+        self._above: dict[str, str] = {}
+        self._derived: set[str] = set()
+        self._joined: set[str] = set()
+        for other, name in {**FORMER_NAMES, **(aliases or {})}.items():
+            self._join(other.casefold(), name.casefold())
+
+    def learn(self, repo: str, known: Provenance) -> None:
+        """Use what an instance's provenance says about its repository."""
+        name = repo.casefold()
+        if known.fork_of and known.fork_of != name:
+            self._join(name, known.fork_of)
+        if known.renamed_from and known.renamed_from != name:
+            self._join(name, known.renamed_from)  # the first name stays the key, so that renaming moves nothing
+        if known.root_commit:
+            self._join(name, known.root_commit)
+
+    def key(self, repo: str) -> str:
+        """The common key of all names of a repository: its first commit if known, else its main name.
+
+        A source that gives first commits must do so from the first version of a data set on, because a repository whose
+        key changes may move to another split.
+        """
+        name = repo.casefold()
+        if name not in self._joined:
+            return name
+        top = self._top(name)
+        members = [member for member in self._joined if self._top(member) == top]
+        commits = [member for member in members if "/" not in member]
+        return min(commits or [member for member in members if member not in self._derived] or members)
+
+    def _join(self, derived: str, name: str) -> None:
+        self._joined |= {derived, name}
+        first, second = self._top(derived), self._top(name)
+        if first != second:
+            self._derived.add(derived)
+            self._above[first] = second
+
+    def _top(self, name: str) -> str:
+        while name in self._above:
+            name = self._above[name]
+        return name
+
+
+def holding_commits(repos: Iterable[str], repos_dir: Path, commits: Iterable[str]) -> set[str]:
+    """Repositories whose clone contains one of the commits: the benchmark's own, its forks and its renamed copies.
+
+    Starts one git process per repository. A missing or unreadable clone contains none.
+    """
+    asked = "".join(f"{commit}^{{commit}}\n" for commit in sorted(set(commits)) if commit.isalnum())
+    return {repo for repo in repos if asked and _holds(repo, repos_dir, asked)}
+
+
+def _holds(repo: str, repos_dir: Path, asked: str) -> bool:
+    try:
+        git_dir = git_dir_of(repo, repos_dir)
+    except RepositoryError:
+        return False
+    command = ["git", "-c", "safe.directory=*", f"--git-dir={git_dir}", "cat-file", "--batch-check=%(objecttype)"]
+    try:
+        done = subprocess.run(
+            command, input=asked, capture_output=True, text=True, env=reading_environment(), timeout=MAX_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return "commit" in done.stdout.splitlines()

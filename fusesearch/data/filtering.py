@@ -1,0 +1,357 @@
+"""Turn raw pairs into instances, and drop the others by rules (FuseSearch 3.3, ToolTrain 3.1).
+
+The rules run in the order of :data:`RULES`, cheap ones first; a dropped pair counts under the first rule it breaks. Rows are
+streamed: memory holds a few of them, 16 bytes per kept id and issue, and about 1.5 kB per kept issue and patch if
+near-duplicates are dropped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from fusesearch.code.kinds import file_kind, is_code
+from fusesearch.core.config import Filter
+from fusesearch.core.digests import digest
+from fusesearch.core.errors import ConfigError, DataError, RepositoryError
+from fusesearch.core.examples import Examples
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import instance_of, iter_rows
+from fusesearch.data.giveaways import leaks, links_fix, shows_fix
+from fusesearch.data.patches import FileChange, parse_patch
+from fusesearch.data.provenance import Provenance, read_provenance
+from fusesearch.data.repositories import Repositories
+from fusesearch.data.similarity import Similar, changed_lines, issue_digest, issue_shingles
+from fusesearch.data.truth import Reader, truth_from_changes
+
+RULES = {
+    "malformed_row": "a field is missing or has the wrong type, or the JSON is damaged",
+    "binary_text": "id, repository, issue or patch contains a NUL or a lone surrogate",
+    "duplicate_id": "an instance with this id was kept already",
+    "short_issue": "the issue is empty or shorter than min_issue_chars",
+    "long_issue": "the issue is longer than max_issue_chars",
+    "large_patch": "the patch is longer than max_patch_chars",
+    "bot": "a program wrote the issue or the pull request",
+    "several_issues": "the pull request closes more than one issue",
+    "several_pulls": "more than one pull request closes the issue, so no single one is the whole fix",
+    "links_fix": "the issue names the pull request or commit of its fix",
+    "malformed_patch": "the patch is empty, truncated, damaged, or leads out of the repository",
+    "too_many_files": "the patch touches more than max_files files",
+    "only_tests": "only tests are changed",
+    "only_docs": "only documentation is changed",
+    "only_config": "only configuration is changed",
+    "no_code_change": "no code file is changed",
+    "shows_fix": "the issue contains at least half of the lines that the patch adds",
+    "duplicate_issue": "the same issue, ignoring case, punctuation and spacing, was kept already",
+    "similar_issue": "an issue at least as similar as near_duplicate was kept already",
+    "similar_patch": "a patch at least as similar as near_duplicate was kept already",
+    "no_snapshot": "the repository or its base commit cannot be read",
+    "does_not_apply": "the patch does not fit the files of the base commit",
+    "adds_file": "the patch adds a code file, which cannot be located before it exists",
+    "adds_function": "the patch adds a function to a code file",
+    "no_existing_function": "no existing function in a code file is modified",
+    "several_files": "more than one code file is modified (with single_file)",
+}
+"""All rules in their order, with what they drop."""
+
+REQUIRED = {"malformed_row", "binary_text", "large_patch", "malformed_patch", "no_snapshot", "does_not_apply"}
+"""Rules that cannot be skipped, because a pair that breaks them has no truth."""
+
+ReadBlobs = Callable[[Instance], Reader]
+
+Truths = Mapping[str, Truth | str]
+"""Truths known before, by :func:`truth_key`; in place of one that does not exist, the rule that the pair breaks."""
+
+
+def filter_table(
+    path: Path, rules: Filter, repos_dir: Path, drops: Counter[str], examples: Examples | None = None, known: Truths | None = None
+) -> Iterator[Instance]:
+    """Yield the instances of a table of raw pairs and count the other pairs in ``drops``; see :func:`filter_pairs`.
+
+    Raises :class:`ArtifactError` when the table cannot be read.
+    """
+    kept = examples or Examples(RULES)
+    check_skip(rules)
+    contested = frozenset[str]()
+    if "several_pulls" not in rules.skip:
+        contested = contested_issues(iter_rows(path, ["repo", "provenance"]))
+    with Repositories(repos_dir) as repositories:
+        pairs = _readable(iter_rows(path), drops, kept)
+        yield from filter_pairs(pairs, rules, repositories.reader, drops, contested, kept, known)
+
+
+def filter_pairs(
+    pairs: Iterable[Instance],
+    rules: Filter,
+    read_blobs: ReadBlobs,
+    drops: Counter[str],
+    contested: frozenset[str] = frozenset(),
+    examples: Examples | None = None,
+    known: Truths | None = None,
+) -> Iterator[Instance]:
+    """Yield the pairs that break no rule, with truth; count the others in ``drops`` by rule.
+
+    ``read_blobs`` returns a reader of files at an instance's base commit; ``contested`` are issues that several pull
+    requests close; ``examples`` collects the first pairs of each rule; pairs whose truth is ``known`` are not read.
+    ``provenance["leaks"]`` of a kept pair says whether its issue names a modified ``file`` or ``function``. Bad rows are
+    dropped and never raise; an unknown rule in ``rules.skip`` raises :class:`ConfigError`.
+    """
+    check_skip(rules)
+    seen = _Seen.for_rules(rules)
+    for pair in pairs:
+        judged = _Judged(pair, rules, contested)
+        broken = next((rule for rule in _broken(judged, read_blobs, seen, known or {}) if rule not in rules.skip), None)
+        if broken:
+            drops[broken] += 1
+            if examples:
+                examples.add(
+                    broken, pair.instance_id, {"repo": pair.repo}, {"issue": pair.problem_statement, "patch": pair.patch}
+                )
+            continue
+        seen.add(judged)
+        provenance = {**pair.provenance, "leaks": leaks(pair.problem_statement, judged.truth)}
+        yield pair.model_copy(update={"truth": judged.truth, "provenance": provenance})
+
+
+def contested_issues(rows: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Issues (``owner/name#number``) that more than one pull request closes; unreadable rows are ignored."""
+    pulls: dict[str, str] = {}
+    contested: set[str] = set()
+    for row in rows:
+        repo, values = row["repo"], _mapping(row["provenance"])
+        if not isinstance(repo, str) or values is None:
+            continue
+        known = read_provenance(repo, values)
+        name = f"{repo.casefold()}!{known.pull}"
+        contested.update(issue for issue in known.issues if known.pull is not None and pulls.setdefault(issue, name) != name)
+    return frozenset(contested)
+
+
+def _mapping(value: Any) -> dict[str, Any] | None:
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _readable(rows: Iterable[Mapping[str, Any]], drops: Counter[str], examples: Examples) -> Iterator[Instance]:
+    for row in rows:
+        try:
+            yield instance_of(row)
+        except DataError as error:
+            drops["malformed_row"] += 1
+            examples.add("malformed_row", row.get("instance_id"), {}, {"what is wrong": str(error)})
+
+
+def drop_table(drops: Counter[str]) -> dict[str, int]:
+    """Counts of all rules in order, zeros included."""
+    return {rule: drops[rule] for rule in RULES}
+
+
+def check_skip(rules: Filter) -> None:
+    """Raise :class:`ConfigError` if ``rules.skip`` names an unknown or a required rule."""
+    for rule in rules.skip:
+        if rule not in RULES:
+            raise ConfigError(f"filter.skip: unknown rule {rule!r}; the rules are {', '.join(RULES)}")
+        if rule in REQUIRED:
+            raise ConfigError(f"filter.skip: {rule} cannot be skipped: without it an instance has no truth")
+
+
+@dataclass
+class _Judged:
+    """A pair being checked, and what has been computed for it so far."""
+
+    pair: Instance
+    rules: Filter
+    contested: frozenset[str] = frozenset()
+    changes: list[FileChange] = field(default_factory=list)
+    truth: Truth = field(default_factory=Truth)
+
+    @cached_property
+    def known(self) -> Provenance:
+        return read_provenance(self.pair.repo, self.pair.provenance)
+
+    @cached_property
+    def issue_digest(self) -> bytes:
+        return issue_digest(self.pair.problem_statement)
+
+
+@dataclass
+class _Seen:
+    """What later pairs are compared with: ids, issues and patches of the kept ones."""
+
+    ids: set[str] = field(default_factory=set)
+    digests: set[bytes] = field(default_factory=set)
+    issues: _Alike | None = None
+    patches: _Alike | None = None
+
+    @classmethod
+    def for_rules(cls, rules: Filter) -> _Seen:
+        if rules.near_duplicate is None:
+            return cls()
+        return cls(issues=_Alike(rules.near_duplicate, issue_shingles), patches=_Alike(rules.near_duplicate, changed_lines))
+
+    def add(self, judged: _Judged) -> None:
+        self.ids.add(judged.pair.instance_id)
+        self.digests.add(judged.issue_digest)
+        if self.issues and self.patches:
+            self.issues.add(judged.pair.problem_statement)
+            self.patches.add(judged.pair.patch)
+
+
+class _Alike:
+    """Kept texts, compared by their shingles. Remembers the last signature, since ``add`` follows ``holds``."""
+
+    def __init__(self, threshold: float, shingles: Callable[[str], Iterable[str]]) -> None:
+        self._similar = Similar(threshold)
+        self._signature = lru_cache(maxsize=1)(lambda text: self._similar.signature(shingles(text)))
+
+    def holds(self, text: str) -> bool:
+        return self._similar.holds(self._signature(text))
+
+    def add(self, text: str) -> None:
+        self._similar.add(self._signature(text))
+
+
+def truths_of(path: Path, repos: Sequence[str], rules: Filter, repos_dir: Path) -> Iterator[tuple[str, dict[str, Truth | str]]]:
+    """Repository by repository of those in ``repos``, the truths of its pairs in the table; pairs without a patch have none."""
+    rows = sorted(iter_rows(path, repos=repos), key=lambda row: row["repo"])
+    with Repositories(repos_dir) as repositories:
+        for repo, pairs in groupby(rows, key=lambda row: row["repo"]):
+            found: dict[str, Truth | str] = {}
+            for row in pairs:
+                with suppress(DataError):  # a pair that the rules of text and patch drop
+                    pair = instance_of(row)
+                    if len(pair.patch) <= rules.max_patch_chars:
+                        found[truth_key(pair)] = _truth(pair, parse_patch(pair.patch), repositories.reader)
+            yield repo, found
+
+
+def truth_key(pair: Instance) -> str:
+    """What a pair's truth depends on."""
+    return digest(pair.repo, pair.base_commit, pair.patch)
+
+
+def _truth(pair: Instance, changes: list[FileChange], read_blobs: ReadBlobs) -> Truth | str:
+    try:
+        return truth_from_changes(changes, read_blobs(pair))
+    except RepositoryError:
+        return "no_snapshot"
+    except DataError:
+        return "does_not_apply"
+
+
+def _broken(judged: _Judged, read_blobs: ReadBlobs, seen: _Seen, known: Truths) -> Iterator[str]:
+    """Yield the rules that a pair breaks, in order. Lazy, so that later rules cost nothing once one is broken."""
+    if judged.pair.truth is not None and judged.pair.truth.expected is not None:
+        yield from _broken_question(judged, judged.pair.truth, read_blobs, seen)
+        return
+    yield from _broken_by_text(judged.pair, judged.rules, seen)
+    yield from _broken_by_provenance(judged)
+    yield from _broken_by_paths(judged)
+    yield from _broken_by_earlier_text(judged, seen)
+    truth = known.get(truth_key(judged.pair)) or _truth(judged.pair, judged.changes, read_blobs)
+    if isinstance(truth, str):
+        yield truth  # a required rule
+    else:
+        judged.truth = truth
+    yield from _broken_by_truth(judged.truth, judged.rules)
+
+
+def _broken_by_text(pair: Instance, rules: Filter, seen: _Seen) -> Iterator[str]:
+    if not all(map(_is_text, (pair.instance_id, pair.repo, pair.base_commit, pair.problem_statement, pair.patch))):
+        yield "binary_text"
+    if pair.instance_id in seen.ids:
+        yield "duplicate_id"
+    length = len(pair.problem_statement.strip())
+    if length < max(1, rules.min_issue_chars):
+        yield "short_issue"
+    if length > rules.max_issue_chars:
+        yield "long_issue"
+    if len(pair.patch) > rules.max_patch_chars:
+        yield "large_patch"
+
+
+def _broken_question(judged: _Judged, truth: Truth, read_blobs: ReadBlobs, seen: _Seen) -> Iterator[str]:
+    """A question may be short, has its truth and no patch: rules about patches and their fixes do not apply."""
+    yield from (rule for rule in _broken_by_text(judged.pair, judged.rules, seen) if rule != "short_issue")
+    if judged.issue_digest in seen.digests:
+        yield "duplicate_issue"
+    judged.truth = truth
+    try:
+        read = read_blobs(judged.pair)
+        if any(read(path) is None for path in truth.files):
+            yield "no_snapshot"
+    except RepositoryError:
+        yield "no_snapshot"
+
+
+def _broken_by_provenance(judged: _Judged) -> Iterator[str]:
+    """Rules about where a pair comes from; unknown provenance breaks none."""
+    known = judged.known
+    if known.bot:
+        yield "bot"
+    if len(known.issues) > 1:
+        yield "several_issues"
+    if judged.contested.intersection(known.issues):
+        yield "several_pulls"
+    if links_fix(judged.pair.problem_statement, judged.pair.repo, known):
+        yield "links_fix"
+
+
+def _broken_by_paths(judged: _Judged) -> Iterator[str]:
+    try:
+        judged.changes = parse_patch(judged.pair.patch)
+    except DataError:
+        yield "malformed_patch"
+    paths = [change.new or change.old for change in judged.changes]
+    if len(paths) > judged.rules.max_files:
+        yield "too_many_files"
+    kinds = {file_kind(path) for path in paths}
+    for kind, rule in (("test", "only_tests"), ("docs", "only_docs"), ("config", "only_config")):
+        if kinds == {kind}:
+            yield rule
+    if "code" not in kinds:
+        yield "no_code_change"
+
+
+def _broken_by_earlier_text(judged: _Judged, seen: _Seen) -> Iterator[str]:
+    """Rules about text that gives the fix away, and about duplicates."""
+    if shows_fix(judged.pair.problem_statement, judged.pair.patch):
+        yield "shows_fix"
+    if judged.issue_digest in seen.digests:
+        yield "duplicate_issue"
+    if seen.issues and seen.issues.holds(judged.pair.problem_statement):
+        yield "similar_issue"
+    if seen.patches and seen.patches.holds(judged.pair.patch):
+        yield "similar_patch"
+
+
+def _broken_by_truth(truth: Truth, rules: Filter) -> Iterator[str]:
+    if any(map(is_code, truth.added_files)):
+        yield "adds_file"
+    if _in_code(truth.added_functions):
+        yield "adds_function"
+    if not _in_code(truth.functions):
+        yield "no_existing_function"
+    if rules.single_file and sum(map(is_code, truth.files)) != 1:
+        yield "several_files"
+
+
+def _in_code(entities: Sequence[str]) -> bool:
+    return any(is_code(entity.partition("::")[0]) for entity in entities)
+
+
+def _is_text(text: str) -> bool:
+    try:
+        return "\0" not in text and text.encode() is not None
+    except UnicodeEncodeError:
+        return False

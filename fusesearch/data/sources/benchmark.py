@@ -1,0 +1,102 @@
+"""The source ``benchmark``: published sets in the SWE-bench schema, as files or from the Hugging Face hub.
+
+Keeps unknown columns with each row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from fusesearch.core.config import BenchmarkSource
+from fusesearch.core.errors import ConfigError, DataError, RepositoryError
+from fusesearch.core.storage import Progress
+from fusesearch.data.sources.base import Mined
+from fusesearch.data.sources.mirrors import mirrored
+from fusesearch.data.swe_bench import instances, read_rows
+
+_HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
+_REPO = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
+
+
+class Benchmark:
+    """Reads the sets and clones their repositories with the base commits of the rows.
+
+    Keeps the clones below ``state_dir`` between runs.
+    """
+
+    def __init__(self, config: BenchmarkSource, state_dir: Path, workers: int = 2) -> None:
+        self.config = config
+        self.state_dir = state_dir
+        self.workers = workers
+
+    def mine(self, repos_dir: Path, progress: Progress) -> Mined:
+        """See :class:`~fusesearch.data.sources.base.Source`.
+
+        Raises :class:`ConfigError` if the params name no set, :class:`DataError` for an unreadable one or missing columns.
+        """
+        rows = [instance for named, source in self._sets() for instance in instances(named, source)]
+        commits: dict[str, set[str]] = {}
+        for row in rows:
+            commits.setdefault(row.repo, set()).add(row.base_commit)
+        skipped = self._clone(commits, repos_dir, progress)
+        kept = [row for row in rows if row.repo not in skipped]
+        if not kept:
+            raise DataError(f"mine: no repository of {len(rows)} rows could be cloned: {next(iter(skipped.values()), 'no rows')}")
+        counts = Counter(row.repo for row in kept)
+        table = [{"repo": repo, "pairs": count, "new": count} for repo, count in sorted(counts.items())]
+        return Mined(kept, {"repositories": table, "dropped": {"no_clone": len(rows) - len(kept)}, "skipped": skipped})
+
+    def _sets(self) -> Iterator[tuple[str, Iterable[dict[str, Any]]]]:
+        if not self.config.files and not self.config.hub:
+            raise ConfigError("mine.benchmark: name files, or data sets of the hub")
+        for path in self.config.files:
+            yield str(path), read_rows(path)
+        for name in self.config.hub:
+            yield name, hub_rows(name)
+
+    def _clone(self, commits: dict[str, set[str]], repos_dir: Path, progress: Progress) -> dict[str, str]:
+        """Clone every repository; returns the failed ones with reasons."""
+        repos_dir.mkdir(parents=True, exist_ok=True)
+        skipped: dict[str, str] = {}
+        done: list[str] = []
+
+        def clone(repo: str) -> None:
+            try:
+                if not _REPO.fullmatch(repo):
+                    raise RepositoryError(f"{repo[:100]!r} is not a repository: it should be owner/name")
+                with mirrored(self.config.clone_url.replace("{repo}", repo), self.state_dir) as mirror:
+                    present = commits[repo] - mirror.have_commits(commits[repo])
+                    mirror.publish(repo, repos_dir, present)
+            except RepositoryError as error:
+                skipped[repo] = str(error)
+            done.append(repo)
+            progress(len(done), len(commits))
+
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="clone") as pool:
+            list(pool.map(clone, sorted(commits)))
+        return dict(sorted(skipped.items()))
+
+
+def hub_rows(name: str) -> Iterator[dict[str, Any]]:
+    """Rows of a data set of the Hugging Face hub, ``owner/name`` or ``owner/name:split`` (``test`` unless named).
+
+    Runs no code of the data set. Raises :class:`DataError` when it cannot be loaded.
+    """
+    if not _HUB.fullmatch(name):
+        raise ConfigError(f"mine.benchmark.hub: {name!r} is not a data set: write owner/name or owner/name:split")
+    dataset, _, split = name.partition(":")
+    try:
+        from datasets import load_dataset
+
+        loaded = load_dataset(dataset, split=split or "test")
+    except ImportError:
+        raise ConfigError("mine.benchmark.hub: install `datasets`, or give the files of the set") from None
+    except Exception as error:  # the library raises errors of the hub, of HTTP and of its formats
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DataError(f"mine.benchmark.hub: {name} cannot be loaded ({reason})") from None
+    yield from (dict(row) for row in loaded)

@@ -1,0 +1,260 @@
+"""The source ``git``: pairs from local clones, for teams whose code must not leave the machine.
+
+A pair is a commit on the first-parent history of a branch that closes an issue: a squash, a rebased commit or a merge. Its
+message, or that of a merged commit, names the issue; the text comes from a JSONL dump or from ``git notes``. With
+``mine.git.weak``, the commit message can replace a missing issue; such rows are marked, since that text was written after the
+fix.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from fusesearch.core.config import GitSource
+from fusesearch.core.errors import ConfigError, DataError, RepositoryError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import Progress
+from fusesearch.core.text import flat_name
+from fusesearch.data.sources import history
+from fusesearch.data.sources.base import Mined
+from fusesearch.data.sources.history import Commit
+from fusesearch.data.sources.links import closing_links, pull_number
+from fusesearch.data.sources.mirrors import clone_bare
+from fusesearch.search.git import Git
+
+DROPS = {
+    "no_issue": "its message closes no issue",
+    "issue_unknown": "the issue it closes is neither in a dump nor in a note",
+    "issue_younger": "the issue was opened after the commit",
+    "no_change": "it changes no file",
+    "large_patch": f"its diff is longer than {history.MAX_PATCH_BYTES:,} bytes",
+}
+"""Why a commit does not become a raw pair."""
+
+_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
+_TRAILER = re.compile(r"^[A-Z][\w-]*-by: .*$|^Change-Id: .*$|^See merge request .*$", re.MULTILINE)
+AT_ONCE = 200
+
+
+@dataclass(frozen=True)
+class LocalIssue:
+    """An issue from a dump or a note; comments are (time, text)."""
+
+    title: str
+    body: str
+    created: datetime | None = None
+    comments: tuple[tuple[datetime | None, str], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """Title and body."""
+        return f"{self.title}\n\n{self.body}".replace("\r\n", "\n").strip()
+
+
+@dataclass
+class _Found:
+    """A commit that may become a pair. ``started`` is when work on it began; ``texts`` are its issues."""
+
+    commit: Commit
+    started: datetime
+    numbers: list[int]
+    texts: list[LocalIssue]
+    kind: str
+
+
+@dataclass
+class LocalGit:
+    """Mines local clones. Sends and fetches nothing, and only reads the clones."""
+
+    config: GitSource
+    _drops: Counter[str] = field(default_factory=Counter)
+
+    def mine(self, repos_dir: Path, progress: Progress) -> Mined:
+        """See :class:`~fusesearch.data.sources.base.Source`.
+
+        Raises :class:`ConfigError` if the params name no clone, :class:`DataError` if no pair was found.
+        """
+        clones = [named_clone(text) for text in self.config.repositories]
+        if not clones:
+            raise ConfigError("mine.git: name clones under mine.git.repositories")
+        if len({repo.casefold() for repo, _ in clones}) < len(clones):
+            raise ConfigError("mine.git: two clones have the same owner/name: write owner/name=folder")
+        dumps = read_dumps(self.config.issues, {repo for repo, _ in clones})
+        repos_dir.mkdir(parents=True, exist_ok=True)
+        rows: list[Instance] = []
+        table, skipped = [], {}
+        for number, (repo, folder) in enumerate(clones, 1):
+            try:
+                found = self._repository(repo, Git(folder).git_dir, dumps.get(repo, {}))
+                if found:
+                    clone_bare(Git(folder).git_dir, repos_dir / f"{flat_name(repo)}.git")
+            except RepositoryError as error:
+                skipped[repo] = str(error)
+                continue
+            rows += found
+            table.append({"repo": repo, "pairs": len(found), "new": len(found)})
+            progress(number, len(clones))
+        if not rows:
+            reasons = ", ".join(f"{count} commits: {DROPS[reason]}" for reason, count in self._drops.most_common(3))
+            why = "; ".join(skipped.values()) or reasons or "no commits"
+            raise DataError(f"mine: not one pair from {len(clones)} clones: {why}")
+        dropped = {reason: self._drops[reason] for reason in DROPS}
+        return Mined(rows, {"repositories": table, "dropped": dropped, "skipped": skipped})
+
+    def _repository(self, repo: str, git_dir: Path, issues: dict[int, LocalIssue]) -> list[Instance]:
+        tip = history.resolve(git_dir, [self.config.branch]).get(self.config.branch)
+        if tip is None:
+            raise RepositoryError(f"{git_dir} has no branch {self.config.branch}")
+        notes = history.notes(git_dir, self.config.notes_ref) if self.config.notes_ref else {}
+        since = [f"--since={self.config.since.isoformat()}T00:00:00Z"] if self.config.since else []
+        line = [commit for commit in history.log(git_dir, "--first-parent", *since, tip, "--") if commit.parents]
+        wanted = [found for commit in line if (found := self._look(repo, git_dir, commit, issues, notes))]
+        rows: list[Instance] = []
+        for start in range(0, len(wanted), AT_ONCE):
+            rows += self._pairs(repo, git_dir, wanted[start : start + AT_ONCE])
+        return rows
+
+    def _look(
+        self, repo: str, git_dir: Path, commit: Commit, issues: dict[int, LocalIssue], notes: dict[str, str]
+    ) -> _Found | None:
+        merged = history.log(git_dir, *commit.parents[1:], f"^{commit.parents[0]}", "--") if len(commit.parents) > 1 else []
+        started = min([commit.authored, *(inner.authored for inner in merged)])
+        messages = [commit.message, *(inner.message for inner in merged)]
+        own = pull_number(commit.message.partition("\n")[0])
+        numbers = list(dict.fromkeys(n for text in messages for n in closing_links(text, repo) if n != own))
+        texts = [issues[number] for number in numbers if number in issues]
+        note = [parse_note(notes[commit.id])] if commit.id in notes else []
+        kind = "note" if note else "issue"
+        texts = note or [text for text in texts if text.created is None or text.created <= commit.committed]
+        if not texts and self.config.weak:
+            texts, kind = [_message(commit, merged)], "commit message"
+        if not texts:
+            known = any(number in issues for number in numbers)
+            self._drops["issue_younger" if known else "issue_unknown" if numbers else "no_issue"] += 1
+            return None
+        return _Found(commit, started, numbers, texts, kind)
+
+    def _pairs(self, repo: str, git_dir: Path, wanted: list[_Found]) -> Iterator[Instance]:
+        pairs = [(found.commit.parents[0], found.commit.id) for found in wanted]
+        changed, patches = history.changes(git_dir, pairs), history.patches(git_dir, pairs)
+        for found, pair in zip(wanted, pairs, strict=True):
+            if not changed.get(pair):
+                self._drops["no_change"] += 1
+            elif pair not in patches:
+                self._drops["large_patch"] += 1
+            else:
+                yield _instance(repo, found, patches[pair])
+
+
+def named_clone(text: str) -> tuple[str, Path]:
+    """Name and folder of a clone: ``owner/name=folder``, or a folder whose last two parts are the name."""
+    name, separator, folder = text.rpartition("=")
+    path = Path(folder).expanduser()
+    if not separator:
+        parts = path.resolve().parts
+        owner, last = (parts[-2] if len(parts) > 2 else "local"), path.resolve().name.removesuffix(".git")
+        name = f"{re.sub(r'[^A-Za-z0-9-]+', '-', owner).strip('-') or 'local'}/{last}"
+    if not _NAME.fullmatch(name):
+        raise ConfigError(f"mine.git.repositories: {name!r} is not a repository name: write owner/name=folder")
+    return name, path
+
+
+def read_dumps(paths: Iterable[Path], repos: set[str]) -> dict[str, dict[int, LocalIssue]]:
+    """Issues by repository and number. A dump without ``repo`` belongs to the only repository.
+
+    Lines are issues as GitHub's and GitLab's REST give them: ``number`` (or ``iid``), ``title``, ``body`` (or
+    ``description``), ``created_at``, and ``comments`` as a list with ``body`` and ``created_at``. Raises :class:`DataError`
+    with file and line for anything else.
+    """
+    known = {repo.casefold(): repo for repo in repos}
+    found: dict[str, dict[int, LocalIssue]] = {}
+    for path in paths:
+        for where, row in _dump_rows(path):
+            repo = row.get("repo") or (next(iter(repos)) if len(repos) == 1 else None)
+            number = row.get("number", row.get("iid"))
+            if not isinstance(repo, str) or not isinstance(number, int):
+                raise DataError(f"{where}: an issue needs a number{'' if repo else ', and repo where there are several clones'}")
+            if repo.casefold() in known and not row.get("pull_request"):
+                found.setdefault(known[repo.casefold()], {})[number] = _issue(row)
+    return found
+
+
+def parse_note(text: str) -> LocalIssue:
+    """The issue of a note: JSON as in a dump, else a title in the first line and a body below."""
+    try:
+        row = json.loads(text)
+    except ValueError:
+        row = None
+    if isinstance(row, dict):
+        return _issue(row)
+    title, _, body = text.strip().partition("\n")
+    return LocalIssue(title.strip(), body.strip())
+
+
+def _dump_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        with path.open(encoding="utf-8") as handle:
+            for number, line in enumerate(handle, 1):
+                if line.strip():
+                    row = json.loads(line)
+                    if not isinstance(row, dict):
+                        raise ValueError("not an object")
+                    yield f"{path}: line {number}", row
+    except OSError as error:
+        raise DataError(f"mine.git.issues: {path} cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise DataError(f"mine.git.issues: {path} is not JSONL ({error})") from None
+
+
+def _issue(row: dict[str, Any]) -> LocalIssue:
+    comments = row.get("comments") if isinstance(row.get("comments"), list) else []
+    return LocalIssue(
+        title=str(row.get("title") or ""),
+        body=str(row.get("body") or row.get("description") or ""),
+        created=_moment(row.get("created_at")),
+        comments=tuple((_moment(c.get("created_at")), str(c.get("body") or "")) for c in comments or [] if isinstance(c, dict)),
+    )
+
+
+def _message(commit: Commit, merged: list[Commit]) -> LocalIssue:
+    """The commit message as a weak issue; of a merge with git's default message, those of the merged commits."""
+    texts = [commit.message] if not merged or not commit.message.startswith("Merge ") else [inner.message for inner in merged]
+    title, _, body = _TRAILER.sub("", "\n\n".join(texts)).strip().partition("\n")
+    return LocalIssue(title.strip(), body.strip())
+
+
+def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
+    commit = found.commit
+    comments = [text for issue in found.texts for when, text in issue.comments if when is not None and when < found.started]
+    number = pull_number(commit.message.partition("\n")[0])
+    provenance = {
+        "source": "git", "issues": found.numbers, "text": found.kind, "weak": found.kind == "commit message", "pull": number,
+        "merge_commit": commit.id, "merged_as": "merge" if len(commit.parents) > 1 else "squash",
+        "merged_at": commit.committed.isoformat(), "author": commit.author, "bot": "[bot]" in commit.author,
+    }  # fmt: skip
+    return Instance(
+        instance_id=f"{flat_name(repo)}-{commit.id[:12]}",
+        repo=repo,
+        base_commit=commit.parents[0],
+        problem_statement="\n\n".join(issue.text for issue in found.texts),
+        patch=patches[0],
+        provenance=provenance,
+        test_patch=patches[1],
+        hints_text="\n\n".join(comments),
+        created_at=commit.authored.isoformat(),
+    )
+
+
+def _moment(value: Any) -> datetime | None:
+    try:
+        when = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    return when.astimezone(UTC) if when.tzinfo else datetime.combine(when.date(), when.time(), UTC)

@@ -1,0 +1,249 @@
+"""Crawl one repository, a few pages at a time, and keep its state between runs.
+
+Merged pull requests (and in :mod:`fusesearch.data.sources.github.asked` questions) are read from the last updated one backwards.
+``watermark`` is the time up to which all have been read; the next crawl ends there, so that it costs only what is new. Rows are
+written before the cursor moves: a killed run reads its last pages again and finds those rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fusesearch.core.config import GitHubSource
+from fusesearch.core.errors import ArtifactError, DataError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import Journal, read_json, write_json
+from fusesearch.core.text import flat_name
+from fusesearch.data.sources.github import queries
+from fusesearch.data.sources.github.client import Api, Gone
+from fusesearch.data.sources.github.pairing import Paired, pair, screen
+from fusesearch.data.sources.github.parsing import moment, parse_pull
+from fusesearch.data.sources.github.selection import Facts
+from fusesearch.data.sources.mirrors import Mirror
+
+VERSION = 1
+"""Part of the folder's name, so that rows of different versions are never mixed."""
+
+PAGES_AT_ONCE = 5
+"""Pages read before their pairs are made, so that issue texts are fetched many at a time. A kill loses at most these."""
+
+EPOCH = "1970-01-01T00:00:00+00:00"
+"""The watermark where there was nothing to read."""
+
+Seen = Callable[[int], None]
+"""Called with the number of pull requests seen in this crawl."""
+
+
+@dataclass
+class Progress:
+    """How far the crawl is. Times are ISO 8601 in UTC; ``drops`` are numbers of pull requests by reason."""
+
+    watermark: str | None = None
+    etag: str | None = None
+    crawling: bool = False
+    cursor: str | None = None
+    next_watermark: str | None = None
+    next_etag: str | None = None
+    seen: int = 0
+    drops: dict[str, list[int]] = field(default_factory=dict)
+
+    def begin(self, etag: str | None) -> None:
+        """Start a crawl at the newest pull request."""
+        self.crawling, self.cursor, self.next_watermark, self.next_etag = True, None, None, etag
+
+    def finish(self) -> None:
+        """End a crawl that has read everything new."""
+        self.watermark, self.etag = self.next_watermark or self.watermark or EPOCH, self.next_etag
+        self.crawling, self.cursor, self.next_watermark, self.next_etag = False, None, None, None
+
+    def drop(self, reasons: dict[int, str], kept: Iterable[int]) -> None:
+        """Record why pull requests were dropped, replacing earlier reasons; ``kept`` ones lose theirs."""
+        forgotten = {*reasons, *kept}
+        for reason, numbers in self.drops.items():
+            self.drops[reason] = [number for number in numbers if number not in forgotten]
+        for number, reason in reasons.items():
+            self.drops.setdefault(reason, []).append(number)
+
+
+class RepositoryState:
+    """The folder of one repository. A context manager; one process at a time."""
+
+    def __init__(self, root: Path, repo: str, options: dict[str, Any]) -> None:
+        self.repo = repo
+        key = hashlib.sha256(json.dumps([VERSION, repo.casefold(), options], sort_keys=True).encode()).hexdigest()[:12]
+        self.folder = root / f"{flat_name(repo.casefold())}-{key}"
+        self.progress = self._read()
+
+    def _read(self) -> Progress:
+        path = self.folder / "progress.json"
+        if not path.exists():
+            return Progress()
+        try:
+            return Progress(**read_json(path))
+        except TypeError:
+            raise ArtifactError(f"{path} is of another version: delete {self.folder}") from None
+
+    def save(self) -> None:
+        """Write the progress. Call it after writing the pairs."""
+        write_json(self.folder / "progress.json", asdict(self.progress))
+
+    def __enter__(self) -> RepositoryState:
+        self.pairs = Journal(self.folder / "pairs.jsonl", key="instance_id")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.pairs.close()
+
+    def instances(self) -> list[Instance]:
+        """All pairs so far, sorted by number."""
+        path = self.folder / "pairs.jsonl"
+        if not path.exists():
+            return []
+        with Journal(path, key="instance_id") as journal:
+            found = [Instance.model_validate(row) for row in journal.rows.values()]
+        return sorted(found, key=number_of)
+
+
+def number_of(instance: Instance) -> int:
+    """The number of the pull request, issue or discussion that a row comes from."""
+    return int(instance.instance_id.rpartition("-")[2])
+
+
+@dataclass
+class Chunk:
+    """Some pages: candidates, reasons against the others, and the cursor of the next page."""
+
+    wanted: list[Any] = field(default_factory=list)
+    reasons: dict[int, str] = field(default_factory=dict)
+    cursor: str | None = None
+    newest: datetime | None = None
+    seen: int = 0
+    last: bool = False
+
+
+@dataclass
+class Crawl:
+    """Crawls one repository into its state."""
+
+    api: Api
+    config: GitHubSource
+    facts: Facts
+    state: RepositoryState
+    open_mirror: Callable[[], AbstractContextManager[Mirror]]
+    page: int = queries.PAGE
+
+    listing = "pulls"
+    connection = "pullRequests"
+    query = queries.PULLS
+    prefix = ""
+
+    def cost(self, first: int) -> int:
+        """Points of a page."""
+        return queries.pulls_cost(first)
+
+    def parse(self, node: Any) -> Any:
+        """What a node says, with ``number`` and ``updated``; None if an essential field is missing."""
+        return parse_pull(node, self.facts.repo)
+
+    def screen(self, row: Any, since: datetime | None) -> str | None:
+        """Why to drop a parsed node at first sight, or None."""
+        return screen(row, since)
+
+    def pair(self, wanted: list[Any]) -> Paired:
+        """The rows of candidates."""
+        return pair(self.api, self.facts, wanted, self.open_mirror, self.config.comments)
+
+    def run(self, seen: Seen, stopping: Callable[[], bool]) -> int:
+        """Read what is new; returns the number of new pairs. Ends after a chunk if ``stopping()`` is true.
+
+        Passes on errors of :class:`Api` and the mirror; everything before the last chunk is then kept.
+        """
+        progress = self.state.progress
+        if not progress.crawling and not self._begin():
+            return 0
+        new, total = 0, 0
+        while progress.crawling and not stopping():
+            chunk = self._read()
+            paired = self.pair(chunk.wanted)
+            for instance in paired.instances:
+                self.state.pairs.append(instance)
+            new += len(paired.instances)
+            total += chunk.seen
+            self._advance(chunk, chunk.reasons | paired.reasons, list(map(number_of, paired.instances)))
+            seen(total)
+        return new
+
+    def _begin(self) -> bool:
+        """Begin a crawl; False if nothing changed since the last one, which REST says for no points where it lists the rows."""
+        progress, etag = self.state.progress, None
+        if self.listing:
+            path = f"/repos/{self.facts.repo}/{self.listing}?state=closed&sort=updated&direction=desc&per_page=1"
+            answer, etag = self.api.rest(path, progress.etag if progress.watermark else None)
+            if answer is None:
+                return False
+        progress.begin(etag)
+        self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE
+        self.state.save()
+        return True
+
+    def _read(self) -> Chunk:
+        chunk = Chunk(cursor=self.state.progress.cursor)
+        for _ in range(PAGES_AT_ONCE):
+            self._take(chunk, self._page(chunk))
+            if chunk.last or len(chunk.wanted) >= queries.DETAILS:
+                break
+        return chunk
+
+    def _page(self, chunk: Chunk) -> dict[str, Any]:
+        owner, _, name = self.facts.repo.partition("/")
+        variables = {"owner": owner, "name": name, "first": self.page, "after": chunk.cursor}
+        try:
+            answer = self.api.graphql(self.query, variables, self.cost(self.page))
+        except DataError:
+            if chunk.cursor is None:
+                raise
+            answer = self.api.graphql(self.query, variables | {"after": None}, self.cost(self.page))
+        repository = answer.data.get("repository")
+        if not isinstance(repository, dict):
+            raise Gone("the repository is gone, or the token may not see it")
+        self.page = min(queries.PAGE, 2 * (answer.first or self.page)) if answer.first != self.page else queries.PAGE
+        return repository.get(self.connection) or {}
+
+    def _take(self, chunk: Chunk, page: dict[str, Any]) -> None:
+        since = datetime.combine(self.config.since, time.min, UTC) if self.config.since else None
+        until = max(filter(None, (moment(self.state.progress.watermark), since)), default=None)
+        for row in filter(None, map(self.parse, page.get("nodes") or [])):
+            chunk.newest = max(chunk.newest or row.updated, row.updated)
+            if until is not None and row.updated < until:
+                chunk.last = True
+                break
+            chunk.seen += 1
+            if f"{flat_name(self.facts.repo)}-{self.prefix}{row.number}" in self.state.pairs:
+                continue
+            reason = self.screen(row, since)
+            if reason:
+                chunk.reasons[row.number] = reason
+            else:
+                chunk.wanted.append(row)
+        info = page.get("pageInfo") or {}
+        chunk.cursor = info.get("endCursor")
+        chunk.last = chunk.last or not info.get("hasNextPage") or not chunk.cursor
+
+    def _advance(self, chunk: Chunk, reasons: dict[int, str], kept: list[int]) -> None:
+        progress = self.state.progress
+        progress.drop(reasons, kept)
+        progress.seen += chunk.seen
+        progress.cursor = chunk.cursor
+        if progress.next_watermark is None and chunk.newest is not None:
+            progress.next_watermark = chunk.newest.isoformat()
+        if chunk.last:
+            progress.finish()
+        self.state.save()

@@ -1,0 +1,224 @@
+"""Turn merged pull requests into raw pairs: the issue as it was before the work, and the diff of the merge from git."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fusesearch.core.schema import Instance
+from fusesearch.core.text import flat_name
+from fusesearch.data.sources import history
+from fusesearch.data.sources.github import queries
+from fusesearch.data.sources.github.client import Api
+from fusesearch.data.sources.github.parsing import MAX_FILES, IssueText, Pull, issue_before
+from fusesearch.data.sources.github.selection import Facts
+from fusesearch.data.sources.history import Change
+from fusesearch.data.sources.mirrors import Mirror
+
+DROPS = {
+    "before_since": "merged before mine.github.since",
+    "no_issue": "closes no issue by GitHub's links or by a keyword in title, body or commit messages",
+    "no_merge_commit": "GitHub names no merge commit",
+    "no_files": "changes no file",
+    "many_files": f"changes more than {MAX_FILES} files",
+    "issue_gone": "the issue was deleted, moved away or turned into a discussion",
+    "issue_is_pull": "what it closes is a pull request",
+    "issue_after_merge": "the issue was opened after the merge",
+    "issue_text_unknown": "the issue was edited after work on the fix began, and its earlier text is gone",
+    "commit_gone": "git no longer has the commits",
+    "diff_differs": "no commit changes exactly the files that GitHub lists",
+    "large_patch": f"the diff is longer than {history.MAX_PATCH_BYTES:,} bytes",
+}
+"""Why a merged pull request does not become a raw pair."""
+
+OpenMirror = Callable[[], AbstractContextManager[Mirror]]
+
+
+@dataclass
+class Paired:
+    """Pairs of some pull requests, and reasons against the others, by number."""
+
+    instances: list[Instance] = field(default_factory=list)
+    reasons: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Span:
+    """The commits before and after a pull request, how it was merged, and the changed files."""
+
+    base: str
+    end: str
+    kind: str
+    changes: tuple[Change, ...]
+
+
+def screen(pull: Pull, since: datetime | None) -> str | None:
+    """Why to drop a pull request at first sight, or None."""
+    tests = {
+        "before_since": since is not None and pull.merged < since,
+        "no_issue": not pull.issue_ids and not pull.numbers,
+        "no_merge_commit": not pull.merge,
+        "no_files": pull.changed_files == 0,
+        "many_files": pull.changed_files > MAX_FILES,
+    }
+    return next((reason for reason, holds in tests.items() if holds), None)
+
+
+def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_mirror: OpenMirror, comments: bool) -> Paired:
+    """Pairs of pull requests that passed :func:`screen`."""
+    done = Paired()
+    issues = {pull.number: texts for pull, texts in _texts(api, facts.repo, pulls, done.reasons)}
+    wanted = [pull for pull in pulls if pull.number in issues]
+    if not wanted:
+        return done
+    with open_mirror() as mirror:
+        spans = _spans(mirror, wanted, done.reasons)
+        blobs = {blob for span in spans.values() for change in span.changes for blob in (change.old, change.new)}
+        mirror.have_blobs((commit for span in spans.values() for commit in (span.base, span.end)), blobs)
+        patches = history.patches(mirror.git_dir, [(span.base, span.end) for span in spans.values()])
+    for pull in wanted:
+        if span := spans.get(pull.number):
+            if (span.base, span.end) in patches:
+                both = patches[span.base, span.end]
+                done.instances.append(_instance(facts, pull, issues[pull.number], span, both, comments))
+            else:
+                done.reasons[pull.number] = "large_patch"
+    return done
+
+
+def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> Iterable[tuple[Pull, list[IssueText]]]:
+    """Yield pull requests with the earlier texts of their issues; record reasons for the others."""
+    by_id, by_number = _issues(api, repo, pulls)
+    for pull in pulls:
+        found = [by_id.get(name) for name in pull.issue_ids] or [by_number.get(number) for number in pull.numbers]
+        texts, reason = _usable([node for node in found if node], pull)
+        if texts:
+            yield pull, texts
+        else:
+            reasons[pull.number] = reason
+
+
+def _usable(found: list[dict[str, Any]], pull: Pull) -> tuple[list[IssueText], str]:
+    issues = [node for node in found if node.get("__typename") == "Issue"]
+    if not issues:
+        return [], "issue_is_pull" if found else "issue_gone"
+    texts = [text for node in issues if (text := issue_before(node, pull.first_commit))]
+    if len(texts) < len(issues):
+        return [], "issue_text_unknown"
+    earlier = {(text.repo, text.number): text for text in texts if text.created <= pull.merged}
+    return [earlier[key] for key in sorted(earlier)], "issue_after_merge"
+
+
+def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> tuple[dict[str, dict[str, Any]], dict[int, dict[str, Any]]]:
+    """Issues by id and by number, fetched many at a time."""
+    asked: list[str | int] = list(dict.fromkeys(name for pull in pulls for name in (pull.issue_ids or pull.numbers)))
+    by_id: dict[str, dict[str, Any]] = {}
+    by_number: dict[int, dict[str, Any]] = {}
+    for start in range(0, len(asked), queries.DETAILS):
+        part = asked[start : start + queries.DETAILS]
+        ids = [name for name in part if isinstance(name, str)]
+        numbers = [name for name in part if isinstance(name, int)]
+        data = api.graphql(*queries.details(repo, ids, numbers)).data
+        for name, node in zip(ids, data.get("nodes") or [], strict=False):
+            if isinstance(node, dict):
+                by_id[name] = node
+        for number in numbers:
+            node = (data.get("repository") or {}).get(f"i{number}")
+            if isinstance(node, dict):
+                by_number[number] = node
+    return by_id, by_number
+
+
+def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:
+    """The commits of each pull request: those of the merge if its files fit, else those of its own branch."""
+    gone = mirror.have_commits(pull.merge for pull in pulls)
+    present = [pull.merge for pull in pulls if pull.merge not in gone]
+    parents = {commit.id: commit.parents for commit in history.commits(mirror.git_dir, present).values()}
+    before = history.resolve(mirror.git_dir, (f"{pull.merge}~{pull.commits}" for pull in pulls if parents.get(pull.merge)))
+    options: dict[int, list[tuple[str, str, str]]] = {}
+    for pull in pulls:
+        above = parents.get(pull.merge, ())
+        options[pull.number] = [(above[0], pull.merge, "merge" if len(above) > 1 else "squash")] if above else []
+        start = before.get(f"{pull.merge}~{pull.commits}")
+        if len(above) == 1 and pull.commits > 1 and start:
+            options[pull.number].append((start, pull.merge, "rebase"))
+    spans = _fitting(mirror, pulls, options)
+    unmatched = [pull for pull in pulls if pull.number not in spans]
+    own = {pull.number: _own_branch(mirror, pull) for pull in unmatched}
+    spans |= _fitting(mirror, unmatched, own)
+    for pull in unmatched:
+        if pull.number not in spans:
+            reasons[pull.number] = "diff_differs" if options[pull.number] or own[pull.number] else "commit_gone"
+    return spans
+
+
+def _own_branch(mirror: Mirror, pull: Pull) -> list[tuple[str, str, str]]:
+    """The pull request's own branch since its fork point, for history that was rewritten after the merge."""
+    if not pull.base or not pull.head or mirror.have_commits([pull.base, pull.head]):
+        return []
+    fork = history.merge_base(mirror.git_dir, pull.base, pull.head)
+    return [(fork, pull.head, "head")] if fork else []
+
+
+def _fitting(mirror: Mirror, pulls: Sequence[Pull], options: dict[int, list[tuple[str, str, str]]]) -> dict[int, Span]:
+    """The first option of each pull request that changes the files GitHub lists."""
+    found = history.changes(mirror.git_dir, [(base, end) for several in options.values() for base, end, _ in several])
+    spans: dict[int, Span] = {}
+    for pull in pulls:
+        for base, end, kind in options[pull.number]:
+            if pull.number not in spans and _fits(pull, found.get((base, end), [])):
+                spans[pull.number] = Span(base, end, kind, tuple(found[base, end]))
+    return spans
+
+
+def _fits(pull: Pull, found: Sequence[Change]) -> bool:
+    """Whether the same files changed, whatever counts as a rename."""
+    after = {change.path for change in found if change.status != "D"}
+    deleted = {change.path for change in found if change.status == "D"}
+    listed = {path for path, kind in pull.files.items() if kind != "DELETED"}
+    return bool(found) and after == listed and {path for path in pull.files if path not in listed} <= deleted
+
+
+def _instance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span, patches: tuple[str, str], comments: bool) -> Instance:
+    discussion = [comment for text in texts for comment in text.comments]
+    statement = "\n\n".join([*(text.text for text in texts), *(discussion if comments else [])])
+    return Instance(
+        instance_id=f"{flat_name(facts.repo)}-{pull.number}",
+        repo=facts.repo,
+        base_commit=span.base,
+        problem_statement=statement,
+        patch=patches[0],
+        provenance=_provenance(facts, pull, texts, span),
+        test_patch=patches[1],
+        hints_text="\n\n".join(discussion),
+        created_at=pull.created.isoformat(),
+    )
+
+
+def _provenance(facts: Facts, pull: Pull, texts: list[IssueText], span: Span) -> dict[str, Any]:
+    return {
+        "source": "github",
+        "repo_id": facts.id,
+        "renamed_from": facts.asked if facts.asked.casefold() != facts.repo.casefold() else None,
+        "fork_of": facts.parent,
+        "licence": facts.licence,
+        "language": facts.language,
+        "pull": pull.number,
+        "issues": [
+            text.number if text.repo.casefold() == facts.repo.casefold() else f"{text.repo}#{text.number}" for text in texts
+        ],
+        "link": "closing" if pull.issue_ids else "keyword",
+        "text": "issue",
+        "text_undone": any(text.undone for text in texts),
+        "issue_younger": any(text.younger for text in texts),
+        "issue_created_at": min(text.created for text in texts).isoformat(),
+        "merged_at": pull.merged.isoformat(),
+        "merged_as": span.kind,
+        "merge_commit": span.end,
+        "branch": pull.base_branch,
+        "author": pull.author,
+        "bot": pull.bot or any(text.bot for text in texts),
+    }

@@ -1,0 +1,295 @@
+"""What mining reads from a local git repository: existing objects, commits, and changes between commits.
+
+Uses only plumbing commands, without network, hooks or the user's settings, with limits on time and output; runs nothing of a
+repository. Asks about many commits at once, because starting git costs more than its work.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+from fusesearch.code.kinds import file_kind
+from fusesearch.core.errors import DataError, RepositoryError
+from fusesearch.search.git import ID, git_command, one_line, reading_environment
+
+TIMEOUT_SECONDS = 600.0
+MAX_PATCH_BYTES = 20_000_000
+"""Longer patches are dropped: they are not localization tasks."""
+
+Pair = tuple[str, str]
+"""Two commits, before and after a change."""
+
+_MAX_LIST_BYTES = 500_000_000
+_LINE_BYTES = 1 << 16
+_SETTINGS = ("diff.noprefix=false", "diff.mnemonicPrefix=false", "core.quotePath=true", "core.bigFileThreshold=16m")
+_TREES = ("diff-tree", "--stdin", "-r", "--no-ext-diff", "--no-textconv")
+_RAW = (*_TREES, "-z", "--raw", "--no-abbrev", "--no-renames")
+_PATCH = (
+    *_TREES,
+    "-p",
+    "--find-renames",
+    "--full-index",
+    "--no-color",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "--submodule=short",
+)
+_HEADER = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\n")
+_PATH = re.compile(r'^(?:rename to |\+\+\+ "?b/|--- "?a/|diff --git .* "?b/)(.*?)"?$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs between two trees: ``status`` is A, M, D or T; ``old`` and ``new`` are blob ids, or empty."""
+
+    status: str
+    path: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit; times are in UTC."""
+
+    id: str
+    parents: tuple[str, ...]
+    authored: datetime
+    committed: datetime
+    author: str
+    message: str
+
+
+def resolve(git_dir: Path, names: Iterable[str]) -> dict[str, str | None]:
+    """Ids for names such as ``HEAD``, ``<id>~2`` or ``<id>^{tree}``; None for missing objects."""
+    asked = [name for name in dict.fromkeys(names) if name]
+    for name in asked:
+        if name.startswith("-") or not name.isprintable() or " " in name:
+            raise RepositoryError(f"{name[:100]!r} is not a branch or commit")
+    if not asked:
+        return {}
+    found = _run(git_dir, "cat-file", "--batch-check=%(objectname)", sent=_lines(asked)).decode().splitlines()
+    return {name: line if ID.fullmatch(line) else None for name, line in zip(asked, found, strict=True)}
+
+
+def absent(git_dir: Path, ids: Iterable[str]) -> set[str]:
+    """The commits that the repository lacks. For commits only: for a missing file, git would ask the remote."""
+    return {name for name, found in resolve(git_dir, ids).items() if found is None}
+
+
+def absent_blobs(git_dir: Path, commits: Iterable[str]) -> set[str]:
+    """Ids of files in the trees of ``commits`` that a partial clone lacks."""
+    sent = _lines(f"{commit}^{{tree}}" for commit in sorted(set(commits)))
+    listed = _run(git_dir, "rev-list", "--objects", "--no-object-names", "--missing=print", "--stdin", sent=sent)
+    return {line[1:] for line in listed.decode("ascii").split() if line.startswith("?")}
+
+
+def changes(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, list[Change]]:
+    """Changed paths of each pair whose commits exist; a rename is a deletion and an addition."""
+    trees = _trees(git_dir, pairs)
+    raw = _run(git_dir, *_RAW, sent=_lines(sorted({" ".join(two) for two in trees.values()}))) if trees else b""
+    found: dict[tuple[str, str], list[Change]] = {}
+    position, current = 0, []
+    while position < len(raw):
+        header = _HEADER.match(raw, position)
+        if header:
+            current = found[header[1].decode(), header[2].decode()] = []
+            position = header.end()
+            continue
+        middle = raw.index(b"\0", position)
+        end = raw.index(b"\0", middle + 1)
+        current.append(_change(raw[position:middle].decode("ascii"), raw[middle + 1 : end].decode("utf-8", "surrogateescape")))
+        position = end + 1
+    return {pair: found.get(two, []) for pair, two in trees.items()}
+
+
+def patches(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, tuple[str, str]]:
+    """The diff of each pair as two patches: without tests, and of tests only.
+
+    If only tests change, they are the first patch. Leaves out pairs whose patch is longer than :data:`MAX_PATCH_BYTES`.
+    """
+    trees = _trees(git_dir, pairs)
+    wanted = sorted({" ".join(two) for two in trees.values()})
+    texts: dict[tuple[str, str], bytes | None] = {}
+    if wanted:
+        with _running(git_dir, *_PATCH, sent=_lines(wanted)) as stdout:
+            texts = dict(_texts(stdout))
+    whole = {pair: text for pair, two in trees.items() if (text := texts.get(two)) is not None}
+    return {pair: without_tests(text.decode("utf-8", "replace")) for pair, text in whole.items()}
+
+
+def without_tests(patch: str) -> tuple[str, str]:
+    """Split a patch into one without tests and one of tests; a patch of tests only stays whole, as the first."""
+    starts = [match.start() for match in re.finditer(r"^diff --git ", patch, re.MULTILINE)]
+    sections = [patch[start:end] for start, end in pairwise([*starts, len(patch)])]
+    tests = [file_kind(_section_path(section)) == "test" for section in sections]
+    if all(tests):
+        return patch, ""
+    code = "".join(section for section, test in zip(sections, tests, strict=True) if not test)
+    return code, "".join(section for section, test in zip(sections, tests, strict=True) if test)
+
+
+def commits(git_dir: Path, ids: Iterable[str]) -> dict[str, Commit]:
+    """Commits by their ids."""
+    wanted = list(dict.fromkeys(ids))
+    return {commit.id: commit for commit in log(git_dir, "--no-walk=unsorted", "--stdin", sent=_lines(wanted))} if wanted else {}
+
+
+def log(git_dir: Path, *arguments: str, sent: str = "") -> list[Commit]:
+    """Commits that ``git log`` lists. The arguments must not come from outside."""
+    form = "--format=%H%x00%P%x00%aI%x00%cI%x00%aN <%aE>%x00%B%x00%x01"
+    output = _run(git_dir, "log", "--no-show-signature", "--no-notes", "-z", form, *arguments, sent=sent)
+    entries = output.decode("utf-8", "replace").split("\0\x01")
+    return [_commit(entry.lstrip("\0")) for entry in entries if entry.strip("\0\n")]
+
+
+def files(git_dir: Path, commit: str) -> list[str]:
+    """Paths of the files of a commit."""
+    return _run(git_dir, "ls-tree", "-r", "-z", "--name-only", commit).decode("utf-8", "replace").split("\0")[:-1]
+
+
+def words(git_dir: Path, commit: str, among: Iterable[str]) -> set[str]:
+    """Those of ``among`` that a file of a commit contains as words; ``among`` are identifiers."""
+    given = [name for name in among if name.isidentifier()]
+    if not given:
+        return set()
+    patterns = [part for name in given for part in ("-e", name)]
+    found = _run(git_dir, "grep", "-ohIwF", *patterns, commit, fine=1)  # 1: nothing is found
+    return set(found.decode("utf-8", "replace").split("\n")) & set(given)
+
+
+def merge_base(git_dir: Path, one: str, other: str) -> str | None:
+    """The common ancestor of two commits, or None."""
+    if not (ID.fullmatch(one) and ID.fullmatch(other)):
+        return None
+    try:
+        return _run(git_dir, "merge-base", one, other).decode().strip() or None
+    except RepositoryError:
+        return None
+
+
+def notes(git_dir: Path, ref: str) -> dict[str, str]:
+    """Notes by commit, without those over 2 MB."""
+    if not re.fullmatch(r"refs/notes/[\w./-]+", ref, re.ASCII) or ".." in ref:
+        raise RepositoryError(f"{ref[:100]!r} is not a ref of notes: write refs/notes/NAME")
+    listed = _run(git_dir, "notes", f"--ref={ref}", "list").decode("ascii").split()
+    blobs = dict(zip(listed[1::2], listed[0::2], strict=True))
+    return {commit: text for commit, blob in blobs.items() if (text := _blob_text(git_dir, blob)) is not None}
+
+
+def _blob_text(git_dir: Path, blob: str) -> str | None:
+    try:
+        return _run(git_dir, "cat-file", "blob", blob, limit=2_000_000).decode("utf-8", "replace")
+    except DataError:
+        return None
+
+
+def _trees(git_dir: Path, pairs: Sequence[Pair]) -> dict[Pair, tuple[str, str]]:
+    """Ids of both trees of each pair whose commits exist."""
+    found = resolve(git_dir, (f"{commit}^{{tree}}" for pair in pairs for commit in pair))
+    trees = {pair: (found.get(f"{pair[0]}^{{tree}}"), found.get(f"{pair[1]}^{{tree}}")) for pair in pairs}
+    return {pair: (old, new) for pair, (old, new) in trees.items() if old and new}
+
+
+def _texts(stdout: IO[bytes]) -> Iterator[tuple[tuple[str, str], bytes | None]]:
+    """Yield patches with their trees; None for one that is too long."""
+    trees: tuple[str, str] | None = None
+    parts: list[bytes] = []
+    size, fresh = 0, True
+    while line := stdout.readline(_LINE_BYTES):
+        if fresh and (header := _HEADER.fullmatch(line)):
+            if trees:
+                yield trees, b"".join(parts) if size <= MAX_PATCH_BYTES else None
+            trees, parts, size = (header[1].decode(), header[2].decode()), [], 0
+        else:
+            size += len(line)
+            if size <= MAX_PATCH_BYTES:
+                parts.append(line)
+        fresh = line.endswith(b"\n")
+    if trees:
+        yield trees, b"".join(parts) if size <= MAX_PATCH_BYTES else None
+
+
+def _section_path(section: str) -> str:
+    """The file of a section of a patch: its new name, or the old one of a deleted file."""
+    head = section.partition("\n@@")[0]
+    paths = [match[1] for match in _PATH.finditer(head)]
+    return paths[-1] if paths else ""
+
+
+def _run(git_dir: Path, *arguments: str, sent: str = "", limit: int = _MAX_LIST_BYTES, fine: int = 0) -> bytes:
+    """Output of git, whose status is at most ``fine``; :class:`DataError` when it is longer than ``limit`` bytes."""
+    with _running(git_dir, *arguments, sent=sent, fine=fine) as stdout:
+        output = stdout.read(limit + 1)
+        if len(output) > limit:
+            raise DataError(f"git {arguments[0]} prints more than {limit:,} bytes")
+        return output
+
+
+@contextmanager
+def _running(git_dir: Path, *arguments: str, sent: str = "", fine: int = 0) -> Iterator[IO[bytes]]:
+    """Output of git as a stream; read it to its end. Raises :class:`RepositoryError` when git fails or takes too long."""
+    command = git_command(git_dir, *(part for setting in _SETTINGS for part in ("-c", setting)), *arguments)
+    with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as errors:
+        given.write(sent.encode())
+        given.seek(0)
+        try:
+            process = subprocess.Popen(command, env=reading_environment(), stdin=given, stdout=subprocess.PIPE, stderr=errors)
+        except OSError as error:
+            raise RepositoryError(f"git cannot be started: {error.strerror}") from None
+        timed_out = threading.Event()
+
+        def end() -> None:
+            timed_out.set()
+            process.kill()
+
+        timer = threading.Timer(TIMEOUT_SECONDS, end)
+        timer.start()
+        try:
+            assert process.stdout is not None  # noqa: S101
+            yield process.stdout
+            process.wait()
+        finally:
+            timer.cancel()
+            process.kill()
+            process.communicate()
+        if not 0 <= process.returncode <= fine:
+            errors.seek(0)
+            reason = "git took too long" if timed_out.is_set() else one_line(errors.read(4000)) or f"git {arguments[0]} failed"
+            raise RepositoryError(f"{git_dir}: {reason}")
+
+
+def _lines(names: Iterable[str]) -> str:
+    return "".join(f"{name}\n" for name in names)
+
+
+def _change(info: str, path: str) -> Change:
+    mode_before, mode_after, before, after, status = info.lstrip(":").split(" ")
+    return Change(status[0], path, _blob(mode_before, before), _blob(mode_after, after))
+
+
+def _blob(mode: str, object_id: str) -> str:
+    """The id of a file; empty for a missing file or a submodule."""
+    return "" if mode in {"000000", "160000"} else object_id
+
+
+def _commit(entry: str) -> Commit:
+    name, parents, authored, committed, author, message = entry.split("\0", 5)
+    return Commit(name.strip(), tuple(parents.split()), _moment(authored), _moment(committed), author, message.strip())
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return datetime.fromtimestamp(0, UTC)

@@ -1,0 +1,94 @@
+"""Writes bare git repositories in one stream; the SHAs of commits depend on their content alone."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusesearch.core.errors import RepositoryError
+
+_WHO = "fusesearch <fusesearch@localhost> 1700000000 +0000"
+_CONFIG = ("-c", "core.quotepath=off", "-c", "fastimport.unpackLimit=0", "-c", "pack.threads=1", "-c", "diff.algorithm=myers",
+           "-c", "diff.noprefix=false", "-c", "diff.mnemonicPrefix=false")  # fmt: skip
+
+_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--full-index", "--src-prefix=b/", "--dst-prefix=a/")
+"""``-R`` makes the patch lead back to the parent and swaps the prefixes, which this swaps back."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """The commit of an instance, or of several, ``refs/instances/<name>``: each path gets its content."""
+
+    name: str
+    files: Mapping[str, bytes]
+
+
+def write_repository(
+    git_dir: Path, files: dict[str, bytes], changes: Iterable[Change], message: str
+) -> dict[str, tuple[str, str]]:
+    """Write ``git_dir`` atomically: ``main`` holds ``files``, and each change is a commit on it.
+
+    Returns (commit, patch) per change name; the patch leads from the changed tree back to ``main``, and is empty for a change of
+    no file.
+    Raises :class:`RepositoryError` when git fails.
+    """
+    changes = list(changes)
+    temporary = git_dir.with_name(f".partial-{uuid.uuid4().hex[:8]}-{git_dir.name}")
+    temporary.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        _git(None, "init", "--quiet", "--bare", "--template=", "--initial-branch=main", str(temporary))
+        _git(temporary, "fast-import", "--quiet", stdin=_stream(files, changes, message))
+        result = _commits_and_patches(temporary)
+        if git_dir.exists():
+            shutil.rmtree(git_dir)
+        os.replace(temporary, git_dir)
+        return result
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _stream(files: dict[str, bytes], changes: Iterable[Change], message: str) -> bytes:
+    parts = [b"commit refs/heads/main\nmark :1\n", _header(message)]
+    parts += [b"M 100644 inline " + _quoted(path) + b"\n" + _data(content) for path, content in sorted(files.items())]
+    for change in changes:
+        parts += [f"commit refs/instances/{change.name}\n".encode(), _header(message), b"from :1\n"]
+        parts += [b"M 100644 inline " + _quoted(path) + b"\n" + _data(content) for path, content in change.files.items()]
+    return b"".join(parts)
+
+
+def _header(message: str) -> bytes:
+    return f"author {_WHO}\ncommitter {_WHO}\n".encode() + _data(message.encode())
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n" % len(content) + content + b"\n"
+
+
+def _quoted(path: str) -> bytes:
+    return b'"' + path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
+
+
+def _commits_and_patches(git_dir: Path) -> dict[str, tuple[str, str]]:
+    """(commit, patch) per change, from one git process, because mining makes thousands."""
+    refs = _git(git_dir, "for-each-ref", "--format=%(objectname) %(refname:lstrip=2)", "refs/instances").decode().splitlines()
+    commits = [line.split(" ", 1) for line in refs]
+    listed = "".join(f"{commit}\n" for commit, _ in commits).encode()
+    diff = _git(git_dir, "diff-tree", "--stdin", "-p", "-R", *_DIFF, stdin=listed).decode("utf-8", errors="surrogateescape")
+    patches = dict(zip(*[iter(re.split(r"^([0-9a-f]{40})\n", diff, flags=re.MULTILINE)[1:])] * 2, strict=True))
+    return {name: (commit, patches.get(commit, "")) for commit, name in commits}
+
+
+def _git(git_dir: Path | None, *arguments: str, stdin: bytes | None = None) -> bytes:
+    where = [f"--git-dir={git_dir}"] if git_dir else []
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    done = subprocess.run(["git", *where, *_CONFIG, *arguments], input=stdin, capture_output=True, env=environment, check=False)
+    if done.returncode:
+        raise RepositoryError(f"git {arguments[0]} failed: {done.stderr.decode(errors='replace').strip().splitlines()[-1:]}")
+    return done.stdout

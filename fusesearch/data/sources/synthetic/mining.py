@@ -1,0 +1,186 @@
+"""Mine all packages in a few processes; a killed run continues where it stopped.
+
+One worker process mines a whole repository, whose instances become one row of the journal. A repository that was unfinished
+when the run died is mined again, with the same result.
+
+The packages of a data set depend on the packages alone: only one that its worker reports as unusable is skipped. A worker
+that ends without a report (killed, out of memory, or over its wall time, which a busy machine reaches sooner) ends the run
+with an error, and the next run continues.
+"""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Container
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from fusesearch.core.config import Mine
+from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import Journal, Progress
+from fusesearch.data.sources.base import Mined
+from fusesearch.data.sources.synthetic.packages import Package, parse_packages, size_of
+from fusesearch.data.sources.synthetic.processes import Worker, in_processes
+from fusesearch.data.sources.synthetic.questions.priors import without_common
+
+VERSION = 9
+JOURNAL = "repositories.jsonl"
+SPARE_SECONDS = 600.0
+"""A worker's wall time beyond a minute for each second of ``seconds_per_repository``."""
+
+
+class Synthetic:
+    """Plants faults in ``config.packages``, each one repository.
+
+    Skips unusable packages and lists them in the table. Finished repositories stay in ``journal_dir`` for the next run with
+    the same config and seed.
+    """
+
+    def __init__(self, config: Mine, seed: int, journal_dir: Path) -> None:
+        self.config = config
+        self.seed = seed
+        self.journal_dir = journal_dir
+
+    def lacking(self, repos_dir: Path) -> list[str]:
+        """Repositories that are not finished, largest first."""
+        packages = parse_packages(self.config.packages)
+        with closing(Journal(self.journal_dir / JOURNAL, key="key")) as journal:
+            pending = [package for package in packages if not self._is_done(package, journal, repos_dir)]
+        return [package.repo for package in sorted(pending, key=size_of, reverse=True)]
+
+    def _is_done(self, package: Package, journal: Journal, repos_dir: Path) -> bool:
+        return self._key(package) in journal and (repos_dir / f"{package.slug}.git").is_dir()
+
+    def mine(self, repos_dir: Path, progress: Progress, only: Container[str] | None = None) -> Mined:
+        """Instances in the order of the packages, or those of the repositories in ``only``, and the table of :func:`_summary`.
+
+        Calls ``progress`` from worker threads. Raises :class:`ConfigError` on a malformed list, :class:`DataError` when
+        nothing was found, and :class:`InfrastructureError` when a worker died or ran over its wall time, after the other
+        workers have finished their repositories.
+        """
+        packages = [row for row in parse_packages(self.config.packages) if only is None or row.repo in only]
+        total = sum(self._wanted) * len(packages)
+        repos_dir.mkdir(parents=True, exist_ok=True)
+        for leftover in repos_dir.glob(".partial-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        lock = threading.Lock()
+        skipped: dict[str, str] = {}
+        with Journal(self.journal_dir / JOURNAL, key="key") as journal:
+            keys = {package.repo: self._key(package) for package in packages}
+            done = [package for package in packages if self._is_done(package, journal, repos_dir)]
+            kept = {package.repo: len(journal.rows[keys[package.repo]]["instances"]) for package in done}
+
+            def work(package: Package) -> None:
+                def count(number: int) -> None:
+                    kept[package.repo] = number
+                    progress(sum(list(kept.values())), total)
+
+                result = self._run_worker(package, repos_dir, count)
+                with lock:
+                    if "row" in result:
+                        journal.append({"key": keys[package.repo], **result["row"]})
+                    else:
+                        skipped[package.repo] = result["skipped"]
+
+            pending = [package for package in packages if package.repo not in kept]
+            in_processes(work, sorted(pending, key=size_of, reverse=True), self.config.workers)
+            rows = [journal.rows[keys[package.repo]] for package in packages if keys[package.repo] in journal]
+        instances = [Instance.model_validate(instance) for row in rows for instance in row["instances"]]
+        instances, common = without_common(instances)
+        if not instances:
+            reasons = "; ".join(skipped.values()) or "no mutant was observed by a doctest"
+            raise DataError(f"mine: no instance from {len(packages)} packages: {reasons}")
+        table = _summary([row["table"] for row in rows], skipped)
+        return Mined(instances, table | ({"common_answers": common} if "questions" in self.config.tasks else {}))
+
+    def _key(self, package: Package) -> str:
+        """What a repository's instances depend on."""
+        options = (*self._wanted, self.config.attempts_per_repository, package.modules, package.without)
+        return f"{package.repo} {package.version} {VERSION} {self.seed} {options}"
+
+    def _run_worker(self, package: Package, repos_dir: Path, on_kept: Callable[[int], None]) -> dict[str, Any]:
+        """The worker's report of a package. Raises :class:`InfrastructureError` when it ends without one."""
+        limit = 60 * self.config.seconds_per_repository + SPARE_SECONDS
+        worker, result = Worker("fusesearch.data.sources.synthetic.worker", limit), None
+        with closing(worker.messages(self._job(package, repos_dir))) as messages:
+            for message in messages:
+                if "kept" in message:
+                    on_kept(message["kept"])
+                else:
+                    result = message
+        if result is not None:
+            return result
+        if worker.late:
+            raise _died(package, f"was killed after {limit:,.0f} s; a larger mine.seconds_per_repository gives it longer")
+        ended = f"was killed by signal {-worker.status}" if worker.status < 0 else f"ended with status {worker.status}"
+        with suppress(ValueError):
+            ended = f"was killed by {signal.Signals(-worker.status).name}"
+        raise _died(package, f"{ended} while mining; fewer mine.workers leave each more memory")
+
+    @property
+    def _wanted(self) -> tuple[int, int]:
+        """Faults and questions to keep of a repository."""
+        config = self.config
+        faults = config.per_repository if "faults" in config.tasks else 0
+        return faults, config.questions_per_repository if "questions" in config.tasks else 0
+
+    def _job(self, package: Package, repos_dir: Path) -> dict[str, Any]:
+        config = self.config
+        faults, questions = self._wanted
+        return {
+            "repo": package.repo,
+            "modules": package.modules,
+            "without": package.without,
+            "root": str(package.root) if package.root else None,
+            "seed": self.seed,
+            "git_dir": str((repos_dir / f"{package.slug}.git").resolve()),
+            "keep": faults,
+            "questions": questions,
+            "attempts": config.attempts_per_repository,
+            "seconds": config.seconds_per_repository,
+            "timeout": config.example_timeout_seconds,
+            "memory_mb": config.memory_mb,
+        }
+
+
+def _died(package: Package, how: str) -> InfrastructureError:
+    return InfrastructureError(
+        f"mine: {package.repo}: its process {how}; if it happens every time, leave it out of mine.packages; {AGAIN}"
+    )
+
+
+def _summary(tables: list[dict[str, Any]], skipped: dict[str, str]) -> dict[str, Any]:
+    """``repositories`` (a table each) and sums over them: ``kinds`` (tried, kept), ``hops``, ``dropped`` by reason.
+
+    ``lost`` has each kind's reasons for dropped mutants, ``skipped`` the unusable packages with their reasons, ``unsteady``
+    the repositories whose instances another run may not repeat, and why.
+    """
+    kinds: dict[str, Counter[str]] = {}
+    lost: dict[str, Counter[str]] = {}
+    hops: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    for table in tables:
+        for kind, counts in table["kinds"].items():
+            kinds.setdefault(kind, Counter()).update(counts)
+        for kind, counts in table["lost"].items():
+            lost.setdefault(kind, Counter()).update(counts)
+        hops.update(table["hops"])
+        dropped.update(table["dropped"])
+    return {"repositories": tables, "kinds": {kind: dict(counts) for kind, counts in sorted(kinds.items())},
+            "lost": {kind: dict(counts) for kind, counts in sorted(lost.items())}, "hops": dict(sorted(hops.items())),
+            "dropped": dict(sorted(dropped.items())), "skipped": skipped,
+            "unsteady": {table["repo"]: reason for table in tables if (reason := _unsteady(table))}}  # fmt: skip
+
+
+def _unsteady(table: dict[str, Any]) -> str:
+    """Why a repository's instances may depend on the machine's speed or on chance; empty if they do not."""
+    if table["budget_spent"] or table["dropped"].get("docstring not recorded in time"):
+        return "seconds_per_repository ran out"
+    if table["ended_by_clock"]:
+        return f"the clock ended examples {table['ended_by_clock']} times"
+    return "" if table["fixed_addresses"] else "the system does not allow fixed addresses"

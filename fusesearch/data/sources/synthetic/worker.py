@@ -1,0 +1,149 @@
+"""Mines one package in its own process: import it, record what its examples reach, try mutants, write the repository.
+
+:mod:`fusesearch.data.sources.synthetic.mining` starts it. Its messages are its progress, and at last the finished row.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fusesearch.core.errors import FusesearchError
+from fusesearch.data.sources.synthetic import git_writer
+from fusesearch.data.sources.synthetic.corpus import Corpus, digest, shortened
+from fusesearch.data.sources.synthetic.mutations import KINDS
+from fusesearch.data.sources.synthetic.packages import Package
+from fusesearch.data.sources.synthetic.processes import Say, take_job
+from fusesearch.data.sources.synthetic.recording import record
+from fusesearch.data.sources.synthetic.sandbox import Sandbox
+from fusesearch.data.sources.synthetic.search import Finding, Search
+
+if TYPE_CHECKING:
+    from fusesearch.data.sources.synthetic.questions.families import Question
+    from fusesearch.data.sources.synthetic.questions.making import Asked
+
+
+def main() -> None:
+    """Do the job, and say its result."""
+    job, say, steady = take_job()
+    say(mine_package(job, say, steady))
+
+
+def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[str, Any]:
+    """Do one job: ``{"row": {"repo", "instances", "table"}}`` or ``{"skipped": reason}``.
+
+    ``steady``: addresses are the same in every run.
+    """
+    root = Path(job["root"]) if job.get("root") else None
+    package = Package(job["repo"], tuple(job["modules"]), tuple(job["without"]), root)
+    if root:
+        sys.path.insert(0, str(root))
+    try:
+        corpus = Corpus(package)
+        sandbox = Sandbox(job["seconds"], 40 * job["timeout"], job["memory_mb"])
+        units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
+        search = Search(corpus, units, job["seed"], sandbox, job["timeout"])
+        search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
+        asked = None
+        if job["questions"]:
+            # here, since what is imported before examples run decides addresses, and those the order of some sets
+            from fusesearch.data.sources.synthetic.questions.making import make_questions
+
+            asked = make_questions(corpus, units, job["seed"], sandbox, job["questions"])
+            say({"kept": len(search.findings) + len(asked.questions)})
+        spent = sandbox.spent()
+        instances = _write(corpus, search.findings, asked, Path(job["git_dir"]))
+    except FusesearchError as error:
+        return {"skipped": str(error)}
+    table = _table(corpus, search, asked) | {"fixed_addresses": steady, "budget_spent": spent, "ended_by_clock": sandbox.late}
+    return {"row": {"repo": package.repo, "instances": instances, "table": table}}
+
+
+def _write(corpus: Corpus, findings: list[Finding], asked: Asked | None, git_dir: Path) -> list[dict[str, Any]]:
+    """Write the repository; return its instances as plain dicts in the order found."""
+    named = {}
+    for finding in findings:
+        mutant = finding.mutant
+        name = digest(finding.function.entity, mutant.kind, mutant.start, mutant.replacement)[:8]
+        named[f"{corpus.package.slug}-{name}"] = finding
+    files = {file.path: corpus.committed(file.path).text.encode() for file in corpus.files}
+    changes = [
+        git_writer.Change(name, {finding.function.path: shortened(finding.text).text.encode()}) for name, finding in named.items()
+    ]
+    plain, altered = f"{corpus.package.slug}-plain", f"{corpus.package.slug}-altered"
+    if asked:
+        changes += [git_writer.Change(plain, {}), git_writer.Change(altered, asked.altered)]
+    written = git_writer.write_repository(git_dir, files, changes, f"{corpus.package.repo} {corpus.package.version}")
+    instances = [_instance(corpus, name, finding, *written[name]) for name, finding in named.items()]
+    for question in asked.questions if asked else []:
+        instances.append(_question(corpus, question, written[altered if question.expected.original else plain][0]))
+    return instances
+
+
+def _question(corpus: Corpus, question: Question, commit: str) -> dict[str, Any]:
+    expected, repo = question.expected, corpus.package.repo
+    files = sorted({line.rpartition(":")[0] for line in expected.evidence})
+    return {
+        "instance_id": f"{corpus.package.slug}-{expected.family}-{digest(question.text)[:8]}",
+        "repo": repo,
+        "base_commit": commit,
+        "problem_statement": question.text,
+        "truth": {"files": files, "expected": expected.model_dump(mode="json")},
+        "provenance": {"source": "synthetic", "version": corpus.package.version, "task": "question",
+                       "family": expected.family, "hops": expected.hops},
+    }  # fmt: skip
+
+
+def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: str) -> dict[str, Any]:
+    package, function, symptom = corpus.package, finding.function, finding.symptom
+    provenance = {
+        "source": "synthetic",
+        "version": package.version,
+        "kind": finding.mutant.kind,
+        "function": function.entity,
+        "line": corpus.committed(function.path).line(finding.mutant.line),
+        "hops": finding.hops,
+        "example": finding.unit.identity,
+        "statement": symptom.statements[-1],
+        "want": symptom.want,
+        "got": symptom.got,
+        "exception": symptom.exception,
+        "names_function": function.name.split(".")[-1] in finding.issue,
+        "names_file": function.path in finding.issue,
+    }
+    return {
+        "instance_id": name,
+        "repo": package.repo,
+        "base_commit": commit,
+        "problem_statement": finding.issue,
+        "patch": patch,
+        "provenance": provenance,
+    }
+
+
+def _table(corpus: Corpus, search: Search, asked: Asked | None) -> dict[str, Any]:
+    """Counts of mutants tried, kept and dropped, by kind of fault and reason; and of questions, if any were made."""
+    return {
+        **({"questions": asked.table} if asked else {}),
+        "repo": corpus.package.repo,
+        "files": len(corpus.files),
+        "docstrings": len(corpus.docstrings),
+        "attempts": sum(search.attempted.values()),
+        "kept": len(search.findings),
+        "kinds": {
+            kind: {"attempts": search.attempted[kind], "kept": search.kept[kind]} for kind in KINDS if search.attempted[kind]
+        },
+        "lost": {
+            kind: {reason: count for (of, reason), count in sorted(search.lost.items()) if of == kind}
+            for kind in KINDS
+            if search.attempted[kind]
+        },
+        "hops": dict(sorted(Counter(str(finding.hops) for finding in search.findings).items())),
+        "dropped": dict(sorted(corpus.dropped.items())),
+    }
+
+
+if __name__ == "__main__":
+    main()

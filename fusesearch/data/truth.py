@@ -1,0 +1,142 @@
+"""From a patch to what it modifies: the files, functions and lines a localizer should name.
+
+The rules, the same for gold patches of every source:
+
+- **files**: every file of ``base_commit`` the patch touches, tests included: changed, deleted, renamed (under its old
+  name), binary, a submodule, or its mode alone.
+- **functions**: a function counts if the patch changes or removes one of its lines, or if its text differs afterwards
+  because lines were added inside it, at its end, or as a decorator. Signature, decorators and docstring belong to the
+  function. Comments and blank lines are ignored, so a patch that changes only comments modifies no function. Lines added
+  between functions belong to none. A function whose text is unchanged does not count, even inside a hunk.
+- **lines**: old lines that are changed or removed. A file that only gains lines has none.
+- **added_files**: new files, not counting renamed ones. **added_functions**: qualified names that are new in the file; a
+  second definition of a known name, such as a property's setter, does not count.
+
+Function spans come from the syntax trees before and after the patch: from ``ast`` for Python (by indentation, if either
+version does not parse: :mod:`fusesearch.code.functions`), from tree-sitter for the languages of :mod:`fusesearch.code.languages`.
+Other files have truth at file level and lines only.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from fusesearch.code.sides import Side, both_sides
+from fusesearch.code.spans import FunctionSpan
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Truth
+from fusesearch.data.patches import Edit, FileChange, apply_change, parse_patch, split_lines
+from fusesearch.search.git import Git
+
+Reader = Callable[[str], str | None]
+
+
+def truth_from_patch(patch: str, read: Reader) -> Truth:
+    """What ``patch`` modifies; ``read`` returns the text of a file before the patch, or ``None`` if it does not exist.
+
+    Raises :class:`DataError` when the patch is malformed, changes a missing file, adds an existing one, or does not apply;
+    the message names the hunk.
+    """
+    return truth_from_changes(parse_patch(patch), read)
+
+
+def truth_from_changes(changes: Iterable[FileChange], read: Reader) -> Truth:
+    """Like :func:`truth_from_patch`, for a parsed patch."""
+    truth = Truth()
+    for change in changes:
+        _add_change(truth, change, read)
+    return Truth.model_validate({name: _distinct(value) for name, value in truth})
+
+
+def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
+    """What ``patch`` modifies at commit ``base`` of a git repository, bare or not.
+
+    Raises :class:`RepositoryError` for a folder that is not a repository or a missing commit; otherwise like
+    :func:`truth_from_patch`.
+    """
+    with Git(git_dir) as git:
+        git.resolve(base)
+        return truth_from_patch(patch, lambda path: git.read(base, path))
+
+
+def _add_change(truth: Truth, change: FileChange, read: Reader) -> None:
+    """Add what the patch does to one file to ``truth``."""
+    old = _old_text(change, read)
+    if change.kind in ("added", "copied"):
+        truth.added_files.append(change.new)
+    else:
+        truth.files.append(change.old)
+    if old is None:
+        return
+    new_lines, edits = apply_change(change, old)
+    lines = [(edit.start + 1, edit.start + len(edit.removed)) for edit in edits if edit.removed]
+    if lines and change.kind != "copied":
+        truth.lines[change.old] = truth.lines.get(change.old, []) + lines
+    _add_functions(truth, change, split_lines(old), new_lines, edits)
+
+
+def _old_text(change: FileChange, read: Reader) -> str | None:
+    """The text that the hunks apply to; ``None`` if the file has no lines to follow."""
+    if change.kind == "added":
+        if read(change.new) is not None:
+            raise DataError(f"the patch does not apply: it adds {change.new}, which exists already")
+        return None if change.opaque else ""
+    if change.opaque:
+        return None
+    text = read(change.old)
+    if text is None:
+        raise DataError(f"the patch does not apply: {change.old} does not exist before it")
+    return text
+
+
+def _add_functions(truth: Truth, change: FileChange, old: list[str], new: list[str], edits: list[Edit]) -> None:
+    before, after = both_sides(change.old or change.new, change.new or change.old, old, new)
+    known = {span.name for span in before.spans}
+    if change.kind != "copied":
+        truth.functions += [f"{change.old}::{name}" for name in _modified(before, after, edits)]
+    else:
+        known = set()
+    truth.added_functions += [f"{change.new}::{span.name}" for span in after.spans if span.name not in known]
+
+
+def _modified(before: Side, after: Side, edits: list[Edit]) -> list[str]:
+    """Names of the modified functions by the rules above, in file order."""
+    surviving = Counter((span.name, after.text(span)) for span in after.spans)
+    named = {span.name for span in after.spans}
+    edits = list(_code_edits(edits, before, after))
+    modified = []
+    for span in before.spans:
+        key = (span.name, before.text(span))
+        survives = surviving[key] > 0
+        surviving[key] -= survives
+        touching = _touching(span, edits)
+        rewritten = not survives and (bool(touching) or span.name in named)
+        if rewritten or any(edit.removed for edit in touching):
+            modified.append(span.name)
+    return modified
+
+
+def _code_edits(edits: list[Edit], before: Side, after: Side) -> Iterator[Edit]:
+    """The edits that change more than comments and trailing blanks."""
+    shift = 0
+    for edit in edits:
+        first, last = edit.start + shift, edit.start + shift + len(edit.added)
+        shift += len(edit.added) - len(edit.removed)
+        removed = before.code[edit.start : edit.start + len(edit.removed)]
+        if [*filter(None, removed)] != [*filter(None, after.code[first:last])]:
+            yield edit
+
+
+def _touching(span: FunctionSpan, edits: list[Edit]) -> list[Edit]:
+    """Edits that remove lines of the function or add lines inside it; ``edits`` are sorted and disjoint."""
+    first = bisect_left(edits, span.start, key=lambda edit: edit.start + len(edit.removed))
+    end = bisect_left(edits, span.end, key=lambda edit: edit.start)
+    return edits[first:end]
+
+
+def _distinct(value: Any) -> Any:
+    return list(dict.fromkeys(value)) if isinstance(value, list) else value

@@ -1,0 +1,178 @@
+"""The instances of a benchmark with their truth, their snapshots, and the other answers that are accepted for them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fusesearch.core.digests import digest, file_digest
+from fusesearch.core.errors import ConfigError, DataError, FusesearchError, RepositoryError, ToolError
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import INSTANCE_COLUMNS, Progress, read_instances, read_json, silent, write_instances, write_json
+from fusesearch.data.repositories import Repositories, git_dir_of
+from fusesearch.data.swe_bench import instances as swe_bench_instances
+from fusesearch.data.swe_bench import read_rows
+from fusesearch.data.truth import Reader, truth_from_patch
+from fusesearch.evaluation.accepted import Accepted, read_accepted
+from fusesearch.evaluation.grid import Benchmark
+from fusesearch.evaluation.results import Loaded
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A benchmark ready to run: instances with truth, accepted answers, and what there is to say of it."""
+
+    benchmark: Benchmark
+    instances: list[Instance]
+    accepted: dict[str, list[Truth]]
+    facts: Loaded
+
+
+def prepare(
+    benchmark: Benchmark,
+    cache: Path,
+    store: SnapshotStore,
+    seed: int,
+    progress: Progress = silent,
+    own: Callable[[Iterable[Instance]], list[Instance]] = list,
+) -> Prepared:
+    """Read a benchmark and compute what truth it lacks; kept in ``cache``, so that a second time is quick.
+
+    ``own`` takes the instances that the toolset is for.
+    Instances whose truth cannot be had are excluded with the reason. Raises :class:`DataError` where none is left, and
+    :class:`ConfigError` for a folder of clones that is not there.
+    """
+    if benchmark.repos is not None and not benchmark.repos.is_dir():
+        raise ConfigError(f"benchmark {benchmark.name}: {benchmark.repos} is not a folder of clones")
+    if not benchmark.instances.is_file():
+        raise DataError(f"benchmark {benchmark.name}: {benchmark.instances} is missing")
+    known, excluded = _with_truth(benchmark, cache, store, seed, progress)
+    kept = own(known)
+    if not kept:
+        reason = next(iter(excluded.values()), "the file is empty")
+        raise DataError(f"benchmark {benchmark.name}: none of {len(excluded)} instances can be used: {reason}")
+    accepted = _accepted(benchmark, kept, store)
+    facts = Loaded(
+        source=str(benchmark.instances), instances=len(kept), repositories=len({row.repo for row in kept}), excluded=excluded,
+        alternatives=sum(map(len, accepted.truths.values())), unusable_alternatives=accepted.unusable,
+    )  # fmt: skip
+    return Prepared(benchmark, kept, accepted.truths, facts)
+
+
+def snapshot(benchmark: Benchmark, store: SnapshotStore, instance: Instance) -> Repository:
+    """The tree an instance is about, from the benchmark's clones or remotes."""
+    git_dir_of(instance.repo, Path())  # refuses what is not owner/name, before it becomes part of a path or an address
+    if benchmark.repos is not None:
+        return instance_snapshot(store, benchmark.repos, instance)
+    return store.repository(str(benchmark.clone_url).replace("{repo}", instance.repo), instance.base_commit)
+
+
+def read_benchmark(path: Path) -> list[Instance]:
+    """Instances of a file in the SWE-bench schema, or of this project's; a truth that a row carries is kept.
+
+    Raises :class:`DataError` for a file that cannot be read, and for an instance that is there twice.
+    """
+    rows = list(_ours(path) or _theirs(path))
+    ids = [row.instance_id for row in rows]
+    if twice := next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None:
+        raise DataError(f"{path}: instance {twice} is there twice")
+    return rows
+
+
+def _ours(path: Path) -> list[Instance]:
+    """Instances of a table that :func:`write_instances` wrote; none of any other file."""
+    import polars as pl
+
+    if path.suffix != ".parquet" or not set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(path)):
+        return []
+    return read_instances(path)
+
+
+def _theirs(path: Path) -> Iterator[Instance]:
+    for row in read_rows(path):
+        (instance,) = swe_bench_instances(str(path), [row])
+        given = row.get("truth")
+        yield instance.model_copy(update={"truth": Truth.model_validate(given)}) if isinstance(given, dict) else instance
+
+
+def _with_truth(
+    benchmark: Benchmark, cache: Path, store: SnapshotStore, seed: int, progress: Progress
+) -> tuple[list[Instance], dict[str, str]]:
+    """Instances with truth, and why others have none; only what ``cache`` lacks is computed, the excluded ones again."""
+    table, record = cache / f"{benchmark.name}.parquet", cache / f"{benchmark.name}.json"
+    origin = (str(benchmark.repos), benchmark.clone_url)
+    key = digest(file_digest(benchmark.instances), *origin)
+    cached = record.exists() and table.exists() and read_json(record)["key"] == key
+    known = {row.instance_id: row for row in read_instances(table)} if cached else {}
+    drawn_by = seed if benchmark.seed is None else benchmark.seed
+    rows = _drawn(read_benchmark(benchmark.instances), benchmark.max_instances, drawn_by)
+    excluded: dict[str, str] = {}
+    with _readers(benchmark, store) as readers:
+        for number, row in enumerate(rows, 1):
+            try:
+                known[row.instance_id] = known.get(row.instance_id) or _known_truth(row, readers)
+            except FusesearchError as error:
+                excluded[row.instance_id] = " ".join(str(error).split())
+            progress(number, len(rows))
+    write_instances(table, known.values())
+    write_json(record, {"key": key, "excluded": excluded})
+    return [known[row.instance_id] for row in rows if row.instance_id in known], excluded
+
+
+def _drawn(rows: list[Instance], most: int | None, seed: int) -> list[Instance]:
+    if most is None or most >= len(rows):
+        return rows
+    return [rows[index] for index in sorted(random.Random(seed).sample(range(len(rows)), most))]
+
+
+class _Readers:
+    """Readers of files at base commits: of clones by git, of remotes from their snapshot."""
+
+    def __init__(self, benchmark: Benchmark, store: SnapshotStore, clones: Repositories | None) -> None:
+        self._benchmark, self._store, self._clones = benchmark, store, clones
+
+    def of(self, instance: Instance) -> Reader:
+        """Raises :class:`RepositoryError` when the commit is not there."""
+        if self._clones is not None:
+            return self._clones.reader(instance)
+        repository = snapshot(self._benchmark, self._store, instance)
+        return lambda path: _text(repository, path)
+
+
+@contextmanager
+def _readers(benchmark: Benchmark, store: SnapshotStore) -> Iterator[_Readers]:
+    if benchmark.repos is None:
+        yield _Readers(benchmark, store, None)
+        return
+    with Repositories(benchmark.repos) as clones:
+        yield _Readers(benchmark, store, clones)
+
+
+def _text(repository: Repository, path: str) -> str | None:
+    try:
+        return repository.read_bytes(repository.resolve(path)).decode("utf-8", "replace")
+    except (RepositoryError, ToolError):
+        return None
+
+
+def _known_truth(row: Instance, readers: _Readers) -> Instance:
+    """The instance with its truth. Raises :class:`DataError` where that names no file."""
+    truth = row.truth or truth_from_patch(row.patch, readers.of(row))
+    if not truth.files and truth.expected is None:
+        raise DataError("the patch modifies no file that exists at the base commit")
+    return row.model_copy(update={"truth": truth})
+
+
+def _accepted(benchmark: Benchmark, rows: list[Instance], store: SnapshotStore) -> Accepted:
+    if benchmark.alternatives is None:
+        return Accepted()
+    known = {row.instance_id: row for row in rows}
+    with _readers(benchmark, store) as readers:
+        return read_accepted(
+            benchmark.alternatives, set(known), lambda name, patch: truth_from_patch(patch, readers.of(known[name]))
+        )

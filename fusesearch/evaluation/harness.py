@@ -1,0 +1,159 @@
+"""Runs a localizer on instances: concurrent episodes, saved as they finish and scored at the end.
+
+A killed evaluation can resume: a journal has the finished episodes under ``instance_id#run``. An episode with an infrastructure
+error is retried once after all others, then reported as errored; it never becomes a zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from fusesearch.agents.loop import run_episodes
+from fusesearch.core.errors import DataError, InfrastructureError, RepositoryError
+from fusesearch.core.schema import Instance, Score, Trajectory, Truth
+from fusesearch.core.storage import Journal, Progress, silent
+from fusesearch.evaluation.metrics import Reward, Scope, score_trajectory, truth_of
+from fusesearch.localizers.base import Localizer
+from fusesearch.search.repository import Repository
+
+Repositories = Callable[[Instance], Repository]
+"""Returns the snapshot of an instance. It may take time, so it is called in a thread."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Trajectories and their scores in the same order, by instance and run."""
+
+    trajectories: list[Trajectory]
+    scores: list[Score]
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One episode to run."""
+
+    instance: Instance
+    run: int
+
+    @property
+    def key(self) -> str:
+        return journal_key(self.instance.instance_id, self.run)
+
+
+def journal_key(instance_id: str, run: int) -> str:
+    """The key of an episode in an evaluation's journal."""
+    return f"{instance_id}#{run}"
+
+
+async def evaluate(
+    subject: Localizer,
+    instances: Iterable[Instance],
+    repositories: Repositories,
+    *,
+    journal: Path,
+    runs: int = 1,
+    concurrency: int = 8,
+    seed: int = 0,
+    arm: str = "",
+    reward: Reward | None = None,
+    scope: Scope = "turn",
+    scorer: Callable[..., Score] = score_trajectory,
+    accepted: Mapping[str, Sequence[Truth]] = MappingProxyType({}),
+    progress: Progress = silent,
+) -> Evaluation:
+    """Run ``subject`` on every instance ``runs`` times and score the episodes.
+
+    ``accepted`` has, by instance, the changes of other patches that also resolve its issue. ``journal`` saves finished
+    episodes; the caller removes it after publishing the result. Token ids are not saved. Raises :class:`DataError` for an
+    instance that has no truth or is given twice.
+    """
+    cells = [_Cell(instance, run) for instance in _checked(instances) for run in range(runs)]
+    bench = _Bench(subject, repositories, seed, concurrency)
+    with Journal(journal, key="key") as rows:
+        waiting = [cell for cell in cells if cell.key not in rows]
+        broken = await _pass(bench, waiting, rows, progress, len(cells), keep_errors=False)
+        await _pass(bench, broken, rows, progress, len(cells), keep_errors=True)
+        trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
+    scores = [
+        scorer(
+            trajectory, truth_of(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()),
+            issue_chars=len(cell.instance.problem_statement), reward=reward, scope=scope, arm=arm, run=cell.run,
+        )
+        for cell, trajectory in zip(cells, trajectories, strict=True)
+    ]  # fmt: skip
+    return Evaluation(trajectories, scores)
+
+
+async def _pass(
+    bench: _Bench, cells: Sequence[_Cell], rows: Journal, progress: Progress, total: int, *, keep_errors: bool
+) -> list[_Cell]:
+    """Run ``cells`` and save the episodes. Unless ``keep_errors``, errored ones are not saved, and their cells are returned."""
+    broken: list[_Cell] = []
+    jobs = (lambda cell=cell: bench.run(cell) for cell in cells)
+    async for cell, trajectory in run_episodes(jobs, bench.concurrency):
+        if trajectory.error is not None and not keep_errors:
+            broken.append(cell)
+            continue
+        rows.append({"key": cell.key, "trajectory": trajectory.model_dump(mode="json")})
+        progress(len(rows), total)
+    return sorted(broken, key=lambda cell: cell.key)
+
+
+class _Bench:
+    """Runs single episodes; episodes on one snapshot share its repository."""
+
+    def __init__(self, subject: Localizer, repositories: Repositories, seed: int, concurrency: int) -> None:
+        self.subject = subject
+        self.concurrency = concurrency
+        self.seed = seed
+        self._repositories = repositories
+        self._shared: OrderedDict[tuple[str, str], asyncio.Future[Repository]] = OrderedDict()
+
+    async def run(self, cell: _Cell) -> tuple[_Cell, Trajectory]:
+        instance = cell.instance
+        try:
+            repository = await self._repository(instance)
+            seed = zlib.crc32(f"{self.seed}/{cell.key}".encode()) >> 1
+            task = instance if getattr(self.subject, "sees_truth", False) else instance.task()
+            trajectory = await self.subject.localize(task, repository, seed)
+        except (InfrastructureError, RepositoryError, OSError) as error:
+            trajectory = Trajectory(
+                instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit,
+                localizer=self.subject.name, system="", issue=instance.problem_statement, stop="error",
+                error=" ".join(str(error).split()) or type(error).__name__,
+            )  # fmt: skip
+        bare = [turn.model_copy(update={"tokens": None}) for turn in trajectory.turns]
+        return cell, trajectory.model_copy(update={"turns": bare})
+
+    async def _repository(self, instance: Instance) -> Repository:
+        """The instance's snapshot, opened once while it is in use, so that its episodes share the tools' memory."""
+        key = (instance.repo, instance.base_commit)
+        if key not in self._shared:
+            self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._repositories, instance))
+            while len(self._shared) > 2 * self.concurrency:
+                self._shared.popitem(last=False)
+        self._shared.move_to_end(key)
+        shared = self._shared[key]
+        try:
+            return await asyncio.shield(shared)
+        except (InfrastructureError, RepositoryError, OSError):
+            self._shared.pop(key, None)  # so that the retry opens it again
+            raise
+
+
+def _checked(instances: Iterable[Instance]) -> list[Instance]:
+    """The instances. Raises :class:`DataError` before any work starts."""
+    seen: dict[str, Instance] = {}
+    for instance in instances:
+        if instance.instance_id in seen:
+            raise DataError(f"instance {instance.instance_id} is given twice")
+        if not truth_of(instance).files and truth_of(instance).expected is None:
+            raise DataError(f"{instance.instance_id}: the truth names no file, so the instance cannot be scored")
+        seen[instance.instance_id] = instance
+    return list(seen.values())

@@ -1,0 +1,115 @@
+"""The formats by name, and the readers of those with ``found_files`` in JSON lines: Agentless, CoSIL and LocAgent.
+
+**Agentless**: ``loc_outputs.jsonl`` of any stage, and its merged locations. Functions come from ``found_edit_locs``, the last
+stage, if it names any, else from ``found_related_locs``. Either is a mapping from file to blocks of location lines, a list of
+such mappings (one per sample), or, in old versions, a list of blocks parallel to ``found_files``.
+
+**CoSIL**: ``found_related_locs`` is a mapping from file to blocks of location lines. Its repository publishes the answers of
+LocAgent and OrcaLoca in this form too.
+
+**LocAgent**: ``found_entities`` as ``path:Qualified.name``. Its entities never name ``__init__``: a class
+also stands for its constructor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from fusesearch.code.names import Claim
+from fusesearch.core.errors import ConfigError
+from fusesearch.evaluation.published import codescout, orcaloca
+from fusesearch.evaluation.published.claims import Published, answer, claims_of_file, entity_claim
+from fusesearch.evaluation.published.rows import Row, json_lines
+
+Blocks = str | list[str] | None
+ByFile = dict[str, Blocks]
+Found = ByFile | list[ByFile | Blocks] | None
+
+
+class AgentlessRow(Row):
+    """One line of the file, without the model's texts."""
+
+    instance_id: str
+    found_files: list[str] | None = None
+    found_related_locs: Found = None
+    found_edit_locs: Found = None
+
+
+class CosilRow(Row):
+    """One line of the file."""
+
+    instance_id: str
+    found_files: list[str] | None = None
+    found_related_locs: dict[str, list[str] | None] | None = None
+
+
+class LocAgentRow(Row):
+    """One line of the file, without the raw texts and the copy of the instance."""
+
+    instance_id: str
+    found_files: list[str] | None = None
+    found_entities: list[str] | None = None
+
+
+def read_agentless(path: Path) -> Iterator[Published]:
+    """The answers in one file of Agentless."""
+    for row in json_lines(path, AgentlessRow):
+        files = row.found_files or []
+        claims = list(_claims(files, row.found_edit_locs)) or list(_claims(files, row.found_related_locs))
+        yield answer(row.instance_id, files, claims)
+
+
+def agentless_line(instance_id: str, files: Iterable[str], functions: Iterable[str]) -> dict[str, object]:
+    """What Agentless's repair (version 1.5) reads: the files, and by file the blocks of functions, as in its last stage."""
+    blocks: dict[str, list[str]] = {path: [] for path in files}
+    for entity in functions:
+        path, _, name = entity.partition("::")
+        blocks.setdefault(path, []).append(f"function: {name}")
+    return {"instance_id": instance_id, "found_files": list(blocks), "found_edit_locs": blocks}
+
+
+def read_cosil(path: Path) -> Iterator[Published]:
+    """The answers in one file of CoSIL."""
+    for row in json_lines(path, CosilRow):
+        located = (row.found_related_locs or {}).items()
+        claims = (claim for path, blocks in located for claim in claims_of_file(path, blocks or []))
+        yield answer(row.instance_id, row.found_files or [], claims)
+
+
+def read_locagent(path: Path) -> Iterator[Published]:
+    """The answers in one file of LocAgent."""
+    for row in json_lines(path, LocAgentRow):
+        yield answer(row.instance_id, row.found_files or [], map(entity_claim, row.found_entities or []))
+
+
+def _claims(files: list[str], found: Found) -> Iterator[Claim]:
+    for sample in found if isinstance(found, list) else [found]:
+        if isinstance(sample, dict):
+            for path, blocks in sample.items():
+                yield from claims_of_file(path, _blocks(blocks))
+    if isinstance(found, list):
+        for path, item in zip(files, found, strict=False):
+            if not isinstance(item, dict):
+                yield from claims_of_file(path, _blocks(item))
+
+
+def _blocks(blocks: Blocks) -> list[str]:
+    return [blocks] if isinstance(blocks, str) else blocks or []
+
+
+FORMATS: dict[str, Callable[[Path], Iterator[Published]]] = {
+    "agentless": read_agentless,
+    "cosil": read_cosil,
+    "locagent": read_locagent,
+    "orcaloca": orcaloca.read,
+    "codescout": codescout.read,
+}
+"""The readers by the system's name; :mod:`~fusesearch.evaluation.published.patches` reads patches, which any system may give."""
+
+
+def format_named(name: str) -> Callable[[Path], Iterator[Published]]:
+    """The reader called ``name``. Raises :class:`ConfigError` with the known names."""
+    if name not in FORMATS:
+        raise ConfigError(f"format {name!r} is unknown: use one of {', '.join(FORMATS)}, patches")
+    return FORMATS[name]

@@ -1,0 +1,294 @@
+"""Evaluate a grid, cell by cell, into one folder: for ``fusesearch evaluate`` and for the evaluate stage.
+
+A cell is a run of :func:`fusesearch.evaluation.harness.evaluate`, so finished episodes are in its journal and a killed grid
+goes on where it was. A finished cell is opened again only for episodes it lacks (more runs, more instances, or errored ones
+that are to be tried again); its scores are made anew from its trajectories when truth or accepted answers have changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Container, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from fusesearch.agents.models.base import Model
+from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.digests import digest
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.schema import Score, Trajectory
+from fusesearch.core.storage import Journal, Progress, read_json, read_jsonl, silent, write_json, write_jsonl
+from fusesearch.evaluation.benchmarks import Prepared, prepare, snapshot
+from fusesearch.evaluation.grid import Endpoint, Grid
+from fusesearch.evaluation.harness import Evaluation, evaluate, journal_key
+from fusesearch.evaluation.metrics import aggregate, truth_of
+from fusesearch.evaluation.protocols import PROTOCOLS
+from fusesearch.evaluation.results import (
+    DONE,
+    JOURNAL,
+    MANIFEST,
+    SCORES,
+    SCORES_TABLE,
+    SETTINGS,
+    TRAJECTORIES,
+    Cell,
+    Manifest,
+    cell_folder,
+    write_scores_table,
+)  # fmt: skip
+from fusesearch.evaluation.rewards import make_reward
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import asks_model, make_localizer
+from fusesearch.search.snapshots import SnapshotStore
+from fusesearch.training.served import served
+from tasks.running.places import GRAPHS, INDEX
+from tasks.running.record import git
+
+Episode = tuple[Trajectory, int]
+"""A trajectory and its run."""
+
+
+def cells_of(grid: Grid) -> list[Cell]:
+    """The grid's cells, benchmark by benchmark; a localizer that asks no model has one per benchmark.
+
+    Raises :class:`ConfigError` for an unknown localizer, and where one needs a model and none is given.
+    """
+    cells = [
+        Cell(localizer=row.localizer, model=row.checkpoint and name, benchmark=grid.benchmarks[0].name, given_name=name)
+        for name, row in grid.cells.items()
+    ]
+    for name in grid.localizers:
+        if asks_model(name) and not grid.models:
+            raise ConfigError(f"localizer {name} asks a model: name one under models, or with --model and --base-url")
+    for benchmark in grid.benchmarks:
+        for localizer in grid.localizers:
+            models = [model.name for model in grid.models] if asks_model(localizer) else [""]
+            cells += [Cell(localizer=localizer, model=model, benchmark=benchmark.name) for model in models]
+    return cells
+
+
+@contextmanager
+def opened(
+    grid: Grid, out: Path, snapshots: Path, *, retry_errored: bool = False, progress: Progress = silent
+) -> Iterator[GridRun]:
+    """The grid in its folder ``out``, for this process alone: benchmarks read, truth known, manifest written.
+
+    Raises :class:`ConfigError` when another process works there, or what was run there differs in more than its extent.
+    """
+    cells = cells_of(grid)
+    out.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(out / ".grid.lock")  # the scratch of a stage has a `.lock` of its own
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise ConfigError(f"another process works in {out}: wait for it, or name another folder") from None
+    try:
+        yield GridRun(grid, out, snapshots, cells, retry_errored, progress)
+    finally:
+        lock.release()
+
+
+class GridRun:
+    """A grid being run; use :func:`opened`. Its cells are run one after another, each with episodes side by side."""
+
+    def __init__(
+        self, grid: Grid, out: Path, snapshots: Path, cells: list[Cell], retry_errored: bool, progress: Progress
+    ) -> None:
+        self.grid, self.out, self.cells, self.retry_errored = grid, out, cells, retry_errored
+        self._reward = make_reward(grid.reward, alpha=grid.alpha, beta=grid.beta, gamma=grid.gamma)
+        self._toolset = toolset_named(grid.agent.toolset)
+        self._store = SnapshotStore(snapshots)
+        self._benchmarks = {
+            row.name: prepare(row, out / "instances", self._store, grid.seed, progress, self._toolset.own)
+            for row in grid.benchmarks
+        }
+        for cell in cells:
+            self._check_settings(cell)
+        facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
+        revision = git("-C", str(Path(__file__).parent), "rev-parse", "HEAD") or "unknown"
+        self.manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=revision)
+        write_json(out / MANIFEST, self.manifest.model_dump(mode="json"))
+
+    @property
+    def episodes(self) -> int:
+        """Episodes of all cells."""
+        return sum(self.episodes_of(cell) for cell in self.cells)
+
+    def episodes_of(self, cell: Cell) -> int:
+        """Episodes of one cell."""
+        return len(self._benchmarks[cell.benchmark].instances) * self.grid.runs
+
+    def run(self, cell: Cell, progress: Progress = silent) -> list[Score]:
+        """Run what the cell lacks and write it down; returns its scores, instance by instance, run by run."""
+        folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
+        scoring = digest(*(row.truth for row in prepared.instances), self._truths(prepared))
+        known = self._known(folder)
+        if all(key in known for key in self._wanted(prepared)):
+            progress(self.episodes_of(cell), self.episodes_of(cell))
+            if read_json(folder / DONE).get("scoring") == scoring:
+                return list(read_jsonl(folder / SCORES, Score))
+            return self._publish(cell, self._rescored(cell, known, prepared), None, scoring)
+        (folder / DONE).unlink(missing_ok=True)
+        write_json(folder / SETTINGS, self._settings(cell))
+        _seed_journal(folder / JOURNAL, known)
+        found = self.episodes_into(folder / JOURNAL, cell, progress=progress)
+        return self._publish(cell, found.scores, found.trajectories, scoring)
+
+    def lacking(self, cell: Cell) -> list[str]:
+        """Instances of which the cell lacks a run, in their order."""
+        folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
+        with closing(Journal(folder / JOURNAL, key="key")) as journal:
+            known = {*self._known(folder), *journal.rows}
+        return list(dict.fromkeys(name for key, name in self._wanted(prepared).items() if key not in known))
+
+    def episodes_into(
+        self, journal: Path, cell: Cell, only: Container[str] | None = None, progress: Progress = silent
+    ) -> Evaluation:
+        """The cell's episodes, or those on some instances, of which ``journal`` has what is finished."""
+        with self._model(cell) as model:
+            return asyncio.run(self._evaluate(cell, model, journal, only, progress))
+
+    def finish(self) -> None:
+        """Write the scores of all cells as one table."""
+        scores = [row for cell in self.cells for row in read_jsonl(cell_folder(self.out, cell) / SCORES, Score)]
+        write_scores_table(self.out / SCORES_TABLE, scores)
+
+    def params_of(self, cell: Cell) -> dict[str, Any]:
+        """What tells the cell from the others, flat."""
+        limits = {f"agent.{name}": value for name, value in self.grid.agent.model_dump(mode="json").items()}
+        return {**cell.model_dump(), "runs": self.grid.runs, "seed": self.grid.seed, **limits}
+
+    async def _evaluate(
+        self, cell: Cell, model: Model | None, journal: Path, only: Container[str] | None, progress: Progress
+    ) -> Evaluation:
+        prepared = self._benchmarks[cell.benchmark]
+        instances = [row for row in prepared.instances if only is None or row.instance_id in only]
+        try:
+            return await evaluate(
+                self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
+                journal=journal, runs=self.grid.runs, concurrency=self.grid.concurrency, seed=self.grid.seed, arm=cell.name,
+                reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._toolset.score, accepted=prepared.accepted,
+                progress=progress,
+            )  # fmt: skip
+        finally:
+            if model is not None:
+                await model.close()
+
+    @contextmanager
+    def _model(self, cell: Cell) -> Iterator[Model | None]:
+        """What the cell asks, if it asks a model."""
+        endpoint = self._endpoint(cell) if cell.model else None
+        if endpoint is None or endpoint.checkpoint is None or self.grid.compute is None:
+            yield _make_model(endpoint) if endpoint else None
+            return
+        with served(endpoint.checkpoint, self.grid.compute, self.out, endpoint.dtype) as policy:
+            yield policy.model()
+
+    def _localizer(self, cell: Cell, model: Any) -> Any:
+        from fusesearch.agents.models.base import Sampling
+
+        endpoint = self._endpoint(cell) if cell.model else None
+        heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
+        sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
+        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS, training=self.grid.training, index=INDEX)
+        return make_localizer(cell.localizer, setup)
+
+    def _endpoint(self, cell: Cell) -> Endpoint:
+        grid = self.grid
+        if given := grid.cells.get(cell.given_name):
+            return Endpoint(name=cell.model, checkpoint=Path(given.checkpoint), temperature=grid.temperature, dtype=grid.dtype)
+        return next(row for row in grid.models if row.name == cell.model)
+
+    def _publish(self, cell: Cell, scores: list[Score], trajectories: Sequence[Trajectory] | None, scoring: str) -> list[Score]:
+        """Put the cell's files in place, the one that says it is finished last."""
+        folder = cell_folder(self.out, cell)
+        if trajectories is not None:
+            write_jsonl(folder / TRAJECTORIES, trajectories)
+        write_jsonl(folder / SCORES, scores)
+        write_scores_table(folder / SCORES_TABLE, scores)
+        write_json(folder / DONE, {"scoring": scoring, "figures": figures_of(scores)})
+        (folder / JOURNAL).unlink(missing_ok=True)
+        return scores
+
+    def _rescored(self, cell: Cell, known: Mapping[str, Episode], prepared: Prepared) -> list[Score]:
+        by_id = {row.instance_id: row for row in prepared.instances}
+        return [
+            self._toolset.score(
+                trajectory, truth_of(by_id[trajectory.instance_id]), accepted=prepared.accepted.get(trajectory.instance_id, ()),
+                issue_chars=len(by_id[trajectory.instance_id].problem_statement),
+                reward=self._reward, scope=self.grid.agent.history_scope, arm=cell.name, run=run,
+            )
+            for trajectory, run in known.values()
+            if trajectory.instance_id in by_id
+        ]  # fmt: skip
+
+    def _wanted(self, prepared: Prepared) -> dict[str, str]:
+        """The instance of every episode, by the key of the episode."""
+        ids = [row.instance_id for row in prepared.instances]
+        return {journal_key(name, run): name for name in ids for run in range(self.grid.runs)}
+
+    def _known(self, folder: Path) -> dict[str, Episode]:
+        """Episodes of a finished cell, by their key; without the errored ones where those are to be tried again."""
+        if not (folder / DONE).exists():
+            return {}
+        runs = [score.run for score in read_jsonl(folder / SCORES, Score)]
+        episodes = zip(read_jsonl(folder / TRAJECTORIES, Trajectory), runs, strict=True)
+        kept = (episode for episode in episodes if not (self.retry_errored and episode[0].error))
+        return {journal_key(trajectory.instance_id, run): (trajectory, run) for trajectory, run in kept}
+
+    def _settings(self, cell: Cell) -> dict[str, Any]:
+        """What the cell's episodes depend on: not how many they are, nor how the endpoint is reached."""
+        asked = {"model", "checkpoint", "tool_format", "temperature", "top_p", "extra_body"}
+        asked |= {"dtype"} if cell.model and self._endpoint(cell).checkpoint else set()
+        model = self._endpoint(cell).model_dump(mode="json", include=asked) if cell.model else None
+        limits = {"agent": self.grid.agent.model_dump(mode="json"), "tools": self.grid.tools.model_dump(mode="json")}
+        names = {"model": "", **cell.model_dump(exclude_defaults=True)}
+        return {**names, "endpoint": model, **limits, "seed": self.grid.seed}
+
+    def _check_settings(self, cell: Cell) -> None:
+        path = cell_folder(self.out, cell) / SETTINGS
+        if not path.exists():
+            return
+        before, now = read_json(path), self._settings(cell)
+        if changed := [name for name in now if before.get(name) != now[name]]:
+            raise ConfigError(f"{path.parent} was run with another {', '.join(changed)}: name another folder, or remove that one")
+
+    def _truths(self, prepared: Prepared) -> list[Any]:
+        return [(name, [truth.model_dump() for truth in truths]) for name, truths in sorted(prepared.accepted.items())]
+
+
+def figures_of(scores: Sequence[Score]) -> dict[str, Any]:
+    """Averages over a cell's scores, and its row under every protocol as ``<protocol>.<column>``."""
+    rows = {f"{name}.{key}": value for name, row in PROTOCOLS.items() for key, value in row.read(scores).items()}
+    return {**aggregate(scores), "protocols": rows}
+
+
+def _seed_journal(path: Path, known: Mapping[str, Episode]) -> None:
+    """Give the journal the episodes of a cell that was finished before, so that only the others are run."""
+    with Journal(path, key="key") as rows:
+        for key, (trajectory, _) in known.items():
+            rows.append({"key": key, "trajectory": trajectory.model_dump(mode="json")})
+
+
+def _make_model(endpoint: Endpoint) -> Any:
+    if endpoint.checkpoint is not None:
+        return load_model(checkpoint=endpoint.checkpoint, dtype=endpoint.dtype)
+    return load_model(
+        endpoint.model or endpoint.name, endpoint.base_url, api_key=_key(endpoint), tool_format=endpoint.tool_format,
+        retries=endpoint.retries, timeout_seconds=endpoint.timeout_seconds, backoff_seconds=endpoint.backoff_seconds,
+        extra_body=endpoint.extra_body,
+    )  # fmt: skip
+
+
+def _key(endpoint: Endpoint) -> str | None:
+    if endpoint.api_key_env is None:
+        return None
+    if endpoint.api_key_env not in os.environ:
+        raise ConfigError(f"model {endpoint.name}: the environment variable {endpoint.api_key_env} is not set")
+    return os.environ[endpoint.api_key_env]

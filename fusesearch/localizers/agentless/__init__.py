@@ -1,0 +1,169 @@
+"""Agentless: no agent, three questions: which files, which classes and functions, which places (arXiv 2407.01489, 3.1)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from fusesearch.agents.interview import Interview, interviewed
+from fusesearch.agents.loop import Instructions
+from fusesearch.agents.prompts import render_issue
+from fusesearch.code.modules import Outlines, outlines_of
+from fusesearch.code.names import Named, locate, match_path, ranked, spans_of
+from fusesearch.code.skeleton import numbered, skeleton
+from fusesearch.code.tree import cut, source_files, tree_text
+from fusesearch.core.config import Section
+from fusesearch.core.schema import Answer, Instance, Location, Trajectory
+from fusesearch.localizers.base import BaseLocalizer
+from fusesearch.localizers.fenced import read_named, read_paths
+from fusesearch.localizers.prompting import ask_until, render, room
+from fusesearch.search.repository import Repository
+
+MAX_FOLDERS = 100
+MAX_NAMED = 60
+_EMPTY_TREE = "(no source files)"
+
+
+class Settings(Section):
+    """Settings of Agentless. Defaults are those of its published runs."""
+
+    most_files: int = Field(5, ge=1, description="most files the first question asks for")
+    top_files: int = Field(3, ge=1, description="how many of these are shown as skeletons and code")
+    irrelevant_folders: bool = Field(False, description="first ask which folders do not matter and leave them out of the tree")
+    window: int = Field(10, ge=0, description="lines shown around each element")
+    attempts: int = Field(5, ge=1, description="how often to ask until the answer names something that exists")
+
+
+class AgentlessLocalizer(BaseLocalizer):
+    """Agentless around any model. ``agent`` limits the issue, the context, the replies and the time of an episode."""
+
+    name = "agentless"
+    mode = "sequential"
+    settings = Settings()
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One episode, a turn per question, at most ``2 + 2 * attempts`` requests."""
+        instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
+        return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
+
+    async def _work(self, interview: Interview, repository: Repository) -> None:
+        files = await asyncio.to_thread(lambda: source_files(repository.files()))
+        outlines = outlines_of(repository)
+        stages = _Stages(interview, outlines, self.settings)
+        if self.settings.irrelevant_folders:
+            files = await stages.without_irrelevant(files)
+        suspicious = await stages.files(files)
+        if not suspicious:
+            interview.answer(Answer())
+            return
+        top = suspicious[: self.settings.top_files]
+        elements = await stages.elements(top)
+        edits = await stages.edits(top, elements) if elements else []
+        locations = await asyncio.to_thread(stages.locations, edits or elements)
+        interview.answer(Answer(modify=ranked(locations, suspicious)))
+
+
+class AgentlessFoldersLocalizer(AgentlessLocalizer):
+    """Agentless that first asks which folders do not matter."""
+
+    name = "agentless-folders"
+    settings = Settings(irrelevant_folders=True)
+
+
+class _Stages:
+    """The questions about one snapshot. Replies are checked against it."""
+
+    def __init__(self, interview: Interview, outlines: Outlines, settings: Settings) -> None:
+        self.interview = interview
+        self.outlines = outlines
+        self.settings = settings
+        self.issue = interview.trajectory.issue
+
+    async def without_irrelevant(self, files: Sequence[str]) -> list[str]:
+        """Files outside the folders that the model calls irrelevant; all files if none would remain."""
+        turn = await self.interview.ask(self._with_tree("folders", files, room(self.interview.agent)), system="")
+        folders = tuple(
+            f"{path.removeprefix('/repo/').strip('/')}/" for path in read_paths(turn.text, MAX_FOLDERS) if path.endswith("/")
+        )
+        return [path for path in files if not path.startswith(folders)] or list(files)
+
+    async def files(self, files: Sequence[str]) -> list[str]:
+        """Files to edit, the most likely first."""
+        known = frozenset(files)
+
+        def read(text: str) -> list[str]:
+            names = read_paths(text, 4 * self.settings.most_files)
+            found = dict.fromkeys(path for name in names if (path := match_path(name, files, known)))
+            return list(found)[: self.settings.most_files]
+
+        return await ask_until(self.interview, lambda chars: self._with_tree("files", files, chars), read, 1)
+
+    async def elements(self, top: Sequence[str]) -> list[Named]:
+        """Classes, functions and variables of the files that relate to the issue."""
+
+        def prompt(chars: int) -> str:
+            outlines = [outline for path in top if (outline := self.outlines.get(path))]
+            blocks = [_block(outline.path, skeleton(outline.path, "\n".join(outline.lines))) for outline in outlines]
+            return render(__package__, "elements", issue=self.issue, skeletons=_fitting(blocks, chars - len(self.issue)))
+
+        return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
+
+    async def edits(self, top: Sequence[str], elements: Sequence[Named]) -> list[Named]:
+        """Places to edit, the most certain first."""
+
+        def prompt(chars: int) -> str:
+            code = _fitting(self._code(top, elements), chars - len(self.issue))
+            return render(__package__, "edits", issue=self.issue, code=code)
+
+        return await ask_until(self.interview, prompt, lambda text: self._existing(text, top), self.settings.attempts)
+
+    def locations(self, named: Sequence[Named]) -> list[Location]:
+        """The locations of the names, in the same order."""
+        found = []
+        for item in named:
+            outline = self.outlines.get(item.path)
+            location = locate(item, outline) if outline else None
+            found += [location] if location else []
+        return found
+
+    def _with_tree(self, name: str, files: Sequence[str], chars: int) -> str:
+        tree = tree_text(files, max(chars - len(self.issue), 200)) or _EMPTY_TREE
+        return render(__package__, name, issue=self.issue, tree=tree, most=self.settings.most_files)
+
+    def _existing(self, text: str, top: Sequence[str]) -> list[Named]:
+        """Locations in the reply that exist in the files shown to the model, with the files' full paths."""
+        known = frozenset(top)
+        found = []
+        for item in read_named(text, 2 * MAX_NAMED):
+            path = match_path(item.path, top, known)
+            outline = self.outlines.get(path) if path else None
+            if path and outline and locate(item, outline):
+                found.append(Named(path, item.kind, item.name))
+        return found[:MAX_NAMED]
+
+    def _code(self, top: Sequence[str], elements: Sequence[Named]) -> list[str]:
+        """For each file, the lines of the elements named in it, with some lines around them."""
+        blocks = []
+        for path in top:
+            outline = self.outlines.get(path)
+            named = [item for item in elements if item.path == path]
+            if outline and (spans := [span for item in named if (span := spans_of(item, outline))]):
+                blocks.append(_block(path, numbered(outline, spans, self.settings.window)))
+        return blocks
+
+
+def _block(path: str, text: str) -> str:
+    return f"### {path} ###\n{text}\n"
+
+
+def _fitting(blocks: list[str], chars: int) -> str:
+    """As many whole leading blocks as fit; the first one is cut if even that is too long."""
+    chars = max(chars, 500)
+    kept = list(blocks)
+    while len(kept) > 1 and sum(map(len, kept)) + len(kept) > chars:
+        kept.pop()
+    omitted = len(blocks) - len(kept)
+    notice = [f"({omitted} more files are not shown)"] if omitted else []
+    return "\n".join([cut("\n".join(kept), chars, "of this file"), *notice])

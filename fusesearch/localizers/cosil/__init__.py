@@ -1,0 +1,214 @@
+"""CoSIL: searches files over the tree and their imports, then functions along a call graph built during the search.
+
+After arXiv 2503.22424, section 3, and the behaviour of its public repository.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from pydantic import Field
+
+from fusesearch.agents.interview import Interview, interviewed
+from fusesearch.agents.loop import Instructions
+from fusesearch.agents.models.base import Message
+from fusesearch.agents.parsing import visible
+from fusesearch.agents.prompts import render_issue
+from fusesearch.code.calls import CallGraph
+from fusesearch.code.modules import Outlines, outlines_of
+from fusesearch.code.names import close_path, locate, match_path, ranked
+from fusesearch.code.tree import source_files, tree_text
+from fusesearch.core.config import Section, Tools
+from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
+from fusesearch.localizers.base import BaseLocalizer
+from fusesearch.localizers.cosil.tools import MAX_NAMES, SearchTools, call_text, import_list, read_call, structure_list
+from fusesearch.localizers.fenced import fenced_lines, read_named, read_paths
+from fusesearch.localizers.prompting import render, room
+from fusesearch.search.repository import Repository
+
+NOT_A_CALL = "No call could be read from that."
+_MAX_REPLY_CHARS = 8000
+_MIN_CODE_CHARS = 1500
+_PATIENCE = 2
+"""Consecutive replies without a readable call that end the search."""
+
+
+class Settings(Section):
+    """Settings of CoSIL. Defaults are those of its published runs."""
+
+    top_files: int = Field(5, ge=1, description="files that the search for functions starts with")
+    max_calls: int = Field(10, ge=0, description="most calls of the search")
+    top_places: int = Field(5, ge=1, description="most places in the answer")
+    prune: bool = Field(True, description="ask whether each result relates to the issue and drop it if not")
+    reflect: bool = Field(True, description="rank the files again with their imports shown")
+
+
+class CoSilLocalizer(BaseLocalizer):
+    """CoSIL around any model. ``tools.output_chars`` limits one piece of code, ``agent`` the context and the replies."""
+
+    name = "cosil"
+    mode = "sequential"
+    settings = Settings()
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One episode of at most ``5 + 2 * max_calls`` requests."""
+        system = render(__package__, "search_system", most=self.settings.max_calls)
+        instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), [])
+        return await interviewed(self, instance, instructions, seed, lambda interview: self._work(interview, repository))
+
+    async def _work(self, interview: Interview, repository: Repository) -> None:
+        files = await asyncio.to_thread(lambda: source_files(repository.files()))
+        outlines = outlines_of(repository)
+        candidates = await FileSearch(interview, outlines, files, self.settings).run()
+        if not candidates:
+            interview.answer(Answer())
+            return
+        search = FunctionSearch(interview, outlines, files, candidates, self.settings, self.tools)
+        locations = await search.run()
+        interview.answer(Answer(modify=ranked(locations, candidates)))
+
+
+class FileSearch:
+    """Asks for files with the tree shown, then for a new ranking with their imports shown."""
+
+    def __init__(self, interview: Interview, outlines: Outlines, files: list[str], settings: Settings) -> None:
+        self.interview = interview
+        self.outlines = outlines
+        self.files = files
+        self.settings = settings
+        self._known = frozenset(files)
+
+    async def run(self) -> list[str]:
+        """Files, most likely first; empty if the model named no existing file."""
+        issue, chars = self.interview.trajectory.issue, room(self.interview.agent)
+        tree = await asyncio.to_thread(tree_text, self.files, max(chars - len(issue), 200))
+        turn = await self.interview.ask(render(__package__, "files", issue=issue, tree=tree), system="")
+        found = await asyncio.to_thread(self._read, turn.text) or await self._corrected(turn.text)
+        if not found or not self.settings.reflect:
+            return found
+        # a third of the room is for imports
+        tree = await asyncio.to_thread(tree_text, self.files, max(2 * (chars - len(issue)) // 3, 200))
+        imports = await asyncio.to_thread(import_list, self.outlines, found, max((chars - len(issue)) // 3, 200))
+        prompt = render(__package__, "reflection", issue=issue, tree=tree, files="\n".join(found), imports=imports)
+        turn = await self.interview.ask(prompt, system="")
+        return await asyncio.to_thread(self._read, turn.text) or found
+
+    async def _corrected(self, reply: str) -> list[str]:
+        """Ask for the list once more. If no name matches a file, take the files with the most similar names."""
+        turn = await self.interview.ask(render(__package__, "format", reply=reply[:_MAX_REPLY_CHARS]), system="")
+        read = await asyncio.to_thread(self._read, turn.text)
+        return read or await asyncio.to_thread(self._closest, turn.text)
+
+    def _read(self, text: str) -> list[str]:
+        names = read_paths(text, 4 * self.settings.top_files)
+        found = dict.fromkeys(path for name in names if (path := match_path(name, self.files, self._known)))
+        return list(found)[: self.settings.top_files]
+
+    def _closest(self, text: str) -> list[str]:
+        names = read_paths(text, self.settings.top_files)
+        return list(dict.fromkeys(path for name in names if (path := close_path(name, self.files))))
+
+
+class FunctionSearch:
+    """One conversation in which the model asks for code, follows the call graph, and finally ranks what it saw."""
+
+    def __init__(
+        self,
+        interview: Interview,
+        outlines: Outlines,
+        files: list[str],
+        candidates: list[str],
+        settings: Settings,
+        limits: Tools,
+    ) -> None:
+        self.interview = interview
+        self.outlines = outlines
+        self.files = files
+        self.candidates = candidates
+        self.settings = settings
+        self.issue = interview.trajectory.issue
+        self.chars = room(interview.agent)
+        self.messages: list[Message] = []
+        # lists of names are sent at the start and at the end, code in between
+        self._list_chars = max((self.chars - len(self.issue)) // 5, 500)
+        self._code_chars = max(min(limits.output_chars, (self.chars - len(self.issue)) // 4), _MIN_CODE_CHARS)
+        self.graph = CallGraph(outlines)
+        self.tools = SearchTools(outlines, self.graph, files, self._code_chars)
+
+    async def run(self) -> list[Location]:
+        """At most ``top_places`` locations, the most likely first."""
+        structure = await asyncio.to_thread(self._structure)
+        await self._say(render(__package__, "start", issue=self.issue, structure=structure))
+        note = await self._search()
+        ranking = render(__package__, "rank", structure=structure)
+        turn = await self._say(f"{note}\n\n{ranking}" if note else ranking)
+        return await asyncio.to_thread(self._locations, turn.text)
+
+    async def _search(self) -> str:
+        """Make calls until the limit, the end of the room or unreadable replies. Returns what the last call found."""
+        note, silent = "", 0
+        for made in range(self.settings.max_calls):
+            if self._remaining(note) < _MIN_CODE_CHARS:
+                break
+            turn = await self._say(render(__package__, "call", note=note, left=self.settings.max_calls - made).lstrip())
+            call = read_call(turn.text, f"call_{len(self.interview.trajectory.turns)}_0")
+            if call is None:
+                note, silent = NOT_A_CALL, silent + 1
+            elif call.name == "exit":
+                return ""
+            else:
+                turn.calls, silent = [call], 0
+                note = await self._result(turn)
+            if silent == _PATIENCE:
+                break
+        return note
+
+    async def _result(self, turn: Turn) -> str:
+        """Run the call. Returns the code with its neighbours in the call graph, or a note that it was pruned, or the error."""
+        self.tools.chars = min(self._code_chars, max(self._remaining(), _MIN_CODE_CHARS))
+        await self.interview.observe(turn, self.tools)
+        observation = turn.observations[0]
+        if observation.error is not None:
+            return observation.output
+        if self.settings.prune and not await self._related(call_text(turn.calls[0]), observation.output):
+            return render(__package__, "pruned")
+        callees, callers = await asyncio.to_thread(self.tools.neighbours)
+        around = render(__package__, "neighbours", callees=_listed(callees), callers=_listed(callers))
+        return f"{observation.output}\n\n{around}"
+
+    async def _related(self, call: str, code: str) -> bool:
+        """Ask the model whether code relates to the issue. Only a clear no counts as no."""
+        turn = await self.interview.ask(render(__package__, "prune", issue=self.issue, call=call, code=code), system="")
+        words = " ".join(fenced_lines(turn.text)).lower()
+        return "true" in words or "false" not in words
+
+    async def _say(self, prompt: str) -> Turn:
+        """Send the next message of the conversation and keep the reply."""
+        turn = await self.interview.ask(prompt, self.messages)
+        reply = visible(turn.text).strip()[:_MAX_REPLY_CHARS] or "(nothing)"
+        self.messages += [Message(role="user", content=prompt), Message(role="assistant", content=reply)]
+        return turn
+
+    def _remaining(self, note: str = "") -> int:
+        """Characters left for code once ``note`` and the last question with its list are sent."""
+        used = len(self.interview.trajectory.system) + sum(len(message.content) for message in self.messages)
+        return self.chars - used - len(note) - self._list_chars
+
+    def _structure(self) -> str:
+        for path in self.candidates:
+            self.graph.open(path)
+        return structure_list(self.outlines, self.candidates, self._list_chars)
+
+    def _locations(self, text: str) -> list[Location]:
+        known, found = frozenset(self.files), []
+        for item in read_named(text, 8 * self.settings.top_places):
+            path = match_path(item.path, self.files, known)
+            outline = self.outlines.get(path) if path else None
+            location = locate(item, outline) if outline else None
+            found += [location] if location else []
+        return ranked(found)[: self.settings.top_places]
+
+
+def _listed(entities: list[str]) -> str:
+    more = f" and {len(entities) - MAX_NAMES} more" if len(entities) > MAX_NAMES else ""
+    return (", ".join(entities[:MAX_NAMES]) or "nothing") + more

@@ -1,0 +1,75 @@
+"""Reads LocAgent's ranked answer: blocks with a path and, below it, classes, functions and lines of that file.
+
+As in the published code, names that the snapshot lacks are ignored, a method may follow its class, and a line stands for the
+function around it. ``path::Qualified.name`` works too.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fusesearch.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_answer, visible
+from fusesearch.code.names import Namer, distinct
+from fusesearch.core.schema import Answer, Location
+
+MAX_CHARS = 200_000
+MAX_LINES_NAMED = 50
+
+_FENCE = re.compile(r"^[ \t]*`{3}", re.MULTILINE)
+_KEY = re.compile(r"(class|function|method|lines?)s?\s*:\s*(.*)", re.IGNORECASE)
+_BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
+_NUMBERS = re.compile(r"([0-9]{1,7})(?:\s*-\s*([0-9]{1,7}))?")
+_NUMBER = re.compile(r"[0-9]{1,7}")
+_PATH = re.compile(r"[\w./+-]*\w\.\w{1,8}(?=$|::?|\s|`|,)")
+
+
+def read_answer(text: str, namer: Namer) -> Answer:
+    """The locations in the last fenced block that has any, or else in the whole text.
+
+    Functions keep their order. A file has an entry of its own only if none of its functions is named.
+    """
+    text = visible(text)[-MAX_CHARS:]
+    blocks = _FENCE.split(text)
+    for block in reversed(blocks[1::2]):
+        if found := _locations(block, namer):
+            return Answer(modify=found)
+    found = _locations(text, namer)
+    return Answer(modify=found) if found else parse_answer(text)
+
+
+def _locations(block: str, namer: Namer) -> list[Location]:
+    found: list[Location] = []
+    path, holder = "", ""
+    for raw in block.split("\n"):
+        if len(found) >= MAX_ENTRIES:
+            break
+        line = _BULLET.sub("", raw[:MAX_LINE_CHARS].strip(), count=1).strip("`* ")
+        key = _KEY.match(line)
+        if key and path:
+            holder, locations = _entry(key[1].lower(), key[2], path, holder, namer)
+            found += locations
+        elif not key and (match := _PATH.search(line)):
+            path, holder = namer.file(match[0]) or "", ""
+            found += _named(path, line[match.end() :], namer) if path else []
+    return distinct(found)
+
+
+def _entry(key: str, value: str, path: str, holder: str, namer: Namer) -> tuple[str, list[Location]]:
+    """The class that the following lines refer to, and the locations on this line."""
+    value = value.strip().strip("`")
+    name = (value.split() or [""])[0].rstrip(",;")
+    if key.startswith("line"):
+        lines = [int(first) for first, _ in _NUMBERS.findall(value)[:MAX_LINES_NAMED]]
+        return holder, [location for line in lines if (location := namer.at(path, line))]
+    if key == "class":
+        method = namer.function(path, name) if "." in name else None
+        return (holder, [method]) if method else (name, [])
+    location = namer.function(path, name, holder)
+    return holder, [location] if location else []
+
+
+def _named(path: str, rest: str, namer: Namer) -> list[Location]:
+    """The function after ``::`` or a colon, or else the file."""
+    name = (rest.lstrip(":").split() or [""])[0].strip("`,") if rest.startswith(":") else ""
+    found = namer.at(path, int(name)) if _NUMBER.fullmatch(name) else namer.function(path, name)
+    return [found or Location(path=path)]

@@ -1,0 +1,101 @@
+"""Breaking a search result into further actions (OrcaLoca: action decomposition with relevance scores).
+
+A class breaks into its methods, a file into its functions, an ambiguous name into its meanings. The model scores the code of
+each from 0 to 100, and the best above a threshold are searched next. Every result also leads to its file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from fusesearch.code.graph.code_graph import CLASS, FILE, FUNCTION, last_name, name_of, path_of
+from fusesearch.code.graph.listing import shown_node
+from fusesearch.localizers.orcaloca.actions import DECOMPOSED, RELATED_FILE, Action
+from fusesearch.localizers.orcaloca.replies import read_scores
+from fusesearch.localizers.orcaloca.searches import Meaning, Searches
+from fusesearch.localizers.prompting import render
+
+THRESHOLD = 75
+TOP_METHODS, TOP_FUNCTIONS, TOP_MEANINGS = 3, 2, 3
+"""As in the published configuration."""
+
+MAX_PIECES = 40
+"""Most pieces of one result to score."""
+PIECES_PER_REQUEST = 8
+"""The published code asks for each piece by itself."""
+
+Ask = Callable[[str], Awaitable[str]]
+
+
+class Decomposer:
+    """Finds what to search next. ``ask`` sends a prompt of about ``chars`` characters, at most ``requests`` times."""
+
+    def __init__(self, searches: Searches, issue: str, ask: Ask, requests: int, chars: int) -> None:
+        self.searches = searches
+        self.graph = searches.graph
+        self.issue = issue
+        self.ask = ask
+        self.requests = requests
+        self.chars = chars
+
+    async def further(self, action: Action, meaning: Meaning) -> list[tuple[Action, int]]:
+        """Actions that a result leads to, with priorities."""
+        if action.name == "search_file_tree" or not meaning.nodes:
+            return []
+        if len(meaning.nodes) > 1:
+            return [(found, DECOMPOSED) for found in await self._meanings(meaning.nodes)]
+        node = meaning.nodes[0]
+        inner = [(found, DECOMPOSED) for found in await self._members(node)]
+        file = Action.of("search_file_contents", file_name=path_of(node).rpartition("/")[2], directory_path=_folder(node))
+        return [*inner, *([] if self.graph.type_of(node) == FILE else [(file, RELATED_FILE)])]
+
+    async def _members(self, node: str) -> list[Action]:
+        kind = self.graph.type_of(node)
+        if kind not in (CLASS, FILE):
+            return []
+        pieces = [member for member in self.graph.members(node) if self.graph.type_of(member) == FUNCTION]
+        return [_search(found) for found in (await self._scored(pieces))[: TOP_METHODS if kind == CLASS else TOP_FUNCTIONS]]
+
+    async def _meanings(self, nodes: tuple[str, ...]) -> list[Action]:
+        """All files or classes of a name. Of functions, the best, or the top few if more than that are good."""
+        functions = [node for node in nodes if self.graph.type_of(node) == FUNCTION]
+        if not functions:
+            return [_search(node) for node in nodes[:MAX_PIECES]]
+        ranked = await self._scored(functions)
+        return [_search(node) for node in ranked[: TOP_MEANINGS if len(ranked) > TOP_MEANINGS else 1]]
+
+    async def _scored(self, nodes: list[str]) -> list[str]:
+        """The nodes above the threshold, best first. A single node is scored too."""
+        scores: list[tuple[int, str]] = []
+        nodes = nodes[:MAX_PIECES]
+        for start in range(0, len(nodes), PIECES_PER_REQUEST):
+            if self.requests <= 0:
+                break
+            self.requests -= 1
+            some = nodes[start : start + PIECES_PER_REQUEST]
+            reply = await self.ask(self._prompt(some))
+            scores += zip(read_scores(reply, len(some)), some, strict=True)
+        return [node for score, node in sorted(scores, key=lambda row: -row[0]) if score > THRESHOLD]
+
+    def _prompt(self, nodes: list[str]) -> str:
+        issue = self.issue[: self.chars // 2]
+        chars = max(200, (self.chars - len(issue)) // (len(nodes) + 1))
+        pieces = [
+            f"Piece {number}: {shown_node(node)}\n{self.searches.code(node, chars)}" for number, node in enumerate(nodes, 1)
+        ]
+        return render(__package__, "score", issue=issue, pieces="\n\n".join(pieces), count=len(nodes))
+
+
+def _search(node: str) -> Action:
+    """The action that shows just this node."""
+    path, name = path_of(node), name_of(node)
+    if not name:
+        return Action.of("search_file_contents", file_name=path.rpartition("/")[2], directory_path=_folder(node))
+    if "." in name:
+        holder = name.rpartition(".")[0]
+        return Action.of("search_method_in_class", class_name=holder, method_name=last_name(node), file_path=path)
+    return Action.of("search_callable", query_name=name, file_path=path)
+
+
+def _folder(node: str) -> str:
+    return path_of(node).rpartition("/")[0]

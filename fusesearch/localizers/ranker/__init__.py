@@ -1,0 +1,72 @@
+"""``ranker``: what a snapshot's words, names and history share with an issue, ranked by trees. No model, no search."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from pathlib import Path
+
+from fusesearch.core.schema import Answer, Instance, Trajectory
+from fusesearch.localizers.base import BaseLocalizer
+from fusesearch.localizers.direct import answered
+from fusesearch.localizers.ranker.answer import Ranking, rank
+from fusesearch.localizers.ranker.features import candidates_of
+from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.trees import WEIGHTS, Model, read_models
+from fusesearch.search.repository import Repository
+
+
+def index_folder() -> Path:
+    """Where the index lies unless a caller says otherwise: ``fusesearch`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fusesearch"
+
+
+@lru_cache(maxsize=1)
+def models() -> tuple[Model, Model]:
+    """The models of files and functions: those in the model file ``FUSESEARCH_RANKER``, or those of the package."""
+    return read_models(Path(os.environ.get("FUSESEARCH_RANKER") or WEIGHTS))
+
+
+def ranking_of(issue: str, repository: Repository, folder: Path | None = None, on_progress: Progress | None = None) -> Ranking:
+    """All candidates for an issue, ranked. ``folder`` is where the index lies; :func:`index_folder` by default.
+
+    Raises :class:`ArtifactError` if the models are damaged or made for other features.
+    """
+    file, function = models()
+    with Index(repository, folder or index_folder(), on_progress) as index:
+        return rank(candidates_of(issue, index), file, function)
+
+
+class RankerLocalizer(BaseLocalizer):
+    """As many locations as their probabilities warrant, or the first ``top`` of the ranking."""
+
+    name = "ranker"
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One answer; ``seed`` has no effect."""
+
+        def progress(done: int, total: int) -> None:
+            if self.on_event is not None:
+                self.on_event("index", {"done": done, "total": total})
+
+        def find() -> Answer:
+            return self.answer(ranking_of(instance.problem_statement, repository, self.index, progress))
+
+        return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
+
+    def answer(self, ranking: Ranking) -> Answer:
+        """The answer from a ranking."""
+        if self.top is None:
+            return ranking.best()
+        listed = ranking.listed(self.top, self.top)
+        return listed.model_copy(update={"modify": listed.modify[: self.top]})
+
+
+class RankedListLocalizer(RankerLocalizer):
+    """Always five files and ten functions, for metrics of rankings."""
+
+    name = "ranker-list"
+
+    def answer(self, ranking: Ranking) -> Answer:
+        """The answer from a ranking."""
+        return ranking.listed()

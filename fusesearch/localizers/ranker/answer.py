@@ -1,0 +1,90 @@
+"""From scores to an answer: probabilities, as many locations as they warrant, and reasons in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fusesearch.core.schema import Answer, Location
+from fusesearch.localizers.direct import FILES, FUNCTIONS, as_answer
+from fusesearch.localizers.ranker.features import Candidate, Candidates
+from fusesearch.localizers.ranker.trees import Model, log_odds
+
+FILE_WORTH, FUNCTION_WORTH = 0.35, 0.2
+"""Probability from which one more location raises the expected F1: half of the F1 to expect (Lipton et al., 2014)."""
+
+FUNCTION_SAY = 0.25
+"""What the probability of its best function adds to that of a file, so that the models agree where files are nearly equal."""
+
+MAX_REASONS = 3
+_WEAK = 0.1  # the least weight of a reason, and the least probability of the function that a file's entry names
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate with the probability that a fix modifies it."""
+
+    candidate: Candidate
+    probability: float
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Candidate files and functions, the most probable first."""
+
+    files: list[Ranked]
+    functions: list[Ranked]
+
+    def best(self) -> Answer:
+        """The first file and what else the probabilities warrant, each file by its probable functions."""
+        files = [file for index, file in enumerate(self.files) if index == 0 or file.probability >= FILE_WORTH]
+        named: list[Ranked] = []
+        for file in files:
+            own = [function for function in self.functions if function.candidate.path == file.candidate.path]
+            named += [function for function in own if function.probability >= FUNCTION_WORTH] or [
+                function for function in own[:1] if function.probability >= _WEAK
+            ]
+        return self._answer(files, sorted(named, key=lambda function: -function.probability))
+
+    def listed(self, files: int = FILES, functions: int = FUNCTIONS) -> Answer:
+        """The first files, and the first functions in them."""
+        chosen = self.files[:files]
+        paths = {file.candidate.path for file in chosen}
+        inside = [function for function in self.functions if function.candidate.path in paths]
+        return self._answer(chosen, inside[:functions])
+
+    def _answer(self, files: Sequence[Ranked], functions: Sequence[Ranked]) -> Answer:
+        by_entity = {ranked.candidate.entity: ranked for ranked in [*files, *functions]}
+        plain = as_answer(
+            [file.candidate.entity for file in files], list(dict.fromkeys(function.candidate.entity for function in functions))
+        )
+
+        def said(location: Location) -> Location:
+            ranked = by_entity[location.entity]
+            reasons = ranked.candidate.reasons
+            if location.function and not reasons and location.path in by_entity:
+                reasons = by_entity[location.path].candidate.reasons
+            best = dict.fromkeys(text for weight, text in sorted(reasons, key=lambda reason: -reason[0]) if weight >= _WEAK)
+            return location.model_copy(update={"confidence": round(ranked.probability, 3), "reasons": list(best)[:MAX_REASONS]})
+
+        confidence = round(self.files[0].probability, 3) if self.files else None
+        return Answer(modify=list(map(said, plain.modify)), confidence=confidence)
+
+
+def rank(candidates: Candidates, file: Model, function: Model) -> Ranking:
+    """The candidates by the scores of the models; equal ones keep their order."""
+    scores = {found.path: file.score(found.row()) for found in candidates.files}
+    functions = _ranked(
+        candidates.functions, function, lambda found: function.score(found.row()) + function.file_share * scores[found.path]
+    )
+    best = {ranked.candidate.path: ranked.probability for ranked in reversed(functions)}
+    files = _ranked(candidates.files, file, lambda found: scores[found.path])
+    files.sort(key=lambda ranked: -(ranked.probability + FUNCTION_SAY * best.get(ranked.candidate.path, 0.0)))
+    return Ranking(files, functions)
+
+
+def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float]) -> list[Ranked]:
+    scores = [score(candidate) for candidate in candidates]
+    order = sorted(range(len(scores)), key=lambda place: -scores[place])
+    odds = log_odds(scores)
+    return [Ranked(candidates[place], model.probability(odds[place])) for place in order]

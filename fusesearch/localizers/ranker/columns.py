@@ -1,0 +1,101 @@
+"""The features of candidates as named columns, and candidates with what speaks for them.
+
+Scores are divided by the highest of the snapshot and ranks are reciprocal, so that columns mean the same in repositories of any
+size. A feature that cannot be known, such as history without git, is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fusesearch.code.spans import FunctionSpan
+from fusesearch.localizers.ranker.matching import SCORES
+
+NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain", "frame")
+
+FILE_COLUMNS = (
+    *SCORES, "rank", "title_rank", "best_function", "best_function_rank", "top_functions", "coverage",
+    "path_words", "path_title", "path_share", "stem_title", "stem_named", "stem_word",
+    *(f"defines_{kind}" for kind in NAMED), "defines_exported", "defines_class", "defines_variable",
+    "defines_count", "defines_unique",
+    "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "frame_share",
+    "path_named", "path_line", "module", "module_share",
+    "words", "functions", "depth", "init", "private", "history_recent", "history_words", "history_often",
+    "files", "issue_chars", "issue_names", "issue_frames", "prior", "prior_rank", "prior_gap",
+)  # fmt: skip
+"""Columns of a file. ``issue_`` columns and ``files`` are the same for all candidates of an issue."""
+
+OF_FILE = (
+    "all", "title", "rank", "path_title", "defines_unique", "frame", "path_named", "module", "literal", "functions", "prior",
+    "prior_rank", "prior_gap", "history_recent", "history_words", "best_function",
+)  # fmt: skip
+OF_ISSUE = ("issue_chars", "issue_names", "issue_frames")
+
+FUNCTION_COLUMNS = (
+    "all", "title", "prose", "block", "rank", "rank_in_file", "coverage",
+    "name_words", "name_title", "name_share", "class_words", "class_title",
+    *(f"named_{kind}" for kind in NAMED), "named_unique", "exported", "class_named", "class_title_named", "pair", "owner_fits",
+    "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "line", "line_near",
+    "constructor", "private", "dunder", "lines", "depth", "defines_nested",
+    *(f"file_{name}" for name in OF_FILE), *OF_ISSUE, "prior", "prior_rank",
+)  # fmt: skip
+"""Columns of a function; ``file_`` columns are those of its file."""
+_COMMON = ("get", "set", "run", "main", "append", "join", "format", "items", "update", "copy")
+
+
+@dataclass
+class Candidate:
+    """A file, or a function with its lines: its columns by name, and what speaks for it, each with a weight."""
+
+    path: str
+    span: FunctionSpan | None = None
+    columns: dict[str, float] = field(default_factory=dict)
+    reasons: list[tuple[float, str]] = field(default_factory=list)
+
+    @property
+    def entity(self) -> str:
+        """``path`` or ``path::Qualified.name``."""
+        return f"{self.path}::{self.span.name}" if self.span else self.path
+
+    def row(self) -> list[float]:
+        """The columns in the order of :data:`FILE_COLUMNS` or :data:`FUNCTION_COLUMNS`."""
+        return [self.columns.get(name, 0.0) for name in (FUNCTION_COLUMNS if self.span else FILE_COLUMNS)]
+
+
+def named_where(kinds: Iterable[str]) -> str:
+    """In words, where a name is mentioned."""
+    for kind, said in _WHERE.items():
+        if kind in kinds:
+            return said
+    return "named in the issue"
+
+
+_WHERE = {
+    "title": "named in the title",
+    "outer": "called in an example",
+    "inline": "named as code",
+    "imported": "imported in an example",
+    "block": "named in an example",
+}
+_WEIGHTS = {
+    "title": 1.0,
+    "outer": 0.9,
+    "inline": 0.8,
+    "block": 0.5,
+    "prose": 0.6,
+    "imported": 0.5,
+    "dotted": 0.5,
+    "owner": 0.3,
+    "plain": 0.3,
+}
+
+
+def kind_weight(kinds: Iterable[str]) -> float:
+    """How much the most telling way in which a name is mentioned weighs among reasons."""
+    return max(_WEIGHTS[kind] for kind in kinds)
+
+
+def is_common(name: str) -> bool:
+    """Whether half of all classes have a function of that name, or a traceback gives no name."""
+    return name.startswith(("<", "__")) or name in _COMMON

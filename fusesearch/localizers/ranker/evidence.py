@@ -1,0 +1,266 @@
+"""What an issue names: words, code, traceback frames, paths and lines, modules and literals. A function of its text alone."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from fusesearch.localizers.lexical.clues import IDENTIFIER, Frame, frames_of
+from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
+from fusesearch.localizers.ranker.facts import literal_terms, words_of
+
+MAX_CHARS = 60_000
+"""Of a longer issue the beginning and, by a sixth, the end count."""
+MAX_WORDS = 250
+MAX_NAMES = 150
+MAX_LITERALS = 300
+MAX_TITLE_CHARS = 300
+
+KINDS = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain")
+"""How a name is mentioned: in the title; alone between backticks; as the outermost call of a line of code; otherwise in code; in
+running text, where it looks like code; after a dot; in an import; before a dot; as a word of the title or with a capital."""
+
+SUFFIXES = (
+    r"pyi?|pyx|[cm]?jsx?|[cm]?tsx?|java|go|rs|c|h|cc|cpp|cxx|hh|hpp|hxx|cs|rb|php|kts?|swift|scala|lua|pl|pm|sh|sql|vue|svelte"
+)
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_ENDLESS = re.compile(r"\w{200,}")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
+_URL = re.compile(r"https?://\S+")
+_BLOB = re.compile(rf"/blob/[^/\s]+/(?P<path>[\w./@-]+\.(?:{SUFFIXES}))\b(?:#L(?P<line>\d+))?")
+_PATH = re.compile(
+    rf"(?<![\w.:/\\@-])(?P<path>(?:[\w.@~+-]{{1,100}}[/\\]){{0,30}}[\w.-]{{1,100}}\.(?:{SUFFIXES}))\b(?![\w/\\-])"
+    r"(?:(?::|#L|\", line |, line | line )(?P<line>\d{1,6}))?"
+)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|\$|irb[^>\n]{0,30}>) ?(.*)$", re.MULTILINE)
+_INDENTED = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n?)+", re.MULTILINE)
+_BACKTICK = re.compile(r"(?<!`)`{1,2}(?!`)([^`\n]{1,200})`{1,2}")
+_DOTTED = re.compile(rf"(?<![\w/\\@-])(?:{IDENTIFIER}(?:\.|::|#|->)){{1,8}}{IDENTIFIER}(?![\w/\\])")
+_CALL = re.compile(rf"((?:{IDENTIFIER}(?:\.|::|->)){{0,8}}{IDENTIFIER})\(")
+_NAME = re.compile(rf"(?<![\w/\\@-]){IDENTIFIER}(?![/\\])")
+_CAPITAL = re.compile(r"(?<![\w/\\@.-])[A-Z][a-z]\w+")
+_IMPORT = re.compile(r"\bfrom[ \t]+([\w.]+)[ \t]+import[ \t]+([\w, \t*()]+)|^[ \t>.]*import[ \t]+([\w.]+)", re.MULTILINE)
+_DEFINED = re.compile(rf"^[ \t>.]*(?:async[ \t]+)?(?:def|class|function|func|fn)[ \t]+({IDENTIFIER})", re.MULTILINE)
+_BOUND = re.compile(
+    rf"^[ \t>.]*({IDENTIFIER})(?:[ \t]*,[ \t]*{IDENTIFIER}){{0,5}}[ \t]*=[^=]|\bas[ \t]+({IDENTIFIER})"
+    rf"|\bfor[ \t]+({IDENTIFIER})[ \t]+in\b",
+    re.MULTILINE,
+)
+_MESSAGE = re.compile(r"^(?:E[ \t]+)?[\w.]*(?:Error|Exception|Warning|panic|error): (?P<message>[^\n]{3,400})$", re.MULTILINE)
+_QUOTED = re.compile(r"[\"“']([^\"“”'\n]{2,120})[\"”']")
+_OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]{1,40}")
+_HYPHENATED = re.compile(r"(?<![\w-])[a-z]+(?:-[a-z]+){1,5}(?![\w-])")
+_CODE = re.compile(r"(?<![\w.])(?:[a-z_]{1,30}\.)?[A-Z]{1,5}-?\d{2,5}(?!\w)")
+_FRAMES = [  # other languages; all but the first begin with the innermost call
+    re.compile(r"^\s*#\d+ (?P<path>[^\s(]{1,300}\.php)\((?P<line>\d+)\): (?P<name>[\w\\:>-]{1,200})\(", re.MULTILINE),
+    re.compile(
+        r"^\s*at (?:async |new )?(?:(?P<name>[\w$.<>]{1,200})[^\n(]{0,100} \()?(?:file://)?(?P<path>[^\s():]{1,300}\.[cm]?[jt]sx?):(?P<line>\d+):\d+",
+        re.MULTILINE,
+    ),
+    re.compile(r"^\s*at (?P<name>[\w.$<>]{1,300})\((?P<path>\w+\.(?:java|kt|scala)):(?P<line>\d+)\)", re.MULTILINE),
+    re.compile(r"^(?P<name>[\w./()*-]{1,300})\([^\n]{0,300}\)\n\s+(?P<path>[\w./@-]{1,300}\.go):(?P<line>\d+)", re.MULTILINE),
+    re.compile(r"(?P<path>[\w./-]{1,300}\.rb):(?P<line>\d+):in [`'](?:block in )?(?P<name>[\w#.:?!]{1,100})'"),
+    re.compile(r"^\s*(?:\d+: (?P<name>[\w:<>]{1,300})\n\s+)?at (?P<path>[\w./-]{1,300}\.rs):(?P<line>\d+)", re.MULTILINE),
+]
+_ENDINGS = word_set("py pyi js ts java go rs rb php com org net io txt toml ini cfg md rst html json yaml yml png")
+
+
+@dataclass(frozen=True)
+class Mention:
+    """How a name is mentioned, and the names before its dots."""
+
+    kinds: frozenset[str]
+    owners: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that an issue names.
+
+    ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
+    ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals.
+    """
+
+    title: dict[str, int] = field(default_factory=dict)
+    prose: dict[str, int] = field(default_factory=dict)
+    block: dict[str, int] = field(default_factory=dict)
+    frames: list[Frame] = field(default_factory=list)
+    paths: list[tuple[str, int | None]] = field(default_factory=list)
+    names: dict[str, Mention] = field(default_factory=dict)
+    modules: list[str] = field(default_factory=list)
+    literals: list[str] = field(default_factory=list)
+    chars: int = 0
+
+    @property
+    def words(self) -> dict[str, float]:
+        """The words that count, with their weights: twice in the title, by the logarithm of how often elsewhere."""
+        weights: Counter[str] = Counter()
+        for part, weight in ((self.title, 2.0), (self.prose, 1.0), (self.block, 0.5)):
+            for word, times in part.items():
+                weights[word] += weight * (1 + math.log2(times))  # type: ignore[assignment]
+        return dict(weights.most_common(MAX_WORDS))
+
+
+def draw_evidence(issue: str) -> Evidence:
+    """The evidence of an issue; an empty text gives none."""
+    text = issue.strip().replace("\r\n", "\n")
+    if len(text) > MAX_CHARS:
+        text = f"{text[: 5 * MAX_CHARS // 6]}\n{text[-MAX_CHARS // 6 :]}"
+    text = _COMMENT.sub(" ", _WIDE.sub(r" \g<0> ", _ENDLESS.sub(" ", text)))
+    title, _, body = text.partition("\n")
+    title, rest = title[:MAX_TITLE_CHARS], title[MAX_TITLE_CHARS:]
+    frames = _frames(text)
+    plain = _URL.sub(" ", f"{rest}\n{body}" if rest else body)
+    blocks = [*_FENCE.findall(plain)]
+    prose = _FENCE.sub("\n", plain)
+    blocks += _PROMPT.findall(prose)
+    prose = _PROMPT.sub("", prose)
+    blocks += _INDENTED.findall(prose)
+    code = "\n".join(blocks)
+    prose = _INDENTED.sub("\n", prose)
+    return Evidence(
+        title=_words(title),
+        prose=_words(prose),
+        block=_words(code),
+        frames=frames,
+        paths=_paths(text),
+        names=_names(title, prose, code),
+        modules=_modules(_URL.sub(" ", text)),
+        literals=_literals(title, prose, code),
+        chars=len(issue),
+    )
+
+
+def _frames(text: str) -> list[Frame]:
+    found = frames_of(text)
+    for order, pattern in enumerate(_FRAMES):
+        matches = [Frame(m["path"].replace("\\", "/"), int(m["line"]), m["name"]) for m in pattern.finditer(text)]
+        found += matches if order == 0 else matches[::-1]
+    return found[-60:]
+
+
+def _words(text: str) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for name in _NAME.findall(text):
+        words = words_of(name)
+        if len(words) > 1 or (name.lower() not in STOPWORDS and name.lower() not in SHORT_WORDS):
+            counts.update(word for word in words if len(word) > 1 and word not in SHORT_WORDS)
+    for match in _WIDE.findall(text):
+        counts[match] += 1
+    return dict(counts)
+
+
+def _paths(text: str) -> list[tuple[str, int | None]]:
+    found = [*_BLOB.finditer(text), *_PATH.finditer(_URL.sub(" ", text))]
+    rows = ((m["path"].replace("\\", "/").lstrip("./~"), int(m["line"]) if m["line"] else None) for m in found)
+    return list(dict.fromkeys(row for row in rows if row[0]))[:MAX_NAMES]
+
+
+def _modules(text: str) -> list[str]:
+    """Dotted names of imports and elsewhere, which may be modules or what modules hold."""
+    found = [module or plain for module, _, plain in _IMPORT.findall(text)]
+    found += [".".join(_split(match)) for match in _DOTTED.findall(text)]
+    return list(dict.fromkeys(found))[:MAX_NAMES]
+
+
+def _split(dotted: str) -> list[str]:
+    return [part for part in re.split(r"\.|::|#|->", dotted) if part]
+
+
+def _names(title: str, prose: str, code: str) -> dict[str, Mention]:
+    own = {*_DEFINED.findall(code), *(name for groups in _BOUND.findall(code) for name in groups if name)}
+    kinds: dict[str, set[str]] = {}
+    owners: dict[str, set[str]] = {}
+
+    def mention(dotted: str, kind: str) -> None:
+        *before, name = _split(dotted)
+        if name in own and kind not in ("title", "inline"):
+            return
+        if not is_noise(name):
+            kinds.setdefault(name, set()).update([kind, "dotted"] if before else [kind])
+            owners.setdefault(name, set()).update(before[-2:])
+        for owner in before[-2:]:
+            if not is_noise(owner) and owner not in own:
+                kinds.setdefault(owner, set()).add("owner")
+
+    for name in [*_named(title), *_CALL.findall(title)]:
+        mention(name, "title")
+    for span in _BACKTICK.findall(title) + _BACKTICK.findall(prose):
+        whole = re.fullmatch(rf"@?((?:{IDENTIFIER}(?:\.|::|#|->)){{0,8}}{IDENTIFIER})(?:\(.*\))?", span.strip())
+        for name in [whole[1]] if whole else [*_named(span), *_CALL.findall(span)]:
+            mention(name, "title" if whole and f"`{span}`" in title else "inline")
+    for line in [title, *_BACKTICK.findall(prose), *code.split("\n"), *prose.split("\n")]:
+        for name in _outermost(line):
+            mention(name, "outer")
+    for name in [*_CALL.findall(code), *_DOTTED.findall(code), *filter(looks_like_code, _NAME.findall(code))]:
+        mention(name, "block")
+    for name in [*_named(prose), *_CALL.findall(prose)]:
+        mention(name, "prose")
+    for _, names, _ in _IMPORT.findall(f"{prose}\n{code}"):
+        for name in re.findall(r"\w+", names):
+            mention(name, "imported")
+    for name in [*_NAME.findall(title), *_CAPITAL.findall(prose)]:
+        if len(name) > 2 and name.lower() not in STOPWORDS:
+            mention(name, "plain")
+    found = {name: Mention(frozenset(kinds[name]), frozenset(owners.get(name, ()))) for name in kinds}
+    best = sorted(found, key=lambda name: min(KINDS.index(kind) for kind in found[name].kinds))
+    return {name: found[name] for name in best[:MAX_NAMES]}
+
+
+def _named(text: str) -> Iterator[str]:
+    """Dotted, snake_case and CamelCase names of running text."""
+    for dotted in _DOTTED.findall(text):
+        if dotted.rpartition(".")[2] not in _ENDINGS:
+            yield dotted
+    yield from filter(looks_like_code, _NAME.findall(text))
+
+
+def _outermost(line: str) -> Iterator[str]:
+    """The calls of a line that are not inside the parentheses of another."""
+    depth, position = 0, 0
+    for match in _CALL.finditer(line[:500]):
+        between = line[position : match.start()]
+        depth = max(0, depth + between.count("(") - between.count(")"))
+        if depth == 0:
+            yield match[1]
+        depth += 1
+        position = match.end()
+
+
+def looks_like_code(name: str) -> bool:
+    """Whether a word is written like a name in code: ``snake_case``, ``_private``, ``camelCase``, ``HTTPServer``."""
+    inner = name.strip("_")
+    return (
+        "_" in inner
+        or (name.startswith("_") and len(inner) > 2)
+        or re.search(r"[a-z\d][A-Z]", name) is not None
+        or re.match(r"[A-Z]{2,}[a-z]{2,}", name) is not None
+    )
+
+
+def is_noise(name: str) -> bool:
+    """Whether a name says nothing about a repository: keywords, builtins, names of every example."""
+    return (
+        (len(name) < 2 and not name.isupper())
+        or keyword.iskeyword(name)
+        or hasattr(builtins, name)
+        or name in COMMON_NAMES
+        or not name.strip("_")
+    )
+
+
+def _literals(title: str, prose: str, code: str) -> list[str]:
+    quoted: list[str] = [m["message"] for m in _MESSAGE.finditer(f"{title}\n{prose}\n{code}")]
+    quoted += [title, *_QUOTED.findall(title), *_QUOTED.findall(prose), *_BACKTICK.findall(prose)]
+    for text in (title, prose, code):
+        quoted += [*_OPTION.findall(text), *_CODE.findall(text), *_HYPHENATED.findall(text)]
+        quoted += [option.lstrip("-") for option in _OPTION.findall(text)]
+    quoted += _QUOTED.findall(code)
+    found: Iterable[str] = (term for message in quoted for term in literal_terms(message))
+    return list(dict.fromkeys(term for term in found if term[2:] not in STOPWORDS))[:MAX_LITERALS]

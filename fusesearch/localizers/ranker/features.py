@@ -1,0 +1,75 @@
+"""The candidate files and functions of an issue, with their columns (:mod:`fusesearch.localizers.ranker.columns`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, OF_FILE, OF_ISSUE, Candidate
+from fusesearch.localizers.ranker.evidence import draw_evidence
+from fusesearch.localizers.ranker.file_features import WholeTree
+from fusesearch.localizers.ranker.function_features import functions_of
+from fusesearch.localizers.ranker.history import history_of
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.matching import Matches, bare
+
+__all__ = ["FILE_COLUMNS", "FUNCTION_COLUMNS", "Candidate", "Candidates", "candidates_of"]
+
+MAX_FUNCTIONS = 150
+"""Candidates of an issue."""
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The candidates of an issue, best first by the column ``prior``: a sum with weights set by hand."""
+
+    files: list[Candidate]
+    functions: list[Candidate]
+
+
+def candidates_of(issue: str, index: Index) -> Candidates:
+    """The candidates for an issue with their columns."""
+    matches = Matches(draw_evidence(issue), index)
+    history = history_of(index, matches.words)
+    whole = WholeTree(matches, history)
+    whole.add_exports(index)
+    files = {number: whole.candidate(number) for number in whole.chosen()}
+    functions = functions_of(matches, index, files)
+    for function in functions:
+        function.columns["exported"] = whole.exports.get((function.path, bare(function.entity)), 0.0)
+        function.columns["prior"] += 0.2 * function.columns["exported"]
+    _add_functions(list(files.values()), functions)
+    ranked = sorted(files.values(), key=lambda file: -file.columns["prior"])
+    _add_ranks(ranked)
+    by_path = {file.path: file for file in ranked}
+    functions.sort(key=lambda function: -function.columns["prior"] - 0.5 * by_path[function.path].columns["prior"])
+    for rank, function in enumerate(functions[:MAX_FUNCTIONS], 1):
+        file = by_path[function.path].columns
+        function.columns |= {f"file_{name}": file.get(name, 0.0) for name in OF_FILE}
+        function.columns |= {name: file[name] for name in OF_ISSUE}
+        function.columns["prior"] += 0.5 * file["prior"]
+        function.columns["prior_rank"] = 1 / rank
+    return Candidates(ranked, functions[:MAX_FUNCTIONS])
+
+
+def _add_functions(files: list[Candidate], functions: list[Candidate]) -> None:
+    """Columns of files that come from their functions, and ranks of functions."""
+    inside: dict[str, list[Candidate]] = defaultdict(list)
+    for rank, function in enumerate(sorted(functions, key=lambda function: -function.columns["all"]), 1):
+        function.columns["rank"] = 1 / rank if function.columns["all"] > 0 else 0.0
+        inside[function.path].append(function)
+        function.columns["rank_in_file"] = 1 / len(inside[function.path])
+    for file in files:
+        own = inside[file.path]
+        file.columns["best_function"] = own[0].columns["all"] if own else 0.0
+        file.columns["best_function_rank"] = own[0].columns["rank"] if own else 0.0
+        file.columns["top_functions"] = sum(function.columns["all"] for function in own[:5]) / 5
+        file.columns["called_by_named"] = max((function.columns.get("called_by_named", 0.0) for function in own), default=0.0)
+        file.columns["prior"] += 0.4 * file.columns["best_function"] + 0.3 * max((f.columns["prior"] for f in own), default=0.0)
+
+
+def _add_ranks(ranked: list[Candidate]) -> None:
+    for rank, file in enumerate(ranked):
+        other = ranked[1] if rank == 0 and len(ranked) > 1 else ranked[0]
+        file.columns["prior_rank"] = 1 / (1 + rank)
+        file.columns["prior_gap"] = file.columns["prior"] - other.columns["prior"]

@@ -1,0 +1,252 @@
+"""The columns of files, from words, paths, names, frames, literals and history."""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+
+from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.facts import words_of
+from fusesearch.localizers.ranker.history import History
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.matching import SCORES, Matches, bare, module_parts, path_words, spread
+
+MAX_FILES = 100
+"""Candidates of an issue."""
+MAX_EXPORTS = 6
+"""Definitions of one name whose packages are read."""
+
+_FROM = re.compile(r"from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)")
+
+
+class WholeTree:
+    """What is known of every file before any function is looked at. Sparse: column -> number of the file -> value."""
+
+    def __init__(self, matches: Matches, history: History | None) -> None:
+        self.matches = matches
+        self.columns: dict[str, dict[int, float]] = defaultdict(dict)
+        self.reasons: dict[int, list[tuple[float, str]]] = defaultdict(list)
+        self.exports: dict[tuple[str, str], float] = {}
+        self._tops = {name: max(scores, default=0.0) or 1.0 for name, scores in matches.scores.items()}
+        self._ranks = {name: _ranks(matches.scores[name]) for name in ("all", "title")}
+        self.history = history
+        self._add_paths()
+        self._add_names()
+        self._add_frames()
+        self._add_literals()
+        self._issue = {
+            "files": math.log1p(len(matches.paths)),
+            "issue_chars": math.log1p(matches.evidence.chars),
+            "issue_names": math.log1p(len(matches.evidence.names)),
+            "issue_frames": math.log1p(len(matches.evidence.frames)),
+        }
+
+    def chosen(self) -> list[int]:
+        """Numbers of the candidates: the best by the hand-made sum, and by the words of the title."""
+        by_title = sorted(self._ranks["title"], key=self._ranks["title"].__getitem__)[: MAX_FILES // 5]
+        touched = {*self._ranks["all"], *self._ranks["title"], *(file for column in self.columns.values() for file in column)}
+        best = sorted(touched, key=lambda file: (-self._prior(file), file))
+        return list(dict.fromkeys([*by_title, *best]))[:MAX_FILES]
+
+    def candidate(self, file: int) -> Candidate:
+        """The columns known so far."""
+        matches, history, path = self.matches, self.history, self.matches.paths[file]
+        parts = path.split("/")
+        idf = {word: matches.idf(word) for word in self._has(file)}
+        rare = sorted(idf, key=lambda word: -idf[word] * matches.words[word])[:3]
+        columns = {name: matches.scores[name][file] / self._tops[name] for name in SCORES}
+        columns |= {name: column[file] for name, column in self.columns.items() if file in column}
+        columns |= self._issue | {
+            "rank": _reciprocal(self._ranks["all"].get(file)),
+            "title_rank": _reciprocal(self._ranks["title"].get(file)),
+            "coverage": sum(idf.values()) / (sum(map(matches.idf, matches.words)) or 1.0),
+            "words": math.log1p(matches.lengths[file]),
+            "depth": len(parts),
+            "init": float(parts[-1].startswith(("__init__.", "index.", "mod.rs"))),
+            "private": float(any(part.startswith("_") and not part.startswith("__") for part in parts)),
+            "history_recent": history.recent.get(path, 0.0) if history else math.nan,
+            "history_words": history.words.get(path, 0.0) if history else math.nan,
+            "history_often": history.often.get(path, 0.0) if history else math.nan,
+            "prior": self._prior(file),
+        }
+        if history and history.words.get(path, 0.0) > 0.5:
+            self.reasons[file].append((history.words[path], f"changed with similar words in {history.similar[path]}"))
+        if rare:
+            self.reasons[file].append((0.1, f"shares the words {', '.join(rare)} with the issue"))
+        return Candidate(path, None, columns, self.reasons[file])
+
+    def _has(self, file: int) -> list[str]:
+        hits = self.matches.hits
+        return [word for word in self.matches.words if _contains(hits[word].files, file)]
+
+    def _prior(self, file: int) -> float:
+        value = {name: column.get(file, 0.0) for name, column in self.columns.items()}
+        scores = self.matches.scores
+        return (
+            scores["all"][file] / self._tops["all"]
+            + 0.2 * scores["title"][file] / self._tops["title"]
+            + 0.3 * value.get("path_title", 0.0)
+            + 0.2 * value.get("stem_title", 0.0)
+            + 0.4 * value.get("defines_unique", 0.0)
+            + 0.2 * value.get("defines_exported", 0.0)
+            + 0.5 * value.get("frame", 0.0)
+            + 0.6 * value.get("path_named", 0.0)
+            + 0.1 * value.get("module_share", 0.0)
+            + 0.2 * value.get("phrase", 0.0)
+            + 0.2 * (self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0)
+        )
+
+    def _put(self, column: str, file: int, value: float) -> None:
+        found = self.columns[column]
+        found[file] = max(found.get(file, 0.0), value)
+
+    def _add_paths(self) -> None:
+        matches, evidence = self.matches, self.matches.evidence
+        words = [path_words(path) & matches.words.keys() for path in matches.paths]
+        having, count = spread(words), len(words)
+        idf = {word: math.log(1 + count / times) for word, times in having.items()}
+        total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
+        top = max((sum(idf[word] for word in found) for found in words), default=0.0) or 1.0
+        names = {part.lower() for name in [*evidence.names, *evidence.modules] for part in name.split(".")}
+        for file, found in enumerate(words):
+            parts = module_parts(matches.paths[file].split("/"))
+            own = words_of(parts[-1]) if parts else ()
+            if found:
+                self._put("path_words", file, sum(idf[word] for word in found) / top)
+                self._put("path_title", file, sum(idf[word] for word in found if word in evidence.title) / total)
+                self._put("path_share", file, len(found.intersection(own)) / max(1, len(set(own))))
+            if own and own[0] in matches.words:
+                self._put("stem_word", file, 1.0)
+                if own[0] in evidence.title:
+                    self._put("stem_title", file, 1.0)
+                    self.reasons[file].append((1.0, f"its name is in the title: `{parts[-1]}`"))
+            if own and parts[-1].lower() in names:
+                self._put("stem_named", file, 1.0)
+        for mentioned, line in evidence.paths:
+            files = matches.resolve.files(mentioned)
+            for file in files:
+                self._put("path_named", file, 1 / len(files))
+                self.reasons[file].append((4.0 / len(files), "named by its path" + (f" and line {line}" if line else "")))
+                if line:
+                    self._put("path_line", file, 1 / len(files))
+        for dotted in evidence.modules:
+            length, files = matches.resolve.modules(dotted)
+            for file in files:
+                self._put("module", file, length)
+                self._put("module_share", file, 1 / len(files))
+                if length > 1:
+                    self.reasons[file].append((1.5 / len(files), f"the module of `{dotted}`"))
+
+    def _add_names(self) -> None:
+        matches = self.matches
+        classes = {name: set(matches.hits[f"c:{name}"].files) for name in matches.evidence.names}
+        for name, mention in matches.evidence.names.items():
+            files = matches.defining(name)
+            share = 1 / len(files) if files else 0.0
+            variable = files and not {*matches.hits[f"d:{name}"].files, *classes[name]}
+            for file in files:
+                for kind in mention.kinds:
+                    self._put(f"defines_{kind}", file, share)
+                if variable or file in classes[name]:
+                    self._put("defines_variable" if variable else "defines_class", file, share)
+                self._put("defines_unique", file, share)
+                count = self.columns["defines_count"]
+                count[file] = count.get(file, 0.0) + share
+                said = f"defines `{name}`, {named_where(mention.kinds)}"
+                self.reasons[file].append((3 * share * kind_weight(mention.kinds), said))
+            calls = matches.hits[f"k:{name}"]
+            for file in calls.files:
+                column = self.columns["calls"]
+                column[file] = column.get(file, 0.0) + (matches.idf(f"k:{name}") if files else 0.0)
+        _to_one(self.columns["calls"])
+
+    def add_exports(self, index: Index) -> None:
+        """Of several definitions of a name, the one that packages export is what users call."""
+        for name, mention in self.matches.evidence.names.items():
+            files = self.matches.defining(name)
+            if len(files) > MAX_EXPORTS or not mention.kinds & {"title", "inline", "outer", "imported"}:
+                continue
+            for file in files:
+                share = exported(index, self.matches.paths[file], name)
+                if share:
+                    self._put("defines_exported", file, share)
+                    self.exports[self.matches.paths[file], name] = share
+
+    def _add_frames(self) -> None:
+        """Only frames in files of the repository count, from the innermost."""
+        matches, depth = self.matches, 0
+        frames = [(frame, matches.resolve.files(frame.path)) for frame in matches.evidence.frames[::-1]]
+        inside = [(frame, files) for frame, files in frames if files]
+        for depth, (_, files) in enumerate(inside):
+            for file in files:
+                value = 1 / (1 + depth) / len(files)
+                self._put("frame", file, value)
+                column = self.columns["frame_share"]
+                column[file] = column.get(file, 0.0) + 1 / len(inside)
+                if depth == 0:
+                    self._put("frame_last", file, 1 / len(files))
+                where = "in the last frame" if depth == 0 else "in a frame"
+                self.reasons[file].append((4.0 * value, f"named {where} of the traceback"))
+        for frame in matches.evidence.frames:
+            if frame.name and not is_common(frame.name):
+                files = sorted(set(matches.hits[f"d:{bare(frame.name)}"].files))
+                for file in files:
+                    self._put("defines_frame", file, 1 / len(files))
+
+    def _add_literals(self) -> None:
+        matches = self.matches
+        for text in matches.evidence.literals:
+            column = self.columns["literal" if text.startswith("l:") else "phrase"]
+            idf = matches.idf(text)
+            for file in matches.hits[text].files:
+                column[file] = column.get(file, 0.0) + idf
+                if idf > 3:
+                    shown = text[2:]
+                    said = f"has the literal `{shown}`" if text.startswith("l:") else f"has a message with “{shown}”"
+                    self.reasons[file].append((0.3 * idf, said))
+        _to_one(self.columns["literal"])
+        _to_one(self.columns["phrase"])
+
+
+def exported(index: Index, path: str, name: str) -> float:
+    """The share of the packages around a Python module that import a name from it, from the inside out."""
+    *packages, module = module_parts(path.split("/")) or ("",)
+    passed = total = 0
+    for depth in range(len(packages), -1, -1):
+        init = "/".join([*packages[:depth], "__init__.py"])
+        if init not in index.digests:
+            break
+        total += 1
+        imports = _FROM.findall(index.source(init)) if init != path else [("", "*")]
+        if passed == total - 1 and any(
+            source.rpartition(".")[2] in (module, "") and re.search(rf"\*|\b{re.escape(name)}\b", names)
+            for source, names in imports
+        ):
+            passed += 1
+        module = packages[depth - 1] if depth else ""
+    return passed / total if total else 0.0
+
+
+def _ranks(scores: array[float]) -> dict[int, int]:
+    """Rank of each file with a score above 0, the best 1,000."""
+    best = sorted((file for file, score in enumerate(scores) if score > 0), key=lambda file: (-scores[file], file))
+    return {file: rank for rank, file in enumerate(best[:1000], 1)}
+
+
+def _reciprocal(rank: int | None) -> float:
+    return 1 / rank if rank else 0.0
+
+
+def _contains(files: Sequence[int], file: int) -> bool:
+    place = bisect_left(files, file)
+    return place < len(files) and files[place] == file
+
+
+def _to_one(column: dict[int, float]) -> None:
+    top = max(column.values(), default=0.0)
+    for file in column:
+        column[file] = column[file] / top if top else 0.0

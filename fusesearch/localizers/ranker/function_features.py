@@ -1,0 +1,199 @@
+"""The columns of the functions in candidate files."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+
+from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.facts import Facts, term, words_of
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.matching import K1, B, Matches, bare, module_parts, spread
+
+MAX_CALLERS = 6
+"""Named functions whose calls are followed."""
+
+_CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
+_CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
+
+
+def functions_of(matches: Matches, index: Index, files: dict[int, Candidate]) -> list[Candidate]:
+    """Functions of the candidate files, with all columns but those that need the others."""
+    numbers = {matches.paths[number]: number for number in files}
+    found: list[Candidate] = []
+    parts = {"title": matches.evidence.title, "prose": matches.evidence.prose, "block": matches.evidence.block}
+    scores: dict[str, list[float]] = {name: [] for name in ("all", *parts, "coverage", "literal", "phrase", "calls")}
+    average = max(1, matches.function_words) / max(1, matches.functions)
+    keys = {text: term(text) for text in matches.hits}
+    idfs = {text: matches.function_idf(text) for text in matches.hits}
+    total_idf = sum(idfs[word] for word in matches.words) or 1.0
+    for path, facts in index.facts(numbers):
+        first = len(found)
+        spans = facts.functions
+        found += [Candidate(path, span) for span in spans]
+        for values in scores.values():
+            values += [0.0] * len(spans)
+        norms = [K1 * (1 - B + B * length / average) for length in facts.lengths]
+        for word, weight in matches.words.items():
+            place = facts.find(keys[word])
+            if place < 0:
+                continue
+            targets = [scores[name] for name, words in parts.items() if word in words]
+            for number, times in facts.functions_with(place):
+                value = idfs[word] * times / (times + norms[number])
+                scores["all"][first + number] += weight * value
+                scores["coverage"][first + number] += idfs[word] / total_idf
+                for target in targets:
+                    target[first + number] += value
+        _add_exact(matches, facts, keys, idfs, scores, first, found)
+        files[numbers[path]].columns["functions"] = math.log1p(len(spans))
+    tops = {name: max(values, default=0.0) or 1.0 for name, values in scores.items() if name != "coverage"}
+    for name, values in scores.items():
+        for candidate, value in zip(found, values, strict=True):
+            candidate.columns[name] = value / tops.get(name, 1.0)
+    _add_function_names(matches, found)
+    _add_places(matches, found)
+    _add_callees(matches, index, found)
+    for candidate in found:
+        assert candidate.span is not None  # noqa: S101
+        columns, lines = candidate.columns, candidate.span.end - candidate.span.start + 1
+        columns["lines"] = math.log(max(1, lines))
+        columns["prior"] = _function_prior(columns)
+    return found
+
+
+def _add_exact(
+    matches: Matches,
+    facts: Facts,
+    keys: dict[str, int],
+    idfs: dict[str, float],
+    scores: dict[str, list[float]],
+    first: int,
+    found: list[Candidate],
+) -> None:
+    """Literals and calls inside the functions of one file, and names that they define, also nested ones."""
+    for text in [*matches.evidence.literals, *(f"k:{name}" for name in matches.evidence.names if matches.defining(name))]:
+        place = facts.find(keys[text])
+        if place >= 0:
+            target = scores[{"l": "literal", "t": "phrase", "k": "calls"}[text[0]]]
+            for number, _ in facts.functions_with(place):
+                target[first + number] += idfs[text]
+                if text[0] != "k" and idfs[text] > 3:
+                    said = f"has the literal `{text[2:]}`" if text[0] == "l" else f"has a message with “{text[2:]}”"
+                    found[first + number].reasons.append((0.3 * idfs[text], said))
+    for name in matches.evidence.names:
+        place = facts.find(keys[f"d:{name}"])
+        if place >= 0:
+            for number, _ in facts.functions_with(place):
+                found[first + number].columns["defines_nested"] = 1.0
+
+
+def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
+    evidence, names = matches.evidence, matches.evidence.names
+    words = [frozenset(words_of(bare(candidate.entity))) for candidate in found]
+    having = spread(words)
+    idf = {word: math.log(1 + len(found) / times) for word, times in having.items()}
+    total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
+    frame_names = {bare(frame.name) for frame in evidence.frames if frame.name}
+    for candidate, own in zip(found, words, strict=True):
+        assert candidate.span is not None  # noqa: S101
+        *holders, name = candidate.span.name.split(".")
+        columns = candidate.columns
+        known = own & matches.words.keys()
+        columns["name_words"] = sum(idf[word] for word in known)
+        columns["name_title"] = sum(idf[word] for word in own if word in evidence.title) / total
+        columns["name_share"] = len(known) / max(1, len(own))
+        class_words = {word for holder in holders for word in words_of(holder)}
+        columns["class_words"] = len(class_words & matches.words.keys()) / max(1, len(class_words))
+        columns["class_title"] = len(class_words & evidence.title.keys()) / max(1, len(class_words))
+        columns["constructor"] = float(name in _CONSTRUCTORS or name in holders)
+        columns["dunder"] = float(name.startswith("__") and name.endswith("__"))
+        columns["private"] = float(name.startswith("_") and not name.startswith("__"))
+        columns["depth"] = len(holders)
+        if mention := names.get(name):
+            share = 1 / max(1, matches.hits[f"d:{name}"].functions)
+            for kind in mention.kinds:
+                columns[f"named_{kind}"] = share
+            columns["named_unique"] = share
+            columns["owner_fits"] = float(bool(mention.owners & {*holders, *module_parts(candidate.path.split("/"))}))
+            weight = 3 * share * kind_weight(mention.kinds) + columns["owner_fits"]
+            candidate.reasons.append((weight, f"`{name}` is {named_where(mention.kinds)}"))
+        if name in frame_names:
+            columns["named_frame"] = 1 / max(1, matches.hits[f"d:{name}"].functions)
+        for holder in holders:
+            if mention := names.get(holder):
+                columns["class_named"] = 1 / max(1, len(set(matches.hits[f"c:{holder}"].files)))
+                columns["class_title_named"] = float("title" in mention.kinds)
+                columns["pair"] = float(name in names)
+                candidate.reasons.append((columns["class_named"], f"its class `{holder}` is {named_where(mention.kinds)}"))
+
+
+def _add_places(matches: Matches, found: list[Candidate]) -> None:
+    """Frames of the traceback, and lines that the issue links to."""
+    by_path: dict[str, list[Candidate]] = defaultdict(list)
+    for candidate in found:
+        by_path[candidate.path].append(candidate)
+    frames = [(frame, matches.resolve.files(frame.path)) for frame in matches.evidence.frames[::-1]]
+    for depth, (frame, files) in enumerate((frame, files) for frame, files in frames if files):
+        for candidate in (candidate for file in files for candidate in by_path[matches.paths[file]]):
+            assert candidate.span is not None  # noqa: S101
+            same = frame.name is not None and bare(frame.name) == candidate.span.name.rpartition(".")[2]
+            near = abs((candidate.span.start + candidate.span.end) / 2 - frame.line) < 300
+            if same or (frame.line in candidate.span and not frame.name):
+                value = (1.0 if near else 0.5) / (1 + depth) / len(files)
+                columns = candidate.columns
+                columns["frame"] = max(columns.get("frame", 0.0), value)
+                columns["frame_last"] = max(columns.get("frame_last", 0.0), float(depth == 0) * value)
+                where = "in the last frame" if depth == 0 else "in a frame"
+                candidate.reasons.append((4 * value, f"named {where} of the traceback"))
+    for mentioned, line in matches.evidence.paths:
+        files = matches.resolve.files(mentioned) if line else []
+        for candidate in (candidate for file in files for candidate in by_path[matches.paths[file]]):
+            assert candidate.span is not None  # noqa: S101
+            assert line is not None  # noqa: S101
+            if line in candidate.span:
+                candidate.columns["line"] = 1 / len(files)
+                candidate.reasons.append((4.0 / len(files), f"line {line} is linked"))
+            distance = min(abs(candidate.span.start - line), abs(candidate.span.end - line))
+            candidate.columns["line_near"] = max(candidate.columns.get("line_near", 0.0), 1 / (1 + distance / 10) / len(files))
+
+
+def _add_callees(matches: Matches, index: Index, found: list[Candidate]) -> None:
+    """What the functions that the issue names call: the fault is often one step further."""
+    columns = ("named_title", "named_inline", "named_outer", "frame_last", "frame")
+    named = [(max(candidate.columns.get(name, 0.0) for name in columns), candidate) for candidate in found]
+    callers = sorted((row for row in named if row[0] >= 0.3), key=lambda row: (-row[0], row[1].entity))[:MAX_CALLERS]
+    defined = Counter(candidate.span.name.rpartition(".")[2] for candidate in found if candidate.span)
+    called: dict[str, tuple[float, str]] = {}
+    for value, caller in callers:
+        assert caller.span is not None  # noqa: S101
+        lines = index.source(caller.path).split("\n")[caller.span.start - 1 : caller.span.end]
+        own = caller.span.name.rpartition(".")[2]
+        for name in set(_CALLED.findall("\n".join(lines))) - {own}:
+            if name in defined and not is_common(name):
+                called[name] = max(called.get(name, (0.0, "")), (value / defined[name], own))
+    for candidate in found:
+        assert candidate.span is not None  # noqa: S101
+        if hit := called.get(candidate.span.name.rpartition(".")[2]):
+            candidate.columns["called_by_named"] = hit[0]
+            candidate.reasons.append((hit[0], f"called by `{hit[1]}`"))
+
+
+def _function_prior(columns: dict[str, float]) -> float:
+    def get(name: str) -> float:
+        return columns.get(name, 0.0)
+
+    return (
+        get("all")
+        + 0.2 * get("title")
+        + 0.5 * get("name_title")
+        + 0.5 * max(get("named_title"), get("named_outer"), get("named_inline"))
+        + 0.3 * get("named_unique")
+        + 0.3 * get("owner_fits")
+        + 0.5 * get("frame")
+        + 0.8 * get("line")
+        + 0.2 * get("class_named")
+        + 0.2 * get("phrase")
+        + 0.15 * get("called_by_named")
+    )

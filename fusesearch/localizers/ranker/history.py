@@ -1,0 +1,151 @@
+"""Earlier commits of a repository: how recently and how often each file changed, and with which words.
+
+Commits never change, so each is read once and kept in the index. Merges and commits of many files say little and do not count.
+The history is empty without git, if git fails, and if ``.git`` leads out of the tree (:func:`_leads_out`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import stat
+import subprocess
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
+from fusesearch.localizers.ranker.index import Index
+from fusesearch.search.git import ID, git_command, reading_environment
+from fusesearch.search.repository import Repository
+
+MAX_COMMITS = 3000
+MAX_FILES = 20
+"""Commits of more files do not count."""
+
+MAX_MESSAGE_CHARS = 600
+SECONDS = 20.0
+_INCLUDE = re.compile(rb"^\s*\[include", re.IGNORECASE | re.MULTILINE)
+_FORMAT = "--format=%x01%H%x02%B%x03"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit: its id, the terms of its message and the files it changed."""
+
+    id: str
+    words: array[int]
+    files: list[str]
+
+
+@dataclass
+class History:
+    """Columns of files by path, and for each file the commit with the most similar message."""
+
+    recent: dict[str, float] = field(default_factory=dict)
+    often: dict[str, float] = field(default_factory=dict)
+    words: dict[str, float] = field(default_factory=dict)
+    similar: dict[str, str] = field(default_factory=dict)
+
+
+def history_of(index: Index, words: Mapping[str, float]) -> History | None:
+    """What the commits before the snapshot say about an issue with these words; None without any."""
+    commits = [commit for commit in commits_of(index) if len(commit.files) <= MAX_FILES]
+    if not commits:
+        return None
+    wanted = {term(word): weight for word, weight in words.items()}
+    having = Counter(word for commit in commits for word in commit.words if word in wanted)
+    idf = {word: weight * math.log(1 + len(commits) / (1 + having[word])) for word, weight in wanted.items()}
+    history = History()
+    changes: Counter[str] = Counter()
+    best: dict[str, float] = defaultdict(float)
+    for age, commit in enumerate(commits):
+        shared = sum(idf[word] for word in commit.words if word in idf)
+        likeness = shared / math.sqrt(10 + len(commit.words))
+        for path in commit.files:
+            history.recent.setdefault(path, 1 / (1 + age / 20))
+            changes[path] += 1
+            if likeness:
+                history.words[path] = history.words.get(path, 0.0) + likeness**2 / math.sqrt(len(commit.files))
+            if likeness > best[path]:
+                best[path] = likeness
+                history.similar[path] = commit.id[:10]
+    top = math.log1p(max(changes.values(), default=1)), max(history.words.values(), default=1.0)
+    history.often = {path: math.log1p(count) / top[0] for path, count in changes.items()}
+    history.words = {path: value / top[1] for path, value in history.words.items()}
+    return history
+
+
+def commits_of(index: Index) -> list[Commit]:
+    """Commits before the snapshot, newest first."""
+    ids = _ids(index.repository)
+    found = {commit: _commit(commit, row) for commit, row in index.commits(ids).items()}
+    missing = [commit for commit in ids if found.get(commit) is None]
+    if missing:
+        fresh = {commit: json.dumps([words, files]) for commit, words, files in _read(index.repository, missing)}
+        index.keep_commits(fresh)
+        found |= {commit: _commit(commit, row) for commit, row in fresh.items()}
+    return [commit for id in ids if (commit := found.get(id))]
+
+
+def _commit(id: str, row: str) -> Commit | None:
+    """A commit as the index keeps it; None if that is damaged."""
+    try:
+        words, files = json.loads(row)
+        return Commit(id, array("I", words), [*map(str, files)])
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _ids(repository: Repository) -> list[str]:
+    folder = repository.history[0]
+    if folder.parent == repository.root and (not folder.is_dir() or _leads_out(folder)):
+        return []
+    output = _git(repository, "rev-list", f"--max-count={MAX_COMMITS}", "--no-merges", repository.history[1])
+    return [line for line in output.split("\n") if ID.fullmatch(line)]
+
+
+def _leads_out(folder: Path) -> bool:
+    """Whether git would follow a link, wait for a pipe, or read another place that a file names."""
+    folders = ("", "objects", "objects/info", "objects/pack", "refs", "refs/heads")
+    files = ("HEAD", "config", "config.worktree", "packed-refs", "shallow")
+    try:
+        return (
+            not all(stat.S_ISDIR(_mode(folder / part, stat.S_IFDIR)) for part in folders)
+            or not all(stat.S_ISREG(_mode(folder / part, stat.S_IFREG)) for part in files)
+            or any((folder / part).exists() for part in ("commondir", "objects/info/alternates"))
+            or any(_INCLUDE.search((folder / part).read_bytes()) for part in files[1:3] if (folder / part).exists())
+        )
+    except OSError:
+        return True
+
+
+def _mode(path: Path, default: int) -> int:
+    return path.lstat().st_mode if os.path.lexists(path) else default
+
+
+def _read(repository: Repository, ids: list[str]) -> Iterator[tuple[str, list[int], list[str]]]:
+    options = ("--stdin", "-r", "-z", "--root", "--no-renames", "--no-ext-diff", "--name-only", _FORMAT)
+    output = _git(repository, "diff-tree", *options, given="".join(f"{id}\n" for id in ids))
+    for record in output.split("\x01")[1:]:
+        head, _, names = record.partition("\x03")
+        commit, _, message = head.partition("\x02")
+        text = message[:MAX_MESSAGE_CHARS]
+        words = sorted({term(word) for name in IDENTIFIER.findall(text) for word in words_of(name)})
+        yield commit, words, [name.strip("\n") for name in names.split("\0") if name.strip("\n")][: MAX_FILES + 1]
+
+
+def _git(repository: Repository, *arguments: str, given: str = "") -> str:
+    """Output of a git command that reads; empty if it fails."""
+    command = git_command(repository.history[0], *arguments)
+    try:
+        done = subprocess.run(
+            command, input=given.encode(), env=reading_environment(), capture_output=True, timeout=SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""

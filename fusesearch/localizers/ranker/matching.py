@@ -1,0 +1,174 @@
+"""Where in a snapshot the evidence of an issue is found: scores of words, definitions of names, files of paths and modules."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from fusesearch.localizers.ranker.evidence import Evidence
+from fusesearch.localizers.ranker.facts import Facts, term, words_of
+from fusesearch.localizers.ranker.index import Index
+
+K1, B = 1.5, 0.75
+"""BM25's constants, as in Lucene."""
+
+SCORES = ("all", "title", "prose", "block", "code", "text")
+"""BM25 of the issue's words with their weights; of the words of its title, prose and code alone; and of all words against the
+code alone and against comments and strings alone."""
+
+
+@dataclass
+class Hits:
+    """Where one term occurs: numbers of files, how often in their code and text, and in how many functions in all."""
+
+    files: array[int]
+    code: array[int]
+    text: array[int]
+    functions: int = 0
+
+
+class Matches:
+    """The evidence in all files of an index, by the number of the file in ``paths``."""
+
+    def __init__(self, evidence: Evidence, index: Index) -> None:
+        self.evidence = evidence
+        self.paths = index.paths
+        self.words = evidence.words
+        wanted: dict[int, Hits] = {}
+        self.hits = {
+            text: wanted.setdefault(term(text), Hits(array("I"), array("B"), array("B"))) for text in _terms(evidence, self.words)
+        }
+        self.lengths = array("I", [0]) * len(self.paths)  # in words, code and text
+        self.code_lengths = array("I", [0]) * len(self.paths)
+        self.functions = 0
+        self.function_words = 0
+        numbers = {path: number for number, path in enumerate(self.paths)}
+        for path, facts in index.facts(self.paths):
+            self._add(numbers[path], facts, wanted)
+        self.scores = self._scores()
+        self.resolve = Resolver(self.paths)
+
+    def idf(self, text: str) -> float:
+        """How rare a term is among files, as BM25 weighs it."""
+        return _idf(len(self.hits[text].files), len(self.paths))
+
+    def function_idf(self, text: str) -> float:
+        """How rare a term is among functions."""
+        return _idf(self.hits[text].functions, self.functions)
+
+    def defining(self, name: str) -> list[int]:
+        """Files that define a name, as a function, class or variable; functions and classes come before variables."""
+        for prefixes in (("d:", "c:"), ("v:",)):
+            found = sorted({file for prefix in prefixes for file in self.hits[prefix + name].files})
+            if found:
+                return found
+        return []
+
+    def _add(self, number: int, facts: Facts, wanted: dict[int, Hits]) -> None:
+        self.lengths[number] = facts.code + facts.text
+        self.code_lengths[number] = facts.code
+        self.functions += len(facts.lengths)
+        self.function_words += sum(facts.lengths)
+        for key in wanted.keys() & facts.terms:
+            place = facts.find(key)
+            hits = wanted[key]
+            hits.files.append(number)
+            hits.code.append(facts.in_code[place])
+            hits.text.append(facts.in_text[place])
+            hits.functions += facts.starts[place + 1] - facts.starts[place]
+
+    def _scores(self) -> dict[str, array[float]]:
+        count = len(self.paths)
+        scores = {name: array("d", [0.0]) * count for name in SCORES}
+        total, code_total = (max(1, sum(lengths)) / max(1, count) for lengths in (self.lengths, self.code_lengths))
+        shares = array("d", (K1 * (1 - B + B * length / total) for length in self.lengths))
+        code_shares = array("d", (K1 * (1 - B + B * length / code_total) for length in self.code_lengths))
+        parts = [(scores[name], getattr(self.evidence, name)) for name in ("title", "prose", "block")]
+        everything, in_code, in_text = (scores[name] for name in ("all", "code", "text"))
+        for word, weight in self.words.items():
+            hits, idf = self.hits[word], self.idf(word)
+            targets = [score for score, words in parts if word in words]
+            for file, code, text in zip(hits.files, hits.code, hits.text, strict=True):
+                times = code + text
+                value = idf * times / (times + shares[file])
+                everything[file] += weight * value
+                for score in targets:
+                    score[file] += value
+                in_code[file] += weight * idf * code / (code + code_shares[file])
+                in_text[file] += weight * idf * text / (text + code_shares[file])
+        return scores
+
+
+class Resolver:
+    """Files of a snapshot that a path or a dotted module of an issue can mean."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._by_name: dict[str, list[int]] = defaultdict(list)
+        self._by_module: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        self._parts = [path.split("/") for path in paths]
+        for number, parts in enumerate(self._parts):
+            self._by_name[parts[-1]].append(number)
+            module = module_parts(parts)
+            for length in range(1, min(4, len(module)) + 1):
+                self._by_module[module[-length:]].append(number)
+
+    def files(self, mentioned: str) -> list[int]:
+        """Files that share the most trailing parts with a path, which can be of another machine; at least two where both have."""
+        parts = [part for part in mentioned.split("/") if part not in ("", ".", "..")]
+        best = 0
+        found: list[int] = []
+        for number in self._by_name.get(parts[-1], []) if parts else []:
+            own = self._parts[number]
+            shared = 0
+            while shared < min(len(parts), len(own)) and parts[-1 - shared] == own[-1 - shared]:
+                shared += 1
+            if shared >= max(best, min(2, len(parts), len(own))):
+                found = [*found, number] if shared == best else [number]
+                best = shared
+        return found
+
+    def modules(self, dotted: str) -> tuple[int, list[int]]:
+        """The most parts of a dotted name that are the end of a file's path, and the files; one part only if it is all."""
+        parts = tuple(dotted.split("."))
+        for length in range(min(4, len(parts)), 0, -1):
+            if length == 1 and len(parts) > 2:
+                break
+            for start in range(len(parts) - length + 1):
+                if found := self._by_module.get(parts[start : start + length]):
+                    return length, found
+        return 0, []
+
+
+def module_parts(parts: Sequence[str]) -> tuple[str, ...]:
+    """Parts of the module at a path: without suffix, ``__init__`` and ``index``."""
+    stem = parts[-1].rpartition(".")[0] or parts[-1]
+    return tuple(parts[:-1]) if stem in ("__init__", "index", "mod") and parts[1:] else (*parts[:-1], stem)
+
+
+def path_words(path: str) -> frozenset[str]:
+    """Words of a path without its suffix."""
+    return frozenset(word for part in module_parts(path.split("/")) for word in words_of(part))
+
+
+def spread(words: Iterable[frozenset[str]]) -> Counter[str]:
+    """In how many of the sets each word is."""
+    return Counter(word for found in words for word in found)
+
+
+def _idf(having: int, total: int) -> float:
+    return math.log(1 + (total - having + 0.5) / (having + 0.5))
+
+
+def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
+    yield from words
+    yield from evidence.literals
+    yield from (f"{prefix}{name}" for name in evidence.names for prefix in ("d:", "c:", "v:", "k:"))
+    yield from (f"d:{bare(frame.name)}" for frame in evidence.frames if frame.name)
+
+
+def bare(name: str) -> str:
+    """The last part of a name in a traceback: ``f`` of ``pkg.(*Type).f``, ``Class#f`` or ``Class::f``."""
+    return name.replace("::", ".").replace("#", ".").replace("->", ".").rpartition(".")[2].strip("()<>?!")

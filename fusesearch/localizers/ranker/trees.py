@@ -1,0 +1,153 @@
+"""Gradient-boosted trees from JSON, evaluated without the library that trained them, and what their scores mean as probabilities.
+
+A model file has one model per level::
+
+    {"version": 1, "provenance": {...}, "file": MODEL, "function": MODEL}
+    MODEL = {"columns": [names], "trees": [TREE], "calibration": {"x": [...], "y": [...]}, "file_share": 0.0}
+    TREE = {"column": [...], "threshold": [...], "left": [...], "right": [...], "missing_left": [...], "value": [...]}
+
+Inner nodes of a tree have parallel lists; a child that is not negative is a node, a negative one the leaf ``-child - 1`` of
+``value``. Node 0 is the root; a tree without nodes is its only leaf. A value goes left if it is at most the threshold, and NaN
+goes where ``missing_left`` says. The score of a row is the sum of its leaves.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fusesearch.core.errors import ArtifactError
+from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
+
+VERSION = 1
+COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
+MAX_BYTES = 64 << 20
+WEIGHTS = Path(__file__).with_name("weights.json")
+
+Tree = tuple[list[int], list[float], list[int], list[int], list[int], list[float]]
+"""Columns, thresholds, left and right children, whether NaN goes left, and values of the leaves."""
+
+_PARTS = ("column", "threshold", "left", "right", "missing_left", "value")
+
+
+@dataclass(frozen=True)
+class Model:
+    """Trees of one level; ``xs`` and ``ys`` are the corners of the calibration, ``file_share`` what a function's file counts."""
+
+    trees: list[Tree]
+    xs: list[float]
+    ys: list[float]
+    file_share: float
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any], columns: Sequence[str]) -> Model:
+        """The model in JSON ``data``. Raises :class:`ValueError` if it is malformed or made for other columns."""
+        if list(data["columns"]) != list(columns):
+            raise ValueError("it was trained on other features")
+        trees = [_checked(tuple(tree[part] for part in _PARTS), len(columns)) for tree in data["trees"]]
+        xs, ys = ([float(value) for value in data["calibration"][axis]] for axis in "xy")
+        if (
+            not xs
+            or len(xs) != len(ys)
+            or xs != sorted(xs)
+            or not all(map(math.isfinite, xs))
+            or not all(0 <= y <= 1 for y in ys)
+        ):
+            raise ValueError("its calibration is not a curve")
+        return cls(trees, xs, ys, float(data.get("file_share", 0.0)))
+
+    def score(self, row: Sequence[float]) -> float:
+        """The sum of the trees for a row of columns."""
+        total = 0.0
+        for columns, thresholds, left, right, missing_left, values in self.trees:
+            node = 0 if columns else -1
+            while node >= 0:
+                value = row[columns[node]]
+                lower = value <= thresholds[node] if value == value else missing_left[node]  # NaN is not equal to itself
+                node = left[node] if lower else right[node]
+            total += values[-node - 1]
+        return total
+
+    def probability(self, odds: float) -> float:
+        """The calibrated probability of a candidate from its :func:`log_odds`: linear between the corners of the curve."""
+        place = bisect_right(self.xs, odds)
+        if place in (0, len(self.xs)):
+            return self.ys[min(place, len(self.xs) - 1)]
+        share = (odds - self.xs[place - 1]) / ((self.xs[place] - self.xs[place - 1]) or 1.0)
+        return self.ys[place - 1] + share * (self.ys[place] - self.ys[place - 1])
+
+
+def log_odds(scores: Sequence[float]) -> list[float]:
+    """For each candidate of an issue the logarithm of softmax(score) / (1 - softmax(score)), at most 20 either way."""
+    top = max(scores, default=0.0)
+    weights = [math.exp(score - top) for score in scores]
+    total = sum(weights)
+    return [max(-20.0, min(20.0, math.log(weight + 1e-12) - math.log(total - weight + 1e-12))) for weight in weights]
+
+
+def read_models(path: Path) -> tuple[Model, Model]:
+    """The models of files and of functions. Raises :class:`ArtifactError` for a missing or damaged file, or other features."""
+    try:
+        with path.open("rb") as stored:
+            data = json.loads(stored.read(MAX_BYTES))
+        if data["version"] != VERSION:
+            raise ValueError("it is of another version")
+        file, function = (Model.of(data[level], columns) for level, columns in COLUMNS.items())
+    except OSError as error:
+        raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        raise ArtifactError(f"{path} holds no models of this version: {error}") from None
+    return file, function
+
+
+def from_lightgbm(dump: Mapping[str, Any]) -> list[dict[str, list[float]]]:
+    """The trees of LightGBM's ``Booster.dump_model()``, which must have numerical features only."""
+    return [_exported(tree["tree_structure"]) for tree in dump["tree_info"]]
+
+
+def _exported(root: Mapping[str, Any]) -> dict[str, list[float]]:
+    tree: dict[str, list[float]] = {part: [] for part in _PARTS}
+
+    def add(node: Mapping[str, Any]) -> int:
+        if "split_index" not in node:
+            tree["value"].append(float(f"{node['leaf_value']:.6g}"))
+            return -len(tree["value"])
+        if node["decision_type"] != "<=":
+            raise ValueError(f"{node['decision_type']} does not split a number")
+        number = len(tree["column"])
+        missing_left = node["default_left"] if node["missing_type"] == "NaN" else node["threshold"] >= 0  # else NaN counts as 0
+        for part, value in (
+            ("column", node["split_feature"]),
+            ("threshold", node["threshold"]),
+            ("missing_left", int(missing_left)),
+        ):
+            tree[part].append(value)
+        tree["left"].append(0)
+        tree["right"].append(0)
+        tree["left"][number] = add(node["left_child"])
+        tree["right"][number] = add(node["right_child"])
+        return number
+
+    add(root)
+    return tree
+
+
+def _checked(tree: tuple[Any, ...], columns: int) -> Tree:
+    """A tree whose walk ends at a leaf for any row: children come after their parents."""
+    column, threshold, left, right, missing, value = tree
+    nodes = len(column)
+    if not value or any(len(part) != nodes for part in (threshold, left, right, missing)):
+        raise ValueError("a tree lacks parts")
+    for number, (used, *children) in enumerate(zip(column, left, right, strict=True)):
+        inside = all(number < child < nodes if child >= 0 else -child <= len(value) for child in children)
+        if not inside or not 0 <= used < columns or not all(isinstance(place, int) for place in (used, *children)):
+            raise ValueError("a tree leads nowhere")
+    leaves = [float(leaf) for leaf in value]
+    if not all(map(math.isfinite, leaves)):
+        raise ValueError("a leaf is not a number")
+    return column, [float(limit) for limit in threshold], left, right, missing, leaves

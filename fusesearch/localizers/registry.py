@@ -1,0 +1,170 @@
+"""All localizers by name. A localizer is imported only when it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+from fusesearch.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fusesearch.localizers.base import Localizer, Setup
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A localizer: import path of its class, and one line about it.
+
+    ``asks_model``: it needs a model. ``questions``: it answers questions. ``pre_search``: ``agent.pre_search`` applies to it.
+    """
+
+    path: str
+    summary: str
+    asks_model: bool = True
+    questions: bool = False
+    pre_search: bool = True
+
+
+WITHOUT_MODEL = "ranker"
+"""The localizer if neither a model nor a localizer is named."""
+
+LOCALIZERS = {
+    "fusesearch": Entry(
+        "fusesearch.localizers.fusesearch:FuseSearchLocalizer",
+        "three tools, several calls per turn at once (FuseSearch section 3.1)",
+        questions=True,
+    ),
+    "fusesearch-sequential": Entry(
+        "fusesearch.localizers.fusesearch:SequentialLocalizer",
+        "the same with one call per turn (FuseSearch table 3)",
+        questions=True,
+    ),
+    "ranker": Entry(
+        "fusesearch.localizers.ranker:RankerLocalizer",
+        "no model: what an issue names, its words and history, ranked by trees; as many places as it is sure of",
+        asks_model=False,
+    ),
+    "ranker-list": Entry(
+        "fusesearch.localizers.ranker:RankedListLocalizer", "the same, always five files and ten functions", asks_model=False
+    ),
+    "routing": Entry(
+        "fusesearch.localizers.routing:RoutingLocalizer",
+        "the ranker alone where it is sure; elsewhere a model reads its first five files and chooses",
+        pre_search=False,
+    ),
+    "lexical": Entry(
+        "fusesearch.localizers.lexical:LexicalLocalizer",
+        "no model: clues of the issue, searched and ranked; the scripted teacher",
+        asks_model=False,
+    ),
+    "locagent": Entry(
+        "fusesearch.localizers.locagent:LocAgentLocalizer", "a graph of the code, walked by three tools (Chen et al., 2025)"
+    ),
+    "orcaloca": Entry(
+        "fusesearch.localizers.orcaloca:OrcaLocaLocalizer",
+        "searches scheduled by priority and scored by the model (Yu et al., 2025)",
+    ),
+    "agentless": Entry(
+        "fusesearch.localizers.agentless:AgentlessLocalizer",
+        "no agent: tree, suspicious files, elements from skeletons, places to edit (Agentless section 3.1)",
+    ),
+    "agentless-folders": Entry(
+        "fusesearch.localizers.agentless:AgentlessFoldersLocalizer", "the same, after asking which folders do not matter"
+    ),
+    "cosil": Entry(
+        "fusesearch.localizers.cosil:CoSilLocalizer",
+        "files from the tree and their imports, then functions along the call graph, pruned (CoSIL section 3)",
+    ),
+    "reposearcher": Entry(
+        "fusesearch.localizers.reposearcher:RepoSearcherLocalizer",
+        "six tools that look up definitions by file and name, ranked functions (ToolTrain 3.1)",
+    ),
+    "bm25": Entry(
+        "fusesearch.localizers.bm25:Bm25Localizer",
+        "no model: words of the issue against those of every file and function",
+        asks_model=False,
+    ),
+    "closed-book": Entry(
+        "fusesearch.localizers.answerers.floor:ClosedBookLocalizer",
+        "questions: the model alone, without tools and without the code",
+        questions=True,
+        pre_search=False,
+    ),
+    "rag": Entry(
+        "fusesearch.localizers.retrieval:RagLocalizer",
+        "questions: one request, with the best passages by BM25 for the question",
+        questions=True,
+        pre_search=False,
+    ),
+    "ircot": Entry(
+        "fusesearch.localizers.retrieval:IrcotLocalizer",
+        "questions: thoughts in turn with passages by BM25, each thought the next query (Trivedi et al., 2023)",
+        questions=True,
+        pre_search=False,
+    ),
+    "prior": Entry(
+        "fusesearch.localizers.answerers.floor:PriorLocalizer",
+        "questions, no model: the commonest answer to other questions of the kind",
+        asks_model=False,
+        questions=True,
+    ),
+    "grep-once": Entry(
+        "fusesearch.localizers.answerers.floor:GrepOnceLocalizer",
+        "questions, no model: one search, and the first place it shows",
+        asks_model=False,
+        questions=True,
+    ),
+    "lexical-answers": Entry(
+        "fusesearch.localizers.answerers.lexical:LexicalAnswerer",
+        "questions, no model: a program per family over the three tools; the scripted teacher",
+        asks_model=False,
+        questions=True,
+    ),
+    "oracle": Entry(
+        "fusesearch.localizers.bounds:OracleLocalizer", "no model: the truth of the instance, the upper bound", asks_model=False
+    ),
+    "random": Entry(
+        "fusesearch.localizers.bounds:RandomLocalizer",
+        "no model: files and functions drawn by chance, the lower bound",
+        asks_model=False,
+    ),
+}
+
+
+FUSED = "+ranker"
+"""After the name of a localizer that asks a model: its answer, fused with the ranker's."""
+_FUSION = "fusesearch.localizers.fusion:FusedLocalizer"
+_PRE_SEARCH = "fusesearch.localizers.presearch:PreSearched"
+
+
+def entry_of(name: str) -> Entry:
+    """The entry of ``name``, without :data:`FUSED`. Raises :class:`ConfigError` for an unknown name."""
+    base = name.removesuffix(FUSED)
+    entry = LOCALIZERS.get(base)
+    if entry is None or (base != name and not entry.asks_model):
+        known = f"use one of {', '.join(LOCALIZERS)}, or one that asks a model with {FUSED} at its end"
+        raise ConfigError(f"localizer {name!r} is unknown: {known}")
+    return entry
+
+
+def paths_of(name: str) -> list[str]:
+    """Import paths of the classes that make the localizer called ``name``. Raises :class:`ConfigError` for an unknown name."""
+    return [entry_of(name).path, *([_FUSION] if name.endswith(FUSED) else [])]
+
+
+def asks_model(name: str) -> bool:
+    """Whether the localizer called ``name`` asks a model. Raises :class:`ConfigError` for an unknown name."""
+    return entry_of(name).asks_model
+
+
+def make_localizer(name: str, setup: Setup) -> Localizer:
+    """The localizer called ``name``. Raises :class:`ConfigError` for an unknown name, or if it asks a model and has none."""
+    entry = entry_of(name)
+    if entry.asks_model and setup.model is None:
+        raise ConfigError("this localizer asks a model: give --model and --base-url, or --checkpoint")
+    made, *fusion = map(resolve_name, paths_of(name))
+    localizer = made(setup)
+    if setup.agent.pre_search == "ranker" and entry.asks_model and entry.pre_search:
+        localizer = resolve_name(_PRE_SEARCH)(localizer, setup)
+    return fusion[0](localizer, setup) if fusion else localizer

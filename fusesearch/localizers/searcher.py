@@ -1,0 +1,232 @@
+"""Who searches, and with which limits: what ``fusesearch localize``, the MCP server and the Python API choose from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from fusesearch.agents.loop import OnEvent
+from fusesearch.agents.models.base import Model
+from fusesearch.agents.models.loading import load_model
+from fusesearch.code.functions import function_spans
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.errors import ArtifactError, ConfigError, DataError, FusesearchError, InfrastructureError, OptionError
+from fusesearch.core.schema import Answer, Instance, Location, Mode, Trajectory
+from fusesearch.core.storage import read_json
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
+from fusesearch.search.repository import Repository
+
+SETTINGS = "fusesearch.json"
+"""Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
+
+
+GRAPHS = Path(".fusesearch/graphs")
+"""What is kept of code graphs from one question to the next."""
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """A localizer and its model, checked when made; ``WITHOUT_MODEL`` if neither is named.
+
+    ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
+    a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits.
+    ``calls_per_turn`` is lexical's, ``top`` the ranker's, ``pre_search`` by default that of the checkpoint.
+
+    Raises :class:`OptionError` for an unknown localizer, two models, a model where none is asked or none where one is,
+    and a model without the address of its endpoint.
+    """
+
+    model: str | None = None
+    base_url: str | None = None
+    settings: Path | None = None
+    checkpoint: Path | None = None
+    localizer: str | None = None
+    mode: Mode = "parallel"
+    calls_per_turn: int = 4
+    max_turns: int | None = None
+    top: int | None = None
+    pre_search: str | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            asked = asks_model(self.localizer) if self.localizer else None
+        except ConfigError as error:
+            raise OptionError("localizer", str(error)) from None
+        if self.model and self.checkpoint:
+            raise OptionError("checkpoint", "a model and a checkpoint exclude each other: choose one")
+        given = "model" if self.model else "checkpoint" if self.checkpoint else None
+        if asked and not given:
+            raise OptionError("localizer", f"{self.localizer} asks a model: name a model or a checkpoint")
+        if given and asked is False:
+            raise OptionError("localizer", f"{self.localizer} asks no model: leave out the {given}")
+        if self.top and (self.localizer or (None if given else WITHOUT_MODEL)) != "ranker":
+            raise OptionError("top", "only the ranker ranks: leave it out, or choose the localizer ranker")
+        if self.pre_search and not given:
+            raise OptionError("pre-search", "is for a model that searches: name a model or a checkpoint")
+        if self.base_url and not self.model:
+            raise OptionError("model", "name the model that the endpoint serves")
+        if self.settings and not self.model:
+            raise OptionError("settings", "is for a model behind an endpoint: name the model")
+        if self.model and not self.address.startswith(("http://", "https://")):
+            raise OptionError("base-url", "a model needs the address of its endpoint, for example http://localhost:8000/v1")
+
+    @property
+    def address(self) -> str:
+        """Where the model is served."""
+        return self.base_url or os.environ.get("OPENAI_BASE_URL", "")
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """A localizer by its name, the model it asks if it asks one, and the limits under which it searches."""
+
+    name: str
+    model: Model | None
+    agent: Agent
+    tools: Tools
+    top: int | None = None
+
+    async def run(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
+        """One greedy episode; the model is closed afterwards, also when it is interrupted."""
+        try:
+            return await self.search(instance, repository, on_event)
+        finally:
+            await self.close()
+
+    async def search(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
+        """One greedy episode; the model stays open for others, which may run at the same time."""
+        setup = Setup(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS, top=self.top)
+        return await make_localizer(self.name, setup).localize(instance, repository)
+
+    def answering(self, toolset: str = "questions") -> Searcher:
+        """The same model and limits for questions; without a model, the script that knows the words of mined questions."""
+        name = "fusesearch" if self.model else "lexical-answers"
+        return replace(self, name=name, agent=self.agent.model_copy(update={"toolset": toolset if self.model else "questions"}))
+
+    async def close(self) -> None:
+        """Close the model, if there is one."""
+        if self.model is not None:
+            await self.model.close()
+
+
+def choose(options: SearchOptions) -> Searcher:
+    """The searcher the options ask for; ``WITHOUT_MODEL`` when they name neither a model nor a localizer."""
+    given = {"max_turns": options.max_turns, "pre_search": options.pre_search}
+    changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
+    name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
+    if options.checkpoint is not None:
+        tools, agent = settings_of(options.checkpoint)
+        model = load_model(checkpoint=options.checkpoint)
+    elif options.model is not None:
+        if options.settings is not None and not (options.settings / SETTINGS).is_file():
+            raise ArtifactError(f"{options.settings} holds no {SETTINGS}: name the directory of the checkpoint that is served")
+        tools, agent = settings_of(options.settings) if options.settings else (Tools(), Agent())
+        key = os.environ.get("OPENAI_API_KEY")
+        model = load_model(options.model, options.address, api_key=key, retries=3)  # few, since a person waits
+    else:
+        model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn)
+    return Searcher(name, model, Agent.model_validate(agent.model_dump() | changes), tools, options.top)
+
+
+def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:
+    """As :func:`choose`, for questions. Raises :class:`OptionError` for a localizer that answers none."""
+    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions]
+    if options.localizer and options.localizer not in answerers:
+        raise OptionError("localizer", f"{options.localizer} answers no questions: use one of {', '.join(answerers)}")
+    searcher = choose(options).answering(toolset)
+    return replace(searcher, name=options.localizer) if options.localizer else searcher
+
+
+def instance_of(name: str, issue: str, what: str = "issue") -> Instance:
+    """The task of ``issue``, or of another text, in the tree called ``name``. Raises :class:`DataError` when it is empty."""
+    if not issue.strip():
+        raise DataError(f"the {what} is empty")
+    return Instance(instance_id=name, repo=name, base_commit="", problem_statement=issue)
+
+
+def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
+    """Tool limits and loop settings saved beside a checkpoint; the full profile's where none are.
+
+    Raises :class:`ArtifactError` when they are malformed.
+    """
+    path = checkpoint / SETTINGS
+    data = read_json(path) if path.is_file() else {}
+    try:
+        given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
+        return Tools.model_validate(next(given)), Agent.model_validate(next(given))
+    except (AttributeError, ValidationError) as error:
+        raise ArtifactError(f"{path} does not hold tool limits and loop settings: {error}") from None
+
+
+def localize(
+    repo: str | Path,
+    issue: str,
+    *,
+    localizer: str | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    checkpoint: str | Path | None = None,
+    max_turns: int | None = None,
+) -> Answer:
+    """The files and functions of ``issue`` (its text) in the directory ``repo``, most likely first, as on the command line.
+
+    Nothing in the directory is changed or run. Not to be called where an event loop runs: use a :class:`Localizer` there.
+
+    Raises:
+        OptionError: an unknown localizer, or a model that it does not ask or lacks.
+        RepositoryError: the directory cannot be read.
+        InfrastructureError: the model's endpoint failed.
+    """
+    folder = Path(checkpoint) if checkpoint is not None else None
+    searcher = choose(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
+    repository = Repository(Path(repo))
+    trajectory = asyncio.run(searcher.run(instance_of(repository.root.name, issue), repository))
+    if trajectory.error is not None:
+        raise InfrastructureError(trajectory.error)
+    return with_lines(trajectory.answer or Answer(), repository)
+
+
+def ask(
+    repo: str | Path,
+    question: str,
+    *,
+    localizer: str | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    checkpoint: str | Path | None = None,
+    max_turns: int | None = None,
+) -> Answer:
+    """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`."""
+    folder = Path(checkpoint) if checkpoint is not None else None
+    searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
+    repository = Repository(Path(repo))
+    trajectory = asyncio.run(searcher.run(instance_of(repository.root.name, question, "question"), repository))
+    if trajectory.error is not None:
+        raise InfrastructureError(trajectory.error)
+    return trajectory.answer or Answer()
+
+
+def with_lines(answer: Answer, repository: Repository) -> Answer:
+    """The answer with the lines of every function that is found in the files as they are on disk."""
+    spans: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def located(location: Location) -> Location:
+        if location.function is None or location.lines:
+            return location
+        if location.path not in spans:
+            spans[location.path] = _spans(repository, location.path)
+        return location.model_copy(update={"lines": spans[location.path].get(location.function)})
+
+    return answer.model_copy(update={"modify": list(map(located, answer.modify)), "related": list(map(located, answer.related))})
+
+
+def _spans(repository: Repository, path: str) -> dict[str, tuple[int, int]]:
+    try:
+        return {span.name: (span.start, span.end) for span in function_spans(repository.read_text(path), path)}
+    except FusesearchError:  # the model named a file that does not exist
+        return {}

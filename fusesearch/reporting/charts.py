@@ -1,0 +1,317 @@
+"""The charts of all pages: Okabe and Ito's colours, each with a second cue (shape or dash), and a legend on every chart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from fusesearch.evaluation.metrics import Metric
+from fusesearch.reporting.page import Figure
+from fusesearch.reporting.table import ARMS
+
+COLOURS = ("#000000", "#E69F00", "#0072B2", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
+BLUE, RED, GREY = "#0072B2", "#D55E00", "#555555"
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
+DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 3], [12, 3], [6, 2, 2, 2, 2, 2], [3, 1])
+DECIDED, UNDECIDED = "decided after Holm's correction", "undecided"
+"""Verdicts of :func:`differences`."""
+KEPT, DROPPED = BLUE, RED
+LINE_POINTS = 300
+"""The most points of a line; longer lines are thinned."""
+
+LEAST_EPISODES = 5
+""":func:`profile` leaves out turns that fewer episodes reached."""
+
+PAGE_WIDTH = 760
+PANEL = {"width": 340, "height": 190}
+
+Chart = alt.Chart | alt.LayerChart | alt.FacetChart | alt.ConcatChart | alt.VConcatChart
+Rows = Sequence[Mapping[str, Any]]
+
+
+def figure(name: str, caption: str, chart: Chart | None) -> list[Figure]:
+    """The chart as a figure of a page; empty without a chart."""
+    return [] if chart is None else [Figure(name, caption, svg(chart))]
+
+
+def svg(chart: Chart) -> str:
+    """A chart as SVG, :data:`PAGE_WIDTH` wide if it would fill its container."""
+    import vl_convert
+
+    with alt.data_transformers.enable("default", max_rows=None):
+        spec = chart.to_dict()
+    if spec.get("width") == "container":
+        spec["width"] = PAGE_WIDTH
+    return vl_convert.vegalite_to_svg(spec)
+
+
+def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """For each name the index of its colour, and of its dash and shape. Up to 49 names differ in one of the two.
+
+    The arms of a reproduction look the same in every figure.
+    """
+    names, known, size = list(names), list(ARMS), len(COLOURS)
+    found = {name: (known.index(name), known.index(name)) for name in names if name in ARMS}
+    every = ((colour, (colour + turn) % size) for turn in count() for colour in range(size))
+    free = (place for place in every if place not in found.values())
+    return {name: found[name] if name in found else next(free) for name in dict.fromkeys(names)}
+
+
+def dressed(chart: Chart) -> Chart:
+    """The chart with the style of all charts, in the app and in the export."""
+    return (
+        chart.configure_view(stroke=None)
+        .configure_axis(labelFontSize=12, titleFontSize=12, labelLimit=260, gridColor="#dddddd")
+        .configure_legend(labelFontSize=12, titleFontSize=12, labelLimit=320, orient="top", columns=3)
+        .configure_header(labelFontSize=12, titleFontSize=12)
+    )
+
+
+def scales(names: Sequence[str], labels: Mapping[str, str]) -> tuple[alt.Scale, alt.Scale, alt.Scale]:
+    """Scales of colour, shape and dash over the labels of names, the same in all figures."""
+    chosen = places(names)
+    domain = [labels.get(name, name) for name in chosen]
+    colours = [COLOURS[colour] for colour, _ in chosen.values()]
+    shapes, dashes = ([values[cue] for _, cue in chosen.values()] for values in (SHAPES, DASHES))
+    return alt.Scale(domain=domain, range=colours), alt.Scale(domain=domain, range=shapes), alt.Scale(domain=domain, range=dashes)
+
+
+def estimates(rows: Rows, x: str, seeds: Rows = ()) -> Chart:
+    """Figures with intervals, and below them a tick for each seed (``arm, who, value``).
+
+    Rows: ``arm, who, value, low, high``; ``who`` is "ours" or a model of the paper.
+    """
+    return dressed(_estimates(rows, x, seeds).properties(height=alt.Step(18), width="container"))
+
+
+def estimate_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
+    """Several :func:`estimates` side by side, or ``None``."""
+    drawn = [_estimates(rows, title).properties(height=alt.Step(18), width=PANEL["width"]) for title, rows in parts if rows]
+    return dressed(alt.concat(*drawn, columns=2)) if drawn else None
+
+
+def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
+    who = list(dict.fromkeys(str(row["who"]) for row in rows))
+    arms = list(dict.fromkeys(str(row["arm"]) for row in rows))
+    colour, shape, _ = scales(who, {})
+    place: dict[str, Any] = {"y": alt.Y("arm:N", sort=arms, title=None), "yOffset": alt.YOffset("who:N", sort=who)}
+    base = alt.Chart(pd.DataFrame(rows)).encode(**place)
+    whiskers = base.mark_rule(strokeWidth=2).encode(
+        x=alt.X("low:Q", title=x), x2="high:Q", color=alt.Color("who:N", scale=colour, title=None)
+    )
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X("value:Q", title=x, scale=alt.Scale(zero=False)),
+        color=alt.Color("who:N", scale=colour, title=None),
+        shape=alt.Shape("who:N", scale=shape, title=None),
+        tooltip=["arm:N", "who:N", *_numbers(".2f")],
+    )  # fmt: skip
+    ticks = (
+        [alt.Chart(pd.DataFrame(seeds)).mark_tick(color=GREY, height=8, yOffset=7).encode(x="value:Q", **place)] if seeds else []
+    )
+    return alt.layer(whiskers, *ticks, points)
+
+
+def differences(rows: Rows, x: str) -> Chart:
+    """Differences with intervals and a line at zero.
+
+    Rows: ``pair, value, low, high, verdict`` (:data:`DECIDED` or :data:`UNDECIDED`), and optionally ``paper`` and ``margin``.
+    """
+    return dressed(_differences(rows, x).properties(height=alt.Step(28), width="container"))
+
+
+def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
+    """Several :func:`differences` in a column, or ``None``."""
+    drawn = [_differences(rows, title).properties(height=alt.Step(24), width=500) for title, rows in parts if rows]
+    return dressed(alt.vconcat(*drawn)) if drawn else None
+
+
+def _differences(rows: Rows, x: str) -> Any:
+    pairs = list(dict.fromkeys(str(row["pair"]) for row in rows))
+    domain = [DECIDED, UNDECIDED]
+    colour = alt.Color("verdict:N", scale=alt.Scale(domain=domain, range=[BLUE, RED]), title=None)
+    shape = alt.Shape("verdict:N", scale=alt.Scale(domain=domain, range=["circle", "square"]), title=None)
+    base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("pair:N", sort=pairs, title=None))
+    zero = alt.Chart(pd.DataFrame([{"zero": 0}])).mark_rule(color=GREY).encode(x="zero:Q")
+    whiskers = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=x), x2="high:Q", color=colour)
+    points = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=alt.X("value:Q", title=x), color=colour, shape=shape,
+        tooltip=["pair:N", *_numbers("+.2f")],
+    )  # fmt: skip
+    layers = [zero, whiskers, points]
+    if any(row.get("paper") is not None for row in rows):
+        layers.append(base.mark_point(shape="diamond", color=RED, size=60, opacity=1).encode(x="paper:Q"))
+    if any(row.get("margin") is not None for row in rows):
+        layers.append(base.mark_tick(color=RED, thickness=2).encode(x="margin:Q"))
+    return alt.layer(*layers)
+
+
+def whisker(found: Any, of: Metric) -> dict[str, float | None]:
+    """Value and bounds for a row of :func:`estimates` or :func:`differences`, in the unit of the heading.
+
+    ``found`` is any object with ``estimate``, ``low`` and ``high``.
+    """
+    values = (None if value is None else value * of.factor for value in (found.estimate, found.low, found.high))
+    return dict(zip(("value", "low", "high"), values, strict=True))
+
+
+def _numbers(form: str) -> list[alt.Tooltip]:
+    return [alt.Tooltip(f"{name}:Q", format=form) for name in ("value", "low", "high")]
+
+
+def lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart:
+    """One bold smoothed line per name, over the thin line as logged or the band of several seeds.
+
+    Rows: ``name`` (a label), ``x, smooth``, and ``raw`` or ``low, high``.
+    """
+    return dressed(_lines(rows, x, y, names, labels).properties(height=230, width="container"))
+
+
+def panels(parts: Sequence[tuple[str, Rows]], x: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
+    """Several :func:`lines` with titles, two in a row, or ``None``."""
+    drawn = [_lines(rows, x, "", names, labels).properties(title=title, **PANEL) for title, rows in parts if rows]
+    return dressed(alt.concat(*drawn, columns=2)) if drawn else None
+
+
+def _lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str, str]) -> alt.LayerChart:
+    colour, _, dash = scales(names, labels)
+    legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2, symbolOpacity=1, columns=1)
+    encoded = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X("x:Q", title=x), color=alt.Color("name:N", scale=colour, title=None, legend=legend)
+    )
+    scale: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": alt.Axis(labelExpr="format(datum.value, '~g')")}
+    if "low" in rows[0]:
+        below = encoded.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title=y or None, **scale), y2="high:Q")
+    else:
+        below = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(y=alt.Y("raw:Q", title=y or None, **scale))
+    smooth = encoded.mark_line(strokeWidth=2.2).encode(
+        y=alt.Y("smooth:Q", title=y or None), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),
+        tooltip=["name:N", "x:Q", *(alt.Tooltip(f"{key}:Q", format="~g") for key in ("smooth", "raw") if key in rows[0])],
+    )  # fmt: skip
+    return below + smooth
+
+
+def profile(rows: Rows, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
+    """Calls by turn index, a line with marks per arm; ``None`` if fewer than :data:`LEAST_EPISODES` reached every turn.
+
+    Rows: ``name`` (a label), ``turn, calls, episodes``, and with several seeds ``low, high``, drawn as a band.
+    """
+    rows = [row for row in rows if row["episodes"] >= LEAST_EPISODES]
+    if not rows:
+        return None
+    colour, shape, dash = scales(names, labels)
+    base = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X("turn:O", title="Turn", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("calls:Q", title="Calls in the turn, mean"),
+        color=alt.Color("name:N", scale=colour, title=None),
+        tooltip=["name:N", "turn:O", alt.Tooltip("calls:Q", format=".2f"), "episodes:Q"],
+    )
+    line = base.mark_line().encode(strokeDash=alt.StrokeDash("name:N", scale=dash, title=None))
+    marks = base.mark_point(filled=True, size=60, opacity=1).encode(shape=alt.Shape("name:N", scale=shape, title=None))
+    bands = [base.mark_area(opacity=0.15).encode(y="low:Q", y2="high:Q")] if "low" in rows[0] else []
+    return dressed(alt.layer(*bands, line, marks).properties(height=260, width="container"))
+
+
+def bars(rows: Rows, x: str, kinds: Mapping[str, str]) -> Chart:
+    """Counts in the order of the rows. Rows: ``name, count, kind``; ``kinds`` maps kinds to colours."""
+    names = [str(row["name"]) for row in rows]
+    base = alt.Chart(pd.DataFrame(rows)).encode(y=alt.Y("name:N", sort=names, title=None), x=alt.X("count:Q", title=x))
+    scale = alt.Scale(domain=list(kinds), range=list(kinds.values()))
+    filled = base.mark_bar().encode(color=alt.Color("kind:N", scale=scale, title=None), tooltip=["name:N", "count:Q"])
+    numbers = base.mark_text(align="left", dx=4, fontSize=12, color="#1b1d21").encode(text=alt.Text("count:Q", format=","))
+    return dressed((filled + numbers).properties(height=alt.Step(24), width="container"))
+
+
+def plane(rows: Rows, min_f1: float, min_efficiency: float, y: str, outcomes: tuple[str, str] = ("stays", "goes")) -> Chart:
+    """Candidates by F1 and e; more candidates make a larger mark. Rows: ``f1, efficiency, count, outcome``."""
+    domain, decided = list(outcomes), "with these thresholds"
+    frame = pd.DataFrame(rows, columns=["f1", "efficiency", "count", "outcome"])
+    edge = alt.Scale(domain=[-0.03, 1.03], nice=False)
+    places = (
+        alt.Chart(frame)
+        .mark_point(opacity=0.7, strokeWidth=1.6)
+        .encode(
+            x=alt.X("f1:Q", title="F1 (0.7 file + 0.3 function)", scale=edge),
+            y=alt.Y("efficiency:Q", title=y, scale=edge),
+            size=alt.Size("count:Q", title="candidates", scale=alt.Scale(type="sqrt", range=[25, 500])),
+            color=alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=[KEPT, DROPPED]), title=decided),
+            shape=alt.Shape("outcome:N", scale=alt.Scale(domain=domain, range=["circle", "cross"]), title=decided),
+            tooltip=["f1:Q", "efficiency:Q", "count:Q", "outcome:N"],
+        )
+    )
+    line: dict[str, Any] = {"strokeDash": [6, 4], "strokeWidth": 2, "color": "#1b1d21"}
+    vertical = alt.Chart(pd.DataFrame([{"at": min_f1}])).mark_rule(**line).encode(x="at:Q")
+    level = alt.Chart(pd.DataFrame([{"at": min_efficiency}])).mark_rule(**line).encode(y="at:Q")
+    return dressed((places + vertical + level).properties(height=460, width="container"))
+
+
+def scatter(rows: Rows, x: str, y: str, front: Sequence[str]) -> Chart:
+    """Systems by cost and quality, with a line through the Pareto front of ours.
+
+    Rows: ``name, cost, quality, model``; ``model`` is "" for ours, which are filled. ``front`` has the names on the line.
+    """
+    frame = pd.DataFrame(rows)
+    names = list(dict.fromkeys(frame["name"]))
+    colour, shape, _ = scales(names, {})
+    logarithmic = alt.Scale(type="log" if (frame["cost"] > 0).all() else "linear", zero=False)
+    base = alt.Chart(frame).encode(
+        x=alt.X("cost:Q", title=x, scale=logarithmic, axis=alt.Axis(labelExpr="format(datum.value, '~g')")),
+        y=alt.Y("quality:Q", title=y, scale=alt.Scale(zero=False)),
+        color=alt.Color("name:N", scale=colour, title=None),
+        shape=alt.Shape("name:N", scale=shape, title=None),
+        tooltip=["name:N", "model:N", "cost:Q", "quality:Q"],
+    )
+    of_papers = base.transform_filter("datum.model != ''")
+    step = (
+        alt.Chart(frame[frame["name"].isin(front) & (frame["model"] == "")])
+        .mark_line(interpolate="step-after", color=GREY, strokeWidth=1)
+        .encode(x="cost:Q", y="quality:Q")
+    )
+    marks = base.transform_filter("datum.model == ''").mark_point(filled=True, size=80, opacity=1)
+    hollow = of_papers.mark_point(size=60, opacity=0.6)
+    words = of_papers.mark_text(align="left", dx=6, fontSize=9).encode(text="model:N")
+    return dressed(alt.layer(step, hollow, words, marks).properties(height=420, width="container"))
+
+
+def columns(counts: Mapping[str, int], x: str) -> Chart:
+    """One column per name, in the given order."""
+    frame = pd.DataFrame({"name": list(counts), "count": list(counts.values())})
+    angle = alt.Axis(labelAngle=-30 if len(counts) > 8 else 0, labelOverlap=True)
+    chart = alt.Chart(frame).mark_bar(color=BLUE).encode(
+        x=alt.X("name:N", sort=list(counts), title=x, axis=angle), y=alt.Y("count:Q", title="instances")
+    )  # fmt: skip
+    return dressed(chart.properties(height=180, width="container"))
+
+
+def histograms(values: Mapping[str, Sequence[int]]) -> Chart:
+    """A histogram per measure, on a logarithmic axis if the values span more than two powers of ten."""
+    parts = []
+    for name, known in values.items():
+        numbers = np.maximum(np.asarray(known, dtype=float), 1)
+        wide = bool(numbers.max() > 100 * numbers.min())
+        top = numbers.max() * 1.01
+        edges = np.geomspace(numbers.min(), top, 30) if wide else np.arange(0.5, min(top, 60) + 1)
+        found, _ = np.histogram(numbers, bins=edges)
+        frame = pd.DataFrame({"from": edges[:-1], "to": edges[1:], "count": found})
+        bar = alt.Chart(frame).mark_bar(color=BLUE).encode(
+            x=alt.X("from:Q", title=name, scale=alt.Scale(type="log" if wide else "linear", nice=False)),
+            x2="to:Q", y=alt.Y("count:Q", title="instances"),
+        )  # fmt: skip
+        parts.append(bar.properties(**PANEL))
+    return dressed(alt.concat(*parts, columns=2))
+
+
+def smoothed(points: Sequence[tuple[float, float]]) -> list[dict[str, float]]:
+    """Points as ``x, raw, smooth`` (centred mean over a tenth of the run), thinned to :data:`LINE_POINTS`."""
+    half = len(points) // 20
+    values = [value for _, value in points]
+    every = max(1, -(-len(points) // LINE_POINTS))
+    rows = []
+    for place in range(0, len(points), every):
+        window = values[max(0, place - half) : place + half + 1]
+        rows.append({"x": points[place][0], "raw": values[place], "smooth": sum(window) / len(window)})
+    return rows

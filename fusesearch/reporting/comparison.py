@@ -1,0 +1,184 @@
+"""Systems of one benchmark under one protocol: figures with intervals, paired tests, and the paper's rows beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from fusesearch.core.config import Report
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.schema import Score
+from fusesearch.core.storage import read_csv
+from fusesearch.evaluation import statistics
+from fusesearch.evaluation.grid import Prices
+from fusesearch.evaluation.metrics import METRICS, Metric
+from fusesearch.evaluation.protocols import Protocol
+from fusesearch.evaluation.results import CellResult
+from fusesearch.evaluation.statistics import Difference, Measured, Statistic, compare, measure
+
+HEADINGS = {"precision": "P", "recall": "R", "f1": "F1", "map": "MAP", "mrr": "MRR", "ndcg@5": "nDCG@5", "acc": "Acc"}
+MILLION = 1e6
+BESIDE_QUALITY = ("efficiency", "turns", "seconds", "tokens_billed")
+BEHAVIOUR = (
+    "efficiency", "efficiency_call", "redundancy", "redundancy_call", "tool_success", "calls", "calls_per_turn",
+    "seconds_model", "seconds_tools", "seconds_waiting", "tokens_context", "tokens_billed",
+)  # fmt: skip
+
+Summary = dict[str, dict[str, Measured | None]]
+"""System -> column -> figure with interval, ``None`` if undefined."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A cell under a protocol: its scores against the gold patch, and against the best accepted answer."""
+
+    result: CellResult
+    scores: list[Score]
+    best: list[Score]
+
+    @property
+    def name(self) -> str:
+        """Localizer and model."""
+        return self.result.cell.system
+
+    @property
+    def errored(self) -> int:
+        """Episodes without a score."""
+        return sum(score.error is not None for score in self.scores)
+
+    @property
+    def instances(self) -> int:
+        """Instances with a score."""
+        return len({score.instance_id for score in self.scores if score.error is None})
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """A row of a paper's table: system, model, and its figures as printed, by column."""
+
+    system: str
+    model: str
+    source: str
+    figures: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The data for the tables of one benchmark. ``accepted`` is empty unless other accepted answers are known."""
+
+    benchmark: str
+    protocol: Protocol
+    systems: list[System]
+    quality: list[Metric]
+    behaviour: list[Metric]
+    summary: Summary
+    accepted: Summary
+    tests: list[Difference]
+    paper: list[PaperRow]
+
+    @property
+    def headline(self) -> list[Metric]:
+        """The columns that the protocol's paper compares systems by."""
+        return [of for of in self.quality if of.key in self.protocol.headline]
+
+
+def compare_cells(
+    results: Sequence[CellResult],
+    protocol: Protocol,
+    params: Report,
+    *,
+    prices: Mapping[str, Prices],
+    reference: Path,
+    against: str | None = None,
+) -> Comparison:
+    """Compare the cells of one benchmark.
+
+    ``prices`` are by model name and win over the manifests' prices. If ``against`` names a system, all others are tested against
+    it, else every pair is. Raises :class:`ConfigError` for an unknown system.
+    """
+    systems = [System(row, protocol.view(row.scores), protocol.view(row.scores, accepted=True)) for row in results]
+    every = {system.name: {0: system.scores} for system in systems}
+    if against is not None and against not in every:
+        raise ConfigError(f"there is no system {against!r} to test against: use one of {', '.join(every)}")
+    pairs = [(name, against) for name in every if name != against] if against else [*combinations(every, 2)]
+    quality, behaviour = quality_columns(protocol), behaviour_columns(prices_by_arm(results, prices))
+    headline = [of for of in quality if of.key in protocol.headline]
+    several = any(score.f1_best is not None for system in systems for score in system.scores)
+    return Comparison(
+        results[0].cell.benchmark, protocol, systems, quality, behaviour,
+        summary={row.name: _measured(row.scores, [*quality, *behaviour], params) for row in systems},
+        accepted={row.name: _measured(row.best, headline, params) for row in systems} if several else {},
+        tests=compare(every, pairs, {of.key: of.statistic for of in headline}, confidence=params.confidence),
+        paper=paper_rows(protocol.name, results[0].cell.benchmark, reference),
+    )  # fmt: skip
+
+
+def quality_columns(protocol: Protocol) -> list[Metric]:
+    """The protocol's columns, then e, turns, time and tokens as the papers print them."""
+    own = [Metric(row.name, f"{heading(row.name)} (%)", row, "", percent=True, paper=row.name) for row in protocol.columns]
+    return [*own, *(METRICS[key] for key in BESIDE_QUALITY)]
+
+
+def behaviour_columns(prices: Mapping[str, Prices]) -> list[Metric]:
+    """How a system searches and its time and tokens, with its cost if a price is known."""
+    columns = [METRICS[key] for key in BEHAVIOUR]
+    return [*columns, Metric("cost", "Cost per instance", cost(prices), "", digits=4)] if prices else columns
+
+
+def heading(name: str) -> str:
+    """``File R@1`` of ``file_recall@1``."""
+    level, _, figure = name.partition("_")
+    if not figure:
+        return HEADINGS.get(name, name)
+    base, at, k = figure.partition("@")
+    return f"{level.capitalize()} {HEADINGS.get(figure) or HEADINGS.get(base, base) + at + k}"
+
+
+def cost(prices: Mapping[str, Prices]) -> Statistic:
+    """Mean cost of an episode at prices by arm; absent without a price."""
+
+    def parts(score: Score) -> tuple[float, float] | None:
+        price = prices.get(score.arm)
+        if price is None or score.tokens_prompt is None or score.tokens_completion is None:
+            return None
+        return (score.tokens_prompt * price.prompt + score.tokens_completion * price.completion) / MILLION, 1.0
+
+    return statistics.ratio("cost", parts)
+
+
+def paper_rows(protocol: str, benchmark: str, folder: Path) -> list[PaperRow]:
+    """The rows that a paper printed under this protocol for this benchmark; empty without such a table in ``folder``."""
+    name = benchmark.lower().replace("-", "").replace("_", "")
+    files = {
+        ("fusesearch", "verified"): ("fusesearch_table1_swebench_verified.csv", "FuseSearch table 1"),
+        ("fusesearch", "locbench"): ("fusesearch_table9_locbench.csv", "FuseSearch table 9"),
+        ("tooltrain", "verified"): ("tooltrain_table2_swebench_verified.csv", "ToolTrain table 2"),
+    }
+    found = next((value for (of, part), value in files.items() if of == protocol and part in name), None)
+    if found is None or not (folder / found[0]).exists():
+        return []
+    return [_paper_row(line, found[1]) for line in read_csv(folder / found[0])]
+
+
+def _paper_row(line: Mapping[str, str], source: str) -> PaperRow:
+    system = line.get("system") or line.get("framework") or "FuseSearch"
+    mode = f", {line['mode']}" if line.get("mode") and system.startswith("FuseSearch") else ""
+    figures = {key: value for key, value in line.items() if key not in ("model", "system", "framework", "mode")}
+    return PaperRow(system + mode, line.get("model", ""), source, figures)
+
+
+def _measured(scores: Sequence[Score], columns: Sequence[Metric], params: Report) -> dict[str, Measured | None]:
+    return {of.key: measure({0: scores}, of.statistic, confidence=params.confidence) for of in columns}
+
+
+def prices_by_arm(results: Sequence[CellResult], given: Mapping[str, Prices]) -> dict[str, Prices]:
+    """Prices by arm; ``given``, which is by model, wins over the manifests."""
+    known: dict[str, Prices] = {}
+    for row in results:
+        own = {model.name: model.prices for model in row.manifest.grid.models}
+        price = given.get(row.cell.model) or own.get(row.cell.model)
+        if row.cell.model and price is not None:
+            known[row.cell.name] = price
+    return known

@@ -1,0 +1,222 @@
+"""A comparison as sections of a page: Table 1 beside the paper's rows, how systems search, paired tests, and their pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fusesearch.core.config import Report
+from fusesearch.core.schema import Score
+from fusesearch.evaluation.metrics import Metric
+from fusesearch.evaluation.quality import combined_f1
+from fusesearch.evaluation.results import CellResult
+from fusesearch.reporting.comparison import Comparison, PaperRow, System, heading
+from fusesearch.reporting.inputs import calls_by_index
+from fusesearch.reporting.page import Figure, Section
+from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table
+
+Link = Callable[[CellResult], str]
+"""The address of the page of a cell's episodes, or ""."""
+
+SHOWN_TURNS = 8
+
+
+def no_link(result: CellResult) -> str:
+    """A :data:`Link` to nothing."""
+    return ""
+
+
+def sections_of(comparison: Comparison, params: Report, link: Link = no_link, figures: bool = True) -> list[Section]:
+    """The sections of one benchmark."""
+    title = f"{comparison.benchmark}, protocol {comparison.protocol.name}"
+    tables = [main_table(comparison, link), *_accepted_table(comparison)]
+    parts = [Section(title, _notes(comparison, params), tables, _scatters(comparison) if figures else [])]
+    behaviour = [behaviour_table(comparison, link), turns_table(comparison)]
+    drawn = _profile(comparison) if figures else []
+    parts.append(Section(f"{comparison.benchmark}: search, time and cost", [_BEHAVIOUR], behaviour, drawn))
+    if comparison.tests:
+        title = "First minus second, over the instances both have"
+        tested = difference_table(title, comparison.tests, comparison.headline, {})
+        parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tested]))
+    return parts
+
+
+def main_table(comparison: Comparison, link: Link = no_link) -> Table:
+    """Our systems with intervals and errored episodes, then the paper's rows as printed."""
+    columns = comparison.quality
+    header = ["System", "Model", *(column.heading for column in columns), "Instances", "Episodes", "Errored"]
+    rows = [
+        Row(
+            [*_who(system), *(cell(comparison.summary[system.name][column.key], column) for column in columns),
+             str(system.instances), str(len(system.scores)), str(system.errored)],
+            link=link(system.result),
+        )
+        for system in comparison.systems
+    ]  # fmt: skip
+    rows += [_paper(row, columns) for row in comparison.paper]
+    sources = ", ".join(dict.fromkeys(row.source for row in comparison.paper))
+    beside = f", beside {sources}" if sources else ""
+    return Table(f"{comparison.benchmark} under the protocol {comparison.protocol.name}{beside}; shares in percent", header, rows)
+
+
+def behaviour_table(comparison: Comparison, link: Link = no_link) -> Table:
+    """e under both scopes, redundant and failed calls, time, tokens and cost."""
+    columns = comparison.behaviour
+    rows = [
+        Row(
+            [*_who(row), *(cell(comparison.summary[row.name][c.key], c) for c in columns), str(row.errored)],
+            link=link(row.result),
+        )
+        for row in comparison.systems
+    ]
+    return Table("How systems search, and what it costs", ["System", "Model", *(c.heading for c in columns), "Errored"], rows)
+
+
+def turns_table(comparison: Comparison) -> Table:
+    """Mean calls of tool-using turns by turn index (FuseSearch figure 3), with the number of episodes that had such a turn."""
+    rows = []
+    for system in comparison.systems:
+        found = {int(row["turn"]): row for row in _by_turn(system)}
+        cells = [
+            f"{found[n]['calls']:.2f} ({found[n]['episodes']:.0f})" if n in found else ABSENT for n in range(1, SHOWN_TURNS + 1)
+        ]
+        rows.append(Row([*_who(system), *cells]))
+    return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in range(1, SHOWN_TURNS + 1))], rows)
+
+
+def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:
+    """Every episode of a cell with its figures; ``page`` gives the address of its page."""
+    names = (
+        "file_f1", "function_f1", "f1", "f1_best", "efficiency", "turns", "calls", "seconds", "tokens_context", "tokens_billed",
+    )  # fmt: skip
+    rows = [
+        Row(
+            [score.instance_id, str(score.run + 1), *(_plain(getattr(score, name)) for name in names), score.error or ""],
+            link=page(score),
+        )
+        for score in scores
+    ]
+    return Table(f"Episodes of {result.cell.name}", ["Instance", "Run", *names, "Error"], rows)
+
+
+def _notes(comparison: Comparison, params: Report) -> list[str]:
+    notes = [
+        f"{comparison.protocol.source}. Brackets are {params.confidence:.0%} intervals over instances; the runs of an instance "
+        "are averaged first. Errored episodes have no score: they are counted and in no figure."
+        + ("" if comparison.protocol.questions else " Of a truth, files and functions of code count.")
+    ]
+    if comparison.paper:
+        notes.append("The papers' rows are theirs, on their machines: time is not comparable, the rest as far as the models are.")
+    return [*notes, *_excluded(comparison.systems)]
+
+
+def _excluded(systems: Sequence[System]) -> Iterator[str]:
+    """Instances that were excluded before anything ran, once per folder."""
+    for manifest in {id(row.result.manifest): row.result.manifest for row in systems}.values():
+        facts = manifest.benchmarks[systems[0].result.cell.benchmark]
+        if facts.excluded:
+            name, reason = next(iter(facts.excluded.items()))
+            yield f"{len(facts.excluded)} instances of {facts.source} are excluded, such as {name}: {reason}."
+        if facts.unusable_alternatives:
+            yield f"{len(facts.unusable_alternatives)} lines of accepted answers cannot be used."
+
+
+_BEHAVIOUR = (
+    "Redundant calls have gain 0. Tool success is the share of calls that came back without an error. Waiting is wall time "
+    "outside of model and tools: queues, failed requests and the pauses after them, a localizer's own program. Context is "
+    "the length of the final conversation, billed the sum over requests."
+)
+_TESTS = (
+    "Paired over instances. A star marks p below 0.05 after Holm's correction over the pairs of a column; p is the corrected one."
+)
+
+
+def _accepted_table(comparison: Comparison) -> list[Table]:
+    """The headline figures against gold and against the best accepted answer; empty if only gold is known."""
+    if not comparison.accepted:
+        return []
+    columns = comparison.headline
+    header = ["System", "Model", *(f"{c.heading}, {what}" for c in columns for what in ("gold", "best accepted")), "With others"]
+    rows = []
+    for system in comparison.systems:
+        pairs = [(comparison.summary[system.name][c.key], comparison.accepted[system.name][c.key]) for c in columns]
+        known = len({score.instance_id for score in system.scores if score.f1_best is not None})
+        cells = [cell(value, column) for column, both in zip(columns, pairs, strict=True) for value in both]
+        rows.append(Row([*_who(system), *cells, str(known)]))
+    return [Table("Against the gold patch, and against the best of the accepted answers", header, rows)]
+
+
+def _scatters(comparison: Comparison) -> list[Figure]:
+    from fusesearch.reporting import charts
+
+    quality = "f1" if any(of.key == "f1" for of in comparison.quality) else comparison.protocol.headline[-1]
+    named = "F1 0.7 file + 0.3 function (%)" if quality == "f1" else f"{heading(quality)} (%)"
+    figures = []
+    for key, label in (("tokens_billed", "Tokens over all requests (k), mean"), ("seconds", "Wall seconds, mean")):
+        ours = [*_our_points(comparison, key, quality)]
+        if ours:
+            chart = charts.scatter([*ours, *_paper_points(comparison, key, quality)], label, named, front(ours))
+            caption = f"{named} against {label.lower()}; the line is the Pareto front of ours, hollow points are the papers'"
+            figures += charts.figure(f"{comparison.benchmark}_{comparison.protocol.name}_{key}", caption, chart)
+    return figures
+
+
+def front(points: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the points on the Pareto front of cost and quality, cheapest first."""
+    best: list[Mapping[str, Any]] = []
+    for point in sorted(points, key=lambda point: (point["cost"], -point["quality"])):
+        if not best or point["quality"] > best[-1]["quality"]:
+            best.append(point)
+    return [point["name"] for point in best]
+
+
+def _our_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict[str, Any]]:
+    columns = {of.key: of for of in comparison.quality}
+    for system in comparison.systems:
+        cost, value = (comparison.summary[system.name][name] for name in (key, quality))
+        if cost and value:
+            place = {"cost": cost.estimate * columns[key].factor, "quality": 100 * value.estimate}
+            yield {"name": system.name, "model": "", **place}
+
+
+def _paper_points(comparison: Comparison, key: str, quality: str) -> Iterator[dict[str, Any]]:
+    column = {"tokens_billed": "tokens_k", "seconds": "time_s"}[key]
+    for row in comparison.paper:
+        value = _paper_quality(row.figures, quality)
+        if value is not None and row.figures.get(column):
+            place = {"cost": float(row.figures[column]), "quality": value}
+            yield {"name": f"{row.system} (paper)", "model": row.model or row.system, **place}
+
+
+def _paper_quality(figures: Mapping[str, str], quality: str) -> float | None:
+    if quality != "f1":
+        return float(figures[quality]) if figures.get(quality) else None
+    if not figures.get("file_f1") or not figures.get("function_f1"):
+        return None
+    return combined_f1(float(figures["file_f1"]), float(figures["function_f1"]))
+
+
+def _profile(comparison: Comparison) -> list[Figure]:
+    from fusesearch.reporting import charts
+
+    rows = [{"name": system.name, **row} for system in comparison.systems for row in _by_turn(system)]
+    caption = "Calls of tool-using turns by turn index; points with fewer than 5 episodes left out"
+    chart = charts.profile(rows, [system.name for system in comparison.systems], {})
+    return charts.figure(f"{comparison.benchmark}_calls_by_turn", caption, chart)
+
+
+def _by_turn(system: System) -> list[dict[str, float]]:
+    return calls_by_index(score.calls_each_turn for score in system.scores if score.error is None)
+
+
+def _who(system: System) -> list[str]:
+    return [system.result.cell.localizer, system.result.cell.model or ABSENT]
+
+
+def _paper(row: PaperRow, columns: Sequence[Metric]) -> Row:
+    figures = [row.figures.get(column.paper or "", "") or ABSENT for column in columns]
+    return Row([row.system, row.model, *figures, row.figures.get("instances", "") or ABSENT, ABSENT, ABSENT], kind="paper")
+
+
+def _plain(value: float | int | None) -> str:
+    return ABSENT if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"

@@ -1,0 +1,300 @@
+"""The content of an episode's page: figures, answer and truth, and every turn with its calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from fusesearch.agents.parsing import parse_turn
+from fusesearch.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
+from fusesearch.evaluation.answers import score_answer
+from fusesearch.evaluation.metrics import score_trajectory, tool_statistics
+from fusesearch.reporting.episodes.explain import Explanation, Target, explain
+from fusesearch.reporting.episodes.folding import Segment, fold, items
+from fusesearch.reporting.episodes.hits import Hits
+from fusesearch.reporting.episodes.observed import Sources, rows
+
+STOPS = {
+    "answer": "it answered",
+    "no_answer": "the last message names no location",
+    "max_turns": "the turns ran out",
+    "max_context": "the conversation got too long",
+    "error": "the infrastructure failed",
+}
+ISSUE_LINES = 14
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A figure in the header, with its name and a note on its parts."""
+
+    name: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A call that showed a location: the anchor of its card, its name, and the lines it showed."""
+
+    anchor: str
+    call: str
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An answered location. ``verdict``: ``right``, ``file`` (another function of a right file), ``wrong``, "" if unknown."""
+
+    entity: str
+    lines: str
+    verdict: str
+    evidence: Sequence[Evidence]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A file or function of the truth: the call that first showed it, and its rank in the answer, if any."""
+
+    entity: str
+    first: Evidence | None
+    rank: int | None
+
+
+@dataclass(frozen=True)
+class Card:
+    """One call. ``level`` is its gain in tenths, 0 to 10, or ``bad`` if the call failed or has no gain.
+
+    ``new`` is truth that no earlier call showed.
+    """
+
+    anchor: str
+    name: str
+    tool: str
+    arguments: Sequence[tuple[str, str]]
+    level: str
+    gain: str
+    note: str
+    hits: Sequence[str]
+    new: Sequence[str]
+    segments: Sequence[Segment]
+
+
+@dataclass(frozen=True)
+class TurnPart:
+    """One assistant message, with the cards of its calls."""
+
+    number: int
+    thinking: str
+    text: str
+    cards: Sequence[Card]
+    facts: Sequence[str]
+    notice: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """The content of the page."""
+
+    title: str
+    about: Sequence[str]
+    tiles: Sequence[Tile]
+    issue: tuple[str, str]
+    system: str
+    stop: str
+    error: str | None
+    modify: Sequence[Place]
+    related: Sequence[Place]
+    truth: Sequence[Wanted] | None
+    turns: Sequence[TurnPart]
+
+
+def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
+    """The page of an episode. Raises :class:`DataError` if the truth names no file."""
+    score = score_answer if truth and truth.expected else score_trajectory
+    sources = Sources(trajectory)
+    hits = Hits(truth, sources)
+    answer = trajectory.answer or Answer()
+    known: set[str] = set()
+    turns = [_turn(number, turn, hits, known) for number, turn in enumerate(trajectory.turns, 1)]
+    return Page(
+        title=trajectory.instance_id,
+        about=_about(trajectory),
+        tiles=_tiles(trajectory, score(trajectory, truth) if truth else None),
+        issue=_split(trajectory.issue.strip(), ISSUE_LINES),
+        system=trajectory.system,
+        stop=STOPS[trajectory.stop],
+        error=trajectory.error,
+        modify=_places(answer.modify, trajectory, sources, truth),
+        related=_places(answer.related, trajectory, sources, None),
+        truth=_wanted(truth, answer, turns) if truth else None,
+        turns=turns,
+    )
+
+
+def _about(trajectory: Trajectory) -> list[str]:
+    where = f"{trajectory.repo}@{trajectory.base_commit[:12]}" if trajectory.base_commit else trajectory.repo
+    who = (
+        trajectory.localizer if trajectory.model in ("", trajectory.localizer) else f"{trajectory.localizer}, {trajectory.model}"
+    )
+    guided = f"asked for {trajectory.guidance} calls per turn" if trajectory.guidance else ""
+    where = "" if where == trajectory.instance_id else where
+    return [part for part in (where, who, f"{trajectory.mode} calls", guided) if part]
+
+
+def _tiles(trajectory: Trajectory, score: Score | None) -> list[Tile]:
+    cost = tool_statistics(trajectory)
+    by_turn, by_call = cost["efficiency"], cost["efficiency_call"]
+    return [
+        *(_quality(score) if score else []),
+        Tile("Tool efficiency e", _number(by_turn, ".2f"), f"{_number(by_call, '.2f')} counting calls of the same turn"),
+        Tile("Turns", f"{cost['turns']}", STOPS[trajectory.stop]),
+        Tile("Calls", f"{cost['calls']}", f"{cost['calls_per_turn']:.1f} per searching turn, {cost['failed_calls']} failed"),
+        Tile("Tokens", f"{cost['tokens_billed']:,}", f"{cost['tokens_context']:,} in the last request"),
+        Tile("Time", f"{cost['seconds']:.1f} s", f"model {cost['seconds_model']:.1f} s, tools {cost['seconds_tools']:.1f} s"),
+    ]
+
+
+def _quality(score: Score) -> list[Tile]:
+    if score.answer_score is not None:
+        given = f"{', '.join(score.predicted_values) or 'nothing'}; right: {', '.join(score.true_values)}"
+        return [Tile("Answer", f"{score.answer_score:.2f}", given)]
+    if score.f1 is None or score.file_f1 is None:
+        return [Tile("F1", "none", "a failure of the infrastructure has no score")]
+    function = "no function in the truth" if score.function_f1 is None else f"function {score.function_f1:.2f}"
+    return [Tile("F1", f"{score.f1:.2f}", f"file {score.file_f1:.2f}, {function}")]
+
+
+def _places(locations: Sequence[Location], trajectory: Trajectory, sources: Sources, truth: Truth | None) -> list[Place]:
+    targets = [
+        Target(location.path, location.function, sources.spans(location.path, location.function) if location.function else [])
+        for location in locations
+    ]
+    explained = zip(locations, explain(trajectory, targets), strict=True)
+    return [
+        Place(
+            location.entity,
+            f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else "",
+            _verdict(location, truth) if truth else "",
+            _evidence(explanation),
+        )
+        for location, explanation in explained
+    ]
+
+
+def _verdict(location: Location, truth: Truth) -> str:
+    if location.entity in truth.files or location.entity in truth.functions:
+        return "right"
+    return "file" if location.path in truth.files else "wrong"
+
+
+def _evidence(explanation: Explanation) -> list[Evidence]:
+    """The earliest call and the call that showed most; one entry if they are the same."""
+    first, strongest = explanation.first, explanation.strongest
+    return [
+        Evidence(_anchor(seen.turn, seen.call), f"{seen.turn}.{seen.call}", seen.what(explanation.target))
+        for seen in ([first] if first is strongest else [first, strongest])
+        if seen
+    ]
+
+
+def _wanted(truth: Truth, answer: Answer, turns: Sequence[TurnPart]) -> list[Wanted]:
+    cards = {entity: card for turn in turns for card in turn.cards for entity in card.new}
+    first = {entity: Evidence(card.anchor, card.name) for entity, card in cards.items()}
+    names = [(location.path, location.entity) for location in answer.modify]
+    return [
+        Wanted(entity, first.get(entity), next((rank for rank, known in enumerate(names, 1) if entity in known), None))
+        for entity in [*truth.files, *truth.functions]
+    ]
+
+
+def _turn(number: int, turn: Turn, hits: Hits, known: set[str]) -> TurnPart:
+    """The part of a turn. Adds the truth that it shows to ``known``."""
+    thinking, ended, rest = turn.text.partition("</think>")
+    observations = [*turn.observations, *[None] * len(turn.calls)]
+    cards = []
+    for index, (call, observation) in enumerate(zip(turn.calls, observations, strict=False), 1):
+        card = _card(number, index, call, observation, hits, known)
+        known.update(card.hits)
+        cards.append(card)
+    return TurnPart(
+        number=number,
+        thinking=thinking.replace("<think>", "").strip() if ended else "",
+        text=parse_turn(rest if ended else turn.text)[0],
+        cards=cards,
+        facts=_facts(turn),
+        notice=turn.notice,
+    )
+
+
+def _facts(turn: Turn) -> list[str]:
+    tokens = f"{turn.usage.prompt_tokens:,} + {turn.usage.completion_tokens:,} tokens"
+    model = f"model {_seconds(turn.usage.seconds)}"
+    if not turn.calls:
+        return [tokens, model]
+    gains = [observation.gain_turn for observation in turn.observations]
+    mean = [f"mean gain {_number(sum(gains) / len(gains), '.0%')}"] if gains else []
+    calls = f"{len(turn.calls)} call{'s at once' if len(turn.calls) > 1 else ''}"
+    return [calls, *mean, f"tools {_seconds(turn.seconds_tools)}", model, tokens]
+
+
+def _card(turn: int, index: int, call: ToolCall, seen: Observation | None, hits: Hits, known: set[str]) -> Card:
+    found = hits.entities_in(seen) if seen else []
+    return Card(
+        anchor=_anchor(turn, index),
+        name=f"{turn}.{index}",
+        tool=call.name or "unreadable call",
+        arguments=[
+            (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            for name, value in call.arguments.items()
+        ],
+        level=_level(seen),
+        gain=_gain(seen),
+        note=_note(call, seen),
+        hits=found,
+        new=[entity for entity in found if entity not in known],
+        segments=fold(items((row, hits.mark(row)) for row in rows(seen))) if seen and seen.output else [],
+    )
+
+
+def _level(seen: Observation | None) -> str:
+    if seen is None or seen.error is not None or not isfinite(seen.gain_turn):
+        return "bad"
+    return str(max(round(10 * min(seen.gain_turn, 1.0)), int(seen.gain_turn > 0)))
+
+
+def _gain(seen: Observation | None) -> str:
+    if seen is None:
+        return "not run"
+    return "failed" if seen.error is not None else _number(seen.gain_turn, ".0%")
+
+
+def _note(call: ToolCall, seen: Observation | None) -> str:
+    if seen is None:
+        return call.error or "the episode ended before it was answered"
+    if seen.error is not None:
+        return _seconds(seen.seconds)
+    found = f"{len(seen.entities)} found" if seen.entities else "nothing found"
+    differs = isfinite(seen.gain_call) and seen.gain_call != seen.gain_turn
+    within = f", {seen.gain_call:.0%} counting this turn" if differs else ""
+    return f"{found}{within}, {_seconds(seen.seconds)}"
+
+
+def _split(text: str, most: int) -> tuple[str, str]:
+    """The first lines, and the others if they are worth folding."""
+    lines = text.split("\n")
+    return (text, "") if len(lines) <= most + 2 else ("\n".join(lines[:most]), "\n".join(lines[most:]))
+
+
+def _number(value: float, form: str) -> str:
+    return format(value, form) if isfinite(value) else "absent"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+
+
+def _anchor(turn: int, call: int) -> str:
+    return f"t{turn}c{call}"

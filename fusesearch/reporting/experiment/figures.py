@@ -1,0 +1,169 @@
+"""The figures of an experiment, drawn from its results and its training curves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from fusesearch.core.errors import ConfigError
+from fusesearch.evaluation.metrics import METRICS, Metric
+from fusesearch.reporting.curves import CURVES
+from fusesearch.reporting.experiment.results import ArmResult, ClaimResult, Results
+from fusesearch.reporting.page import Figure
+
+Rows = Sequence[Mapping[str, Any]]
+OTHER_SCALE = ("time_s", "tokens_k")
+"""Columns of the paper on a scale unlike ours: its differences would squeeze ours to a point."""
+
+ALWAYS = ("arms", "differences")
+"""Drawn for every experiment. ``figures`` in its YAML adds others."""
+
+
+def draw(names: Iterable[str], results: Results, curves: Rows) -> list[Figure]:
+    """The figures in :data:`ALWAYS` and in ``names``, without those that have no data.
+
+    ``curves`` are rows of :func:`~fusesearch.reporting.curves.over_seeds` with ``arm`` and ``stage``.
+    """
+    from fusesearch.reporting import charts
+
+    drawn: list[Figure] = []
+    for name in dict.fromkeys((*ALWAYS, *names)):
+        caption, of = FIGURES[name]
+        drawn += charts.figure(name, caption, of(results, curves))
+    return drawn
+
+
+def check_figures(names: Iterable[str]) -> None:
+    """Raise :class:`ConfigError` for an unknown figure; the message lists the known ones."""
+    if unknown := [name for name in names if name not in FIGURES]:
+        raise ConfigError(f"there is no figure {unknown[0]!r}: use {', '.join(FIGURES)}")
+
+
+def arms(results: Results, curves: Rows) -> Any:
+    """The primary metric of each arm: interval, each seed's figure, and the paper's."""
+    from fusesearch.reporting import charts
+
+    of = METRICS[results.primary]
+    rows = [row for arm in results.arms for row in marks(arm, of)]
+    seeds = [
+        {"arm": arm.label, "who": "ours", "value": value * of.factor}
+        for arm in results.arms
+        if of.key in arm.figures
+        for value in arm.figures[of.key].by_seed.values()
+    ]
+    return charts.estimates(rows, of.heading, seeds) if rows else None
+
+
+def marks(arm: ArmResult, of: Metric) -> list[dict[str, Any]]:
+    """An arm's figure and the paper's, as rows of :func:`fusesearch.reporting.charts.estimates`."""
+    from fusesearch.reporting import charts
+
+    found = arm.figures.get(of.key)
+    if found is None:
+        return []
+    rows = [{"arm": arm.label, "who": "ours", **charts.whisker(found, of)}]
+    if found.paper is not None:
+        rows.append({"arm": arm.label, "who": "the paper", "value": found.paper, "low": None, "high": None})
+    return rows
+
+
+def differences(results: Results, curves: Rows) -> Any:
+    """The differences that claims compare, a panel per metric. Colour shows whether the corrected test decides."""
+    from fusesearch.reporting import charts
+
+    groups: dict[str, list[ClaimResult]] = {}
+    for claim in results.claims:
+        if claim.estimate is not None:
+            groups.setdefault(claim.metric, []).append(claim)
+    parts = [(METRICS[key].of_differences, [_claim(results, claim) for claim in found]) for key, found in groups.items()]
+    return charts.difference_panels(parts)
+
+
+def _claim(results: Results, claim: ClaimResult) -> dict[str, Any]:
+    from fusesearch.reporting import charts
+
+    of = METRICS[claim.metric]
+    better, than = results.labels[claim.better], results.labels[claim.than]
+    pair = f"{better} − {than}"  # noqa: RUF001
+    margin = None if claim.margin is None else of.factor * (claim.margin if claim.lower else -claim.margin)
+    return {
+        "pair": f"{pair} (margin)" if claim.margin else pair,
+        "verdict": charts.DECIDED if claim.verdict in ("confirmed", "refuted") else charts.UNDECIDED,
+        "paper": None if of.paper in OTHER_SCALE else claim.paper_difference,
+        "margin": margin,
+        **charts.whisker(claim, of),
+    }
+
+
+def calls_by_turn(results: Results, curves: Rows) -> Any:
+    """Calls of tool-using turns by turn index, with the range over seeds (FuseSearch figure 3)."""
+    from fusesearch.reporting import charts
+
+    rows = [{"name": arm.label, **row.model_dump()} for arm in results.arms for row in arm.calls_by_turn]
+    return charts.profile(rows, [arm.name for arm in results.arms], results.labels)
+
+
+def redundancy(results: Results, curves: Rows) -> Any:
+    """e and the share of redundant calls by arm, under both scopes of the history."""
+    from fusesearch.reporting import charts
+
+    parts = []
+    for title, key in (("Tool efficiency e (%)", "efficiency"), ("Redundant calls (%)", "redundancy")):
+        scopes = ((key, "history by turn"), (f"{key}_call", "history by call"))
+        rows = [
+            {"arm": arm.label, "who": who, **charts.whisker(arm.figures[name], METRICS[name])}
+            for arm in results.arms
+            for name, who in scopes
+            if name in arm.figures
+        ]
+        parts.append((title, rows))
+    return charts.estimate_panels(parts)
+
+
+def training(results: Results, curves: Rows) -> Any:
+    """The columns of the GRPO curves by step, a line per arm with its range over seeds."""
+    return _panels(
+        results, [row for row in curves if row["stage"] != "sft"], [key for key in CURVES if key != "loss"], "GRPO step"
+    )
+
+
+def tool_success(results: Results, curves: Rows) -> Any:
+    """Tool success of the rollouts by step (ToolTrain figure 4)."""
+    return _panels(results, [row for row in curves if row["stage"] != "sft"], ["tool_success"], "GRPO step")
+
+
+def sft_loss(results: Results, curves: Rows) -> Any:
+    """Loss of SFT by step."""
+    return _panels(results, [row for row in curves if row["stage"] == "sft"], ["loss"], "SFT step")
+
+
+def _panels(results: Results, rows: Rows, keys: Sequence[str], step: str) -> Any:
+    from fusesearch.reporting import charts
+
+    names = [arm.name for arm in results.arms]
+    parts = []
+    for key in keys:
+        found: list[dict[str, Any]] = []
+        for name in names:
+            own = [row for row in rows if row["arm"] == name and key in row]
+            ends = [[(row["step"], row[key + end]) for row in own] for end in ("", "_low", "_high")]
+            for mean, low, high in zip(*map(charts.smoothed, ends), strict=True):
+                line = {"x": mean["x"], "smooth": mean["smooth"], "low": low["smooth"], "high": high["smooth"]}
+                found.append({"name": results.labels[name], **line})
+        parts.append((CURVES[key], found))
+    return charts.panels(parts, step, names, results.labels)
+
+
+FIGURES: dict[str, tuple[str, Callable[[Results, Rows], Any]]] = {
+    "arms": ("The primary metric by arm, with 95% intervals over instances and seeds; ticks are single seeds", arms),
+    "differences": (
+        "What the claims compare, with 95% intervals; diamonds are the paper's differences, ticks the margins of claims",
+        differences,
+    ),
+    "calls_by_turn": ("Calls of tool-using turns by turn index; bands are the range over seeds", calls_by_turn),
+    "redundancy": ("Tool efficiency and redundant calls under both scopes of the history", redundancy),
+    "training": ("Reinforcement by step, smoothed over a tenth of the run; bands are the range over seeds", training),
+    "tool_success": ("Share of calls without an error in the rollouts, by step", tool_success),
+    "sft_loss": ("Loss of SFT by step", sft_loss),
+}
+"""Caption and drawing function by the name in an experiment's ``figures``."""

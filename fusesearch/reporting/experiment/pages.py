@@ -1,0 +1,263 @@
+"""``RESULTS.md`` of an experiment and the page over all experiments, written from the results alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from markupsafe import Markup
+
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.reporting.experiment.results import (
+    ORDERINGS,
+    PAGE,
+    POOLED,
+    ArmResult,
+    PowerResult,
+    Results,
+    decided,
+    difference_text,
+    is_beyond,
+    ordering,
+)
+from fusesearch.reporting.page import Page, Section
+from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_cell, difference_table, pair_name
+
+
+def page(results: Results, trained: Collection[str]) -> str:
+    """The Markdown page of one experiment; ``trained`` are the stages that make a checkpoint."""
+    sections = [
+        Section("Figures by arm", list(_notes(results, trained)), [arms_table(results)]),
+        Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
+        Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
+        Section("Power", list(_power_notes(results)), [power_table(results)]),
+    ]
+    filled = [part for part in sections if any(table.rows for table in part.tables)]
+    opening = Section(
+        "Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}", *results.notes]
+    )
+    claims = [claim.sentence for claim in results.claims]
+    return Page(results.title, [opening, *filled], claims, list(_provenance(results))).render("md")
+
+
+def overview(every: Sequence[Results]) -> str:
+    """The Markdown page over all experiments: the verdict on each claim, and which orderings of the papers hold here."""
+    claims = [(results, claim) for results in every for claim in results.claims]
+    rows = [
+        Row([results.title, claim.verdict, claim.sentence, "yes" if claim.paper else ""], link=results.experiment)
+        for results, claim in claims
+    ]
+    power = [Row([results.title, *_power_cells(results, row)]) for results in every for row in results.power]
+    sections = [
+        Section("Experiments", [_scale(every), _WORDS], [_experiments(every)]),
+        Section(
+            "Claims", [_CLAIMS], [Table("Every claim", ["Experiment", "Verdict", "In numbers", "Stated by the paper"], rows)]
+        ),
+        Section("Orderings of the papers", [_ORDERINGS], [_all_orderings(every)]),
+        Section("Power", [POWER_NOTE], [Table("By pair of arms", ["Experiment", *_POWER_HEADER], power)]),
+    ]
+    filled = [part for part in sections if any(table.rows for table in part.tables)]
+    return Page("Results of the experiments", filled, footer=[("Written by", OVERVIEW_BY)]).render("md")
+
+
+OVERVIEW_BY = "python -m tasks.experiments.rebuild"
+DIFFERENCES_NOTE = (
+    "The arm further down minus the one further up, over seeds and instances that both have. A star marks p below 0.05 in the "
+    "test over at least three seeds and the instances, after Holm's correction over the pairs of a metric; p is in "
+    "`results.json`. Verdicts are corrected over the claims instead, so that the two can differ."
+)
+BY_CHANCE = (
+    "`holds` and `reversed` are decided by the test. The others are not: half of them would point the paper's way if nothing "
+    "differed. Orderings of one table depend on each other."
+)
+_WORDS = (
+    "F1 0.7/0.3 is 0.7 of the F1 of files and 0.3 of that of functions. Its mean is over episodes; pooled, as the FuseSearch "
+    "tables are, counts are summed first. e is the mean share of new information in a call. Every metric: "
+    "[docs/evaluation.md#metrics](../docs/evaluation.md#metrics); intervals, verdicts and power: "
+    "[docs/experiments.md](../docs/experiments.md#what-comes-out)."
+)
+_CLAIMS = (
+    "Each experiment corrects over its own claims, not over those of all. What several of them compare on the same runs, such as "
+    "SFT + RL with SFT, stands in each with another p for that reason, and over more seeds in some."
+)
+_ORDERINGS = (
+    "Every pair of arms that the paper's table orders, in every metric that both have but seconds. `holds` and `reversed` are "
+    "decided by the test over seeds and instances after Holm's correction over the pairs of a metric; the others are undecided, "
+    "and half of them would point the paper's way if nothing differed. Experiments beside one table share orderings."
+)
+POWER_NOTE = (
+    "Standard deviations (SD) of an episode's difference: between seeds, instances, the rest. A difference of the size in a "
+    "column of seeds is seen by 80 of 100 such experiments at 5% divided by the number of claims, the level at which Holm's "
+    "correction tests the smallest p. Seeds needed are for 5 points of a share, or a twentieth of another figure; in brackets, "
+    "those if seeds differ as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more "
+    "than the whole share."
+)
+_SHOWN_SEEDS = (3, 5, 10)
+_POWER_HEADER = [
+    "Difference", "Metric", "Pilot", "SD seeds", "SD instances", "SD rest",
+    *(f"Seen with {seeds} seeds" for seeds in _SHOWN_SEEDS), "Seeds needed",
+]  # fmt: skip
+
+
+def arms_table(results: Results) -> Table:
+    """Arms with intervals, and under each arm the paper's figures as printed."""
+    columns = [METRICS[metric] for metric in results.metrics]
+    rows: list[Row] = []
+    for arm in results.arms:
+        rows.append(
+            Row(
+                [
+                    arm.label,
+                    _seeds(arm),
+                    *(cell(arm.figures.get(of.key), of) for of in columns),
+                    f"{arm.episodes} ({arm.errored})",
+                ]
+            )
+        )
+        printed = [arm.figures[of.key].paper if of.key in arm.figures else None for of in columns]
+        if any(value is not None for value in printed):
+            cells = [ABSENT if value is None else f"{value:g}" for value in printed]
+            rows.append(Row([arm.label, "the paper", *cells, ""], kind="paper"))
+    beside = f", beside {results.paper_caption}" if results.paper_caption else ""
+    header = ["Arm", "Seeds", *(of.heading for of in columns), "Episodes (errored)"]
+    return Table(f"{results.title}{beside}", header, rows)
+
+
+def differences_table(results: Results) -> Table:
+    """One row per pair of arms, one column per metric."""
+    columns = [METRICS[key] for key in results.metrics]
+    return difference_table(
+        "Differences of arms", results.differences, columns, results.labels,
+        lambda row, of: difference_cell(row, of, star=row is not None and decided(row)),
+    )  # fmt: skip
+
+
+def orderings_table(results: Results) -> Table:
+    """Every ordering in the paper's table, with ours."""
+    rows = []
+    for row in results.differences:
+        kind = ordering(row)
+        if kind and row.paper is not None:
+            of = METRICS[row.metric]
+            pair = pair_name(row, results.labels)
+            rows.append(Row([pair, of.name, f"{row.paper:+.2f}{of.points}", difference_text(row, of), kind]))
+    return Table("Orderings", ["Difference", "Metric", "The paper", "Ours", "Here"], rows)
+
+
+def power_table(results: Results) -> Table:
+    """How many seeds the spread of the claims' differences asks for."""
+    return Table("Power", _POWER_HEADER, [Row(_power_cells(results, row)) for row in results.power])
+
+
+def _power_cells(results: Results, row: PowerResult) -> list[str]:
+    least = "at least " if row.lower_bound else ""
+    pair = pair_name(row, results.labels)
+    of = METRICS[row.metric]
+    deviations = [of.show(value) for value in (row.sd_seeds, row.sd_instances, row.sd_rest)]
+    if row.lower_bound:
+        deviations[:2] = [ABSENT, ABSENT]
+    sizes = (row.detectable[seeds] for seeds in _SHOWN_SEEDS)
+    seen = [ABSENT if is_beyond(size, of) else f"{least}{of.show(size)}" for size in sizes]
+    pilot = f"{row.seeds} seed{'s' * (row.seeds != 1)} x {row.instances} instances"
+    return [pair, of.of_differences, pilot, *deviations, *seen, _needed(row)]
+
+
+def _needed(row: PowerResult) -> str:
+    least = "at least " if row.lower_bound and row.needed else ""
+    cautious = "" if row.lower_bound else f" ({row.needed_cautious or ABSENT})"
+    of = METRICS[row.metric]
+    return f"{least}{row.needed or ABSENT}{cautious} for {row.target * of.factor:.3g}{of.points}"
+
+
+def _power_notes(results: Results) -> Iterator[str]:
+    yield POWER_NOTE
+    if any(row.lower_bound for row in results.power):
+        yield "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
+
+
+def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
+    yield (
+        f"Brackets are {results.confidence:.0%} intervals over instances and seeds, both taken as drawn at random. Pooled figures"
+        " sum counts over episodes, as the FuseSearch tables do. Episodes that the infrastructure broke have no score and are "
+        "counted as errored. The paper's models, instances and machines are others: what can be compared is which arm is ahead."
+    )
+    if any(METRICS[metric].timed for metric in results.metrics):
+        yield "Seconds are of runs that had the machine to themselves or shared it, so they say little of which arm is ahead."
+    if any(arm.figures[POOLED].paper is not None for arm in results.arms if POOLED in arm.figures):
+        yield f"The paper's {METRICS[POOLED].name} is computed from its F1 of files and of functions."
+    figures = [(figure, METRICS[key]) for arm in results.arms for key, figure in arm.figures.items()]
+    if any((figure.low or 0) < 0 or (of.percent and (figure.high or 0) > 1) for figure, of in figures):
+        yield "Where an arm's interval passes 0 or 100%, which its figure cannot, the seeds are too few to tell how large it is."
+    if shared := _of_the_pipeline(results, trained):
+        yield (
+            f"Trained by the main pipeline itself: {'; '.join(shared)}. It uses all threads, other runs a share of "
+            "them where two go at once: weights differ in their last digits, and episodes after some steps."
+        )
+    if results.missing:
+        yield f"Missing, and in no figure: {', '.join(results.missing)}. `{results.command}` makes them."
+    if results.other_instances:
+        yield (
+            f"**Measured on other instances than the rest: {', '.join(results.other_instances)}.** Figures over all of them are "
+            f"of no one set; `{results.command}` makes those that are outdated again."
+        )
+
+
+def _of_the_pipeline(results: Results, trained: Collection[str]) -> list[str]:
+    """Arms and seeds trained by the main pipeline where another arm of the same seed was trained for the experiment."""
+    own: dict[int, dict[str, bool]] = {}
+    for arm in results.arms:
+        for seed, nodes in arm.nodes.items():
+            if made := [stage == node for stage, node in nodes.items() if stage in trained]:
+                own.setdefault(seed, {})[arm.label] = all(made)
+    mixed = {seed: arms for seed, arms in own.items() if any(arms.values()) and not all(arms.values())}
+    return [f"{label}, seed {seed}" for seed, arms in mixed.items() for label, is_own in arms.items() if is_own]
+
+
+def _scale(every: Sequence[Results]) -> str:
+    profiles = ", ".join(f"`{name}`" for name in dict.fromkeys(results.profile for results in every))
+    return (
+        f"Made with the profile {profiles}: figures are not those of the papers' models, instances and machines. "
+        "What can be compared is which arm is ahead."
+    )
+
+
+def _experiments(every: Sequence[Results]) -> Table:
+    rows = [
+        Row([results.title, _link(results), str(len(results.arms)), ", ".join(map(str, results.measured_seeds)), results.summary])
+        for results in every
+    ]
+    return Table("What came out", ["Experiment", "Page", "Arms", "Seeds", "Summary"], rows)
+
+
+def _link(results: Results) -> str:
+    missing = f", {len(results.missing)} runs missing" if results.missing else ""
+    return Markup(f"[{results.experiment}]({results.experiment}/{PAGE}){missing}")  # noqa: S704 - a folder's checked name
+
+
+def _all_orderings(every: Sequence[Results]) -> Table:
+    rows = []
+    for results in every:
+        for kind in ORDERINGS:
+            found = [row for row in results.differences if ordering(row) == kind]
+            if found:
+                names = [f"{METRICS[row.metric].name}: {_ordered(results, row.first, row.second, row.paper)}" for row in found]
+                rows.append(Row([results.title, kind, str(len(found)), "; ".join(names)]))
+    return Table("By what becomes of them here", ["Experiment", "Here", "Number", "The paper's orderings"], rows)
+
+
+def _ordered(results: Results, first: str, second: str, paper: float | None) -> str:
+    names = results.arm(first).label, results.arm(second).label
+    return " > ".join(names if (paper or 0) > 0 else reversed(names))
+
+
+def _seeds(arm: ArmResult) -> str:
+    known = ", ".join(map(str, arm.seeds)) or "none"
+    return f"{known} (missing: {', '.join(map(str, arm.missing_seeds))})" if arm.missing_seeds else known
+
+
+def _provenance(results: Results) -> Iterator[tuple[str, str]]:
+    yield "Command", results.command
+    yield "Profile", results.profile or ABSENT
+    yield "Seeds", ", ".join(map(str, results.seeds))
+    yield "Git revision", results.revision
+    yield "dvc.lock", results.dvc_revision
+    yield "Scores", results.inputs

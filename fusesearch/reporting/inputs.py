@@ -1,0 +1,137 @@
+"""The inputs of a reproduction's page: those artifacts of the other stages that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fusesearch.core.errors import ArtifactError, DataError
+from fusesearch.core.schema import Score, Trajectory
+from fusesearch.core.storage import read_csv, read_json, read_jsonl
+from fusesearch.evaluation.metrics import calls_by_turn
+from fusesearch.evaluation.results import TRAJECTORIES
+from fusesearch.reporting.curves import read_curve
+from fusesearch.reporting.episodes.cases import Study, read_study
+from fusesearch.reporting.table import ARMS
+
+CASE_ARMS = 5
+"""Most arms of the cases, which bounds their number and that of their pages."""
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Paths of the artifacts. ``cells`` is the folder with the episodes of each arm, ``paper`` the CSV of FuseSearch table 2,
+    ``grpo`` has the training curves by arm, ``drops`` the drop tables by stage.
+    """
+
+    scores: Path
+    cells: Path
+    paper: Path
+    grpo: Mapping[str, Path]
+    sft: Path
+    mined: Path
+    drops: Mapping[str, Path]
+    plane: Path
+
+
+class Candidate(NamedTuple):
+    """A candidate trajectory in the plane of F1 and e, and whether selection kept it."""
+
+    f1: float
+    efficiency: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The content of the page. Everything but ``scores`` may be empty."""
+
+    scores: list[Score]
+    paper: list[dict[str, str]] = field(default_factory=list)
+    calls_by_turn: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    grpo: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+    sft: list[dict[str, float]] = field(default_factory=list)
+    mined: dict[str, Any] = field(default_factory=dict)
+    drops: dict[str, dict[str, Any]] = field(default_factory=dict)
+    plane: list[Candidate] = field(default_factory=list)
+    study: Study = field(default_factory=Study)
+
+
+def read_inputs(sources: Sources) -> Inputs:
+    """All artifacts that exist. Raises :class:`ArtifactError` without scores, or if an artifact is corrupt."""
+    scores = list(read_jsonl(sources.scores, Score))
+    if not scores:
+        raise ArtifactError(f"{sources.scores} holds no scores: run the evaluate stage again")
+    return Inputs(
+        scores=scores,
+        paper=read_csv(sources.paper) if sources.paper.exists() else [],
+        calls_by_turn={arm: _profile(sources.cells / arm / TRAJECTORIES) for arm in by_arm(scores)},
+        grpo={arm: rows for arm, path in sources.grpo.items() if (rows := read_curve(path))},
+        sft=read_curve(sources.sft),
+        mined=read_json(sources.mined) if sources.mined.exists() else {},
+        drops={stage: _drops(stage, path) for stage, path in sources.drops.items() if path.exists()},
+        plane=_plane(sources.plane),
+        study=_study(sources.cells, by_arm(scores)),
+    )
+
+
+def by_arm(scores: Iterable[Score]) -> dict[str, list[Score]]:
+    """Scores by arm: known arms first, in the order of :data:`~fusesearch.reporting.table.ARMS`."""
+    groups: dict[str, list[Score]] = {}
+    for score in scores:
+        groups.setdefault(score.arm or score.localizer, []).append(score)
+    order = [arm for arm in ARMS if arm in groups] + sorted(groups.keys() - ARMS.keys())
+    return {arm: groups[arm] for arm in order}
+
+
+def calls_by_index(episodes: Iterable[Sequence[int]]) -> list[dict[str, float]]:
+    """Mean calls of tool-using turns by turn index, from 1 (FuseSearch figure 3), and the number of episodes with such a turn.
+
+    ``episodes`` holds the number of calls of each turn of each episode.
+    """
+    calls: dict[int, list[int]] = {}
+    for turns in episodes:
+        for index, number in enumerate(turns, 1):
+            if number:
+                calls.setdefault(index, []).append(number)
+    return [{"turn": index, "calls": sum(found) / len(found), "episodes": len(found)} for index, found in sorted(calls.items())]
+
+
+def split_drops(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """How many rows each rule of split dropped, from the stage's metrics."""
+    return {key.removeprefix("dropped_"): count for key, count in figures.items() if key.startswith("dropped_")}
+
+
+def _drops(stage: str, path: Path) -> dict[str, Any]:
+    return split_drops(read_json(path)) if stage == "Split" else read_json(path)
+
+
+def _profile(path: Path) -> list[dict[str, float]]:
+    episodes = read_jsonl(path, Trajectory) if path.exists() else ()
+    return calls_by_index(calls_by_turn(episode) for episode in episodes if episode.error is None)
+
+
+def _study(cells: Path, arms: Mapping[str, list[Score]]) -> Study:
+    """The cases of the first arms whose episodes are there; none where those have no instance in common."""
+    there = {arm: path for arm in arms if (path := cells / arm / TRAJECTORIES).exists()}
+    episodes = dict(islice(there.items(), CASE_ARMS))
+    with suppress(DataError):
+        return read_study({arm: arms[arm] for arm in episodes}, episodes)
+    return Study()
+
+
+def _plane(path: Path) -> list[Candidate]:
+    """The candidates in the select stage's table, without errored ones."""
+    rows = read_csv(path) if path.exists() else []
+    try:
+        return [
+            Candidate(float(row["f1"]), float(row["efficiency"]), row["outcome"] == "kept")
+            for row in rows
+            if row["f1"] and row["efficiency"]
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise ArtifactError(f"{path} lacks f1, efficiency or outcome in a row: run the select stage again") from None

@@ -1,0 +1,82 @@
+"""Pages: sections of text, tables and figures as Markdown, HTML or text for a terminal."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from fusesearch.core.storage import write_text
+from fusesearch.core.text import printable
+from fusesearch.reporting.table import Table, markdown_cell, terminal_table
+
+
+@dataclass(frozen=True)
+class Figure:
+    """An SVG, the name of its file, and what it shows."""
+
+    name: str
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, paragraphs of plain text, tables and figures."""
+
+    title: str
+    text: list[str] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: ``verdicts`` come first, ``footer`` names its sources, ``folder`` holds its figures."""
+
+    title: str
+    sections: Sequence[Section]
+    verdicts: Sequence[str] = ()
+    footer: Sequence[tuple[str, str]] = ()
+    folder: str = "plots"
+
+    def render(self, suffix: str) -> str:
+        """Render as ``md``, with links to the figures, or as ``html``, which needs no other file."""
+        from jinja2 import Environment, PackageLoader, select_autoescape
+
+        loader = PackageLoader("fusesearch.reporting", "templates")
+        pages = Environment(loader=loader, autoescape=select_autoescape(("html.j2",)), trim_blocks=True)
+        pages.filters |= {
+            "cell": markdown_cell,
+            "data_uri": lambda svg: f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}",
+        }
+        return pages.get_template(f"page.{suffix}.j2").render(page=self)
+
+    def without_figures(self) -> Page:
+        """For git, which holds no plots."""
+        return replace(self, sections=[replace(section, figures=[]) for section in self.sections])
+
+    def write_figures(self, out: Path) -> None:
+        """Write every figure below ``out``."""
+        for section in self.sections:
+            for figure in section.figures:
+                write_text(out / self.folder / f"{figure.name}.svg", figure.svg + "\n")
+
+
+def show(sections: Sequence[Section]) -> None:
+    """Print tables and paragraphs on the terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    rendered = {id(table): terminal_table(table) for section in sections for table in section.tables}
+    measure = Console(width=1000)
+    needed = max((measure.measure(table).maximum for table in rendered.values()), default=0)
+    console = Console(highlight=False)
+    console.width = max(console.width, needed)  # a table that is cut off is useless; `less -S` shows a wide one
+    for section in sections:
+        for table in section.tables:
+            console.print(rendered[id(table)])
+        for paragraph in section.text:
+            console.print(Text(printable(paragraph), style="dim"))
+        console.print()

@@ -1,0 +1,302 @@
+"""The page of a reproduction: tables and figures in Markdown and in HTML, and its numbers as files.
+
+The page leaves out what a run lacks (an arm, a curve, a drop table). Only scores are required.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from fusesearch.core.config import Params
+from fusesearch.core.schema import Score
+from fusesearch.core.storage import write_csv, write_json, write_text
+from fusesearch.core.text import safe_name
+from fusesearch.evaluation.metrics import METRICS, aggregate
+from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
+from fusesearch.reporting.curves import CURVES
+from fusesearch.reporting.episodes import cases
+from fusesearch.reporting.inputs import Candidate, Inputs, by_arm
+from fusesearch.reporting.page import Figure, Page, Section
+from fusesearch.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
+
+COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
+"""Pairs (first, second) with a reported difference first - second."""
+
+REPORTED = (
+    "file_micro_f1", "function_micro_f1", "f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward",
+    "efficiency", "efficiency_call", "turns", "calls_per_turn", "seconds", "tokens_context", "tokens_billed",
+)  # fmt: skip
+IN_FULL = ("f1_micro", "file_macro_f1", "function_macro_f1", "f1_macro", "reward", "efficiency_call", "tokens_context")
+COMPARED = ("f1_macro", "reward", "file_micro_f1", "function_micro_f1", "efficiency", "efficiency_call", "calls_per_turn")
+DRAWN = ("f1_macro", "reward")
+RANKED = ("recall_at_1", "recall_at_3", "recall_at_5", "map", "mrr", "ndcg_at_5")
+STAR_NOTE = (
+    "A star marks p below 0.05 after Holm's correction over the comparisons of one column. An arm is one training, so the test "
+    "is over instances: it compares these checkpoints, not two ways to train."
+)
+"""Explains :func:`differences_table`."""
+
+Summary = dict[str, dict[str, Measured | None]]
+"""arm -> metric -> figure with interval, ``None`` if undefined."""
+
+
+def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence[tuple[str, str]] = ()) -> Path:
+    """Write ``report.md``, ``report.html`` (needs no other file, and links to the pages in ``cases``), ``plots/*.svg``,
+    ``metrics.json`` (flat) and the CSV files that ``dvc plots`` and the dashboard read. ``provenance`` names the sources.
+    Returns the path of the Markdown page.
+    """
+    arms = by_arm(inputs.scores)
+    summary = summarize(arms, params)
+    differences = compare_arms(arms, params)
+    sections = [
+        _results(inputs, arms, summary, params),
+        _differences(differences, params),
+        _behaviour(inputs),
+        cases.section(inputs.study, "cases/"),
+        _training(inputs),
+        _data(inputs, params),
+    ]
+    repositories = {score.repo for score in inputs.scores if score.repo}
+    held_out = f"{len({score.instance_id for score in inputs.scores})} instances of {len(repositories)} repositories"
+    page = Page(
+        f"FuseSearch reproduction, profile {params.profile}",
+        [section for section in sections if section.tables or section.figures],
+        verdicts(differences),
+        [("Profile", params.profile), ("Seed", str(params.seed)), ("Held out", held_out), *provenance],
+    )
+    page.write_figures(out)
+    for suffix in ("md", "html"):
+        write_text(out / f"report.{suffix}", page.render(suffix))
+    for name, text in cases.pages(inputs.study).items():
+        write_text(out / "cases" / name, text)
+    write_json(out / "metrics.json", flat_metrics(summary, differences, arms))
+    write_csv(out / "table2.csv", table_records(summary))
+    write_csv(out / "differences.csv", [row.model_dump(include=set(DIFFERENCE_COLUMNS)) for row in differences])
+    write_csv(out / "curves.csv", [{"arm": arm, **row} for arm, rows in inputs.grpo.items() for row in rows])
+    write_csv(out / "calls_by_turn.csv", [{"arm": arm, **row} for arm, rows in inputs.calls_by_turn.items() for row in rows])
+    write_csv(out / "candidates.csv", [row._asdict() for row in inputs.plane])
+    return out / "report.md"
+
+
+DIFFERENCE_COLUMNS = ("first", "second", "metric", "estimate", "low", "high", "instances", "p", "p_holm")
+
+
+def summarize(arms: Mapping[str, Sequence[Score]], params: Params) -> Summary:
+    """The metrics in :data:`REPORTED` of every arm, with intervals over instances."""
+    confidence = params.report.confidence
+    return {
+        arm: {key: measure({params.seed: scores}, METRICS[key].statistic, confidence=confidence) for key in REPORTED}
+        for arm, scores in arms.items()
+    }
+
+
+def compare_arms(arms: Mapping[str, Sequence[Score]], params: Params) -> list[Difference]:
+    """Paired differences in :data:`COMPARED` for the :data:`COMPARISONS` whose arms exist."""
+    return compare(
+        {arm: {params.seed: scores} for arm, scores in arms.items()},
+        [pair for pair in COMPARISONS if pair[0] in arms and pair[1] in arms],
+        {key: METRICS[key].statistic for key in COMPARED},
+        confidence=params.report.confidence,
+    )
+
+
+def verdicts(differences: Sequence[Difference]) -> list[str]:
+    """The claims of the training recipe, each with its number and whether the interval supports it."""
+    claims = (("sft", "base", "f1_macro"), ("sft+rl", "sft", "reward"), ("sft+rl", "lexical", "f1_macro"))
+    found = {(row.first, row.second, row.metric): row for row in differences}
+    return [_verdict(found[claim]) for claim in claims if claim in found]
+
+
+def _verdict(row: Difference) -> str:
+    of = METRICS[row.metric]
+    side = "above" if row.estimate > 0 else "below"
+    clear = "the interval excludes zero" if row.excludes_zero else "the interval includes zero"
+    return f"{label(row.first)} {side} {label(row.second)} in {of.heading}: {cell(row, of, signed=True)}; {clear}."
+
+
+def stages_table(summary: Summary, paper: Sequence[Mapping[str, str]]) -> Table:
+    """The columns of FuseSearch table 2: each of our arms, and under it the paper's models at the same stage."""
+    columns = [METRICS[key] for key in REPORTED if METRICS[key].paper]
+    rows: list[Row] = []
+    for arm, figures in summary.items():
+        rows.append(Row([label(arm), "ours", *(cell(figures.get(of.key), of) for of in columns)]))
+        for line in paper:
+            if line["stage"] == arm:
+                cells = [line[of.paper or ""] for of in columns]
+                rows.append(Row([label(arm), f"{line['model']}, paper", *cells], kind="paper"))
+    return Table("Training stages beside FuseSearch table 2", ["Stage", "Model", *(of.heading for of in columns)], rows)
+
+
+def full_table(summary: Summary, arms: Mapping[str, Sequence[Score]]) -> Table:
+    """Figures that the paper's table lacks: means over instances, reward, e by call, context tokens, errored episodes."""
+    columns = [METRICS[key] for key in IN_FULL]
+    rows = []
+    for arm, figures in summary.items():
+        counted = aggregate(arms[arm])
+        counts = [str(counted[name]) for name in ("instances", "scores", "errored")]
+        rows.append(Row([label(arm), *(cell(figures.get(of.key), of) for of in columns), *counts]))
+    return Table("Our arms in full", ["Arm", *(of.heading for of in columns), "Instances", "Episodes", "Errored"], rows)
+
+
+def ranked_table(arms: Mapping[str, Sequence[Score]]) -> Table:
+    """Precision, recall and the ranked metrics of both levels, without intervals."""
+    keys = [*(f"{average}_{name}" for average in ("micro", "macro") for name in ("precision", "recall")), *RANKED]
+    rows = []
+    for arm, scores in arms.items():
+        found = aggregate(scores)
+        for level in ("file", "function"):
+            values = [found[f"{level}_{key}"] for key in keys]
+            rows.append(Row([label(arm), level, *(ABSENT if value is None else f"{100 * value:.1f}" for value in values)]))
+    header = ["Arm", "Level", "P pooled", "R pooled", "P mean", "R mean", *(key.replace("_at_", "@") for key in RANKED)]
+    return Table("Precision, recall and ranked metrics (%)", header, rows)
+
+
+def differences_table(differences: Sequence[Difference]) -> Table:
+    """One row per pair of arms, one column per metric."""
+    return difference_table("Paired differences between arms", differences, [METRICS[key] for key in COMPARED], ARMS)
+
+
+def drops_table(caption: str, drops: Mapping[str, Any]) -> Table:
+    """How many rows each rule dropped, in the order of the rules."""
+    return Table(caption, ["Rule", "Rows"], [Row([str(rule), str(number)]) for rule, number in drops.items()])
+
+
+def mined_tables(mined: Mapping[str, Any]) -> list[Table]:
+    """What mining tried, kept and dropped: by repository, by kind of fault and by hop count, without empty parts.
+
+    Only the source ``synthetic`` has kinds of fault: it tries mutants of packages. The others look at existing changes.
+    """
+    repositories = [
+        {key: value for key, value in row.items() if not isinstance(value, dict)} for row in mined.get("repositories", [])
+    ]
+    kinds = [{"kind": kind, **counts} for kind, counts in mined.get("kinds", {}).items()]
+    hops = [{"hops": hops, "instances": number} for hops, number in mined.get("hops", {}).items()]
+    planted = "kinds" in mined
+    parts = (
+        records_table("Mined pairs by repository", repositories),
+        records_table("Planted faults by kind", kinds),
+        records_table("Calls between example and fault (hops)", hops),
+        drops_table("Mutants tried and not kept" if planted else "Looked at and no pair, by reason", mined.get("dropped", {})),
+        drops_table("Packages skipped" if planted else "Repositories skipped", mined.get("skipped", {})),
+    )
+    return [table for table in parts if table.rows]
+
+
+def flat_metrics(summary: Summary, differences: Sequence[Difference], arms: Mapping[str, Sequence[Score]]) -> dict[str, Any]:
+    """Figures under fixed names, ``<arm>.<metric>`` and ``<first>-<second>.<metric>``; ``+`` in a name becomes ``_``."""
+    flat: dict[str, Any] = {}
+    for arm, figures in summary.items():
+        flat |= {f"{safe_name(arm)}.{key}": found.estimate for key, found in figures.items() if found}
+        flat[f"{safe_name(arm)}.errored"] = sum(score.error is not None for score in arms[arm])
+    flat |= {f"{safe_name(row.first)}-{safe_name(row.second)}.{row.metric}": row.estimate for row in differences}
+    return flat
+
+
+def table_records(summary: Summary) -> list[dict[str, Any]]:
+    """The summary in long form: arm, metric, estimate and bounds; shares in [0, 1], tokens as counts."""
+    names = ("estimate", "low", "high", "instances")
+    return [
+        {"arm": arm, "metric": key, **{name: getattr(found, name) for name in names}}
+        for arm, figures in summary.items()
+        for key, found in figures.items()
+        if found
+    ]
+
+
+def label(arm: str) -> str:
+    """The printed name of an arm."""
+    return ARMS.get(arm, arm)
+
+
+def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summary, params: Params) -> Section:
+    text = [
+        "The paper's rows are Qwen3 models of 4B and 30B parameters on 386 instances of SWE-bench Verified; ours are another "
+        f"scale (profile {params.profile}, repositories held out from training) and not comparable in absolute terms. What "
+        "can be compared is the direction from stage to stage.",
+        f"Brackets are {params.report.confidence:.0%} intervals over instances; the runs of an instance are averaged first. "
+        "Pooled figures sum counts over episodes, as the paper's tables do; means are over episodes. Episodes the infrastructure "
+        "broke have no score and are counted as errored. Seconds are wall time under concurrency. The paper's time and tokens "
+        "are as it prints them; tokens are over all requests.",
+    ]
+    return Section("Results", text, [stages_table(summary, inputs.paper), full_table(summary, arms), ranked_table(arms)])
+
+
+def _differences(rows: Sequence[Difference], params: Params) -> Section:
+    from fusesearch.reporting import charts
+
+    text = f"First minus second over the instances both arms measured, with {params.report.confidence:.0%} intervals. {STAR_NOTE}"
+    parts = [(METRICS[key].of_differences, [_mark(row) for row in rows if row.metric == key]) for key in DRAWN]
+    figures = charts.figure("differences", "Paired differences with intervals", charts.difference_panels(parts))
+    return Section("Paired differences", [text], [differences_table(rows)] if rows else [], figures)
+
+
+def _mark(row: Difference) -> dict[str, Any]:
+    from fusesearch.reporting import charts
+
+    verdict = charts.DECIDED if row.is_significant else charts.UNDECIDED
+    return {"pair": pair_name(row, ARMS), "verdict": verdict, **charts.whisker(row, METRICS[row.metric])}
+
+
+def _behaviour(inputs: Inputs) -> Section:
+    from fusesearch.reporting import charts
+
+    text = (
+        "e is a mean over calls: it says how much of what a call returned was new, never how much was found in all. Leaving "
+        "out the call with the least gain never lowers it, and a single call that finds anything in the first turn has e = 1. "
+        "Under history by turn a call may repeat another of the same turn at no loss; under history by call it may not. The "
+        "two columns of e, read beside calls per turn, show which of these a policy makes use of."
+    )
+    rows = [{"name": label(arm), **row} for arm, found in inputs.calls_by_turn.items() for row in found]
+    caption = "Calls of tool-using turns by turn index (FuseSearch figure 3); points with fewer than 5 episodes left out"
+    chart = charts.profile(rows, list(inputs.calls_by_turn), ARMS)
+    return Section("Parallelism", [text], figures=charts.figure("calls_by_turn", caption, chart))
+
+
+def _training(inputs: Inputs) -> Section:
+    from fusesearch.reporting import charts
+
+    grpo = [(CURVES[key], _points(inputs.grpo, key)) for key in CURVES if key != "loss"]
+    loss = [(CURVES["loss"], _points({"sft": inputs.sft}, "loss"))]
+    figures = [
+        *charts.figure(
+            "grpo", "GRPO: thin lines are steps, bold lines a moving mean", charts.panels(grpo, "GRPO step", [*inputs.grpo], ARMS)
+        ),
+        *charts.figure(
+            "sft_loss", "SFT loss: the thin line is steps, the bold one a moving mean",
+            charts.panels(loss, "SFT step", ["sft"], ARMS),
+        ),
+    ]  # fmt: skip
+    return Section("Training", figures=figures)
+
+
+def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> list[dict[str, Any]]:
+    from fusesearch.reporting import charts
+
+    return [
+        {"name": label(arm), **point}
+        for arm, rows in curves.items()
+        for point in charts.smoothed([(row["step"], row[key]) for row in rows if key in row])
+    ]
+
+
+def _data(inputs: Inputs, params: Params) -> Section:
+    tables = mined_tables(inputs.mined)
+    tables += [drops_table(f"{stage}: rows dropped by each rule", drops) for stage, drops in inputs.drops.items()]
+    return Section("Data", [], tables, _candidates(inputs.plane, params))
+
+
+def _candidates(plane: Sequence[Candidate], params: Params) -> list[Figure]:
+    from fusesearch.reporting import charts
+
+    least_f1, least_e = params.select.min_f1, params.select.min_efficiency
+    found = Counter((round(row.f1, 2), round(row.efficiency, 2), row.kept) for row in plane)
+    rows = [
+        {"f1": f1, "efficiency": e, "count": number, "outcome": "kept" if kept else "dropped"}
+        for (f1, e, kept), number in found.items()
+    ]
+    caption = f"Candidate trajectories; kept are those with F1 >= {least_f1:g} and e >= {least_e:g}"
+    chart = charts.plane(rows, least_f1, least_e, "Tool efficiency e", ("kept", "dropped")) if rows else None
+    return charts.figure("candidates", caption, chart)

@@ -1,0 +1,105 @@
+"""Counts over a stream of instances: a few numbers per instance, no text."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from fusesearch.code.kinds import is_code
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.data.provenance import read_provenance
+
+UNKNOWN = "unknown"
+_SUFFIXES = {
+    "Python": "py pyi", "Cython": "pyx pxd", "JavaScript": "js jsx mjs cjs", "TypeScript": "ts tsx", "Java": "java", "Go": "go",
+    "Rust": "rs", "C": "c h", "C++": "cc cpp cxx hpp hh hxx", "C#": "cs", "Ruby": "rb", "PHP": "php", "Kotlin": "kt kts",
+    "Swift": "swift", "Scala": "scala", "Lua": "lua", "Shell": "sh bash",
+}  # fmt: skip
+LANGUAGES = {suffix: language for language, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+
+
+LENGTHS = {
+    "issue characters": "length of the issue",
+    "patch lines": "lines of the patch",
+    "files": "files of code that are modified",
+    "functions": "functions that are modified",
+}
+"""What is measured of each instance."""
+
+
+@dataclass
+class Tally:
+    """Counts of one split. ``digest``, over ids and truth in order, identifies its version."""
+
+    instances: int = 0
+    repositories: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+    licences: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    months: Counter[str] = field(default_factory=Counter)
+    hops: Counter[int] = field(default_factory=Counter)
+    leaks: Counter[str] = field(default_factory=Counter)
+    lengths: dict[str, array[int]] = field(default_factory=lambda: {name: array("l") for name in LENGTHS})
+
+    def __post_init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hex characters that identify the version."""
+        return self._digest.hexdigest()[:16]
+
+    def add(self, instance: Instance) -> None:
+        """Count one instance."""
+        known = read_provenance(instance.repo, instance.provenance)
+        truth = instance.truth or Truth()
+        self.instances += 1
+        self.repositories[instance.repo] += 1
+        self.licences[known.licence or UNKNOWN] += 1
+        self.sources[known.source or UNKNOWN] += 1
+        self.months[known.created[:7] or UNKNOWN] += 1
+        self.languages.update(languages(truth))
+        if known.hops is not None:
+            self.hops[known.hops] += 1
+        self._count_leaks(instance)
+        for name, length in _lengths(instance, truth).items():
+            self.lengths[name].append(length)
+        self._digest.update(f"{instance.instance_id}\n{truth.model_dump_json()}\n".encode("utf-8", "surrogatepass"))
+
+    def _count_leaks(self, instance: Instance) -> None:
+        found = instance.provenance.get("leaks")
+        names = [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+        self.leaks[" and ".join(sorted(names)) or "neither"] += 1
+
+
+def languages(truth: Truth) -> set[str]:
+    """Languages of the files of code that are modified."""
+    suffixes = (PurePosixPath(path).suffix.lstrip(".").lower() for path in truth.files if is_code(path))
+    return {LANGUAGES.get(suffix, "other") for suffix in suffixes}
+
+
+def _lengths(instance: Instance, truth: Truth) -> dict[str, int]:
+    values = (
+        len(instance.problem_statement),
+        instance.patch.count("\n"),
+        sum(map(is_code, truth.files)),
+        len(truth.functions),
+    )
+    return dict(zip(LENGTHS, values, strict=True))
+
+
+def merged(tallies: Sequence[Tally]) -> Tally:
+    """All splits together; the digest is over theirs."""
+    total = Tally()
+    for tally in tallies:
+        total.instances += tally.instances
+        for name in ("repositories", "languages", "licences", "sources", "months", "hops", "leaks"):
+            getattr(total, name).update(getattr(tally, name))
+        for name, values in tally.lengths.items():
+            total.lengths[name].extend(values)
+        total._digest.update(tally.digest.encode())
+    return total

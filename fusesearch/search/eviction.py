@@ -1,0 +1,166 @@
+"""Keeps a cache of snapshots below a limit: removes the least recently used trees and clones, then blobs without a link.
+
+Every use touches the folder, and anything used within a day stays regardless of the limit. No episode takes that long, so a tree
+in use is never removed. Removal starts with a rename into ``tmp/``, so that nobody finds half a tree. Blobs need no such
+care: a snapshot that was about to link to a removed blob fetches it again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fusesearch.core.errors import ConfigError
+
+LIMIT_VARIABLE = "FUSESEARCH_CACHE_GB"
+"""Environment variable: largest size of a cache in GB (10^9 bytes)."""
+
+DEFAULT_GB = 20
+GRACE_SECONDS = 24 * 3600.0
+
+_EVICTED = "evicted-"
+_KEPT = 0.8  # of the limit, so that one eviction makes room for many snapshots
+_BLOCK = 512  # unit of st_blocks
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Contents of a cache: trees and clones with their last use (seconds), oldest first, and total bytes on disk."""
+
+    folders: list[tuple[float, Path]] = field(default_factory=list)
+    total: int = 0
+
+
+def evict(cache_dir: Path, limit: int) -> None:
+    """Shrink a cache above ``limit`` to four fifths of it. Does nothing while another process does so."""
+    with locked(cache_dir / "evict.lock", wait=False) as free:
+        if not free:
+            return
+        for leftover in (cache_dir / "tmp").glob(f"{_EVICTED}*"):  # from a killed eviction
+            shutil.rmtree(leftover, ignore_errors=True)
+        usage = measure(cache_dir)
+        if usage.total <= limit:
+            return
+        excess = usage.total - int(limit * _KEPT)
+        for _, folder in usage.folders:
+            if excess > 0 and _is_old(folder):
+                excess -= _remove(folder, cache_dir)
+        drop_blobs(cache_dir)
+
+
+def touch(folder: Path) -> bool:
+    """Record a use of ``folder``. Returns whether it exists."""
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
+        return False
+    except PermissionError:  # another user's folder in a shared cache
+        return folder.is_dir()
+    return True
+
+
+def measure(cache_dir: Path) -> Usage:
+    """Measure a cache by walking all of it. The content of trees counts once, under ``blobs``."""
+    folders: list[tuple[float, bool, Path]] = []
+    total = sum(map(_size, _walk(cache_dir / "blobs")))
+    for folder in [*(cache_dir / "trees").iterdir(), *(cache_dir / "clones").glob("*.git")]:
+        with suppress(FileNotFoundError):
+            folders.append((folder.stat().st_mtime, folder.suffix == ".git", folder))
+            total += sum(_size(entry, most_names=1) for entry in _walk(folder))
+    # clones last: they cost a download
+    return Usage([(used, folder) for used, _, folder in sorted(folders, key=lambda row: (row[1], row[0]))], total)
+
+
+def drop_blobs(cache_dir: Path) -> None:
+    """Remove blobs that no tree links to."""
+    for entry in _walk(cache_dir / "blobs"):
+        with suppress(FileNotFoundError, PermissionError):
+            if not entry.is_dir(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_nlink == 1:
+                os.unlink(entry.path)
+
+
+def limit_from_environment() -> int:
+    """Largest size of a cache in bytes, from ``FUSESEARCH_CACHE_GB`` or 20 GB. Raises :class:`ConfigError` if that is invalid."""
+    text = os.environ.get(LIMIT_VARIABLE, "").strip() or str(DEFAULT_GB)
+    try:
+        gigabytes = float(text)
+    except ValueError:
+        gigabytes = -1.0
+    if not 0 < gigabytes < 1e9:
+        raise ConfigError(f"{LIMIT_VARIABLE} is {text!r}: set it to the GB that snapshots may take, such as 20")
+    return int(gigabytes * 1e9)
+
+
+def folder_bytes(folder: Path) -> int:
+    """Bytes on disk of everything in a folder; 0 if it does not exist."""
+    return sum(map(_size, _walk(folder)))
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock file ``path``. Without ``wait``, yields False if another process holds it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        with suppress(OSError):  # explicitly, because a process forked meanwhile shares the descriptor and would keep the lock
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        os.close(descriptor)
+
+
+def _is_old(folder: Path) -> bool:
+    try:
+        return folder.stat().st_mtime < time.time() - GRACE_SECONDS
+    except FileNotFoundError:
+        return False
+
+
+def _remove(folder: Path, cache_dir: Path) -> int:
+    """Remove a folder. Returns the bytes freed; 0 if it belongs to another user or was used just now."""
+    aside = Path(tempfile.mkdtemp(prefix=_EVICTED, dir=cache_dir / "tmp"))
+    freed = 0
+    with suppress(FileNotFoundError, PermissionError):
+        os.rename(folder, aside / folder.name)
+        if _is_old(aside / folder.name):
+            # a file linked only from this tree and blobs/ counts, because its blob goes afterwards
+            freed = sum(_size(entry, most_names=2) for entry in _walk(aside))
+        else:
+            os.rename(aside / folder.name, folder)
+    shutil.rmtree(aside, ignore_errors=True)
+    return freed
+
+
+def _size(entry: os.DirEntry[str], most_names: int | None = None) -> int:
+    """Bytes on disk; 0 for a file with more than ``most_names`` hard links, and if it has vanished."""
+    try:
+        status = entry.stat(follow_symlinks=False)
+        shared = most_names is not None and status.st_nlink > most_names and not entry.is_dir(follow_symlinks=False)
+    except FileNotFoundError:
+        return 0
+    return 0 if shared else status.st_blocks * _BLOCK
+
+
+def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Everything below a folder, skipping what vanishes meanwhile."""
+    pending = [str(folder)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    yield entry
+        except FileNotFoundError:
+            continue

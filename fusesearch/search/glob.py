@@ -1,0 +1,48 @@
+"""``glob``: paths of the files that match a pattern."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from fusesearch.core.errors import ToolError
+from fusesearch.search import searches
+from fusesearch.search.repository import Repository, clipped, virtual_path
+from fusesearch.search.results import Outcome, Row, listing
+from fusesearch.search.ripgrep import Search
+from fusesearch.search.tool import Tool
+
+if TYPE_CHECKING:
+    from fusesearch.core.config import Tools
+
+
+@dataclass(frozen=True)
+class Glob(Tool):
+    """Find files by name."""
+
+    pattern: str
+    path: str = ""
+
+    name = "glob"
+    description = "Find files by name. A pattern without a slash matches names at any depth."
+    properties: ClassVar = {
+        "pattern": {"type": "string", "description": "such as *.py, test_*.py or src/**/models.py"},
+        "path": {"type": "string", "description": "folder below /repo to look in"},
+    }
+
+    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+        """Paths of matching files, in path order. Raises :class:`ToolError`.
+
+        A pattern without a slash matches names at any depth below ``path``; one with a slash starts at ``path`` or at the
+        root. Hidden and ignored files are left out.
+        """
+        place = repository.resolve(self.path)
+        if not place.is_dir():
+            raise ToolError(f"glob: {clipped(repository.virtual(place))} is not a folder; give one as path, or use read_file")
+        where = searches.where(self.pattern, place, repository)
+        output = searches.run(["--files", "--null", *where], repository, limits, search)
+        found = searches.by_path(output.stdout, searches.PATHS)
+        rows = [Row(virtual_path(path), path) for path, _ in found if searches.is_part(path, place, True, repository)]
+        if not rows:
+            return searches.nothing("No files match", place, self.pattern, repository, output)
+        return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", output.complete)

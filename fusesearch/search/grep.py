@@ -1,0 +1,81 @@
+"""``grep``: lines, files or counts that match a regular expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from fusesearch.search import searches
+from fusesearch.search.repository import Repository, clipped, virtual_path
+from fusesearch.search.results import Outcome, Row, cut, listing
+from fusesearch.search.ripgrep import Search
+from fusesearch.search.tool import Tool
+
+if TYPE_CHECKING:
+    from fusesearch.core.config import Tools
+
+MAX_CONTEXT = 20
+_RECORDS = {"files_with_matches": searches.PATHS, "content": searches.CONTENT, "count": searches.COUNTS}
+
+
+@dataclass(frozen=True)
+class Grep(Tool):
+    """Search file contents."""
+
+    pattern: str
+    path: str = ""
+    glob: str = ""
+    output_mode: str = "files_with_matches"
+    context: int | None = None
+
+    name = "grep"
+    description = "Search file contents with a regular expression (ripgrep)."
+    properties: ClassVar = {
+        "pattern": {"type": "string", "description": "regular expression, matched line by line"},
+        "path": {"type": "string", "description": "folder or file below /repo to look in"},
+        "glob": {"type": "string", "description": "only files that match, such as *.py or src/**/*.py"},
+        "output_mode": {"type": "string", "enum": list(_RECORDS), "description": "files_with_matches by default"},
+        "context": {"type": "integer", "description": f"content mode: lines shown around each match, at most {MAX_CONTEXT}"},
+    }
+
+    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+        """Matching lines, files or counts per file, in path order. Raises :class:`ToolError`."""
+        place = repository.resolve(self.path)
+        context = 0
+        if self.output_mode == "content":
+            context = min(limits.context_lines if self.context is None else max(self.context, 0), MAX_CONTEXT)
+        where = searches.where(self.glob, place, repository)
+        arguments = [*self._mode_flags(limits, context), f"--regexp={self.pattern}", *where]
+        output = searches.run(arguments, repository, limits, search)
+        rows: list[Row] = []
+        for path, records in searches.by_path(output.stdout, _RECORDS[self.output_mode]):
+            if searches.is_part(path, place, bool(self.glob), repository):
+                rows.extend(self._rows(path, records, limits.line_chars, context))
+        if not rows:
+            return searches.nothing(f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, output)
+        hint = f"{'lines' if self.output_mode == 'content' else 'files'}; narrow the pattern, path or glob"
+        return listing(rows, limits.grep_lines, limits.output_chars, hint, output.complete)
+
+    def _mode_flags(self, limits: Tools, context: int) -> list[str]:
+        if self.output_mode == "files_with_matches":
+            return ["--files-with-matches", "--null"]
+        if self.output_mode == "count":
+            return ["--count", "--with-filename", "--null"]
+        # ripgrep's own cut keeps its output small; a character has at most four bytes, so ours is always the shorter one
+        columns = [f"--max-columns={4 * limits.line_chars}", "--max-columns-preview"]
+        return ["--line-number", "--with-filename", "--null", f"--context={context}", "--no-context-separator", *columns]
+
+    def _rows(self, path: str, records: list[tuple[bytes, ...]], chars: int, context: int) -> Iterator[Row]:
+        name = virtual_path(path)
+        if self.output_mode == "files_with_matches":
+            yield Row(name, path)
+        elif self.output_mode == "count":
+            yield Row(f"{name}:{int(records[0][1])}", path)
+        else:
+            before = -1
+            for _, digits, mark, text in records:
+                number, separator = int(digits), mark.decode("ascii")
+                line = cut(text.decode("utf-8", "replace"), chars)
+                yield Row(f"{name}{separator}{number}{separator}{line}", f"{path}:{number}", context > 0 and number != before + 1)
+                before = number

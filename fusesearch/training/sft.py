@@ -1,0 +1,181 @@
+"""Supervised fine-tuning on selected trajectories: TRL's SFTTrainer, loss on assistant tokens only (FuseSearch B.2)."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fusesearch.agents.conversation import messages_of
+from fusesearch.agents.models.chat import training_ids
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.config import Params, Sft
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.schema import Trajectory
+from fusesearch.core.storage import read_trajectories, write_json
+from fusesearch.training.drills import drill_rows
+from fusesearch.training.launch import train_in_ranks
+from fusesearch.training.optimizer import make_optimizer
+from fusesearch.training.ranks import Log, rank, world_size
+from fusesearch.training.renaming import Names, kept_words, renamed
+from fusesearch.training.trainer import (
+    adapters,
+    load_student,
+    log_callback,
+    quiet,
+    run_training,
+    save_checkpoint,
+    settle,
+    student_dtype,
+    throughput,
+    trainer_arguments,
+)
+
+
+def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
+    """Fine-tune the base model. Resumes from the last saved step in ``out``, if any.
+
+    Writes ``out/checkpoint`` (safetensors and tokenizer) and ``out/log.jsonl``. Returns the summary figures.
+
+    Raises:
+        ArtifactError: the base checkpoint or the trajectories cannot be read.
+        ConfigError: the machine has fewer GPUs than ``compute.ranks``, or no flash attention for ``sft.padding_free``.
+        DataError: no trajectory fits into ``sft.max_length``.
+        InfrastructureError: a rank or machine died.
+    """
+    return train_in_ranks(params.compute, _train, params, trajectories, out, on_log=on_log)
+
+
+def _train(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
+    quiet()
+    model, tokenizer = load_student(params.model.base, student_dtype(params.sft.lora, params))
+    rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
+    figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
+    if not rank():
+        describe_checkpoint(out / "checkpoint", params)
+    return {"sequences": len(rows), "dropped_too_long": dropped, **figures}
+
+
+def fit(
+    model: Any, tokenizer: Any, rows: list[dict[str, list[int]]], section: Sft, params: Params, out: Path, on_log: Log
+) -> dict[str, float]:
+    """Train ``model`` on rows of ``input_ids`` and ``labels``; writes ``out/checkpoint`` and ``out/log.jsonl``."""
+    import torch
+    from datasets import Dataset
+    from trl import SFTConfig
+
+    from fusesearch.training.trl_trimmed import TrimmedSFTTrainer
+
+    share = section.batch_size // world_size()
+    arguments = SFTConfig(
+        **trainer_arguments(out, section, params),
+        num_train_epochs=section.epochs,
+        per_device_train_batch_size=min(section.micro_batch, share),
+        gradient_accumulation_steps=max(1, share // section.micro_batch),
+        train_sampling_strategy="group_by_length",
+        weight_decay=section.weight_decay,
+        lr_scheduler_type="cosine",
+        warmup_steps=section.warmup_ratio,
+        max_length=None,  # of rows that TRL prepares, and these are
+        padding_free=section.padding_free,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        logging_steps=10,
+    )
+    if section.padding_free and arguments.device.type == "cuda":
+        use_flash_attention(model, bool(arguments.bf16))
+    trainer = TrimmedSFTTrainer(
+        model=model,
+        args=settle(arguments),
+        train_dataset=Dataset.from_list(rows),
+        processing_class=tokenizer,
+        callbacks=[log_callback(out / "log.jsonl", on_log, _speed([len(row["input_ids"]) for row in rows], model.config))],
+        peft_config=adapters(section.lora, params.seed),
+        optimizer_of=partial(
+            make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=section.weight_decay
+        ),
+    )
+    result = run_training(trainer, out)
+    save_checkpoint(trainer, out)
+    losses = trainer.accelerator.gather(torch.tensor([result.training_loss], dtype=torch.float64, device=arguments.device))
+    return {
+        "tokens": sum(len(row["input_ids"]) for row in rows),
+        "trained_tokens": sum(label != -100 for row in rows for label in row["labels"]),
+        "steps": trainer.state.global_step,
+        "loss": float(losses.mean()),
+    }
+
+
+def _speed(lengths: list[int], config: Any) -> Callable[[dict[str, float]], dict[str, float]]:
+    """What :func:`throughput` says of the steps between two logged rows, of trajectories of ``lengths``."""
+    last: list[tuple[float, float]] = []
+
+    def figures(logged: dict[str, float]) -> dict[str, float]:
+        if "num_tokens" not in logged:
+            return {}
+        last.append((time.perf_counter(), logged["num_tokens"]))
+        if len(last) == 1:
+            return {}
+        (before, had), (now, has) = last[-2:]
+        return throughput(lengths, now - before, config, tokens=has - had)
+
+    return figures
+
+
+def use_flash_attention(model: Any, half: bool) -> None:
+    """Let ``model`` keep apart the trajectories of a row without a mask; ``half``: it computes in bfloat16.
+
+    Other kernels keep them apart, too, but by a mask as large as the square of the row's length, which is for a CPU and tests.
+    Raises :class:`ConfigError` where flash attention cannot be had.
+    """
+    if not half:
+        raise ConfigError("sft.padding_free needs bfloat16 on a GPU: set model.dtype, or sft.padding_free to false")
+    try:
+        model.set_attn_implementation("flash_attention_2")
+    except (ImportError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            f"sft.padding_free needs flash attention on a GPU ({reason}): `pip install kernels`, which gets it from the hub, or "
+            "`pip install flash-attn`; or set sft.padding_free to false"
+        ) from None
+
+
+def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> tuple[list[dict[str, list[int]]], int]:
+    """Rows of ``input_ids`` and ``labels`` (-100 outside assistant tokens), and how many were too long.
+
+    The system prompt lacks the teacher's guidance, because the student should choose its breadth itself. ``sft.drills`` rows
+    are drills, so that a small model does not forget how to copy names while it learns to search.
+    """
+    toolset = toolset_named(params.agent.toolset)
+    students = [toolset.of(_answers(trajectory)).instruct(params.agent, "", None) for trajectory in trajectories]
+    tools = toolset.instruct(params.agent, "", None).tools
+    conversations = [messages_of(trajectory, student.system) for trajectory, student in zip(trajectories, students, strict=True)]
+    texts = (message.content for messages in conversations for message in messages)
+    pool = Names.of(texts, tokenizer, kept_words(toolset))
+    draw = random.Random(params.seed)
+    copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
+    rows = []
+    for messages in conversations + copies:
+        ids, mask = training_ids(tokenizer, messages, tools)
+        if len(ids) <= params.sft.max_length:
+            rows.append({"input_ids": ids, "labels": [i if m else -100 for i, m in zip(ids, mask, strict=True)]})
+    if not rows:
+        raise DataError(f"no trajectory fits into sft.max_length={params.sft.max_length}: raise it, or shorten observations")
+    drills = [
+        row
+        for row in drill_rows(params.sft.drills, pool, tokenizer, params.seed)
+        if len(row["input_ids"]) <= params.sft.max_length
+    ]
+    return rows + drills, len(conversations + copies) - len(rows)
+
+
+def _answers(trajectory: Trajectory) -> bool:
+    """Whether it is an episode on a question."""
+    return trajectory.answer is not None and bool(trajectory.answer.text)
+
+
+def describe_checkpoint(checkpoint: Path, params: Params) -> None:
+    """Write ``fusesearch.json``: the tool limits and loop settings this checkpoint was trained with."""
+    write_json(checkpoint / "fusesearch.json", {"tools": params.tools.model_dump(), "agent": params.agent.model_dump()})

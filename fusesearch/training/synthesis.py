@@ -1,0 +1,189 @@
+"""Candidate trajectories from a teacher, several per instance, each with its own guided breadth (FuseSearch 3.3).
+
+The guidance is drawn by seed from ``synthesize.calls_per_turn``; the teacher sees it, the student never does. The
+default teacher is the lexical policy, which follows it; a model behind any OpenAI-compatible endpoint works too, or one that
+vLLM serves for the stage (``teacher.model``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+from fusesearch.agents.loop import run_episode, run_episodes
+from fusesearch.agents.models.base import Model, Sampling
+from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.toolsets import make_episode
+from fusesearch.core.config import Params, Synthesize, Teacher
+from fusesearch.core.errors import ConfigError, InfrastructureError
+from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.core.storage import Journal, Progress, silent
+from fusesearch.localizers.answerers.lexical import LexicalAnswers
+from fusesearch.localizers.lexical import LexicalModel, Plan, plan_for
+from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
+from fusesearch.localizers.reposearcher.tools import ANSWERS
+from fusesearch.search.repository import Repository
+from fusesearch.training.served import served
+
+PASSES = 2
+"""Attempts per candidate before it is reported as errored."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One episode to make: the instance, its number there, the guided calls per turn, the sampling seed.
+
+    ``answers`` and ``turns`` are the most functions that the lexical teacher names and the most turns that it takes;
+    None leaves them to its plan.
+    """
+
+    instance: Instance
+    number: int
+    guidance: int
+    seed: int
+    answers: int | None = None
+    turns: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Key in the journal."""
+        return f"{self.instance.instance_id}#{self.number}"
+
+
+def draw(instances: Iterable[Instance], section: Synthesize, seed: int) -> list[Candidate]:
+    """``per_instance`` candidates for each instance, with distinct guidance as far as the range allows.
+
+    An instance's candidates depend only on the seed and its id, so that new instances do not change the others.
+    """
+    return [candidate for instance in instances for candidate in _draw_one(instance, section, seed)]
+
+
+def _draw_one(instance: Instance, section: Synthesize, seed: int) -> Iterator[Candidate]:
+    low, high = section.calls_per_turn
+    rng = random.Random(f"{seed}/{instance.instance_id}")
+    guidance: list[int] = []
+    while len(guidance) < section.per_instance:
+        guidance += rng.sample(range(low, high + 1), high - low + 1)
+    for number, calls in enumerate(guidance[: section.per_instance]):
+        sampled = rng.getrandbits(31)
+        answers, turns = (rng.randint(*bounds) if bounds else None for bounds in (section.answers, section.turns))
+        yield Candidate(instance, number, calls, sampled, answers, turns)
+
+
+def synthesize(
+    candidates: Sequence[Candidate],
+    params: Params,
+    snapshot: Callable[[Instance], Repository],
+    journal: Journal,
+    progress: Progress = silent,
+    out: Path = Path(),
+) -> list[Trajectory]:
+    """Make the candidates that ``journal`` lacks. Returns all in order; those that kept failing have ``error``.
+
+    ``out`` is for the log of servers that the teacher needs, if it does.
+
+    Raises:
+        InfrastructureError: over half of the candidates failed; finished ones stay in the journal.
+        ConfigError: the teacher's model or address is missing.
+    """
+    failed: dict[str, Trajectory] = {}
+    with _asked(params.teacher, params, out) as model:
+        for _ in range(PASSES):
+            missing = [candidate for candidate in candidates if candidate.key not in journal]
+            made = _make(missing, _Teacher(params, model()), snapshot, journal, lambda: progress(len(journal), len(candidates)))
+            if not (failed := asyncio.run(made)):
+                break
+    if len(failed) * 2 > len(candidates):
+        reason = next(iter(failed.values())).error
+        raise InfrastructureError(f"the teacher failed on {len(failed)} of {len(candidates)} candidates: {reason}")
+    keys = [candidate.key for candidate in candidates]
+    return [failed.get(key) or Trajectory.model_validate(journal.rows[key]["trajectory"]) for key in keys]
+
+
+async def _make(
+    candidates: Sequence[Candidate],
+    teacher: _Teacher,
+    snapshot: Callable[[Instance], Repository],
+    journal: Journal,
+    done: Callable[[], None],
+) -> dict[str, Trajectory]:
+    """Run episodes into the journal. Returns errored ones by key."""
+    failed: dict[str, Trajectory] = {}
+    instances = {candidate.instance.instance_id: candidate.instance for candidate in candidates}
+    # candidates of one instance share its repository and with it the results of equal calls
+    concurrency = teacher.params.synthesize.concurrency
+    opened = lru_cache(maxsize=concurrency)(lambda name: snapshot(instances[name]))
+    jobs = (lambda candidate=candidate: teacher.episode(candidate, opened) for candidate in candidates)
+    try:
+        async for candidate, trajectory in run_episodes(jobs, concurrency):
+            if trajectory.error:
+                failed[candidate.key] = trajectory
+            else:
+                journal.append({"key": candidate.key, "trajectory": trajectory.model_dump(mode="json")})
+            done()
+    finally:
+        await teacher.close()
+    return failed
+
+
+class _Teacher:
+    """Makes one episode per candidate with the configured teacher."""
+
+    def __init__(self, params: Params, model: Model | None) -> None:
+        self.params = params
+        self._model = model
+
+    async def episode(self, candidate: Candidate, opened: Callable[[str], Repository]) -> tuple[Candidate, Trajectory]:
+        agent, teacher = self.params.agent, self.params.teacher
+        episode = make_episode(
+            candidate.instance,
+            opened(candidate.instance.instance_id),
+            self._model or _scripted(candidate, self.params),
+            agent,
+            self.params.tools,
+            Sampling(temperature=teacher.temperature, max_new_tokens=agent.max_new_tokens, seed=candidate.seed),
+            localizer="lexical" if self._model is None else "fusesearch",
+            guidance=candidate.guidance,
+        )
+        return candidate, await run_episode(episode)
+
+    async def close(self) -> None:
+        if self._model is not None:
+            await self._model.close()
+
+
+def _scripted(candidate: Candidate, params: Params) -> Model:
+    """The lexical teacher of the toolset, with the candidate's guidance."""
+    if params.agent.toolset == "reposearcher":
+        turns = min(candidate.turns or params.agent.max_turns, params.agent.max_turns)
+        return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)
+    if candidate.instance.question:
+        return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
+    return LexicalModel(candidate.guidance, _plan(candidate, params))
+
+
+def _plan(candidate: Candidate, params: Params) -> Plan:
+    """The lexical teacher's plan with the candidate's ``answers`` and ``turns``."""
+    plan = plan_for(params.tools, params.agent)
+    turns = min(candidate.turns or plan.turns, plan.turns)
+    return replace(plan, functions=candidate.answers or plan.functions, turns=turns)
+
+
+@contextmanager
+def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[], Model | None]]:
+    """Gives the teacher's model for one event loop, or None where a script teaches."""
+    if teacher.localizer == "lexical":
+        yield lambda: None
+    elif not teacher.model:
+        raise ConfigError("teacher.localizer is 'model', so teacher.model must be set in params.yaml, and teacher.base_url too")
+    elif teacher.base_url:
+        yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
+    else:
+        with served(teacher.model, params.compute, out, params.model.dtype) as policy:
+            yield policy.model

@@ -1,0 +1,204 @@
+"""Workarounds for TRL 1.16, whose steps compute values that do not affect the gradient, and use one core of a CPU.
+
+TRL pads every rollout to the longest of the whole step; here each micro-batch is cut to its own longest rollout. TRL trains on
+rollouts whose whole group has the same reward; here, without a KL term, they are left out. On a CPU, where batching gains
+nothing, each sequence is computed at its own length, each prompt once for its group, and the sequences (SFT) or groups (GRPO)
+of a micro-batch in threads. All of this can go when TRL does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import torch
+from accelerate.utils.fsdp_utils import fsdp2_prepare_model
+from transformers.cache_utils import DynamicCache
+from trl import GRPOTrainer, SFTTrainer
+from trl.trainer import grpo_trainer
+
+from fusesearch.core.cores import cores
+
+
+def share_out(model: Any, accelerator: Any) -> Any:
+    """The reference policy, shared out to ranks by layer, as what is trained is: TRL would gather all of it for each pass."""
+    return fsdp2_prepare_model(accelerator, model).eval()
+
+
+grpo_trainer.prepare_fsdp = share_out
+
+
+class OwnOptimizer:
+    """For a Trainer: ``optimizer_of`` makes its optimizer of the model, once that has its adapters; None: transformers does.
+
+    Trainers refuse a finished optimizer where ranks share the weights.
+    """
+
+    model: Any
+    optimizer: Any
+
+    def __init__(
+        self, *args: Any, optimizer_of: Callable[[torch.nn.Module], torch.optim.Optimizer] | None = None, **options: Any
+    ) -> None:
+        self._optimizer_of = optimizer_of
+        super().__init__(*args, **options)
+
+    def create_optimizer(self, model: Any = None) -> Any:
+        """As in transformers."""
+        if self.optimizer is None and self._optimizer_of:
+            self.optimizer = self._optimizer_of(self.model)
+        return super().create_optimizer(model)  # type: ignore[misc]
+
+
+class TrimmedSFTTrainer(OwnOptimizer, SFTTrainer):
+    """An SFTTrainer that computes each sequence at its own length on a CPU."""
+
+    def _get_train_sampler(self, *args: Any) -> Any:
+        sampler: Any = super()._get_train_sampler(*args)
+        sampler.batch_size *= self.args.world_size  # similar lengths in all ranks, which wait for each other
+        return sampler
+
+    def compute_loss(
+        self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
+    ) -> Any:
+        """The summed loss of the micro-batch's tokens over the tokens of the whole batch."""
+        loss_of = super().compute_loss
+        if return_outputs or num_items_in_batch is None or self.padding_free or not _is_one_cpu(self):
+            return loss_of(model, inputs, return_outputs, num_items_in_batch)
+        rows = [
+            {name: value[row : row + 1, mask.bool()] for name, value in inputs.items()}
+            for row, mask in enumerate(inputs["attention_mask"])
+        ]
+        return _in_threads(model, [partial(loss_of, model, row, num_items_in_batch=num_items_in_batch) for row in rows])
+
+
+class TrimmedGRPOTrainer(OwnOptimizer, GRPOTrainer):
+    """A GRPOTrainer that skips columns with padding in every row when it computes log-probabilities.
+
+    It also logs the share of sampled tokens that count by the highest importance ratio instead of their own.
+    """
+
+    def _generate_and_score_completions(self, inputs: Any) -> dict[str, Any]:
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        if (ratio := output.get("importance_sampling_ratio")) is not None:
+            sampled = output["completion_mask"] * output.get("tool_mask", 1)
+            capped = sampled * (ratio >= self.vllm_importance_sampling_clip_max)
+            counts = self.accelerator.gather(torch.stack([capped.sum(), sampled.sum()])[None]).sum(0)
+            mode = "train" if self.model.training else "eval"
+            self._metrics[mode]["sampling/importance_sampling_ratio/capped"].append(float(counts[0] / counts[1].clamp(min=1)))
+        return output
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> Any:
+        """The loss of the rollouts with a nonzero advantage, weighted as in the whole micro-batch.
+
+        Ranks take as many as the one with the most of them, and at least one: TRL gathers figures of every row.
+        """
+        loss_of = super()._compute_loss
+        size = len(inputs["advantages"])
+        if self.beta or not model.training:
+            return loss_of(model, inputs)
+        counts = (inputs["advantages"] != 0).sum()
+        most = max(1, int(self.accelerator.gather(counts).max()))
+        kept = (inputs["advantages"] == 0).long().argsort(stable=True)[:most]
+
+        def loss_of_rows(rows: torch.Tensor) -> torch.Tensor:
+            part = {name: value[rows] if _is_column(value, size) else value for name, value in inputs.items()}
+            return loss_of(model, part) * (len(rows) / size)
+
+        if not _is_one_cpu(self):
+            return loss_of_rows(kept)
+        kept = kept[sorted(range(len(kept)), key=inputs["prompt_ids"][kept].tolist().__getitem__)]  # TRL has shuffled the groups
+        groups = [kept[first:last] for first, last in _runs(inputs["prompt_ids"][kept])]
+        return _in_threads(model, [partial(loss_of_rows, group) for group in groups])
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, batch_size: int | None = None, **options: Any
+    ) -> tuple[Any, Any, Any]:
+        if _is_one_cpu(self):
+            parts: list[tuple[Any, Any, Any]] = list(self._row_by_row(model, input_ids, attention_mask, logits_to_keep))
+        else:
+            size = batch_size or input_ids.size(0)
+            parts = [
+                self._trimmed(model, input_ids[i : i + size], attention_mask[i : i + size], logits_to_keep, **options)
+                for i in range(0, input_ids.size(0), size)
+            ]
+        logps = torch.cat([part[0] for part in parts])
+        entropies = torch.cat([part[1] for part in parts]) if parts[0][1] is not None else None
+        auxiliary = torch.stack([part[2] for part in parts]).mean() if parts[0][2] is not None else None
+        return logps, entropies, auxiliary
+
+    def _row_by_row(
+        self, model: Any, input_ids: Any, attention_mask: Any, columns: int
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor | None, None]]:
+        """Log-probabilities and entropies of each row's last ``columns`` tokens, zero for padding."""
+        for first, last in _runs(input_ids[:, :-columns]):
+            prompt = input_ids[first, :-columns][attention_mask[first, :-columns].bool()]
+            known = DynamicCache()
+            if len(prompt) > 1:
+                model(input_ids=prompt[None, :-1], past_key_values=known, use_cache=True, logits_to_keep=1)
+            for row in range(first, last):
+                length = int(attention_mask[row, -columns:].sum())
+                ids = torch.cat([prompt[-1:], input_ids[row, -columns:][:length]])[None]
+                cache = DynamicCache([(layer.keys, layer.values) for layer in known.layers])  # type: ignore[union-attr]
+                output = model(input_ids=ids, past_key_values=cache, labels=ids, fused_lm_head=True)
+                padded: list[Any] = [
+                    values if values is None else torch.nn.functional.pad(values[:, -length:], (0, columns - length))
+                    for values in (output.log_probs, output.entropy)
+                ]
+                yield padded[0], padded[1], None
+
+    def _trimmed(
+        self, model: Any, input_ids: Any, attention_mask: Any, logits_to_keep: int, **options: Any
+    ) -> tuple[Any, Any, Any]:
+        used = attention_mask.any(0).nonzero()
+        first, last = int(used[0]), int(used[-1]) + 1
+        cut = input_ids.size(1) - last
+        first = min(first, input_ids.size(1) - logits_to_keep - 1)
+        logps, entropies, auxiliary = super()._get_per_token_logps_and_entropies(
+            model, input_ids[:, first:last], attention_mask[:, first:last], logits_to_keep - cut, **options
+        )
+        pad = torch.nn.functional.pad
+        return pad(logps, (0, cut)), pad(entropies, (0, cut)) if entropies is not None else None, auxiliary
+
+
+def _in_threads(model: Any, losses: list[Callable[[], torch.Tensor]]) -> torch.Tensor:
+    """The sum of ``losses``, each computed with its gradient in one of as many threads as there are cores for."""
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+
+    def loss_and_gradient(compute: Callable[[], torch.Tensor]) -> tuple[torch.Tensor, tuple[torch.Tensor, ...]]:
+        loss = compute()
+        return loss.detach(), torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+
+    with ThreadPoolExecutor(max(1, cores() // torch.get_num_threads())) as pool:
+        parts = list(pool.map(loss_and_gradient, losses))
+    gradients = [torch.stack(same).sum(0) for same in zip(*(part[1] for part in parts), strict=True)]
+    return _Computed.apply(torch.stack([part[0] for part in parts]).sum(), gradients, *parameters)
+
+
+class _Computed(torch.autograd.Function):
+    """A loss with a precomputed gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, loss: torch.Tensor, gradients: list[torch.Tensor], *parameters: torch.Tensor) -> torch.Tensor:
+        ctx.gradients = gradients
+        return loss.clone()
+
+    @staticmethod
+    def backward(ctx: Any, *outer: torch.Tensor) -> Any:
+        return (None, None, *(outer[0] * gradient for gradient in ctx.gradients))
+
+
+def _runs(rows: torch.Tensor) -> list[tuple[int, int]]:
+    """First and last (exclusive) of each run of equal rows."""
+    changes = [i for i in range(1, len(rows)) if not torch.equal(rows[i], rows[i - 1])]
+    return list(zip([0, *changes], [*changes, len(rows)], strict=True))
+
+
+def _is_one_cpu(trainer: Any) -> bool:
+    return trainer.accelerator.device.type == "cpu" and trainer.accelerator.num_processes == 1
+
+
+def _is_column(value: Any, size: int) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() > 0 and len(value) == size

@@ -1,0 +1,174 @@
+"""How the weights of a policy in training reach the servers that sample from it.
+
+:class:`Weights` is the seam. :class:`FileWeights` works wherever trainer and servers see one folder, on a CPU and on GPUs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import hashlib
+import secrets
+import shutil
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.vllm import VllmModel
+from fusesearch.core.config import Compute
+from fusesearch.core.cores import cores
+from fusesearch.core.errors import AGAIN, InfrastructureError
+from fusesearch.core.schema import Tokens
+from fusesearch.core.storage import read_text, write_text
+from fusesearch.training.serving import Servers
+from fusesearch.training.trainer import whole_weights
+
+OPENING = [Message(role="user", content="Which code is this issue about?")]
+"""What servers are asked when their weights are checked: short, because a large model on a CPU is asked the same."""
+LARGEST_DIFFERENCE = {"float32": 0.01, "bfloat16": 0.2}
+"""Most mean difference of log-probabilities between trainer and servers, by the type that is served. An old head makes 0.5."""
+
+
+def folder_of(compute: Compute, out: Path) -> Path:
+    """Where the weights of the stage that works in ``out`` lie; other runs may use the same ``compute.weights``."""
+    own = hashlib.sha256(str(out.resolve()).encode()).hexdigest()[:12]
+    return (Path(compute.weights, own) if compute.weights else out / "weights").absolute()
+
+
+class Weights(Protocol):
+    """A way to publish weights.
+
+    ``version`` names those that the servers have; the name begins with their step. It also answers in other processes.
+    """
+
+    version: Callable[[], str]
+
+    def publish(self, model: Any, step: int) -> dict[str, float]:
+        """Bring the weights that ``model`` has after ``step`` to every server. Returns figures for the log, in seconds."""
+        ...
+
+
+class FileWeights:
+    """Publishes weights as a checkpoint in a new folder each time, which the servers read.
+
+    A new folder, because a path that is read again may give what it held before; with a random number in its name, because a
+    resumed run comes to the same steps with other weights. The last two stay. Embeddings and head are written apart also
+    where the model ties them: vLLM 0.31's CPU build keeps the old head when tied weights are reloaded.
+    """
+
+    def __init__(self, folder: Path, servers: Servers, tokenizer: Any, dtype: str) -> None:
+        self.version: Callable[[], str] = partial(read_text, folder / "version")
+        self._folder = folder
+        self._servers = servers
+        self._tokenizer = tokenizer
+        self._dtype = dtype
+        shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+
+    def publish(self, model: Any, step: int) -> dict[str, float]:
+        """As in :class:`Weights`. Raises :class:`InfrastructureError` if the folder is full or a server fails."""
+        started = time.perf_counter()
+        path = self.write(model, step)
+        written = time.perf_counter()
+        self._servers.reload(path)
+        write_text(self._folder / "version", path.name)  # not before: what is cached under this name must be of these weights
+        for older in sorted(self._folder.glob("*-*/"), key=lambda folder: folder.stat().st_mtime)[:-2]:
+            shutil.rmtree(older)
+        return {"publish_seconds": written - started, "reload_seconds": time.perf_counter() - written}
+
+    def write(self, model: Any, step: int) -> Path:
+        """A new folder with weights, config and tokenizer. Raises :class:`InfrastructureError` if the disk is full."""
+        import torch
+        from huggingface_hub import save_torch_state_dict
+
+        path = self._folder / f"{step:06d}-{secrets.token_hex(4)}"
+        partial = path.with_name(f".partial-{path.name}")
+        dtype = getattr(torch, self._dtype)
+        config = copy.deepcopy(model.config)
+        config.tie_word_embeddings, config.dtype = False, dtype
+        state = whole_weights(model, dtype)
+        try:
+            partial.mkdir(parents=True)
+            config.save_pretrained(partial)
+            self._tokenizer.save_pretrained(partial)
+            save_torch_state_dict(state, partial)
+            partial.rename(path)
+        except OSError as error:
+            raise InfrastructureError(
+                f"weights cannot be written to {self._folder} ({error}): make room there or set compute.weights, then {AGAIN}"
+            ) from None
+        return path
+
+
+class OtherRank:
+    """:class:`Weights` of ranks but the first: takes part in bringing the shares together."""
+
+    def __init__(self, dtype: str) -> None:
+        self._dtype = dtype
+        self.version: Callable[[], str] = str  # empty: rank 0 asks the servers
+
+    def publish(self, model: Any, step: int) -> dict[str, float]:
+        """As in :class:`Weights`."""
+        import torch
+
+        whole_weights(model, getattr(torch, self._dtype))
+        return {}
+
+
+def check_publishing(model: Any, tokenizer: Any, weights: Weights, servers: Servers, temperature: float, dtype: str) -> float:
+    """Publish changed weights and then the model's own, and compare each server's log-probabilities with the model's.
+
+    A server that keeps old weights, all or some, goes unnoticed if it is given the same ones again. So the matrices are first
+    doubled and halved in turn, which floating point undoes exactly.
+    Returns the largest mean difference with the model's own weights. Raises :class:`InfrastructureError` if it is too large.
+    """
+    import torch
+
+    matrices = [parameter for parameter in model.parameters() if parameter.ndim > 1]
+    largest = 0.0
+    for power in (1, -1):
+        with torch.no_grad():
+            for number, matrix in enumerate(matrices):
+                matrix.mul_(2.0 ** (power if number % 2 else -power))
+        weights.publish(model, 0)
+        differences, expected = {}, {}
+        for address in servers.addresses:
+            tokens = asyncio.run(_sampled(address, tokenizer, servers, weights, temperature))
+            key = (*tokens.prompt_ids, *tokens.completion_ids)
+            if key not in expected:  # mostly all servers sample the same
+                expected[key] = _logprobs(model, tokens, temperature)
+            differences[address] = float((expected[key] - torch.tensor(tokens.logprobs)).abs().mean())
+        address, largest = max(differences.items(), key=lambda pair: pair[1])
+        if not largest <= LARGEST_DIFFERENCE[dtype]:
+            raise InfrastructureError(
+                f"{address} does not sample from the published weights: its log-probabilities differ by {largest:.3g} on "
+                "average; is it another model, or was it started without --logprobs-mode processed_logprobs?"
+            )
+    return largest
+
+
+async def _sampled(address: str, tokenizer: Any, servers: Servers, weights: Weights, temperature: float) -> Tokens:
+    model = VllmModel(tokenizer, [address], servers.max_context, name=servers.name, salt=weights.version)
+    try:
+        completion = await model.complete(OPENING, [], Sampling(temperature=temperature, max_new_tokens=32, seed=0))
+    finally:
+        await model.close()
+    if completion.tokens is None:
+        raise InfrastructureError(f"{address} serves at most {servers.max_context} tokens: too few for the first prompt")
+    return completion.tokens
+
+
+def _logprobs(model: Any, tokens: Tokens, temperature: float) -> Any:
+    """The model's own log-probabilities of the sampled tokens, by all cores if it is on the CPU."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(cores())
+    sampled = torch.tensor(tokens.completion_ids, device=model.device)
+    ids = torch.tensor([tokens.prompt_ids + tokens.completion_ids], device=model.device)
+    with torch.no_grad():
+        logits = model(input_ids=ids, logits_to_keep=len(sampled) + 1).logits[0, :-1].float()
+    torch.set_num_threads(threads)
+    return (logits / temperature).log_softmax(-1).gather(1, sampled[:, None]).squeeze(1).cpu()

@@ -1,0 +1,48 @@
+"""Where models lie, and what SFT and GRPO leave: a checkpoint and its training curve, one row per logged step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from fusesearch.core.config import Params
+from fusesearch.core.storage import write_csv
+from tasks.running.node import Job
+from tasks.running.places import Places
+from tasks.running.resume import publish
+from tasks.stages import MODELS
+
+
+def checkpoint_of(name: str, params: Params, places: Places) -> Path:
+    """The folder of a model: of one of :data:`~tasks.stages.MODELS`, or ``name`` itself is the folder."""
+    return Path(params.model.base) if name == "base" else places[MODELS[name]] if name in MODELS else Path(name)
+
+
+def publish_trained(job: Job) -> None:
+    """Move checkpoint and curve from the job's scratch to where they belong."""
+    write_csv(job.output("curve"), [_without_total(row) for row in _rows(job.scratch / "log.jsonl")])
+    publish(job.scratch / "checkpoint", job.output("checkpoint"))
+
+
+class TrainingLog:
+    """Hands each logged step on to progress and curve, after a resume all steps of the killed run first."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self._first = True
+
+    def __call__(self, row: dict[str, float]) -> None:
+        """Note one logged step."""
+        self.job.progress(int(row["step"]), int(row["steps"]))
+        for logged in _rows(self.job.scratch / "log.jsonl") if self._first else [row]:
+            self.job.curve(_without_total(logged))
+        self._first = False
+
+
+def _without_total(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key != "steps"}
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []

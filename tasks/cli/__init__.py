@@ -1,5 +1,0 @@
-"""The command line ``fusesearch``: one file per command, heavy imports inside the functions that need them."""
-
-from tasks.cli.app import app, main
-
-__all__ = ["app", "main"]

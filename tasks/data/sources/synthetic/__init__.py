@@ -1,9 +1,0 @@
-"""The default source: plants faults in installed packages and keeps those that a doctest observes.
-
-:class:`Synthetic` makes repositories and instances. The modules follow its steps: packages, corpus, doctests, recording,
-edits, mutations, sandbox, search, symptoms, issues, git_writer, worker (one repository), processes and mining (all of them).
-"""
-
-from tasks.data.sources.synthetic.mining import Synthetic
-
-__all__ = ["Synthetic"]

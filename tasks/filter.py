@@ -1,0 +1,49 @@
+"""Filter: raw pairs that are worth a task, with their truth; how many each rule dropped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from fusesearch.core.examples import Examples
+from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.storage import Journal, count_rows, write_instances, write_json
+from tasks.running.node import Job
+
+SHOWN_EVERY = 100
+JOURNAL = "truths.jsonl"
+"""Truths that Ray workers have read, a row for each repository."""
+
+_TRUTH: TypeAdapter[Truth | str] = TypeAdapter(Truth | str)
+
+
+def filter_pairs(job: Job) -> dict[str, Any]:
+    """Write the kept instances, how many pairs each rule dropped, which ones, and examples."""
+    from fusesearch.data.filtering import RULES, drop_table, filter_table
+
+    places = job.places
+    total = count_rows(places["mine.pairs"])
+    drops: Counter[str] = Counter()
+    examples = Examples(RULES)
+    repositories: set[str] = set()
+
+    def counted(instances: Iterable[Instance]) -> Iterator[Instance]:
+        for number, instance in enumerate(instances, 1):
+            repositories.add(instance.repo)
+            if number % SHOWN_EVERY == 0:
+                job.progress(number + drops.total(), total)
+            yield instance
+
+    with closing(Journal(job.scratch / JOURNAL, key="key")) as journal:
+        known = {key: _TRUTH.validate_python(truth) for row in journal.rows.values() for key, truth in row["truths"].items()}
+    instances = filter_table(places["mine.pairs"], job.params.filter, places["mine.repos"], drops, examples, known)
+    kept = write_instances(places["filter.instances"], counted(instances))
+    job.progress(total, total)
+    write_json(places["filter.drops"], drop_table(drops))
+    examples.write(places["filter.examples"])
+    examples.write_dropped(places["filter.dropped"])
+    return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}

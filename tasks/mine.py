@@ -1,0 +1,93 @@
+"""Mine: raw pairs of issue and patch, and the repositories they are about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fusesearch.core.config import Params
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import write_instances, write_json
+from fusesearch.data.sources.base import Source
+from tasks.running.node import Job
+from tasks.running.places import STATE
+from tasks.running.resume import publish
+
+REPOS = "repos"
+"""Where unfinished work has the repositories."""
+
+KEPT = STATE / "mining"
+"""What sources keep from run to run, so that the next one only reads what is new."""
+
+
+def mine(job: Job) -> dict[str, Any]:
+    """Write the pairs, the table of what was tried, and a bare git repository per repository."""
+    repos = job.scratch / REPOS
+    mined = source_of(job.params, job.scratch).mine(repos, job.progress)
+    figures = _Figures()
+    keep_empty_folders(repos)
+    write_json(job.output("table"), mined.table)
+    write_instances(job.output("pairs"), map(figures.count, mined.instances))
+    publish(repos, job.output("repos"))
+    return {**figures.as_dict(), **_table_figures(mined.table)}
+
+
+def source_of(params: Params, scratch: Path) -> Source:
+    """The source that the params name."""
+    match params.mine.source:
+        case "github":
+            from fusesearch.data.contamination import read_benchmark
+            from fusesearch.data.sources.github import GitHub
+
+            barred = {row.repo for path in params.split.benchmarks for row in read_benchmark(path)}
+            return GitHub(params.mine.github, KEPT / "github", params.mine.workers, barred)
+        case "git":
+            from fusesearch.data.sources.git import LocalGit
+
+            return LocalGit(params.mine.git)
+        case "benchmark":
+            from fusesearch.data.sources.benchmark import Benchmark
+
+            return Benchmark(params.mine.benchmark, KEPT / "benchmark", params.mine.workers)
+        case _:
+            from fusesearch.data.sources.synthetic import Synthetic
+
+            return Synthetic(params.mine, params.data_seed, scratch)
+
+
+class _Figures:
+    """Counts rows as they are written."""
+
+    def __init__(self) -> None:
+        self.pairs = 0
+        self.repositories: set[str] = set()
+        self.multi_hop = 0
+
+    def count(self, instance: Instance) -> Instance:
+        self.pairs += 1
+        self.repositories.add(instance.repo)
+        self.multi_hop += int(instance.provenance.get("hops", 0)) > 0
+        return instance
+
+    def as_dict(self) -> dict[str, int]:
+        return {"pairs": self.pairs, "repositories": len(self.repositories), "multi_hop": self.multi_hop}
+
+
+def _table_figures(table: dict[str, Any]) -> dict[str, Any]:
+    """Figures of the sources that count more than pairs; ``skipped_packages`` is what the synthetic source calls them."""
+    skipped = "skipped_packages" if "kinds" in table else "skipped_repositories"
+    figures: dict[str, Any] = {skipped: len(table["skipped"])}
+    if "spent" in table:
+        figures |= {"points": table["spent"]["points"], "requests": table["spent"]["requests"]}
+        figures |= {"new_pairs": sum(row["new"] for row in table["repositories"]), "complete": int(table["complete"])}
+    return figures
+
+
+def keep_empty_folders(root: Path) -> None:
+    """Put a hidden file into empty folders of bare repositories.
+
+    DVC stores files only; git accepts no repository without its ``refs`` folder. Git ignores names that begin with a dot.
+    """
+    for folder in [path for path in root.rglob("*") if path.is_dir()]:
+        if not any(folder.iterdir()):
+            (folder / ".keep").touch()

@@ -1,1 +1,0 @@
-"""The pipeline above the library: stages, places, resume, experiments, tracking."""

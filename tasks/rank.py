@@ -1,0 +1,53 @@
+"""Rank: the features of candidates for the issues of the splits, the trees that rank them, and what they are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from fusesearch.core.schema import Instance
+from fusesearch.core.storage import read_instances, replacing, write_csv, write_json
+from tasks.running.node import Job
+from tasks.running.places import SNAPSHOTS
+from tasks.running.resume import publish
+
+
+def rank_candidates(job: Job) -> dict[str, Any]:
+    """Write the tables of features, and the rankers learned on sft and rl with their curve and calibration.
+
+    Whatever is measured is measured on the validation split.
+    """
+    import polars as pl
+
+    from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+    from fusesearch.training.ranking import collect, described, figures, in_turn, train
+
+    rank, seed = job.params.rank, job.params.seed
+    splits = {name: _faults(read_instances(job.places[f"split.{name}"])) for name in ("sft", "rl", "validation")}
+    learned = in_turn([*splits["sft"], *splits["rl"]], rank.max_instances)
+    held_out = in_turn(splits["validation"], rank.max_held_out)
+    snapshots = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), job.places["mine.repos"])
+    tables = collect([*learned, *held_out], snapshots, job.scratch / "features", job.progress)
+    inside = pl.col("instance_id").is_in([row.instance_id for row in learned])
+    ours = {level: table.filter(inside) for level, table in tables.items()}
+    theirs = {level: table.filter(~inside) for level, table in tables.items()}
+
+    rankers = train(ours, rank, seed, described(learned))
+    for output, level in (("files", "file"), ("functions", "function")):
+        with replacing(job.output(output)) as temporary:
+            tables[level].write_parquet(temporary)
+    write_json(job.scratch / "checkpoint/weights.json", rankers.document)
+    publish(job.scratch / "checkpoint", job.output("checkpoint"))
+    curve = rankers.curve({"learned": ours, "held_out": theirs})
+    write_csv(job.output("curve"), curve)
+    for row in curve:
+        job.curve(row)
+    found = figures(rankers, theirs, held_out)
+    write_json(job.output("calibration"), found.pop("calibration"))
+    return found
+
+
+def _faults(instances: Iterable[Instance]) -> list[Instance]:
+    """The instances that are no questions."""
+    return [row for row in instances if row.truth is not None and row.truth.expected is None]

@@ -1,0 +1,162 @@
+"""``dvc.yaml`` from the table of stages: ``python -m tasks.running.deps --check`` or ``--write``.
+
+The code that a stage depends on is what its function imports, directly or not, also inside functions, and the localizers that
+``params.yaml`` has it run. A package is named as a whole if most of its files are used. What follows ``plots:`` in ``dvc.yaml``
+is kept as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from fusesearch.core.config import load_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.storage import read_text, write_text
+from fusesearch.localizers.registry import paths_of
+from tasks.running.places import MAIN
+from tasks.stages import STAGES, Stage, stage_named
+
+PACKAGES = ("fusesearch", "tasks")
+DVC_YAML = Path("dvc.yaml")
+PARAMS = Path("params.yaml")
+HEADER = """\
+# Written by `python -m tasks.running.deps --write` from tasks/stages.py; plots are written by hand.
+# `python` is that of the environment: run `make reproduce`, or activate .venv before `dvc repro`.
+"""
+PLOTS = "\nplots:\n"
+MOST = 0.6
+"""Share of a package's files from which it is named as a whole."""
+DECIDES_NOTHING = (
+    "fusesearch/core/config/__init__.py",  # its values are params: params.yaml has all of them
+    "fusesearch/core/overrides.py",
+    "fusesearch/core/errors.py",
+    "fusesearch/localizers/registry.py",
+    "tasks/stages.py",
+    "tasks/running/places.py",
+    "tasks/running/node.py",
+    "tasks/running/deps.py",
+    "tasks/running/process.py",
+    "tasks/running/record.py",
+    "tasks/running/resume.py",
+)
+"""Modules that say where and with which params a stage runs, not what it makes."""
+
+
+def code_of(stage: str) -> list[Path]:
+    """The code that decides a stage's outputs, as ``dvc.yaml`` has it. Raises :class:`ConfigError` where that is damaged."""
+    inputs = {MAIN.input(name).as_posix() for name in stage_named(stage).inputs}
+    try:
+        return [Path(dep) for dep in _parsed(read_text(DVC_YAML))["stages"][stage]["deps"] if dep not in inputs]
+    except (yaml.YAMLError, TypeError, KeyError) as error:
+        raise ConfigError(f"{DVC_YAML} is damaged ({error}): run `python -m tasks.running.deps --write`") from None
+
+
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> Any:
+    return yaml.safe_load(text)
+
+
+def render(root: Path = Path()) -> str:
+    """What ``dvc.yaml`` should be."""
+    plots = (root / DVC_YAML).read_text(encoding="utf-8").partition(PLOTS)[2]
+    entries = [yaml.safe_dump({name: entry(stage, root)}, sort_keys=False, width=200) for name, stage in STAGES.items()]
+    indented = ["".join(f"  {line}\n" for line in text.splitlines()) for text in entries]
+    return HEADER + "stages:\n" + "\n".join(indented) + PLOTS + plots
+
+
+def entry(stage: Stage, root: Path = Path()) -> dict[str, Any]:
+    """A stage as DVC has it."""
+    inputs = [MAIN.input(name).as_posix() for name in stage.inputs]
+    run = [stage.run, *(path for name in stage.localizers(load_params(root / PARAMS)) for path in paths_of(name))]
+    return {
+        "cmd": f"python -m flows.run {stage.name}",
+        "desc": stage.description,
+        "deps": [*sorted(inputs), *sorted({*stage.code, *imported_code([where.partition(":")[0] for where in run], root)})],
+        "params": list(stage.params),
+        "outs": list(stage.outputs.values()),
+        "metrics": [{stage.metrics: {"cache": False}}],
+    }
+
+
+def imported_code(modules: Iterable[str], root: Path = Path()) -> set[str]:
+    """Files and packages of the project that modules are made of."""
+    found: set[Path] = set()
+    pending = [_file(module, root) for module in modules]
+    while pending:
+        path = pending.pop()
+        if path is None or path in found or path.relative_to(root).as_posix() in DECIDES_NOTHING:
+            continue
+        found.add(path)
+        pending += [_file(name, root) for name in _imports(path, root)]
+    found = {path for path in found if path.name != "__init__.py" or _has_code(path)}
+    return {path.relative_to(root).as_posix() for path in _summed_up(found)}
+
+
+def _summed_up(files: set[Path]) -> Iterator[Path]:
+    """Files, or their package where most of it is used or it also holds files that are not Python, such as prompts."""
+    for folder in {path.parent for path in files}:
+        used = {path for path in files if path.parent == folder}
+        # Git leaves empty folders of moved packages behind: they are not part of the code.
+        inside = [path for path in folder.iterdir() if path.is_file() or any(_is_source(file) for file in path.rglob("*"))]
+        modules = [path for path in inside if path.suffix == ".py"]
+        packages = [path for path in inside if (path / "__init__.py").exists()]
+        data = [path for path in inside if path not in modules and path not in packages]
+        if not packages and (data or len(used) >= MOST * len(modules)):
+            yield folder
+        else:
+            yield from used
+            yield from data
+
+
+def _is_source(file: Path) -> bool:
+    return file.is_file() and "__pycache__" not in file.parts
+
+
+def _imports(path: Path, root: Path) -> Iterator[str]:
+    """Dotted names of the project's modules that a file imports when it runs, and the packages around them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names = [node.value]  # of a module that another process runs
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            pending.extend(ast.iter_child_nodes(node))
+            continue
+        for name in names:
+            parts = name.split(".")
+            if parts[0] in PACKAGES and all(part.isidentifier() for part in parts):
+                yield from (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _file(module: str, root: Path) -> Path | None:
+    path = root / module.replace(".", "/")
+    return next((file for file in (path.with_suffix(".py"), path / "__init__.py") if file.is_file()), None)
+
+
+def _has_code(path: Path) -> bool:
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    return any(not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)) for node in body)
+
+
+if __name__ == "__main__":
+    text = render()
+    if sys.argv[1:] == ["--write"]:
+        write_text(DVC_YAML, text)
+    elif sys.argv[1:] != ["--check"]:
+        sys.exit("usage: python -m tasks.running.deps --check | --write")
+    elif DVC_YAML.read_text(encoding="utf-8") != text:
+        sys.exit("dvc.yaml is not what the stages and their imports make it: run `python -m tasks.running.deps --write`")

@@ -1,0 +1,40 @@
+"""``dvc repro`` as a process: its command, and what its output says when another process holds a stage, or a stage fails."""
+
+from __future__ import annotations
+
+import re
+import signal
+import sys
+
+from fusesearch.core.errors import DataError
+
+BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
+PATIENCE, RETRY_SECONDS = 720, 5.0
+"""Tries, and the pause between them, worth an hour: a stage that another process runs, or an experiment that reads its files."""
+_EXITED = re.compile(r"exited with (-?\d+)")
+
+
+class Busy(DataError):
+    """Another process runs a stage, or reads what it made, for longer than was waited."""
+
+
+def repro(stage: str, *options: str) -> list[str]:
+    """The command that runs one stage: DVC, which also records that it is done."""
+    return [sys.executable, "-m", "dvc", "--wait-for-lock", "repro", "--single-item", *options, stage]
+
+
+def is_busy(said: str) -> bool:
+    """Whether DVC, or a stage, refused because another process holds what it needs."""
+    return any(words in said for words in BUSY)
+
+
+def reason(printed: str, code: int) -> str:
+    """Why a stage failed, in one line: its own error, else the signal that ended it, else the last line it printed."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    if errors := [line for line in lines if line.startswith("error:")]:
+        return errors[-1].removeprefix("error:").strip()
+    exits = [code, *map(int, _EXITED.findall(printed))]
+    if killed := {-status if status < 0 else status - 128 for status in exits} & signal.valid_signals():
+        return f"killed by signal {min(killed)}{', often for lack of memory' if signal.SIGKILL in killed else ''}"
+    other = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # DVC prints this for any failure
+    return other[-1] if other else f"exit code {code}"

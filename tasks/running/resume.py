@@ -1,0 +1,144 @@
+"""What a running stage has done so far, kept where a killed run finds it again.
+
+DVC deletes a stage's outputs before it runs the stage, so unfinished work lies elsewhere: in
+``.fusesearch/progress/<stage>-<digest>``, the digest covering everything the work depends on. The same inputs find the
+same folder and go on; other inputs find an empty one. A finished stage publishes its results and removes the folder.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import sqlite3
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from fusesearch.core.digests import digest, file_digest
+from fusesearch.core.errors import AlreadyRunning
+from tasks.running.places import STATE
+from tasks.running.process import is_alive, starters
+
+DIGESTS = STATE / "digests.db"
+SETTLED_SECONDS = 2.0
+"""Age from which a file's time tells whether it was changed: clocks of file systems are coarse."""
+ENDING_SECONDS = 45.0
+"""How long a stage may take to end after the process that started it is gone."""
+
+
+def progress_dir(stage: str, *parts: Any, root: Path = STATE / "progress") -> Path:
+    """The folder for unfinished work of ``stage`` on these inputs; made if it does not exist.
+
+    Args:
+        stage: name of the stage.
+        parts: what the work depends on: paths (their contents count), params sections, plain values.
+        root: where such folders lie.
+
+    Raises:
+        ArtifactError: a path among ``parts`` does not exist.
+    """
+    folder = root / _folder(stage, *parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def is_of(folder: Path, stage: str, *parts: Any) -> bool:
+    """Whether the folder is that of ``stage`` on these inputs as they are now. Raises what :func:`progress_dir` raises."""
+    return folder.name == _folder(stage, *parts)
+
+
+def _folder(stage: str, *parts: Any) -> str:
+    return f"{stage}-{input_digest(*parts)[:16]}"
+
+
+def input_digest(*parts: Any) -> str:
+    """As :func:`~fusesearch.core.digests.digest`, with :func:`remembered_digests`."""
+    with remembered_digests() as of_file:
+        return digest(*parts, of_file=of_file)
+
+
+@contextmanager
+def remembered_digests() -> Iterator[Callable[[Path], str]]:
+    """Yields :func:`~fusesearch.core.digests.file_digest`, but rereads only files whose size, time or inode changed."""
+    known, new = _known_digests(), {}
+
+    def of_file(path: Path) -> str:
+        stat = path.stat()
+        key = (str(path), f"{stat.st_size} {stat.st_mtime_ns} {stat.st_ino}")
+        found = known.get(key) or file_digest(path)
+        if key not in known and time.time() - stat.st_mtime > SETTLED_SECONDS:
+            new[key] = found
+        return found
+
+    yield of_file
+    if new:
+        _remember(new)
+
+
+def _known_digests() -> dict[tuple[str, str], str]:
+    try:
+        with closing(sqlite3.connect(f"file:{DIGESTS}?mode=ro", uri=True, timeout=30)) as database:
+            return {(path, stamp): md5 for path, stamp, md5 in database.execute("select path, stamp, md5 from files")}
+    except sqlite3.Error:  # it does not exist yet, or is damaged: then all is read
+        return {}
+
+
+def _remember(digests: dict[tuple[str, str], str]) -> None:
+    DIGESTS.parent.mkdir(parents=True, exist_ok=True)
+    rows = [(*key, md5) for key, md5 in digests.items()]
+    try:
+        with closing(sqlite3.connect(DIGESTS, timeout=30)) as database, database:
+            database.execute("create table if not exists files (path text primary key, stamp text, md5 text)")
+            database.executemany("insert or replace into files values (?, ?, ?)", rows)
+    except sqlite3.OperationalError:  # another process writes for long: the files are read once more
+        return
+    except sqlite3.DatabaseError:
+        DIGESTS.unlink(missing_ok=True)
+
+
+@contextmanager
+def alone(name: str, scratch: Path) -> Iterator[None]:
+    """Hold the unfinished work in ``scratch``. Raises :class:`AlreadyRunning` where another process is at it.
+
+    One whose starter was killed is about to end: it is waited for.
+    """
+    lock, owners = FileLock(scratch / ".lock"), scratch / "owners"
+    ending = owners.exists() and not all(map(is_alive, owners.read_text(encoding="utf-8").splitlines()))
+    try:
+        lock.acquire(timeout=ENDING_SECONDS if ending else 0)
+    except Timeout:
+        raise AlreadyRunning(f"{name} is already running on these inputs: wait for it, or stop it") from None
+    try:
+        owners.write_text("\n".join(starters()), encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def finished(stage: str, root: Path = STATE / "progress") -> None:
+    """Remove all unfinished work of ``stage``: its results are published."""
+    for folder in root.glob(f"{stage}-*"):
+        if folder.name.rpartition("-")[0] == stage:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def publish(source: Path, target: Path) -> None:
+    """Move a finished file or folder to its final name; it replaces what stood there and never mixes with it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    old, new = (target.with_name(f".partial-{uuid.uuid4().hex[:8]}-{target.name}") for _ in range(2))
+    try:
+        os.replace(source, new)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        shutil.move(source, new)  # another file system: a copy, which is then renamed like any other
+    if target.is_dir():
+        os.replace(target, old)
+    os.replace(new, target)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,266 @@
+"""The stages of the pipeline, each described once.
+
+``dvc.yaml`` (:mod:`tasks.running.deps`), the flows, their deployments and limits, and the dashboard's funnel follow from
+:data:`STAGES`. A new stage is a row here, a function that takes a :class:`~tasks.running.node.Job`, and the section of params
+that it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from fusesearch.core.config import Params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.overrides import flat_params
+
+
+class Count(NamedTuple):
+    """One bar of the data's funnel: a figure of the stage, its heading, and what is counted."""
+
+    figure: str
+    heading: str
+    unit: str = "pairs and instances"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage.
+
+    Attributes:
+        name: what DVC, Prefect and MLflow call it.
+        description: what it does, in one line.
+        run: its function as ``module:function``, imported when the stage runs.
+        inputs: what it may read: outputs of stages as ``stage.output``, and paths that no stage makes.
+        outputs: what it makes: files or folders of the main pipeline by name. Besides, every stage makes ``metrics``.
+        params: the params it reads: sections, or single keys such as ``agent.history_scope``.
+        code: files that decide its outputs but that imports do not show.
+        models: which of :data:`MODELS` it reads under some params, if those choose; it reads no other model then.
+        localizers: names of the localizers it runs under some params, whose code decides its outputs.
+        retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
+        gpu: whether it uses a GPU if the machine has one.
+        shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
+        counts: its bars of the data's funnel.
+    """
+
+    name: str
+    description: str
+    run: str
+    inputs: tuple[str, ...]
+    outputs: Mapping[str, str]
+    params: tuple[str, ...]
+    code: tuple[str, ...] = ()
+    models: Callable[[Params], Iterable[str]] | None = None
+    localizers: Callable[[Params], Iterable[str]] = lambda params: ()
+    retried: bool = False
+    gpu: bool = False
+    shows: tuple[str, ...] = ()
+    counts: tuple[Count, ...] = ()
+
+    @property
+    def metrics(self) -> str:
+        """Its summary figures: JSON, what ``dvc metrics show`` reads."""
+        return f"artifacts/{self.name}/metrics.json"
+
+    def function(self) -> Callable[..., dict[str, Any]]:
+        """The function that does its work."""
+        module, _, name = self.run.partition(":")
+        return getattr(import_module(module), name)
+
+    def values(self, params: Params) -> dict[str, Any]:
+        """The params it reads, by dotted key."""
+        read = flat_params(params).items()
+        return {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
+
+    def reads(self, params: Params) -> tuple[str, ...]:
+        """Its inputs under these params."""
+        if self.models is None:
+            return self.inputs
+        unread = {path for name, path in MODELS.items() if name not in self.models(params)}
+        return tuple(name for name in self.inputs if name not in unread)
+
+
+BASE = "experiments/nano/base"
+MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
+"""The model that training starts from and those that stages make: the input by the name that params have for it."""
+
+
+def _ranking(params: Params) -> list[str]:
+    return ["ranker"] if params.agent.pre_search == "ranker" else []
+
+
+def _trained(name: str) -> dict[str, str]:
+    return {"checkpoint": f"artifacts/{name}/checkpoint", "curve": f"artifacts/{name}/curve.csv"}
+
+
+_ROWS = (
+    Stage(
+        name="mine",
+        description="plant faults in installed packages and keep those a doctest observes, or read issues and patches",
+        run="tasks.mine:mine",
+        inputs=(),
+        outputs={"pairs": "data/raw/pairs.parquet", "table": "data/raw/table.json", "repos": "data/repos"},
+        params=("mine", "data_seed"),
+        code=("requirements.lock",),  # the packages that faults are planted in
+        retried=True,
+        shows=("table",),
+        counts=(Count("pairs", "mined pairs"),),
+    ),
+    Stage(
+        name="filter",
+        description="keep pairs worth a task, compute their truth",
+        run="tasks.filter:filter_pairs",
+        inputs=("mine.pairs", "mine.repos"),
+        outputs={
+            "instances": "data/filtered/instances.parquet",
+            "drops": "data/filtered/drops.json",
+            "dropped": "data/filtered/dropped.csv",
+            "examples": "data/filtered/examples.json",
+        },
+        params=("filter",),
+        code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
+        shows=("drops",),
+        counts=(Count("instances", "filter: instances kept"),),
+    ),
+    Stage(
+        name="split",
+        description="divide by repository into sft, rl and validation; write the data card",
+        run="tasks.split:split_instances",
+        inputs=("filter.drops", "filter.instances", "mine.table", "mine.repos"),
+        outputs={
+            "sft": "data/splits/sft.parquet",
+            "rl": "data/splits/rl.parquet",
+            "validation": "data/splits/validation.parquet",
+            "card": "artifacts/split/card",
+        },
+        params=("split", "data_seed"),
+        shows=("card",),
+        counts=(
+            Count("sft_instances", "split: for imitation (sft)"),
+            Count("rl_instances", "split: for reinforcement (rl)"),
+            Count("validation_instances", "split: held out"),
+        ),
+    ),
+    Stage(
+        name="rank",
+        description="train rankers that ask no model on the issues of the splits, and calibrate them",
+        run="tasks.rank:rank_candidates",
+        inputs=("mine.repos", "split.sft", "split.rl", "split.validation"),
+        outputs={
+            "files": "data/ranked/files.parquet",
+            "functions": "data/ranked/functions.parquet",
+            "calibration": "artifacts/rank/calibration.json",
+            **_trained("rank"),
+        },
+        params=("rank", "seed"),
+        retried=True,
+        shows=("checkpoint", "calibration"),
+    ),
+    Stage(
+        name="synthesize",
+        description="candidate trajectories of the teacher",
+        run="tasks.synthesize:synthesize_candidates",
+        inputs=("mine.repos", "split.sft"),
+        outputs={"candidates": "data/synthesized/trajectories.jsonl"},
+        params=("synthesize", "teacher", "agent", "tools", "seed"),
+        localizers=_ranking,
+        retried=True,
+        counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
+    ),
+    Stage(
+        name="select",
+        description="keep candidates with F1 >= rho_F and e >= rho_e",
+        run="tasks.select:select_candidates",
+        inputs=("split.sft", "synthesize.candidates"),
+        outputs={
+            "trajectories": "data/selected/trajectories.jsonl",
+            "drops": "data/selected/drops.json",
+            "examples": "data/selected/examples.json",
+            "plane": "data/selected/plane.csv",
+        },
+        params=("select", "agent.history_scope"),
+        shows=("drops", "plane"),
+        counts=(Count("selected", "select: trajectories kept", "trajectories"),),
+    ),
+    Stage(
+        name="sft",
+        description="fine-tune the base model on the selected trajectories",
+        run="tasks.sft:fine_tune",
+        inputs=("select.trajectories", BASE),
+        outputs=_trained("sft"),
+        params=("sft", "model", "agent", "tools", "seed"),
+        retried=True,
+        gpu=True,
+        shows=("checkpoint",),
+    ),
+    Stage(
+        name="grpo",
+        description="reinforce the sft checkpoint, or the base model, on the rl split",
+        run="tasks.grpo:reinforce",
+        inputs=("sft.checkpoint", BASE, "mine.repos", "split.rl"),
+        outputs=_trained("grpo"),
+        params=("grpo", "model", "agent", "tools", "seed"),
+        models=lambda params: [params.grpo.start],
+        localizers=_ranking,
+        retried=True,
+        gpu=True,
+        shows=("checkpoint",),
+    ),
+    Stage(
+        name="evaluate",
+        description="score checkpoints and localizers on held-out repositories",
+        run="tasks.evaluate:evaluate_cells",
+        inputs=("grpo.checkpoint", "sft.checkpoint", BASE, "mine.repos", "split.validation"),
+        outputs={
+            "scores": "artifacts/evaluate/scores.jsonl",
+            "cells": "artifacts/evaluate/cells",
+            "manifest": "artifacts/evaluate/manifest.json",
+        },
+        params=(
+            *("evaluate", "model", "agent", "tools", "seed", "data_seed"),
+            *("grpo.reward", "grpo.alpha", "grpo.beta", "grpo.gamma"),
+        ),
+        models=lambda params: [cell.checkpoint for cell in params.evaluate.cells.values()],
+        localizers=lambda params: [*(cell.localizer for cell in params.evaluate.cells.values()), *_ranking(params)],
+        retried=True,
+        gpu=True,
+    ),
+    Stage(
+        name="report",
+        description="tables beside the paper's with intervals, plots",
+        run="tasks.report:make_pages",
+        inputs=(
+            *("evaluate.scores", "evaluate.cells", "grpo.curve", "sft.curve"),
+            *("split.metrics", "filter.drops", "mine.table", "select.drops", "select.plane"),
+            "experiments/reference/fusesearch_table2_stages.csv",
+        ),
+        outputs={
+            "markdown": "artifacts/report/report.md",
+            "html": "artifacts/report/report.html",
+            "plots": "artifacts/report/plots",
+            "cases": "artifacts/report/cases",
+            "table": "artifacts/report/table2.csv",
+            "differences": "artifacts/report/differences.csv",
+            "curves": "artifacts/report/curves.csv",
+            "calls_by_turn": "artifacts/report/calls_by_turn.csv",
+            "candidates": "artifacts/report/candidates.csv",
+        },
+        params=("report", "select", "profile", "seed"),
+        shows=("markdown", "html"),
+    ),
+)
+
+STAGES: dict[str, Stage] = {row.name: row for row in _ROWS}
+"""All stages by name, in order."""
+
+TRAINED = tuple(name for name in STAGES if name in MODELS)
+"""Stages that train a language model. ``rank`` makes a checkpoint, too, which no other stage starts from."""
+
+
+def stage_named(name: str) -> Stage:
+    """The stage. Raises :class:`ConfigError` if there is none of that name."""
+    if name not in STAGES:
+        raise ConfigError(f"there is no stage {name!r}: the stages are {', '.join(STAGES)}")
+    return STAGES[name]

@@ -1,0 +1,45 @@
+"""Synthesize: the teacher's candidate trajectories on the sft split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.config import Params
+from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.core.storage import Journal, Progress, read_instances, write_jsonl
+from tasks.running.node import Job
+from tasks.running.places import SNAPSHOTS, Places
+
+JOURNAL = "candidates.jsonl"
+
+
+def synthesize_candidates(job: Job) -> dict[str, Any]:
+    """Write the candidates; goes on from the journal in the job's scratch."""
+    instances = toolset_named(job.params.agent.toolset).trainable(read_instances(job.places["split.sft"]))
+    trajectories = make_candidates(instances, job.params, job.places, job.scratch, job.progress)
+    write_jsonl(job.output("candidates"), (trajectory.untimed() for trajectory in trajectories))
+    calls = sum(len(turn.calls) for trajectory in trajectories for turn in trajectory.turns)
+    return {
+        "instances": len(instances),
+        "candidates": len(trajectories),
+        "errored": sum(trajectory.error is not None for trajectory in trajectories),
+        "calls": calls,
+    }
+
+
+def make_candidates(
+    instances: Sequence[Instance], params: Params, places: Places, scratch: Path, progress: Progress
+) -> list[Trajectory]:
+    """The teacher's trajectories on ``instances``, in their order; the journal stays in ``scratch``."""
+    from fusesearch.localizers.presearch import pre_searched
+    from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
+    from fusesearch.training.synthesis import draw, synthesize
+
+    snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), places["mine.repos"])
+    candidates = draw(pre_searched(instances, snapshot, params.agent), params.synthesize, params.seed)
+    with Journal(scratch / JOURNAL, key="key") as journal:
+        return synthesize(candidates, params, snapshot, journal, progress, scratch)

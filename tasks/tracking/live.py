@@ -1,0 +1,143 @@
+"""A run and its curves in MLflow while a stage runs. Best effort: points that do not arrive are recorded at the end."""
+
+from __future__ import annotations
+
+import logging
+import os
+import platform
+import queue
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from fusesearch.core.digests import digest
+from fusesearch.core.errors import TrackingUnavailable
+from tasks.running.record import RunRecord
+from tasks.stages import TRAINED
+from tasks.tracking.projection import KEY, LIVE, Projection, row_points
+from tasks.tracking.store import locked_client, tracking_uri, translated_errors, without_passwords
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+SYSTEM = "MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING"
+"""MLflow's environment variable: true or false."""
+PLACE = "fusesearch.place"
+"""Tag of a live run: digest of its working copy."""
+PATIENCE = 2.0
+"""Seconds that the end of a stage waits for unsent rows."""
+logger = logging.getLogger(__name__)
+
+
+class Live:
+    """``with Live(record) as live: live.log({"step": 1, "loss": 0.5})``.
+
+    A thread talks to the store, so that a slow or absent store never delays the stage. It stops after the first failure. A block
+    that succeeds leaves the run open for :func:`~tasks.tracking.track`; a block that fails marks the run as failed or
+    killed. A killed stage resumes in its own run.
+    """
+
+    def __init__(self, record: RunRecord) -> None:
+        self.record = record
+        self._rows: queue.SimpleQueue[dict[str, Any] | str] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="live run", daemon=True)
+        self._over = False
+
+    def __enter__(self) -> Self:
+        import mlflow  # noqa: F401  here, not in the thread: other threads import large libraries at the same time
+
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        status = "" if kind is None else "FAILED" if issubclass(kind, Exception) else "KILLED"
+        self._rows.put(status)
+        self._thread.join(PATIENCE)
+        self._over = True
+
+    def log(self, row: Mapping[str, Any]) -> None:
+        """Log the numbers of a row of a training log at its ``step``."""
+        if self._thread.is_alive():
+            self._rows.put({**row, "": time.time()})
+
+    def _work(self) -> None:
+        uri = tracking_uri()
+        try:
+            with locked_client(uri) as client:
+                run_id, parent = self._open(client)
+            with translated_errors(uri):
+                monitor = self._monitor(uri, run_id)
+                try:
+                    status = self._send(client, run_id)
+                finally:
+                    if monitor:
+                        monitor.finish()
+                for ended in filter(None, (run_id, parent) if status else ()):
+                    client.set_terminated(ended, status=status)
+        except TrackingUnavailable as error:
+            logger.debug("no live run: %s", error)
+
+    def _open(self, client: MlflowClient) -> tuple[str, str]:
+        """Open the run that a killed process of this stage left, or a new run. Returns its id and its parent's."""
+        projection = Projection(client)
+        place = digest(platform.node(), str(Path.cwd()))[:16]
+        found = projection.find_live(self.record)
+        run = found or projection.create(self.record, {LIVE: self.record.live_key, PLACE: place})
+        parent = run.data.tags.get("mlflow.parentRunId", "")
+        for opened in filter(None, (run.info.run_id, parent)):
+            client.update_run(opened, status="RUNNING")
+        if found:
+            client.set_tag(run.info.run_id, "resumed", "true")
+        _close_others(client, run, place)
+        return str(run.info.run_id), parent
+
+    def _send(self, client: MlflowClient, run_id: str) -> str:
+        """Send rows as they come. Returns the status of the ended run, "" if it succeeded."""
+        from mlflow.entities import Metric
+
+        known: set[tuple[str, int]] | None = None
+        while not self._over:
+            row = self._rows.get()
+            if isinstance(row, str):
+                return row
+            step, at = int(row["step"]), int(row.pop("") * 1000)
+            points = dict(row_points(row))
+            if known is None:
+                known = {
+                    (name, point.step)
+                    for name in points.keys() & client.get_run(run_id).data.metrics.keys()
+                    for point in client.get_metric_history(run_id, name)
+                }
+            metrics = [Metric(name, value, at, step) for name, value in points.items() if (name, step) not in known]
+            client.log_batch(run_id, metrics=metrics)
+        return ""
+
+    def _monitor(self, uri: str, run_id: str) -> Any:
+        """MLflow's monitor of processor, memory, disk, network and GPU: for training stages, unless :data:`SYSTEM` is set."""
+        wanted = os.environ.get(SYSTEM, "").lower() or str(self.record.stage in TRAINED).lower()
+        if wanted not in ("true", "1"):
+            return None
+        from mlflow.system_metrics.system_metrics_monitor import SystemMetricsMonitor
+
+        try:
+            monitor = SystemMetricsMonitor(run_id, resume_logging=True, tracking_uri=uri)
+        except Exception as error:  # such as a container without a network, for which psutil has no data
+            logger.warning("no system metrics: %s", without_passwords(str(error)))
+            return None
+        monitor.start()
+        return monitor
+
+
+def _close_others(client: MlflowClient, run: Any, place: str) -> None:
+    """Close runs that killed processes of this stage left here with other inputs: nothing will resume them."""
+    tags = run.data.tags
+    same = f"tags.`{PLACE}` = '{place}' and tags.stage = '{tags['stage']}' and attributes.status = 'RUNNING'"
+    for other in client.search_runs([run.info.experiment_id], same):
+        if other.info.run_id == run.info.run_id or other.data.tags.get("node") != tags.get("node") or KEY in other.data.tags:
+            continue
+        client.set_terminated(other.info.run_id, status="KILLED")
+        parent = other.data.tags.get("mlflow.parentRunId")
+        if parent and parent != tags.get("mlflow.parentRunId"):
+            client.set_terminated(parent, status="KILLED")

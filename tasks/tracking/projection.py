@@ -1,0 +1,333 @@
+"""From a record to its run in MLflow. Doing it again changes nothing: runs, points, versions and traces are found by key."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fusesearch.core.digests import digest
+from fusesearch.core.errors import FusesearchError
+from fusesearch.core.schema import Score
+from fusesearch.core.storage import read_jsonl
+from fusesearch.evaluation.metrics import aggregate
+from fusesearch.evaluation.results import SCORES, TRAJECTORIES
+from fusesearch.reporting.curves import read_curve
+from fusesearch.reporting.inputs import by_arm
+from tasks.running.record import RunRecord, find_record, is_unchanged
+from tasks.tracking.datasets import dataset_input
+from tasks.tracking.episodes import episodes_of, keep_scores, spread, trace_id, trace_of
+from tasks.tracking.registry import register
+from tasks.tracking.store import locked_client, tracking_uri
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Run
+
+EXPERIMENT = "fusesearch"
+"""MLflow's experiment for reproductions and grids; ``fusesearch/nodes`` has nodes, ``fusesearch/<name>`` an experiment's arms."""
+KEY = "fusesearch.key"
+LIVE = "fusesearch.live"
+RECORDED = "fusesearch.recorded"
+"""Tags of a run: the key of its record, its key while it has no outputs yet, the digest of the record that completed it."""
+EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
+"""Makes MLflow's pages open an experiment with its runs and charts, not with traces of language models."""
+TRACES = 10
+"""How many episodes of an evaluated arm become traces."""
+PARAM_CHARS = 6000
+KEPT_SUFFIXES = {".json", ".csv", ".md", ".html", ".png", ".svg"}
+KEPT_BYTES = 20 * 1024**2
+"""Tables and pages up to this size are kept with the run."""
+INPUT_TRIES = 3
+_CONFLICT = re.compile("IntegrityError|UniqueViolation|Duplicate entry")
+"""The errors of SQLite, PostgreSQL and MySQL if another process inserted the same row since MLflow looked for it."""
+logger = logging.getLogger(__name__)
+
+
+def track(record: RunRecord) -> str:
+    """Make or complete the run of a record. Never raises: if MLflow is away, it logs one warning.
+
+    Returns:
+        the run's id, or "" if the run is not recorded yet.
+    """
+    uri = tracking_uri()
+    try:
+        with locked_client(uri) as client:
+            return Projection(client).track(record)
+    except (FusesearchError, ModuleNotFoundError) as error:  # the extra with MLflow may not be installed
+        logger.warning("%s: %s is not recorded yet; `python -m flows track` does it later", error, record.name)
+        return ""
+
+
+class Projection:
+    """Makes the runs of records in one store. Its methods raise what MLflow raises.
+
+    Args:
+        client: MLflow's client of the store.
+        traces: how many episodes of an evaluated arm become traces.
+        again: also go through runs that are complete.
+    """
+
+    def __init__(self, client: MlflowClient, traces: int = TRACES, again: bool = False) -> None:
+        self.client = client
+        self.traces = traces
+        self.again = again
+        self._experiments: dict[str, str] = {}
+        self._errors: list[Exception] = []
+
+    def track(self, record: RunRecord) -> str:
+        """Make or complete the run of a record, and return its id. A deleted run stays deleted.
+
+        A file that the store rejects, perhaps for its size, does not stop the rest; its error is raised at the end.
+        """
+        from mlflow.entities import RunTag
+
+        run = self.open(record)
+        run_id = str(run.info.run_id)
+        if self._is_complete(run, record):
+            return run_id
+        self._errors = []
+        parent = run.data.tags.get("mlflow.parentRunId", "")
+        end = record.started + record.seconds
+        seconds = {"stage_seconds": record.seconds} if record.kind in ("stage", "node") else {}
+        self._params(run, record.params)
+        self._metrics(run, {**record.metrics, **seconds}, end)
+        self._inputs(run, record)
+        self.client.log_batch(run_id, tags=[RunTag(key, value) for key, value in {KEY: record.key, **tags_of(record)}.items()])
+        if record.stage == "report" and parent:  # reproductions are compared by their parents, which have all params
+            self._metrics(self.client.get_run(parent), record.metrics, end)
+        outputs = [Path(path) for path, digest in record.outputs.items() if is_unchanged(Path(path), digest)]
+        for path in outputs:
+            if path.name == "curve.csv":
+                prefix = f"{path.parent.name.partition('-')[0]}/" if record.kind == "arm" else ""
+                self._points(run, curve_points(path, prefix), record)
+            elif path.name == SCORES:
+                self._evaluated(run, record, path)
+            elif path.name == "checkpoint" and record.kind == "stage":
+                tags = {"stage": record.stage, "seed": str(record.seed), "path": path.as_posix()}
+                tags["digest"] = record.outputs[path.as_posix()]
+                self._attempt(register, self.client, run_id, f"fusesearch-{record.profile}", path, tags, record.stage)
+            if is_kept(path):
+                if path.is_dir():
+                    self._attempt(self.client.log_artifacts, run_id, str(path), path.name)
+                else:
+                    self._attempt(self.client.log_artifact, run_id, str(path))
+        if record.current is not None:
+            self._mark_current(run, record.current)
+        for finished in filter(None, (run_id, parent)):
+            self._finish(finished, end)
+        if self._errors:
+            raise self._errors[0]
+        self.client.set_tag(run_id, RECORDED, _content_digest(record))
+        return run_id
+
+    def _attempt(self, step: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            step(*arguments)
+        except Exception as error:
+            self._errors.append(error)
+
+    def is_recorded(self, record: RunRecord) -> bool:
+        """Whether the store has everything of a record, or somebody deleted its run."""
+        run = self._find(self.experiment(record), KEY, record.key)
+        return run is not None and self._is_complete(run, record)
+
+    def open(self, record: RunRecord) -> Run:
+        """The run of a record: its live run, the run with its key, or a new run below its parent."""
+        experiment = self.experiment(record)
+        found = self.find_live(record) or self._find(experiment, KEY, record.key)
+        return found or self.create(record, {KEY: record.key})
+
+    def find_live(self, record: RunRecord) -> Run | None:
+        """The run that :class:`~tasks.tracking.live.Live` made for an unfinished stage."""
+        run = self._find(self.experiment(record), LIVE, record.live_key) if record.kind in ("stage", "node") else None
+        return run if run and KEY not in run.data.tags and run.info.lifecycle_stage == "active" else None
+
+    def create(self, record: RunRecord, tags: Mapping[str, str]) -> Run:
+        """A new run below the record's parent. Makes the parent if it does not exist."""
+        parent_record = find_record(record.parent) if record.parent else None
+        parent = self.open(parent_record).info.run_id if parent_record else ""
+        run = self._create(self.experiment(record), record.name, {**tags_of(record), **tags}, parent, record.started)
+        if record.kind == "reproduction":
+            self._params(run, record.params)
+        return run
+
+    def experiment(self, record: RunRecord) -> str:
+        """The id of the record's experiment in MLflow. Makes the experiment if it does not exist."""
+        part = "nodes" if record.kind == "node" else record.experiment
+        name = f"{EXPERIMENT}/{part}" if part else EXPERIMENT
+        if name not in self._experiments:
+            found = self.client.get_experiment_by_name(name)
+            if found and found.lifecycle_stage == "deleted":
+                logger.warning("MLflow's experiment %s was deleted: it is restored, with its runs", name)
+                self.client.restore_experiment(found.experiment_id)
+            made = found.experiment_id if found else self.client.create_experiment(name, tags=EXPERIMENT_TAGS)
+            self._experiments[name] = str(made)
+        return self._experiments[name]
+
+    def _is_complete(self, run: Run, record: RunRecord) -> bool:
+        return run.info.lifecycle_stage == "deleted" or (
+            not self.again and run.data.tags.get(RECORDED) == _content_digest(record)
+        )
+
+    def _find(self, experiment: str, tag: str, value: str) -> Run | None:
+        from mlflow.entities import ViewType
+
+        found = self.client.search_runs([experiment], f"tags.`{tag}` = '{value}'", run_view_type=ViewType.ALL, max_results=1)
+        return found[0] if found else None
+
+    def _create(self, experiment: str, name: str, tags: Mapping[str, str], parent: str, started: float) -> Run:
+        all_tags = {**tags, **({"mlflow.parentRunId": parent} if parent else {})}
+        return self.client.create_run(experiment, start_time=int(started * 1000), run_name=name, tags=all_tags)
+
+    def _finish(self, run_id: str, end: float) -> None:
+        self.client.set_terminated(run_id, status="FINISHED", end_time=int(end * 1000))
+
+    def _params(self, run: Run, values: Mapping[str, Any]) -> None:
+        """Log params that the run does not have: MLflow does not allow a change."""
+        from mlflow.entities import Param
+
+        known = run.data.params
+        named = {_accepted(key): str(value)[:PARAM_CHARS] for key, value in values.items()}
+        rows = [Param(key, value) for key, value in named.items() if key not in known]
+        for start in range(0, len(rows), 100):
+            self.client.log_batch(run.info.run_id, params=rows[start : start + 100])
+
+    def _metrics(self, run: Run, metrics: Mapping[str, Any], at: float) -> None:
+        """Log the numbers among the metrics that the run lacks or has with another value."""
+        from mlflow.entities import Metric
+
+        known = run.data.metrics
+        values = {_accepted(key): float(value) for key, value in metrics.items() if type(value) in (int, float)}
+        rows = [Metric(key, value, int(at * 1000), 0) for key, value in values.items() if known.get(key) != value]
+        self.client.log_batch(run.info.run_id, metrics=rows)
+
+    def _points(self, run: Run, rows: Sequence[tuple[str, int, float]], record: RunRecord) -> None:
+        """Log the points (name, step, value) that the run lacks, with times spread evenly over the run."""
+        from mlflow.entities import Metric
+
+        run_id = run.info.run_id
+        names = {name for name, _, _ in rows} & set(run.data.metrics)
+        known = {(name, point.step) for name in names for point in self.client.get_metric_history(run_id, name)}
+        last = max((step for _, step, _ in rows), default=1) or 1
+        missing = [
+            Metric(name, value, int((record.started + record.seconds * step / last) * 1000), step)
+            for name, step, value in rows
+            if (name, step) not in known
+        ]
+        for start in range(0, len(missing), 500):
+            self.client.log_batch(run_id, metrics=missing[start : start + 500])
+
+    def _inputs(self, run: Run, record: RunRecord) -> None:
+        from mlflow.exceptions import MlflowException
+
+        datasets = [dataset_input(Path(path), digest, record.stage) for path, digest in record.inputs.items()]
+        for attempt in range(1, INPUT_TRIES + 1):
+            try:
+                self.client.log_inputs(run.info.run_id, datasets=datasets)
+                return
+            except MlflowException as error:  # two runs inserted one dataset at once: the next try finds it
+                if attempt == INPUT_TRIES or not _CONFLICT.search(str(error)):
+                    raise
+
+    def _evaluated(self, run: Run, record: RunRecord, path: Path) -> None:
+        """Record every arm of a file of scores: an experiment's arm or a cell on the run itself, others on a child run each."""
+        scores = list(read_jsonl(path, Score))
+        if record.kind in ("arm", "cell"):
+            rows = [row for row in scores if row.arm == record.tags.get("evaluated", row.arm)]
+            self._episodes(run, record, rows, _trajectories(path, record.tags.get("evaluated", "")))
+            return
+        parent = run.data.tags.get("mlflow.parentRunId") or run.info.run_id
+        for arm, rows in by_arm(scores).items():
+            key = digest(record.key, arm)[:32]
+            child = self._find(run.info.experiment_id, KEY, key)
+            if child is None:
+                tags = {**tags_of(record), "arm": arm, KEY: key}
+                child = self._create(run.info.experiment_id, f"{record.stage}/{arm}", tags, parent, record.started)
+            self._episodes(child, record, rows, _trajectories(path, arm))
+            self._finish(child.info.run_id, record.started + record.seconds)
+
+    def _episodes(self, run: Run, record: RunRecord, scores: Sequence[Score], trajectories: Path | None) -> None:
+        """Record the metrics of an arm, and keep its scores and some episodes as traces.
+
+        A node has no traces: the experiment's arm has them.
+        """
+        self._metrics(run, aggregate(scores), record.started + record.seconds)
+        self._attempt(keep_scores, self.client, run.info.run_id, scores)
+        if trajectories and record.kind != "node":
+            self._attempt(self._traces, run, scores, trajectories, record.started)
+
+    def _traces(self, run: Run, scores: Sequence[Score], trajectories: Path, started: float) -> None:
+        from mlflow.tracing.client import TracingClient  # MLflow 3.17: the public client cannot log spans that have ended
+
+        run_id, experiment = run.info.run_id, run.info.experiment_id
+        tracing = TracingClient(self.client.tracking_uri)
+        found = tracing.search_traces(locations=[experiment], run_id=run_id, include_spans=False, max_results=10_000)
+        known = {row.info.trace_id for row in found}
+        chosen = [score for score in spread(scores, self.traces) if trace_id(run_id, score) not in known]
+        for score, episode in episodes_of(chosen, scores, trajectories) if chosen else ():
+            info, spans = trace_of(episode, score, run_id=run_id, experiment=experiment, started=started)
+            tracing.log_spans(experiment, spans)
+            tracing.start_trace(info)
+
+    def _mark_current(self, run: Run, keys: Sequence[str]) -> None:
+        """Tag the runs below an experiment: ``current`` is true for the given keys and false for all others."""
+        children = f"tags.`mlflow.parentRunId` = '{run.info.run_id}'"
+        for child in self.client.search_runs([run.info.experiment_id], children, max_results=10_000):
+            current = str(child.data.tags.get(KEY) in keys).lower()
+            if child.data.tags.get("current") != current:
+                self.client.set_tag(child.info.run_id, "current", current)
+
+
+def curve_points(path: Path, prefix: str = "") -> list[tuple[str, int, float]]:
+    """The points of a training curve (name, step, value). Cells without a number are left out."""
+    return [(prefix + name, int(row["step"]), value) for row in read_curve(path) for name, value in row_points(row)]
+
+
+def row_points(row: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """The numbers in a row of a training log, under names that MLflow accepts."""
+    for name, cell in row.items():
+        if name not in ("step", "steps", "epoch"):
+            try:
+                yield _accepted(name), float(cell)
+            except (TypeError, ValueError):
+                continue
+
+
+def _accepted(name: str) -> str:
+    """A name that MLflow accepts for a param or metric: ``sft_rl`` for ``sft+rl``, ``recall_at_5`` for ``recall@5``."""
+    return re.sub(r"[^\w\-. :/]", "_", name.replace("@", "_at_"))
+
+
+def tags_of(record: RunRecord) -> dict[str, str]:
+    """The tags that MLflow's search filters and groups by."""
+    tags = {
+        "git.revision": record.git_revision, "git.dirty": str(record.dirty).lower(), "dvc.revision": record.dvc_revision,
+        "profile": record.profile, "seed": "" if record.seed is None else str(record.seed), "stage": record.stage,
+        "node": record.node, "experiment": record.experiment, "arm": record.arm, "kind": record.kind,
+        "mlflow.note.content": record.description,
+    }  # fmt: skip
+    return {key: value for key, value in (tags | record.tags).items() if value}
+
+
+def is_kept(path: Path) -> bool:
+    """Whether to keep an output with the run: small tables and pages. Curves and metrics are already in the run as numbers."""
+    files = [child for child in path.rglob("*") if child.is_file()] if path.is_dir() else [path]
+    kinds = {child.suffix for child in files}
+    known = path.name in ("curve.csv", "metrics.json", "checkpoint") or not kinds or not kinds <= KEPT_SUFFIXES
+    return not known and sum(child.stat().st_size for child in files) <= KEPT_BYTES
+
+
+def _content_digest(record: RunRecord) -> str:
+    """Digest of the fields that a run shows."""
+    return digest(record.model_dump(mode="json", exclude={"started", "git_revision", "dirty", "dvc_revision"}))[:32]
+
+
+def _trajectories(scores: Path, arm: str) -> Path | None:
+    """The file of an arm's episodes: beside its scores, or in its cell there."""
+    for path in (scores.parent / TRAJECTORIES, scores.parent / "cells" / arm / TRAJECTORIES):
+        if path.is_file():
+            return path
+    return None

@@ -1,0 +1,79 @@
+"""Rewards by name."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusesearch.core.config import Grpo
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.schema import Score
+from fusesearch.evaluation.quality import ndcg_at
+from fusesearch.evaluation.rewards import NAMES, make_reward
+
+SHARE = st.floats(0, 1)
+
+
+def score(f1, e, e_call=0.0, **fields):
+    return Score(instance_id="i", f1=f1, efficiency=e, efficiency_call=e_call, **fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("fusesearch", 0.8 * 0.5 + 0.2 * 0.5 * 0.4), ("f1", 0.5), ("f1+e", 0.9), ("f1+f1*e", 0.7)]
+)
+def test_each_name_is_its_formula(name, expected):
+    assert make_reward(name)(score(0.5, 0.4)) == pytest.approx(expected)
+
+
+def test_weights_are_those_of_equation_six():
+    assert make_reward("fusesearch", alpha=1, beta=2, gamma=4)(score(0.5, 0.25)) == pytest.approx(0.5 + 0.5 + 0.5)
+
+
+def test_the_default_params_give_the_papers_weights():
+    params = Grpo()
+    ours = make_reward(params.reward, alpha=params.alpha, beta=params.beta, gamma=params.gamma)
+    assert ours(score(1, 0.5)) == pytest.approx(0.9)
+
+
+@given(SHARE, SHARE)
+def test_fusesearch_is_within_bounds_and_zero_without_quality(f1, e):
+    reward = make_reward("fusesearch")
+    assert 0.8 * f1 <= reward(score(f1, e)) <= f1 + 1e-12
+    assert reward(score(0, e)) == 0
+
+
+@given(SHARE, SHARE, SHARE)
+def test_more_efficiency_never_pays_less(f1, first, second):
+    low, high = sorted((first, second))
+    for name in ("fusesearch", "f1+e", "f1+f1*e"):
+        assert make_reward(name)(score(f1, low)) <= make_reward(name)(score(f1, high))
+
+
+def test_scope_picks_the_efficiency():
+    assert make_reward("f1+e")(score(0.5, 0.4, 0.1), "call") == pytest.approx(0.6)
+
+
+def test_ndcg_ranks_functions_and_falls_back_to_files():
+    functions = {"predicted_functions": ["x", "f", "g"], "true_functions": ["f", "g"]}
+    files = {"predicted_files": ["a", "b"], "true_files": ["b"]}
+    assert make_reward("ndcg@2")(score(1, 1, **functions, **files)) == ndcg_at(["x", "f", "g"], ["f", "g"], 2)
+    assert make_reward("ndcg@5")(score(1, 1, **files)) == ndcg_at(["a", "b"], ["b"], 5)
+
+
+@pytest.mark.parametrize("name", ["", "F1", "ndcg", "ndcg@", "ndcg@0", "ndcg@-1", "ndcg@x", "f1 + e"])
+def test_an_unknown_name_is_answered_with_the_names(name):
+    with pytest.raises(ConfigError) as caught:
+        make_reward(name)
+    assert all(known in str(caught.value) for known in NAMES)
+
+
+@pytest.mark.parametrize("name", ["fusesearch", "f1", "ndcg@5"])
+def test_an_errored_score_has_no_reward(name):
+    with pytest.raises(DataError, match="the score is absent"):
+        make_reward(name)(Score(instance_id="i", error="server gone"))
+
+
+def test_what_an_answer_is_worth_stands_for_f1_but_has_no_ranking():
+    question = Score(instance_id="q", answer_score=0.5, efficiency=0.4, turns=2)
+    assert make_reward("f1+f1*e")(question) == pytest.approx(0.7)
+    with pytest.raises(DataError, match="the score is absent"):
+        make_reward("ndcg@5")(question)

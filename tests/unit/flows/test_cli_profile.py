@@ -1,0 +1,100 @@
+"""``python -m flows profile`` and ``doctor``: the params of a scale, and what a checkout lacks."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flows.cli import doctor
+from fusesearch.core.config import load_params, parse_params
+
+ROOT = Path(__file__).parents[3]
+NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: no/base}\n"
+BIG = "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\nteacher: {localizer: model, base_url: http://127.0.0.1:9/v1}\n"
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text(NANO)
+    (tmp_path / "experiments/profiles").mkdir(parents=True)
+    (tmp_path / "experiments/profiles/big.yaml").write_text(BIG)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    return tmp_path
+
+
+def test_what_a_checkout_needs_is_checked_beside_the_installation(run, checkout):
+    result = run("doctor")
+    assert result.exit_code == 0, result.output
+    missing = result.stdout.index("missing  base checkpoint")
+    assert "make base" in result.stdout[missing:].splitlines()[1]
+    names = {check["name"] for check in json.loads(run("doctor", "--format", "json").stdout)["checks"]}
+    assert names >= {"ripgrep", "prefect server", "mlflow store", "base checkpoint"}
+
+
+def test_a_version_other_than_the_locked_one_is_named(tmp_path):
+    text = 'typer==0.0.1\nnot-installed==1.0\npydantic==0.0.2 ; python_version < "3"\n# note\n'
+    (tmp_path / "requirements.lock").write_text(text)
+    (check,) = doctor.lock(tmp_path)
+    assert not check.ok
+    assert "typer" in check.detail
+    assert "pydantic" not in check.detail
+    assert "not-installed" not in check.detail
+
+
+def test_servers_that_do_not_answer_are_missing(monkeypatch):
+    monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    assert not doctor.prefect_server().ok
+    assert not doctor.mlflow_store().ok
+
+
+def test_malformed_params_are_a_line_of_the_report(run, checkout):
+    (checkout / "params.yaml").write_text("sead: 1\n")
+    result = run("doctor")
+    assert result.exit_code == 0
+    assert "sead" in result.stdout
+
+
+def test_use_overlays_and_nano_comes_back_as_it_was(run, checkout):
+    assert run("profile", "use", "big").exit_code == 0
+    params = load_params(checkout / "params.yaml")
+    assert (params.profile, params.seed, params.model.base) == ("big", 7, "org/big")
+    assert run("profile", "use", "big").exit_code == 0
+    assert run("profile", "use", "nano").exit_code == 0
+    assert (checkout / "params.yaml").read_text() == NANO
+
+
+def test_list_marks_the_current_profile_and_show_prints_all_params(run, checkout):
+    assert run("profile", "list").stdout.splitlines()[0].startswith("* nano")
+    shown = yaml.safe_load(run("profile", "show", "big").stdout)
+    assert parse_params(shown).grpo.rollouts == "vllm"
+
+
+@pytest.mark.parametrize(
+    ("name", "overlay", "message"),
+    [("none", None, "big"), ("bad", "grpo: {setps: 1}\n", "setps"), ("bad", "[]", "mapping"), ("bad", "a: [", "YAML")],
+)
+def test_a_bad_profile_changes_nothing(run, checkout, name, overlay, message):
+    if overlay is not None:
+        (checkout / "experiments/profiles/bad.yaml").write_text(overlay)
+    result = run("profile", "use", name)
+    assert result.exit_code == 1
+    assert message in result.stderr
+    assert (checkout / "params.yaml").read_text() == NANO
+
+
+def test_without_the_nano_params_git_is_named(run, checkout):
+    (checkout / "params.yaml").write_text("profile: big\n")
+    result = run("profile", "use", "big")
+    assert result.exit_code == 1
+    assert "git checkout params.yaml" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["profile list", "profile show", "profile use", "experiment run", "track", "cases", "doctor"])
+def test_every_help_teaches_with_an_example(run, command):
+    result = run(*command.split(), "--help")
+    assert result.exit_code == 0
+    assert f"python -m flows {command}" in result.output.split("Usage:")[1].split("\n", 1)[1]

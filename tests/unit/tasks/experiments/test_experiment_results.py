@@ -1,0 +1,385 @@
+"""What is written of an experiment: figures, verdicts, the paper's orderings, and what is missing."""
+
+import csv
+import random
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import pytest
+from experiment_runs import experiment, reference, run, runs, score
+
+from fusesearch.core.config import Params
+from fusesearch.core.errors import ArtifactError, ConfigError
+from fusesearch.core.storage import write_json
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.evaluation.statistics import estimate
+from fusesearch.reporting.experiment.pages import overview, page
+from fusesearch.reporting.experiment.results import ordering, read_results
+from tasks.experiments.measuring import measured
+from tasks.experiments.mlflow_runs import arm_record, held_out, varied
+from tasks.experiments.outcome import ArmRun, scores_digest
+from tasks.experiments.rebuild import rebuild, write_overview
+from tasks.experiments.results import write_results
+from tasks.running.places import MAIN, NODES, experiment_files
+from tasks.stages import TRAINED
+
+FILES = experiment_files("filtering")
+BETTER = {"none": 0.2, "joint": 0.8}
+
+
+@pytest.fixture
+def root(tmp_path):
+    return reference(tmp_path)
+
+
+def written(root, made, **changes):
+    return write_results(experiment(**changes), made, root / "out", root)
+
+
+def measured_of(root, made, **changes):
+    """The results without their files."""
+    return measured(experiment(**changes), made, root)
+
+
+def test_results_are_read_again_as_they_were_written(root):
+    results = written(root, runs(root, BETTER), figures=[])
+    assert read_results(root / "out") == results
+    assert [arm.figures["f1_macro"].seeds for arm in results.arms] == [3, 3]
+    assert results.arm("none").figures["file_micro_f1"].paper == 75.44
+    assert results.arm("joint").nodes[1] == {"sft": "sft-joint1"}
+    assert results.missing == []
+
+
+def test_results_keep_the_revision_they_were_written_at_until_they_change(root):
+    first = written(root, runs(root, BETTER), figures=[])
+    older = first.model_copy(update={"revision": "0123456789ab"})
+    write_json(root / "out/results.json", older.model_dump(mode="json"))
+    assert written(root, runs(root, BETTER), figures=[]) == older
+    assert written(root, runs(root, {"none": 0.5}), figures=[]).revision == first.revision
+
+
+def test_the_same_runs_give_the_same_files_in_any_order(root):
+    made = runs(root, BETTER)
+    written(root, made, figures=["training"])
+    before = {path: path.read_bytes() for path in (*(root / "out").rglob("*"), *(root / FILES).rglob("*")) if path.is_file()}
+    written(root, made[::-1], figures=["training"])
+    assert before == {
+        path: path.read_bytes() for path in (*(root / "out").rglob("*"), *(root / FILES).rglob("*")) if path.is_file()
+    }
+
+
+@pytest.mark.parametrize(
+    ("skill", "lower", "verdict"),
+    [(BETTER, False, "confirmed"), ({"none": 0.8, "joint": 0.2}, False, "refuted"), (BETTER, True, "refuted"),
+     ({"none": 0.5, "joint": 0.52}, False, "undecided")],
+)  # fmt: skip
+def test_a_verdict_follows_the_direction_that_was_claimed(root, skill, lower, verdict):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower}
+    found = measured_of(root, runs(root, skill), claims=[claim]).claims[0]
+    assert found.verdict == verdict
+    opening = {"confirmed": "Confirmed", "refuted": "Refuted", "undecided": "Undecided at this scale"}[verdict]
+    assert found.sentence.startswith(f"{opening}: F1 and e {'below' if lower else 'above'} no filter in F1 0.7/0.3, mean: ")
+    assert f"{100 * found.estimate:+.1f} points" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("skill", "lower", "verdict"),
+    [({"none": 0.5, "joint": 0.5}, False, "confirmed"), ({"none": 0.8, "joint": 0.2}, False, "refuted"),
+     ({"none": 0.5, "joint": 0.5}, True, "confirmed"), ({"none": 0.2, "joint": 0.8}, True, "refuted"),
+     ({"none": 0.8, "joint": 0.65}, False, "undecided")],
+)  # fmt: skip
+def test_a_claim_with_a_margin_is_that_the_arm_is_not_worse_by_so_much(root, skill, lower, verdict):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "lower": lower, "margin": 0.15}
+    found = measured_of(root, runs(root, skill, instances=400), claims=[claim]).claims[0]
+    assert found.verdict == verdict
+    assert f"F1 and e less than 15.0 points {'above' if lower else 'below'} no filter in F1 0.7/0.3, mean" in found.sentence
+
+
+def test_no_paper_states_a_margin():
+    with pytest.raises(ValueError, match="not an ordering that a paper's table states"):
+        experiment(claims=[{"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.1, "paper": True}])
+
+
+def test_a_claim_in_mean_f1_tells_the_papers_pooled_f1_beside_ours(root):
+    results = measured_of(root, runs(root, BETTER), metrics=["f1_macro", "f1_micro"])
+    assert results.arm("none").figures["f1_micro"].paper == pytest.approx(0.7 * 75.44 + 0.3 * 43.52, abs=0.005)
+    assert "; pooled, as the paper's tables are, +" in results.claims[0].sentence
+    assert results.claims[0].sentence.endswith("in the paper +3.72 points.")
+
+
+@pytest.mark.parametrize("seeds", [(1,), (0, 1)])
+def test_fewer_than_three_seeds_decide_nothing_however_large_the_difference(root, seeds):
+    results = measured_of(root, runs(root, {"none": 0.0, "joint": 1.0}, seeds=seeds))
+    assert results.claims[0].verdict == "undecided"
+    assert "fewer than 3 seeds cannot tell" in results.claims[0].sentence
+    assert results.power[0].lower_bound == (len(seeds) == 1)
+    assert {ordering(row) for row in results.differences} <= {None, "same direction", "no difference", "other direction"}
+
+
+def test_a_claim_says_what_it_is_about_and_with_a_margin_nothing_that_its_correction_denies(root):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none", "margin": 0.001, "note": "no worse"}
+    same = runs(root, {"none": 0.05, "joint": 0.05}, instances=1000)
+    said = measured_of(root, same, claims=[claim]).claims[0]
+    assert (said.verdict, "below no filter in F1 0.7/0.3, mean (no worse): " in said.sentence) == ("undecided", True)
+    assert "unlikely" not in said.sentence
+    without = measured_of(root, same, claims=[{**claim, "margin": None}]).claims[0].sentence
+    assert "a difference of 5 points or more is unlikely" in without
+
+
+def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
+    (root / "experiments/reference/table4.csv").write_text(
+        "filtering,file_f1,function_f1,efficiency,time_s\nnone,75.44,43.52,55.77,9\njoint,78.86,47.94,62.03,5\n"
+    )
+    found = measured_of(root, runs(root, BETTER), metrics=["file_micro_f1", "f1_micro", "f1_macro", "seconds"])
+    assert [row.metric for row in found.differences if ordering(row)] == ["file_micro_f1"]
+    assert "Of 1 ordering in the paper's table" in found.summary
+    assert found.arm("none").figures["seconds"].paper == 9
+    text = page(found, TRAINED)
+    assert "Seconds are of runs that had the machine to themselves or shared it" in text
+    assert "The paper's F1 0.7/0.3, pooled is computed from its F1 of files and of functions" in text
+
+
+def test_p_is_corrected_over_the_claims(root):
+    claim = {"metric": "f1_macro", "better": "joint", "than": "none"}
+    others = [{"metric": name, "better": "joint", "than": "none"} for name in ("file_micro_f1", "tokens_context")]
+    experiments_lock = measured_of(root, runs(root, BETTER), claims=[claim]).claims[0]
+    among = measured_of(root, runs(root, BETTER), claims=[claim, *others]).claims[0]
+    assert experiments_lock.p_holm == experiments_lock.p == among.p
+    assert among.p_holm == pytest.approx(3 * among.p) or among.p_holm == pytest.approx(2 * among.p)
+
+
+def test_seeds_are_planned_for_five_points_of_a_share_and_a_twentieth_of_other_figures(root):
+    made = runs(root, BETTER)
+    share, tokens = (measured_of(root, made, primary=metric).power[0] for metric in ("f1_macro", "tokens_context"))
+    assert share.target == 0.05
+    assert tokens.target == pytest.approx(0.05 * measured_of(root, made).arm("none").figures["tokens_context"].estimate)
+    assert tokens.needed == 3
+
+
+def test_power_is_told_in_f1_besides_the_primary_metric_and_at_the_level_that_the_correction_leaves(root):
+    claims = [{"metric": name, "better": "joint", "than": "none"} for name in ("efficiency", "f1_macro")]
+    made = runs(root, BETTER)
+    two = measured_of(root, made, primary="efficiency", claims=claims).power
+    assert [(row.metric, row.level) for row in two] == [("efficiency", 0.025), ("f1_macro", 0.025)]
+    (experiments_lock,) = measured_of(root, made, claims=claims[1:]).power
+    assert experiments_lock.detectable[3] < two[1].detectable[3]
+
+
+def test_an_undecided_claim_says_what_would_have_been_seen_and_of_a_pair_named_both_ways_once(root):
+    there, back = ({"metric": metric, "better": better, "than": than} for metric, better, than in (
+        ("efficiency", "none", "joint"), ("f1_macro", "joint", "none"),
+    ))  # fmt: skip
+    results = measured_of(root, runs(root, {"none": 0.5, "joint": 0.52}), claims=[there, back])
+    (power,) = results.power
+    assert (power.first, power.second) == ("joint", "none")
+    seen = f"{100 * power.detectable[3]:.1f} points"
+    assert f"a true difference of {seen} would be seen four times in five" in results.claims[1].sentence
+
+
+def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
+    results = written(root, runs(root, BETTER), figures=[])
+    found = {row.metric: ordering(row) for row in results.differences if ordering(row)}
+    assert found == {"file_micro_f1": "holds", "efficiency": "no difference"}
+    assert results.summary.endswith("Of 2 orderings in the paper's table: 1 holds; 1 shows no difference that would be printed.")
+    reverse = measured_of(root, runs(root, {"none": 0.8, "joint": 0.2}))
+    assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
+
+
+def test_an_ordering_that_prints_as_zero_is_none_either_way(root):
+    (row,) = [row for row in measured_of(root, runs(root, BETTER)).differences if row.metric == "file_micro_f1"]
+    assert ordering(row.model_copy(update={"estimate": 0.0004, "p_holm": 0.9})) == "no difference"
+    assert ordering(row.model_copy(update={"estimate": 0.0006, "p_holm": 0.9})) == "same direction"
+
+
+def test_what_is_odd_about_the_papers_table_stands_with_its_orderings(root):
+    written(root, runs(root, BETTER), figures=[], paper={"table": "table4.csv", "notes": ["It prints e of joint twice."]})
+    page = (root / "out/RESULTS.md").read_text()
+    assert "It prints e of joint twice." in page[page.index("## Orderings") : page.index("## Power")]
+
+
+def test_models_that_the_main_pipeline_trained_beside_others_are_named(root):
+    made = runs(root, BETTER)
+    written(root, made, figures=[])
+    assert "main pipeline" not in (root / "out/RESULTS.md").read_text()
+    own = [replace(row, nodes={"sft": "sft"}) if (row.arm, row.seed) == ("joint", 0) else row for row in made]
+    written(root, own, figures=[])
+    assert "Trained by the main pipeline itself: F1 and e, seed 0." in (root / "out/RESULTS.md").read_text()
+    both = [replace(row, nodes={"sft": "sft"}) if row.seed == 0 else row for row in made]
+    written(root, both, figures=[])
+    assert "main pipeline" not in (root / "out/RESULTS.md").read_text()
+
+
+def test_calls_of_the_first_turn_of_later_ones_and_repeats_within_a_turn_are_told_apart():
+    draw = random.Random(0)
+    rows = [
+        score(place, True, draw).model_copy(update={"calls_each_turn": turns, "redundancy": 0.25, "redundancy_call": 0.5})
+        for place, turns in enumerate(([0, 4, 2, 0, 3, 0], [2, 0], [0]))
+    ]
+    assert estimate(rows, METRICS["calls_first_turn"].statistic) == 3
+    assert estimate(rows, METRICS["calls_later_turns"].statistic) == 2.5
+    assert estimate(rows, METRICS["redundancy_within"].statistic) == 0.25
+
+
+def test_the_record_of_an_arm_names_the_scores_and_the_cell_of_its_evaluation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_json(MAIN["evaluate.scores"], {})
+    made = replace(run(tmp_path, "none", 0, 0.5), trajectories=MAIN["evaluate.cells"] / "sft/trajectories.jsonl", curves={})
+    record = arm_record(experiment(), made, Params(), "parent")
+    assert (list(record.outputs), record.tags["evaluated"]) == ([MAIN["evaluate.scores"].as_posix()], "sft")
+
+
+def test_a_run_with_a_split_of_its_own_was_measured_on_that(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert held_out(run(tmp_path, "none", 0, 0.5)) == []
+    for folder in (MAIN["split.validation"].parent, NODES / "split-0123abcd"):
+        folder.mkdir(parents=True)
+        (folder / "validation.parquet").touch()
+    assert held_out(run(tmp_path, "none", 0, 0.5)) == [MAIN["split.validation"]]
+    own = replace(run(tmp_path, "none", 0, 0.5), nodes={"split": "split-0123abcd"})
+    assert held_out(own) == [NODES / "split-0123abcd/validation.parquet"]
+
+
+def test_an_arm_is_recorded_with_every_param_that_some_arm_sets(tmp_path):
+    arms = {"none": {"set": {"select.min_f1": 0.0, "select.min_efficiency": 0.0}}, "joint": {}}
+    compared, params = experiment(arms=arms, paper=None, set={"grpo.steps": 3}), Params(select={"min_f1": 0.4})
+    unfiltered = varied(compared, run(tmp_path, "none", 1, 0.5), params)
+    assert unfiltered == {"grpo.steps": 3, "select.min_efficiency": 0.0, "select.min_f1": 0.0}
+    assert varied(compared, run(tmp_path, "joint", 0, 0.5), params) == {
+        "grpo.steps": 3, "select.min_efficiency": params.select.min_efficiency, "select.min_f1": 0.4
+    }  # fmt: skip
+
+
+def test_an_arm_is_recorded_with_params_that_usually_go_unsaid(tmp_path):
+    shown = {"agent.pre_search": "ranker", "evaluate.agent": {"max_turns": 2}}
+    compared = experiment(arms={"none": {}, "joint": {"set": shown}}, paper=None)
+    assert varied(compared, run(tmp_path, "joint", 0, 0.5), Params()) == shown
+    assert varied(compared, run(tmp_path, "none", 0, 0.5), Params()) == {"agent.pre_search": "none", "evaluate.agent": {}}
+
+
+def test_missing_runs_are_named_and_nothing_is_made_up_for_them(root):
+    results = written(root, [*runs(root, {"none": 0.5}, seeds=(0, 2)), run(root, "joint", 1, 0.5)], figures=[])
+    assert results.missing == ["none seed 1", "joint seed 0", "joint seed 2"]
+    assert results.claims[0].verdict == "not measured"
+    assert results.power == []
+    page = (root / "out/RESULTS.md").read_text()
+    assert "none seed 1, joint seed 0, joint seed 2. `python -m flows experiment run filtering` makes them." in page
+    lone = measured_of(root, runs(root, {"none": 0.5}))
+    assert lone.arm("joint").figures == {}
+    with pytest.raises(ArtifactError, match="no run is finished: run `python -m flows experiment run filtering`"):
+        measured_of(root, [])
+
+
+def test_runs_on_other_instances_than_the_rest_are_named(root):
+    made = runs(root, BETTER)
+    assert measured_of(root, made).other_instances == []
+    strange = replace(made[0], scores=made[0].scores[1:])
+    results = written(root, [strange, *made[1:]], figures=[])
+    assert results.other_instances == [f"{strange.arm} seed {strange.seed}"]
+    assert f"other instances than the rest: {strange.arm} seed {strange.seed}." in (root / "out/RESULTS.md").read_text()
+
+
+def test_errored_episodes_are_counted_and_in_no_figure(root):
+    made = runs(root, BETTER)
+    broken = score(0, True, random.Random(0)).model_copy(update={"error": "endpoint down"})
+    made[0] = ArmRun("none", 0, [broken, *made[0].scores[1:]], made[0].trajectories)
+    arm = measured_of(root, made).arm("none")
+    assert (arm.errored, arm.episodes, arm.instances) == (1, 179, 60)
+    dead = [ArmRun("none", seed, [broken], root / "x") for seed in (0, 1, 2)]
+    assert measured_of(root, [*dead, *runs(root, {"joint": 0.5})]).arm("none").figures == {}
+
+
+def test_wrong_names_are_said_in_one_line(root):
+    made = runs(root, BETTER)
+    with pytest.raises(ConfigError, match="no metric 'f2'"):
+        measured_of(root, made, metrics=["f2", "f1_macro"])
+    with pytest.raises(ConfigError, match="no figure 'pie': use arms, differences"):
+        written(root, made, figures=["pie"])
+    arms = {**experiment().model_dump()["arms"], "none": {"paper_row": {"filtering": "nothing"}}}
+    with pytest.raises(ConfigError, match="0 rows with filtering=nothing: exactly one is needed"):
+        measured_of(root, made, arms=arms)
+    with pytest.raises(ArtifactError, match=r"results\.json is missing: run `python -m flows experiment run nowhere`"):
+        read_results(root / "nowhere")
+    (root / "out").mkdir(exist_ok=True)
+    (root / "out/results.json").write_text('{"experiment": 1}')
+    with pytest.raises(ArtifactError, match=r"results\.json: .*: .*; write the results again"):
+        read_results(root / "out")
+
+
+def test_figures_are_svg_with_a_legend_and_those_without_data_are_left_out(root):
+    written(root, runs(root, BETTER))
+    shown = {path.stem: path.read_text() for path in (root / FILES / "figures").glob("*.svg")}
+    assert set(shown) == {"arms", "differences", "calls_by_turn", "redundancy", "training", "tool_success", "sft_loss"}
+    for name, text in shown.items():
+        ElementTree.fromstring(text)
+        assert "legend" in text, name
+    assert "Mean reward of the rollouts" in shown["training"]
+    bare = [ArmRun(made.arm, made.seed, made.scores, made.trajectories) for made in runs(root, BETTER)]
+    written(root, bare)
+    assert {path.stem for path in (root / FILES / "figures").glob("*.svg")} == {
+        "arms",
+        "differences",
+        "calls_by_turn",
+        "redundancy",
+    }
+
+
+def test_curves_hold_mean_and_range_over_the_seeds(root):
+    written(root, runs(root, BETTER, steps=3), figures=[])
+    rows = [
+        row for row in csv.DictReader((root / FILES / "curves.csv").open()) if row["stage"] == "grpo" and row["arm"] == "joint"
+    ]
+    assert [row["step"] for row in rows] == ["1", "2"]
+    assert (rows[0]["seeds"], rows[0]["reward"], rows[0]["reward_low"], rows[0]["reward_high"]) == ("3", "0.07", "0.05", "0.09")
+
+
+def test_results_name_the_scores_they_are_made_of(root):
+    made = runs(root, BETTER)
+    assert written(root, made, figures=[]).inputs == scores_digest(made[::-1])
+    assert scores_digest(made) != scores_digest(made[1:])
+
+
+def test_results_of_runs_that_are_not_all_here_are_kept(tmp_path, monkeypatch):
+    monkeypatch.chdir(reference(tmp_path))
+    made = runs(tmp_path, BETTER)
+    monkeypatch.setattr("tasks.experiments.rebuild.load_experiment", lambda name: experiment())
+    monkeypatch.setattr("tasks.experiments.rebuild.outcomes", lambda found, current: made)
+    monkeypatch.setattr("tasks.experiments.rebuild.up_to_date", set)
+    assert rebuild(["filtering"])["filtering"].startswith("Of 1 claim: ")
+    before = (tmp_path / "experiments/filtering/results.json").read_bytes()
+    made = [row for row in made if row.seed == 0]
+    assert rebuild(["filtering"]) == {"filtering": "kept: 4 of its runs are missing here or out of date"}
+    assert (tmp_path / "experiments/filtering/results.json").read_bytes() == before
+
+
+def test_results_of_an_arm_that_the_experiment_has_no_more_hold_nothing_up(tmp_path, monkeypatch):
+    monkeypatch.chdir(reference(tmp_path))
+    found, made = [experiment()], runs(tmp_path, BETTER)
+    monkeypatch.setattr("tasks.experiments.rebuild.load_experiment", lambda name: found[-1])
+    monkeypatch.setattr(
+        "tasks.experiments.rebuild.outcomes", lambda asked, current: [row for row in made if row.arm in asked.arms]
+    )
+    monkeypatch.setattr("tasks.experiments.rebuild.up_to_date", set)
+    rebuild(["filtering"])
+    found.append(experiment(arms={"joint": {}}, claims=[]))
+    rebuild(["filtering"])
+    assert [arm.name for arm in read_results(tmp_path / "experiments/filtering").arms] == ["joint"]
+
+
+def test_the_page_over_all_experiments_is_written_from_what_they_wrote(root):
+    write_results(experiment(figures=[]), runs(root, BETTER), root / "experiments/filtering", root)
+    (root / "experiments/filtering/experiment.yaml").touch()
+    write_json(root / "experiments/evidence/results.json", {"of": "another page"})
+    page = write_overview(root / "experiments")
+    assert page == root / "experiments/RESULTS.md"
+    assert "[filtering](filtering/RESULTS.md)" in page.read_text()
+
+
+def test_the_page_over_all_experiments_lists_claims_orderings_and_power(root):
+    page = overview(
+        [measured_of(root, runs(root, BETTER)), measured_of(root, runs(root, {"none": 0.5}), name="other", title="a|b")]
+    )
+    assert "[filtering](filtering/RESULTS.md)" in page
+    assert "[other](other/RESULTS.md), 3 runs missing" in page
+    assert "a\\|b" in page
+    assert "File F1, pooled: F1 and e > no filter" in page
+    assert "3 seeds x 60 instances" in page

@@ -1,0 +1,226 @@
+"""Which runs arms, seeds and experiments share, and the file that DVC reads of them."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fusesearch.core.config import Params, load_params
+from fusesearch.core.overrides import flatten, override
+from fusesearch.evaluation.metrics import METRICS
+from fusesearch.reporting.experiment.figures import FIGURES
+from tasks.experiments import dvc_file
+from tasks.experiments.paper import REFERENCE
+from tasks.experiments.plan import built_on, nodes_of, plan
+from tasks.experiments.schedule import ExperimentTask, seconds_left, tasks_of, with_dependents
+from tasks.experiments.spec import Experiment, experiment_names, load_experiment
+from tasks.running.node import parse_node
+from tasks.running.places import MAIN
+from tasks.running.timing import note_seconds, parts_of, usual_seconds
+from tasks.stages import STAGES
+
+ROOT = Path(__file__).parents[4]
+NAMES = [
+    "filtering", "guidance", "history_scope", "mcts", "mode", "one_student", "parallelism", "pre_search", "reposearcher",
+    "reward", "reward_ndcg", "stages",
+]  # fmt: skip
+PARAMS = load_params(ROOT / "params.yaml")
+
+
+@pytest.fixture(autouse=True)
+def at_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def experiment(**arms):
+    return Experiment(
+        name="test", title="t", question="q", hypothesis="h", arms=arms, seeds=[PARAMS.seed, PARAMS.seed + 1],
+        metrics=["f1_macro"], primary="f1_macro",
+    )  # fmt: skip
+
+
+def planned(seed=PARAMS.seed, **arms):
+    rows = plan(experiment(**arms), PARAMS, [seed])
+    return {row.arm: row for row in rows}
+
+
+def test_what_is_as_in_the_params_is_the_main_pipelines():
+    (row,) = planned(joint={}).values()
+    assert list(row.nodes) == ["mine", "filter", "split", "synthesize", "select", "sft", "evaluate"]
+    assert not any(node.id for node in row.nodes.values())
+    assert row.scores == MAIN["evaluate.scores"]
+    assert row.trajectories == MAIN["evaluate.cells"] / "sft/trajectories.jsonl"
+    assert row.curves == {"sft": MAIN["sft.curve"]}
+
+
+def test_no_seeds_are_all_seeds():
+    found = experiment(joint={})
+    assert plan(found, PARAMS, []) == plan(found, PARAMS) == plan(found, PARAMS, found.seeds)
+
+
+def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
+    row = planned(none={"set": {"select.min_f1": 0.0}})["none"]
+    own = {stage: node for stage, node in row.nodes.items() if node.id}
+    assert list(own) == ["select", "sft", "evaluate"]
+    assert own["select"].set == {"select.min_f1": 0.0}
+    assert own["sft"].set == {}
+    assert own["sft"].origins == {"select": own["select"].folder}
+    assert own["evaluate"].set == {"evaluate.cells": {"sft": {"localizer": "fusesearch", "checkpoint": "sft"}}}
+    assert row.scores == own["evaluate"].folder / "scores.jsonl"
+
+
+def test_an_agent_that_only_evaluates_otherwise_trains_nothing():
+    row = planned(short={"set": {"evaluate.agent": {"max_turns": 2}}})["short"]
+    assert [stage for stage, node in row.nodes.items() if node.id] == ["evaluate"]
+
+
+def test_a_localizer_that_asks_the_trained_model_only_evaluates():
+    row = planned(asked={"checkpoint": "sft", "localizer": "cosil"})["asked"]
+    (evaluate,) = (node for node in row.nodes.values() if node.id)
+    assert evaluate.set == {"evaluate.cells": {"sft": {"localizer": "cosil", "checkpoint": "sft"}}}
+    assert row.trajectories == evaluate.folder / "cells/sft/trajectories.jsonl"
+
+
+def test_arms_share_the_runs_before_they_differ():
+    arms = {f"a{value}": {"checkpoint": "grpo", "set": {"grpo.beta": value}} for value in (0.1, 0.2)}
+    first, second = planned(seed=PARAMS.seed + 1, **arms).values()
+    shared = {stage for stage in first.nodes if first.nodes[stage] == second.nodes[stage]}
+    assert shared == {"mine", "filter", "split", "synthesize", "select", "sft"}
+    assert first.nodes["sft"].id
+    assert not first.nodes["split"].id, "data are shared by all seeds"
+
+
+def test_reinforcing_the_base_model_is_a_run_without_sft():
+    row = planned(rl={"checkpoint": "grpo", "set": {"grpo.start": "base", "grpo.steps": 25}})["rl"]
+    assert list(row.nodes) == ["mine", "filter", "split", "grpo", "evaluate"]
+    assert row.nodes["grpo"].id
+    assert row.trajectories == row.nodes["evaluate"].folder / "cells/sft+rl/trajectories.jsonl"
+
+
+def test_the_same_run_is_the_same_node_however_it_is_said():
+    said = planned(a={"set": {"select.min_f1": 0}}, b={"set": {"select.min_f1": 0.0, "grpo.steps": 3}})
+    assert said["a"].nodes == said["b"].nodes
+
+
+def test_the_untrained_model_depends_on_no_training():
+    row = planned(seed=PARAMS.seed + 1, base={"checkpoint": "base", "set": {"sft.epochs": 2}})["base"]
+    assert {stage for stage, node in row.nodes.items() if node.id} == {"evaluate"}
+    assert row.curves == {}
+
+
+def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
+    params = override(PARAMS, {"evaluate.cells": {"base": {"checkpoint": "base"}}}, "test")
+    rows = {row.arm: row for row in plan(experiment(sft={}, base={"checkpoint": "base"}), params, [params.seed])}
+    assert rows["sft"].nodes["evaluate"].id
+    assert not rows["base"].nodes["evaluate"].id
+
+
+NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items() if isinstance(value, float) and 0 < value < 1]
+
+
+@settings(max_examples=30)
+@given(key=st.sampled_from(sorted(NUMBERS)), checkpoint=st.sampled_from(["base", "sft", "grpo"]))
+def test_a_run_is_the_main_pipelines_exactly_if_nothing_it_depends_on_was_changed(key, checkpoint):
+    value = flatten(PARAMS.model_dump(mode="json"))[key]
+    row = planned(arm={"checkpoint": checkpoint, "set": {key: value / 2}})["arm"]
+    reads = {stage for stage in row.nodes if key in STAGES[stage].values(PARAMS)}
+    for stage, node in row.nodes.items():
+        below = {name for name in built_on(node, PARAMS) if "-" in name}
+        assert bool(node.id) == (stage in reads or bool(below))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_committed_experiment_names_what_exists(name):
+    found = load_experiment(name)
+    assert set(found.metrics) <= METRICS.keys()
+    assert set(found.figures) <= FIGURES.keys()
+    for arm in found.arms.values():
+        assert bool(arm.paper_row) == bool(found.paper) or found.name in ("reward_ndcg", "reposearcher")
+    for row in plan(found, PARAMS):
+        assert set(row.nodes) <= set(STAGES)
+    if found.paper:
+        assert (REFERENCE / found.paper.table).is_file()
+
+
+def test_the_committed_experiments_are_those_of_the_papers_and_ours():
+    assert experiment_names() == NAMES
+
+
+def test_the_stages_of_dvc_are_fresh():
+    for path, text in dvc_file.render().items():
+        assert path.read_text() == text, "run: python -m tasks.experiments.dvc_file"
+
+
+def test_a_node_of_dvc_is_what_its_command_line_says():
+    items = yaml.safe_load(dvc_file.NODES_FILE.read_text())
+    found = {node.id: node for name in NAMES for node in nodes_of(plan(load_experiment(name), PARAMS)) if node.id}
+    assert {name for nodes in items.values() for name in nodes} == set(found)
+    for stage, nodes in items.items():
+        for name, item in nodes.items():
+            assert parse_node(stage, [f"--node={name}", *shlex.split(item["arguments"])]) == found[name]
+            assert len(item["reads"]) == len(next(iter(nodes.values()))["reads"])
+
+
+def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_experiment_needs():
+    pairs = [(row, plan(row, PARAMS)) for row in map(load_experiment, ("filtering", "stages"))]
+    tasks = tasks_of(pairs, PARAMS)
+    names = [task.name for task in tasks]
+    assert len(names) == len(set(names))
+    for place, task in enumerate(tasks):
+        assert set(task.needs) <= set(names[:place])
+    first = {node.name for node in nodes_of(pairs[0][1])}
+    assert first <= set(names[: names.index("results-filtering")])
+    assert names[names.index("results-filtering") + 1] not in first
+    assert names[-1] == "results-stages"
+    assert {node.name for _, rows in pairs for node in nodes_of(rows)} <= set(names)
+
+
+def test_the_main_evaluation_brings_the_stages_it_needs():
+    tasks = tasks_of([(row := experiment(sft={}), plan(row, PARAMS, [PARAMS.seed]))], PARAMS)
+    assert {"sft", "grpo"} <= {task.name for task in tasks if task.target == task.name}
+
+
+@given(st.sets(st.sampled_from(["mine", "split", "select-451b9dbc", "evaluate"])))
+def test_what_builds_on_a_changed_run_has_to_run_too(changed):
+    found = with_dependents(TASKS, changed)
+    assert changed & {task.name for task in TASKS} <= found
+    for task in TASKS:
+        assert (task.name in found) == (task.name in changed or bool(found & set(task.needs)))
+
+
+TASKS = []
+
+
+@pytest.fixture(autouse=True, scope="module")
+def some_jobs():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        found = load_experiment("filtering")
+        TASKS[:] = tasks_of([(found, plan(found, PARAMS))], PARAMS)
+
+
+def test_the_main_evaluation_takes_as_long_as_all_of_its_arms():
+    usual = {"evaluate": 60.0, "sft": 100.0}
+    tasks = [
+        *(ExperimentTask(f"{stage}-1", stage, ()) for stage in ("evaluate", "sft")),
+        ExperimentTask("evaluate", "evaluate", (), parts=5),
+    ]
+    assert seconds_left(tasks, usual) == 5 * 60 + 60 + 100
+    assert parts_of("evaluate", Params()) == len(Params().evaluate.cells) > 1
+    assert parts_of("sft", Params()) == 1
+
+
+def test_how_long_stages_took_is_remembered(tmp_path):
+    record = tmp_path / "seconds.jsonl"
+    for seconds in (1000.0, *[10.0] * 5):
+        note_seconds("sft", seconds, record=record)
+    note_seconds("evaluate", 50.0, parts=5, record=record)
+    record.write_text(record.read_text() + '{"torn')
+    usual = usual_seconds(record)
+    assert usual == {"sft": 10.0, "evaluate": 10.0}
+    tasks = [ExperimentTask(f"{stage}-1", stage, ()) for stage in ("sft", "evaluate", "results")]
+    assert seconds_left(tasks, usual, workers=2) == 10.0
+    assert seconds_left([*tasks, ExperimentTask("grpo-1", "grpo", ())], usual) is None

@@ -1,0 +1,143 @@
+"""Unfinished work is found again for the same inputs only, and results replace what was there."""
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from fusesearch.core.config import Mine
+from fusesearch.core.digests import digest, file_digest
+from fusesearch.core.errors import AlreadyRunning, ArtifactError
+from tasks.running import resume
+from tasks.running.process import identity
+from tasks.running.resume import alone, finished, progress_dir, publish
+
+
+def test_same_inputs_find_the_same_folder(tmp_path: Path) -> None:
+    data = tmp_path / "in"
+    data.mkdir()
+    (data / "a.txt").write_text("one")
+    first = progress_dir("mine", Mine(), 3, data, root=tmp_path / "progress")
+    assert first.is_dir()
+    assert progress_dir("mine", Mine(), 3, data, root=tmp_path / "progress") == first
+
+
+@pytest.mark.parametrize("change", ["content", "name", "params", "value", "stage"])
+def test_any_other_input_finds_another_folder(tmp_path: Path, change: str) -> None:
+    data = tmp_path / "in"
+    data.mkdir()
+    (data / "a.txt").write_text("one")
+    before = progress_dir("mine", Mine(), 3, data, root=tmp_path / "progress")
+    if change == "content":
+        (data / "a.txt").write_text("two")
+    if change == "name":
+        (data / "a.txt").rename(data / "b.txt")
+    params = Mine(workers=7) if change == "params" else Mine()
+    value = 4 if change == "value" else 3
+    stage = "sft" if change == "stage" else "mine"
+    assert progress_dir(stage, params, value, data, root=tmp_path / "progress") != before
+
+
+def test_compiled_files_do_not_count(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1")
+    before = digest(tmp_path)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__/a.pyc").write_bytes(b"\0")
+    assert digest(tmp_path) == before
+
+
+def test_missing_input_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ArtifactError, match=r"gone is missing.*dvc repro"):
+        progress_dir("mine", tmp_path / "gone", root=tmp_path)
+
+
+def test_finished_removes_only_that_stage(tmp_path: Path) -> None:
+    mine = progress_dir("grpo", 1, root=tmp_path)
+    other = progress_dir("grpo-like", 1, root=tmp_path)
+    finished("grpo", root=tmp_path)
+    assert not mine.exists()
+    assert other.exists()
+
+
+def test_publish_replaces_a_folder_as_a_whole(tmp_path: Path) -> None:
+    source, target = tmp_path / "work", tmp_path / "out/final"
+    source.mkdir()
+    (source / "new").write_text("new")
+    target.mkdir(parents=True)
+    (target / "old").write_text("old")
+    publish(source, target)
+    assert [child.name for child in target.iterdir()] == ["new"]
+    assert [child.name for child in target.parent.iterdir()] == ["final"]
+
+
+def test_publish_replaces_a_file(tmp_path: Path) -> None:
+    (tmp_path / "new").write_text("new")
+    (tmp_path / "final").write_text("old")
+    publish(tmp_path / "new", tmp_path / "final")
+    assert (tmp_path / "final").read_text() == "new"
+
+
+def test_file_digest_is_what_dvc_records(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"hello\n")
+    assert file_digest(tmp_path / "a") == "b1946ac92492d2347c6235b4d2611184"
+
+
+def test_publish_across_file_systems_copies(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    source, target = tmp_path / "scratch/work", tmp_path / "mounted/final"
+    source.mkdir(parents=True)
+    (source / "new").write_text("new")
+    target.mkdir(parents=True)
+    (target / "old").write_text("old")
+    rename = os.rename
+
+    def across(old, new, **_):  # type: ignore[no-untyped-def]
+        if "scratch" in str(old) and "mounted" in str(new):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "replace", across)
+    monkeypatch.setattr(os, "rename", across)
+    publish(source, target)
+    assert [child.name for child in target.parent.iterdir()] == ["final"]
+    assert [child.name for child in target.iterdir()] == ["new"]
+    assert not source.exists()
+
+
+def test_a_file_is_read_once_while_it_stays_as_it_is(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    read: list[Path] = []
+    monkeypatch.setattr(resume, "file_digest", lambda path: read.append(path) or file_digest(path))
+    Path("data").mkdir()
+    for name in ("a", "b"):
+        (Path("data") / name).write_text(name)
+        os.utime(Path("data") / name, (1, 1))
+    before = progress_dir("sft", Path("data"))
+    assert progress_dir("sft", Path("data")) == before == progress_dir("sft", Path("data"))
+    assert len(read) == 2
+    (Path("data") / "a").write_text("c")
+    assert progress_dir("sft", Path("data")) != before
+    assert len(read) == 3
+
+
+def test_a_damaged_memory_of_digests_is_no_reason_to_fail(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    Path("a").write_text("a")
+    os.utime("a", (1, 1))
+    resume.DIGESTS.parent.mkdir()
+    resume.DIGESTS.write_text("no database" * 100)
+    assert resume.input_digest(Path("a")) == resume.input_digest(Path("a")) == digest(Path("a"))
+
+
+def test_a_process_whose_starter_is_gone_is_waited_for(tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    held = FileLock(tmp_path / ".lock", thread_local=False)
+    held.acquire()
+    (tmp_path / "owners").write_text(identity(os.getpid()))
+    with pytest.raises(AlreadyRunning), alone("sft", tmp_path):
+        pass
+    (tmp_path / "owners").write_text("1 0.5")
+    threading.Timer(0.5, held.release).start()
+    with alone("sft", tmp_path):
+        assert (tmp_path / "owners").read_text() == ""

@@ -1,0 +1,158 @@
+"""The table of stages, dvc.yaml, params and places agree with each other."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fusesearch.cli.profiles import load_profile
+from fusesearch.core.config import Params, load_params, overlay, parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.core.overrides import flat_params, flatten
+from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
+from tasks.running import deps
+from tasks.running.places import MAIN, Places
+from tasks.stages import STAGES, stage_named
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_a_stage_reads_params_that_exist_and_outputs_of_earlier_stages(stage):
+    known = flat_params(Params())
+    for name in stage.params:
+        assert any(key == name or key.startswith(f"{name}.") for key in known)
+    earlier = list(STAGES)[: list(STAGES).index(stage.name)]
+    for name in stage.inputs:
+        assert name.partition(".")[0] in earlier if name in MAIN else (ROOT / name).exists()
+
+
+@pytest.mark.parametrize("stage", STAGES.values(), ids=STAGES)
+def test_a_stage_shows_what_it_makes_and_its_function_exists(stage):
+    assert set(stage.shows) <= set(stage.outputs)
+    assert callable(stage.function())
+
+
+def test_dvc_yaml_is_what_the_stages_and_their_imports_make_it():
+    assert (ROOT / "dvc.yaml").read_text() == deps.render(ROOT)
+
+
+def test_a_change_of_an_import_that_dvc_yaml_does_not_know_is_found(tmp_path):
+    for name in ("a", "b", "c"):
+        (tmp_path / "tasks" / name).mkdir(parents=True)
+        (tmp_path / "tasks" / name / "__init__.py").touch()
+    (tmp_path / "tasks/a/main.py").write_text("def run():\n    from tasks.b import used\n    call('-m', 'tasks.c.worker')\n")
+    (tmp_path / "tasks/b/used.py").touch()
+    for name in ("one", "two"):
+        (tmp_path / f"tasks/b/{name}.py").touch()
+    (tmp_path / "tasks/c/worker.py").touch()
+    (tmp_path / "tasks/c/prompt.md").touch()
+    assert deps.imported_code(["tasks.a.main"], tmp_path) == {"tasks/a/main.py", "tasks/b/used.py", "tasks/c"}
+
+
+@pytest.mark.parametrize(
+    ("stage", "decides"),
+    [
+        ("select", "fusesearch/search/gain.py"),
+        ("report", "fusesearch/evaluation/metrics.py"),
+        ("mine", "fusesearch/data/patches.py"),
+        ("mine", "fusesearch/search/git.py"),
+        ("mine", "fusesearch/data/sources/synthetic/worker.py"),
+        ("synthesize", "fusesearch/agents/models/openai_compatible.py"),
+        ("sft", "fusesearch/agents/parsing.py"),
+        ("filter", "fusesearch/core/presets.py"),
+        ("evaluate", "fusesearch/localizers/bm25.py"),
+        ("rank", "fusesearch/localizers/ranker/features.py"),
+    ],
+)
+def test_code_that_decides_a_stage_is_among_its_deps(monkeypatch, stage, decides):
+    monkeypatch.chdir(ROOT)
+    code = deps.code_of(stage)
+    assert {Path(decides), *Path(decides).parents} & set(code)
+
+
+def test_params_yaml_has_every_param_but_those_that_the_preset_decides():
+    given = flatten(yaml.safe_load((ROOT / "params.yaml").read_text()))
+    read = {key for key in flatten(load_params(ROOT / "params.yaml").model_dump()) if not key.startswith("evaluate.cells.")}
+    assert read - set(given) == {f"filter.{key}" for key in NO_PRESET}
+
+
+def test_a_stage_sees_its_own_params_by_dotted_key():
+    assert STAGES["split"].values(Params(data_seed=3))["data_seed"] == 3
+    assert set(STAGES["select"].values(Params())) == {
+        "select.min_f1", "select.min_efficiency", "select.max_trajectories", "agent.history_scope",
+    }  # fmt: skip
+
+
+def test_an_unknown_stage_is_one_clear_line():
+    with pytest.raises(ConfigError, match="no stage 'nope': the stages are mine, filter"):
+        stage_named("nope")
+
+
+@pytest.mark.parametrize("text", ["", "stages: [", "stages:\n"])
+def test_a_damaged_pipeline_is_a_config_error(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dvc.yaml").write_text(text)
+    with pytest.raises(ConfigError):
+        deps.code_of("mine")
+
+
+def test_places_of_another_root_and_of_nodes():
+    places = Places({"sft": Path("artifacts/nodes/sft-0a1b2c3d")}, root=Path("elsewhere"))
+    assert places["sft.curve"] == Path("elsewhere/artifacts/nodes/sft-0a1b2c3d/curve.csv")
+    assert places["split.rl"] == Path("elsewhere/data/splits/rl.parquet")
+    with pytest.raises(KeyError):
+        places["sft.nothing"]
+
+
+def test_params_are_the_nano_profile():
+    assert load_params(ROOT / "params.yaml").profile == "nano"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "experiments/profiles").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_committed_profile_loads(path):
+    base, change = (yaml.safe_load(file.read_text()) for file in (ROOT / "params.yaml", path))
+    params = parse_params(overlay(base, change), source=path.name)
+    assert params.profile == path.stem
+    assert params.grpo.group == 8
+
+
+@pytest.mark.parametrize("name", ["small", "paper-4b", "paper-30b", "tooltrain-7b", "tooltrain-32b"])
+def test_no_larger_profile_inherits_what_only_a_tiny_student_needs(name):
+    params = load_profile(name, ROOT)
+    assert params.select.max_trajectories is None
+    assert (params.sft.renamed_copies, params.sft.drills) == (0, 0)
+    assert (params.grpo.renamed, params.grpo.scale_rewards, params.grpo.averaged) == (0, "group", 0)
+
+
+@pytest.mark.parametrize("name", ["paper-4b", "paper-30b"])
+def test_paper_profiles_hold_out_repositories_by_share_and_filter_by_the_papers_rules(name):
+    params = load_profile(name, ROOT)
+    assert (params.split.validation_owners, params.split.validation) == ([], 0.05)
+    assert set(params.filter.skip) == set(FILTER_PRESETS["fusesearch"]["skip"])
+
+
+def test_paper_profiles_hold_the_values_of_appendix_b():
+    base = yaml.safe_load((ROOT / "params.yaml").read_text())
+    for name in ("paper-4b", "paper-30b"):
+        change = yaml.safe_load((ROOT / f"experiments/profiles/{name}.yaml").read_text())
+        params = parse_params(overlay(base, change))
+        assert (params.sft.learning_rate, params.sft.batch_size, params.sft.epochs) == (2e-5, 32, 1)
+        assert (params.sft.warmup_ratio, params.sft.max_length, params.sft.optimizer) == (0.1, 32768, "adamw")
+        assert (params.grpo.learning_rate, params.grpo.kl, params.grpo.temperature) == (1e-6, 0.01, 0.7)
+        assert (params.grpo.prompts_per_step, params.grpo.group, params.grpo.steps) == (32, 8, -(-15_000 // 32))
+        assert (params.grpo.alpha, params.grpo.beta, params.grpo.gamma) == (0.8, 0.0, 0.2)
+        assert params.agent.max_context_tokens == 49152 + 32768
+        assert params.synthesize.calls_per_turn == (2, 8)
+
+
+@pytest.mark.parametrize("size", ["7B", "32B"])
+def test_tooltrain_profiles_hold_the_values_of_its_section_4_4(size):
+    params = load_profile(f"tooltrain-{size.lower()}", ROOT)
+    assert params.model.base == f"Qwen/Qwen2.5-Coder-{size}-Instruct"
+    assert (params.sft.batch_size, params.sft.epochs) == (128, 3)
+    assert (params.grpo.prompts_per_step, params.grpo.steps, params.grpo.temperature) == (128, -(-18_000 // 128), 1.0)
+    assert (params.agent.max_context_tokens, params.agent.mode) == (12 * 1024 + 20 * 1024, "sequential")
+    assert params.grpo.reward == "ndcg@5"
+    assert set(params.filter.skip) == set(FILTER_PRESETS["tooltrain"]["skip"])
+    assert params.split.sft / (params.split.sft + params.split.rl) == pytest.approx(10 / 28, abs=0.001)

@@ -1,0 +1,151 @@
+"""Parts of tracking that need no store: addresses, curves, samples of episodes, what counts as a change."""
+
+import threading
+import traceback
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusesearch.core.config import Params
+from fusesearch.core.errors import TrackingUnavailable
+from fusesearch.core.schema import Score, Trajectory
+from fusesearch.core.storage import write_jsonl
+from tasks.running.record import RUNS, RunRecord, digests, is_unchanged, records, revision, stage_record, write_record
+from tasks.tracking import track
+from tasks.tracking.episodes import episodes_of, spread
+from tasks.tracking.projection import curve_points, is_kept
+from tasks.tracking.store import locked_client, translated_errors, without_passwords
+from tests.fakes.git import committed
+
+_WORDS = st.text(st.characters(categories=("L", "N")), min_size=1)
+
+
+@given(_WORDS, _WORDS)
+def test_a_password_is_never_shown(user, secret):
+    assert without_passwords(f"postgresql://{user}:{secret}@db:5432/mlflow") == f"postgresql://{user}@db:5432/mlflow"
+    assert without_passwords("http://127.0.0.1:5000") == "http://127.0.0.1:5000"
+
+
+@given(_WORDS, st.text(st.characters(categories=("L", "N", "P"), exclude_characters="/?"), min_size=1))
+def test_no_password_is_in_what_an_error_quotes(user, secret):
+    assert without_passwords(f"to http://{user}:{secret}@mlflow/api failed") == f"to http://{user}@mlflow/api failed"
+    assert without_passwords("no http://mlflow:5000/x@y here") == "no http://mlflow:5000/x@y here"
+
+
+def test_an_error_of_the_store_is_one_line_without_its_password():
+    secret = "s3cret"
+    url = f"http://ann:{secret}@mlflow"
+    with pytest.raises(TrackingUnavailable) as caught, translated_errors(url):
+        raise OSError(f"500 Client Error for url: {url}/api/x\nmore")
+    text = "".join(traceback.format_exception(caught.value))
+    assert "for url: http://ann@mlflow/api/x" in text
+    assert secret not in text
+    assert "\n" not in str(caught.value)
+
+
+class Guarded(BaseHTTPRequestHandler):
+    """A server that is up and rejects everybody."""
+
+    def answer(self):
+        self.send_response(200 if self.path == "/health" else 401)
+        self.end_headers()
+        self.wfile.write(b"You are not authenticated.")
+
+    do_GET = do_POST = answer
+
+    def log_message(self, *_):
+        pass
+
+
+def test_a_server_that_rejects_the_credentials_says_what_to_set(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Guarded)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    hint = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+    try:
+        with pytest.raises(TrackingUnavailable, match=hint), locked_client(f"http://127.0.0.1:{server.server_port}") as client:
+            client.search_experiments()
+    finally:
+        server.shutdown()
+
+
+def test_a_store_that_is_away_is_one_warning_for_the_stage(tmp_path, monkeypatch, caplog):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ann:s3cret@127.0.0.1:9")
+    assert track(RunRecord(stage="mine")) == ""
+    (warning,) = caplog.messages
+    assert warning == (
+        "the MLflow server at http://ann@127.0.0.1:9 does not answer: mine is not recorded yet; "
+        "`python -m flows track` does it later"
+    )
+
+
+def test_points_of_a_curve_are_the_numbers_at_their_steps(tmp_path):
+    path = tmp_path / "curve.csv"
+    path.write_text("step,epoch,reward,note,rewards@k\n1,0.1,0.5,x,\n2.0,0.2,,,3\n")
+    assert list(curve_points(path, "grpo/")) == [("grpo/reward", 1, 0.5), ("grpo/rewards_at_k", 2, 3.0)]
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=40), st.integers(0, 12))
+def test_the_sample_of_episodes_is_spread_from_the_worst_to_the_best(figures, most):
+    scores = [Score(instance_id=f"i{number}", f1=f1) for number, f1 in enumerate(figures)]
+    chosen = [row.f1 for row in spread(scores, most)]
+    known = sorted(f1 for f1 in figures if f1 is not None)
+    assert len(chosen) == min(most, len(known))
+    assert len({row.instance_id for row in spread(scores, most)}) == len(chosen)
+    if most > 1 and known:
+        assert (chosen[0], chosen[-1]) == (known[0], known[-1])
+    assert spread(scores[::-1], most) == spread(scores, most)
+
+
+def test_an_episode_belongs_to_the_score_of_its_run(tmp_path):
+    scores = [Score(instance_id=name, run=run, f1=0.5) for name in "ab" for run in range(2)]
+    rows = [Trajectory(instance_id=row.instance_id, localizer="l", system="", issue=str(row.run)) for row in scores]
+    write_jsonl(tmp_path / "episodes.jsonl", rows)
+    found = list(episodes_of([scores[3], scores[0]], scores, tmp_path / "episodes.jsonl"))
+    assert [(score.instance_id, score.run, row.issue) for score, row in found] == [("a", 0, "0"), ("b", 1, "1")]
+
+
+def test_tables_and_pages_are_kept_and_models_and_data_are_not(tmp_path):
+    for name in ("card/card.html", "card/plot.svg", "checkpoint/config.json", "checkpoint/model.safetensors", "drops.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    assert [is_kept(tmp_path / name) for name in ("card", "checkpoint", "drops.json")] == [True, False, True]
+
+
+def test_a_record_says_the_same_after_it_was_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "a.json"
+    path.write_text("{}")
+    began = stage_record("sft", Params(), {"sft.epochs": 2}, digests([path]), node="sft-0123abcd")
+    done = began.complete(digests([path]), {"loss": float("nan"), "arms": {"sft": 1}})
+    assert (done.live_key, done.key != began.key, done.metrics["arms.sft"]) == (began.live_key, True, 1)
+    write_record(done)
+    write_record(done)
+    (RUNS / "sft-torn.json").write_text('{"stage": ')
+    (found,) = records()
+    assert repr(found) == repr(done)
+    assert is_unchanged(path, done.outputs[path.as_posix()])
+    path.write_text("{ }")
+    assert not is_unchanged(path, done.outputs[path.as_posix()])
+
+
+@pytest.mark.parametrize(
+    ("path", "dirty"),
+    [
+        ("experiments/filtering/RESULTS.md", False),
+        ("experiments/filtering/results.json", False),
+        ("experiments/RESULTS.md", False),
+        ("artifacts/sft/loss.csv", False),
+        ("experiments/filtering/experiment.yaml", True),
+        ("tasks/running/places.py", True),
+    ],
+)
+def test_what_experiments_write_themselves_is_not_a_change_of_the_project(tmp_path, monkeypatch, path, dirty):
+    monkeypatch.chdir(tmp_path)
+    committed(tmp_path, {path: "before"})
+    assert revision()["dirty"] is False
+    (tmp_path / path).write_text("after")
+    assert revision()["dirty"] == dirty
