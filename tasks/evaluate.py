@@ -15,9 +15,10 @@ from fusesearch.evaluation.grid import Benchmark, Grid
 from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.results import MANIFEST
 from fusesearch.evaluation.running import opened
+from fusesearch.training.served import served
 from tasks.checkpoints import checkpoint_of
 from tasks.running.node import Job
-from tasks.running.places import SNAPSHOTS, Places
+from tasks.running.places import CACHES, Places
 from tasks.running.resume import publish
 
 
@@ -54,7 +55,7 @@ def evaluate_cells(job: Job) -> dict[str, Any]:
     """
     scores: list[Score] = []
     figures: dict[str, Any] = {}
-    with opened(held_out_grid(job.params, job.places), job.scratch, SNAPSHOTS, retry_errored=True) as grid:
+    with opened(held_out_grid(job.params, job.places), job.scratch, CACHES, serve=served, retry_errored=True) as grid:
         for cell in grid.cells:
             found = job.part(cell.name, partial(grid.run, cell, _part(job.progress, len(scores), grid.episodes)))
             figures[safe_name(cell.name)] = aggregate(found)

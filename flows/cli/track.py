@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 
 def track(
+    folders: Annotated[
+        list[Path] | None, typer.Argument(help="Folders that `fusesearch evaluate` wrote, to record as well.", metavar="[DIR]...")
+    ] = None,
     traces: Annotated[
         int | None, typer.Option(help="Episodes per evaluated arm to record as traces; implies --again.", min=0)
     ] = None,
@@ -15,15 +19,18 @@ def track(
 ) -> None:
     """Record finished runs in MLflow that are not recorded yet.
 
-    Every stage, experiment and grid is recorded in MLflow when it ends, and leaves a file in `.fusesearch/runs`. If MLflow
-    was down at that time, start it and run this command. It also fills an empty store from those files and the artifacts
-    they name. Recording twice changes nothing. Artifacts that have changed since the run are left out.
+    Every stage and experiment is recorded in MLflow when it ends, and leaves a file in `.fusesearch/runs`. If MLflow was down
+    at that time, start it and run this command. It also fills an empty store from those files and the artifacts they name.
+    Recording twice changes nothing. Artifacts that have changed since the run are left out.
+
+    A folder of results becomes a run with one run below it for each finished cell.
 
     `MLFLOW_TRACKING_URI` names the store; the default is `mlflow.db` in this folder. Exit code 1: some run could not be
     recorded.
 
     ```
     python -m flows track
+    python -m flows track results
     MLFLOW_TRACKING_URI=https://mlflow.example.org python -m flows track
     python -m flows track --traces 50
     ```
@@ -34,14 +41,17 @@ def track(
     from rich.progress import track as bar
 
     from fusesearch.core.errors import FusesearchError
-    from tasks.running.record import RUNS, records
+    from tasks.running.record import RUNS, records, write_record
+    from tasks.tracking.grids import grid_records
     from tasks.tracking.projection import TRACES, Projection
     from tasks.tracking.store import answers, locked_client, tracking_uri, without_passwords
 
     uri = tracking_uri()
+    for record in [record for folder in folders or [] for record in grid_records(folder)]:
+        write_record(record)
     found = records()
     if not found:
-        typer.echo(f"no runs in {RUNS}: run a stage, an experiment or `fusesearch evaluate` first")
+        typer.echo(f"no runs in {RUNS}: run a stage or an experiment, or name a folder of results")
         return
     made, failed = 0, 0
     for record in bar(found, "runs", console=Console(stderr=True), disable=not sys.stderr.isatty()):

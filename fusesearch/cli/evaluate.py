@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,9 +15,9 @@ from fusesearch.cli.output import usage_error
 from fusesearch.core.text import flat_name
 
 if TYPE_CHECKING:
-    from fusesearch.core.schema import Score
+    from fusesearch.core.config import Compute
     from fusesearch.evaluation.grid import Grid
-    from tasks.running.record import RunRecord
+    from fusesearch.evaluation.running import Policy
 
 
 def evaluate(
@@ -47,9 +46,9 @@ def evaluate(
     runs: Annotated[int | None, typer.Option(help="Runs per instance; 3 unless the grid says otherwise.", min=1)] = None,
     concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
     retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Run errored episodes of finished cells again.")] = False,
-    track: Annotated[bool, typer.Option(help="Record a run per cell in MLflow, under one run for the grid.")] = True,
-    snapshots: Annotated[
-        Path | None, typer.Option(help="Folder for snapshots of repositories; default .fusesearch/snapshots.", metavar="DIR")
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder for snapshots, code graphs and indexes; default ~/.cache/fusesearch.", metavar="DIR"),
     ] = None,
 ) -> None:
     """Evaluate localizers on benchmarks.
@@ -66,8 +65,8 @@ def evaluate(
     fusesearch compare results
     ```
     """
+    from fusesearch.core.caches import Caches
     from fusesearch.evaluation.running import opened
-    from tasks.running.places import SNAPSHOTS
 
     given = {"localizer": localizer, "instances": instances, "model": model, "base_url": base_url}
     wanted = _from_file(grid, given, runs, concurrency) if grid else _from_options(
@@ -76,27 +75,22 @@ def evaluate(
     )  # fmt: skip
     with (
         progress_bar() as bar,
-        opened(wanted, out, snapshots or SNAPSHOTS, retry_errored=retry_errored, progress=bar.reading) as current,
+        opened(
+            wanted, out, Caches(cache) if cache else Caches(), serve=_serve, retry_errored=retry_errored, progress=bar.reading
+        ) as current,
     ):
-        run_cells(current, bar, out, track)
+        done = 0
+        for cell in current.cells:
+            current.run(cell, bar.of(cell.name, done, current.episodes))
+            done += current.episodes_of(cell)
+        current.finish()
     typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes: fusesearch compare {out}")
 
 
-def run_cells(current: Any, bar: Bar, out: Path, track: bool) -> None:
-    """Run all cells and record each as a run in MLflow unless ``track`` is off."""
-    done = 0
-    parent = _parent(current, out) if track else None
-    for cell in current.cells:
-        started = time.time()
-        scores = current.run(cell, bar.of(cell.name, done, current.episodes))
-        if parent:
-            _record(parent, current, cell, scores, started)
-        done += current.episodes_of(cell)
-    current.finish()
-    if parent:
-        from tasks import tracking
+def _serve(checkpoint: Path, compute: Compute, out: Path, dtype: str) -> AbstractContextManager[Policy]:
+    from fusesearch.training.served import served
 
-        tracking.track(parent)
+    return served(checkpoint, compute, out, dtype)
 
 
 def _from_file(path: Path, given: dict[str, Any], runs: int | None, concurrency: int | None) -> Grid:
@@ -131,30 +125,6 @@ def _from_options(
     models = [{"name": name, "model": model, "base_url": base_url, **key}] if model else []
     data = {"localizers": localizers, "models": models, "benchmarks": [benchmark]}
     return parse_section(Grid, data | {name: value for name, value in extent.items() if value is not None}, "options")
-
-
-def _parent(current: Any, out: Path) -> RunRecord:
-    """Write the record of the whole grid, the parent of the cells' records."""
-    from tasks.running.record import grid_record, write_record
-
-    grid = current.grid
-    values = {"localizers": ",".join(grid.localizers or grid.cells), "models": ",".join(row.name for row in grid.models)}
-    values |= {"benchmarks": ",".join(row.name for row in grid.benchmarks), "runs": grid.runs, "seed": grid.seed}
-    parent = grid_record(f"grid {out.name}", values, [row.instances for row in grid.benchmarks], out)
-    write_record(parent)
-    return parent
-
-
-def _record(parent: RunRecord, current: Any, cell: Any, scores: list[Score], started: float) -> None:
-    from fusesearch.evaluation.results import cell_folder
-    from fusesearch.evaluation.running import figures_of
-    from tasks.running.record import cell_record, write_record
-    from tasks.tracking import track
-
-    folder = cell_folder(current.out, cell)
-    done = cell_record(parent, cell.name, current.params_of(cell), folder, figures_of(scores)["protocols"], started)
-    write_record(done)
-    track(done)
 
 
 class Bar:

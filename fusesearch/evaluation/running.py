@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 
 from fusesearch.agents.models.base import Model
 from fusesearch.agents.models.loading import load_model
 from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.caches import Caches
+from fusesearch.core.config import Compute
 from fusesearch.core.digests import digest
-from fusesearch.core.errors import ConfigError
+from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.schema import Score, Trajectory
 from fusesearch.core.storage import Journal, Progress, read_json, read_jsonl, silent, write_json, write_jsonl
 from fusesearch.evaluation.benchmarks import Prepared, prepare, snapshot
@@ -45,13 +47,23 @@ from fusesearch.evaluation.results import (
 from fusesearch.evaluation.rewards import make_reward
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import asks_model, make_localizer
+from fusesearch.search.git import Git
 from fusesearch.search.snapshots import SnapshotStore
-from fusesearch.training.served import served
-from tasks.running.places import GRAPHS, INDEX
-from tasks.running.record import git
 
 Episode = tuple[Trajectory, int]
 """A trajectory and its run."""
+
+
+class Policy(Protocol):
+    """A checkpoint behind servers."""
+
+    def model(self) -> Model:
+        """A model of it, for one event loop."""
+        ...
+
+
+Serve = Callable[[Path, Compute, Path, str], AbstractContextManager[Policy]]
+"""Serves a checkpoint as ``compute`` says, in a dtype; the servers' output goes to a folder."""
 
 
 def cells_of(grid: Grid) -> list[Cell]:
@@ -75,11 +87,18 @@ def cells_of(grid: Grid) -> list[Cell]:
 
 @contextmanager
 def opened(
-    grid: Grid, out: Path, snapshots: Path, *, retry_errored: bool = False, progress: Progress = silent
+    grid: Grid,
+    out: Path,
+    caches: Caches,
+    *,
+    serve: Serve | None = None,
+    retry_errored: bool = False,
+    progress: Progress = silent,
 ) -> Iterator[GridRun]:
     """The grid in its folder ``out``, for this process alone: benchmarks read, truth known, manifest written.
 
-    Raises :class:`ConfigError` when another process works there, or what was run there differs in more than its extent.
+    ``serve`` starts the servers of ``grid.compute``. Raises :class:`ConfigError` when another process works there, or what was
+    run there differs in more than its extent.
     """
     cells = cells_of(grid)
     out.mkdir(parents=True, exist_ok=True)
@@ -89,7 +108,7 @@ def opened(
     except Timeout:
         raise ConfigError(f"another process works in {out}: wait for it, or name another folder") from None
     try:
-        yield GridRun(grid, out, snapshots, cells, retry_errored, progress)
+        yield GridRun(grid, out, caches, cells, serve, retry_errored, progress)
     finally:
         lock.release()
 
@@ -98,12 +117,20 @@ class GridRun:
     """A grid being run; use :func:`opened`. Its cells are run one after another, each with episodes side by side."""
 
     def __init__(
-        self, grid: Grid, out: Path, snapshots: Path, cells: list[Cell], retry_errored: bool, progress: Progress
+        self,
+        grid: Grid,
+        out: Path,
+        caches: Caches,
+        cells: list[Cell],
+        serve: Serve | None,
+        retry_errored: bool,
+        progress: Progress,
     ) -> None:
         self.grid, self.out, self.cells, self.retry_errored = grid, out, cells, retry_errored
         self._reward = make_reward(grid.reward, alpha=grid.alpha, beta=grid.beta, gamma=grid.gamma)
         self._toolset = toolset_named(grid.agent.toolset)
-        self._store = SnapshotStore(snapshots)
+        self._caches, self._serve = caches, serve
+        self._store = SnapshotStore(caches.snapshots)
         self._benchmarks = {
             row.name: prepare(row, out / "instances", self._store, grid.seed, progress, self._toolset.own)
             for row in grid.benchmarks
@@ -111,9 +138,8 @@ class GridRun:
         for cell in cells:
             self._check_settings(cell)
         facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
-        revision = git("-C", str(Path(__file__).parent), "rev-parse", "HEAD") or "unknown"
-        self.manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=revision)
-        write_json(out / MANIFEST, self.manifest.model_dump(mode="json"))
+        manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=_revision())
+        write_json(out / MANIFEST, manifest.model_dump(mode="json"))
 
     @property
     def episodes(self) -> int:
@@ -159,11 +185,6 @@ class GridRun:
         scores = [row for cell in self.cells for row in read_jsonl(cell_folder(self.out, cell) / SCORES, Score)]
         write_scores_table(self.out / SCORES_TABLE, scores)
 
-    def params_of(self, cell: Cell) -> dict[str, Any]:
-        """What tells the cell from the others, flat."""
-        limits = {f"agent.{name}": value for name, value in self.grid.agent.model_dump(mode="json").items()}
-        return {**cell.model_dump(), "runs": self.grid.runs, "seed": self.grid.seed, **limits}
-
     async def _evaluate(
         self, cell: Cell, model: Model | None, journal: Path, only: Container[str] | None, progress: Progress
     ) -> Evaluation:
@@ -187,7 +208,9 @@ class GridRun:
         if endpoint is None or endpoint.checkpoint is None or self.grid.compute is None:
             yield _make_model(endpoint) if endpoint else None
             return
-        with served(endpoint.checkpoint, self.grid.compute, self.out, endpoint.dtype) as policy:
+        if self._serve is None:
+            raise ConfigError(f"{cell.name}: `compute` asks for servers, which cannot be started here")
+        with self._serve(endpoint.checkpoint, self.grid.compute, self.out, endpoint.dtype) as policy:
             yield policy.model()
 
     def _localizer(self, cell: Cell, model: Any) -> Any:
@@ -196,7 +219,7 @@ class GridRun:
         endpoint = self._endpoint(cell) if cell.model else None
         heat = {"temperature": endpoint.temperature, "top_p": endpoint.top_p} if endpoint else {}
         sampling = Sampling(max_new_tokens=self.grid.agent.max_new_tokens, **heat)
-        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, graphs=GRAPHS, training=self.grid.training, index=INDEX)
+        setup = Setup(model, self.grid.agent, self.grid.tools, sampling, caches=self._caches, training=self.grid.training)
         return make_localizer(cell.localizer, setup)
 
     def _endpoint(self, cell: Cell) -> Endpoint:
@@ -274,6 +297,15 @@ def _seed_journal(path: Path, known: Mapping[str, Episode]) -> None:
     with Journal(path, key="key") as rows:
         for key, (trajectory, _) in known.items():
             rows.append({"key": key, "trajectory": trajectory.model_dump(mode="json")})
+
+
+def _revision() -> str:
+    """The commit of the checkout that this code runs from."""
+    try:
+        with Git(Path(__file__).parents[2]) as git:
+            return git.resolve("HEAD")[0]
+    except RepositoryError:  # an installed copy
+        return "unknown"
 
 
 def _make_model(endpoint: Endpoint) -> Any:

@@ -8,6 +8,7 @@ from typing import Protocol, cast
 
 from fusesearch.agents.loop import OnEvent
 from fusesearch.agents.models.base import Model, Sampling
+from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Mode, Trajectory
 from fusesearch.search.repository import Repository
@@ -31,9 +32,9 @@ class Localizer(Protocol):
 class Setup:
     """What a localizer works with.
 
-    ``model`` is None for localizers that ask no model. ``sampling`` defaults to greedy. ``graphs`` is the folder that caches the
-    facts behind code graphs; without one, every process collects them again. ``training`` has the questions that ``prior`` knows.
-    ``index`` is the folder of the ranker's index, by default the user's cache; ``top`` asks it for that many locations.
+    ``model`` is None for localizers that ask no model. ``sampling`` defaults to greedy. ``caches`` has code graphs and the
+    ranker's index, by default the user's. ``training`` has the questions that ``prior`` knows. ``top`` asks the ranker for that
+    many locations.
     """
 
     model: Model | None = None
@@ -41,9 +42,8 @@ class Setup:
     tools: Tools = field(default_factory=Tools)
     sampling: Sampling | None = None
     on_event: OnEvent | None = None
-    graphs: Path | None = None
+    caches: Caches = field(default_factory=Caches)
     training: Path | None = None
-    index: Path | None = None
     top: int | None = None
 
 
@@ -59,6 +59,5 @@ class BaseLocalizer:
         self.tools = setup.tools
         self.sampling = setup.sampling or Sampling(max_new_tokens=setup.agent.max_new_tokens)
         self.on_event = setup.on_event
-        self.graphs = setup.graphs
-        self.index = setup.index
+        self.caches = setup.caches
         self.top = setup.top

@@ -56,7 +56,7 @@ class FusedLocalizer:
         done.localizer, spent = self.name, done.seconds
 
         async def work() -> None:
-            ranking = await asyncio.to_thread(ranking_of, instance.problem_statement, repository, self.setup.index)
+            ranking = await asyncio.to_thread(ranking_of, instance.problem_statement, repository, self.setup.caches.index)
             done.stop, done.answer = conclusion(fuse(done.answer or Answer(), ranking))
 
         if done.error is None:

@@ -53,7 +53,7 @@ class PreSearched:
 
         async def work() -> None:
             nonlocal shown
-            shown = await asyncio.to_thread(with_candidates, instance, repository, agent, self.setup.index)
+            shown = await asyncio.to_thread(with_candidates, instance, repository, agent, self.setup.caches.index)
 
         await record(failed, work(), agent.max_seconds)
         done = failed

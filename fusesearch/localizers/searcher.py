@@ -25,10 +25,6 @@ SETTINGS = "fusesearch.json"
 """Written beside a checkpoint by training: the tool limits and loop settings it was trained with."""
 
 
-GRAPHS = Path(".fusesearch/graphs")
-"""What is kept of code graphs from one question to the next."""
-
-
 @dataclass(frozen=True)
 class SearchOptions:
     """A localizer and its model, checked when made; ``WITHOUT_MODEL`` if neither is named.
@@ -100,7 +96,7 @@ class Searcher:
 
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
         """One greedy episode; the model stays open for others, which may run at the same time."""
-        setup = Setup(self.model, self.agent, self.tools, on_event=on_event, graphs=GRAPHS, top=self.top)
+        setup = Setup(self.model, self.agent, self.tools, on_event=on_event, top=self.top)
         return await make_localizer(self.name, setup).localize(instance, repository)
 
     def answering(self, toolset: str = "questions") -> Searcher:

@@ -35,6 +35,7 @@ MOST = 0.6
 """Share of a package's files from which it is named as a whole."""
 DECIDES_NOTHING = (
     "fusesearch/core/config/__init__.py",  # its values are params: params.yaml has all of them
+    "fusesearch/core/caches.py",
     "fusesearch/core/overrides.py",
     "fusesearch/core/errors.py",
     "fusesearch/localizers/registry.py",

@@ -11,13 +11,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fusesearch.core.caches import Caches
 from tasks.stages import STAGES
 
 STATE = Path(".fusesearch")
 """What is local to this machine: caches, progress of running stages, server records. Neither DVC nor git tracks it."""
-SNAPSHOTS = STATE / "snapshots"
-GRAPHS = STATE / "graphs"
-INDEX = STATE / "index"
+CACHES = Caches(STATE)
+SNAPSHOTS = CACHES.snapshots
 ARTIFACTS = Path("artifacts")
 NODES = ARTIFACTS / "nodes"
 EXPERIMENTS = Path("experiments")

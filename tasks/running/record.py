@@ -9,7 +9,6 @@ import os
 import platform
 import subprocess
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +21,6 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.overrides import flatten
 from fusesearch.core.schema import Record
 from fusesearch.core.storage import read_json, write_json
-from fusesearch.evaluation.results import SCORES
 from tasks.running.places import ARTIFACTS, RESULT_FILES, STATE
 from tasks.running.resume import remembered_digests
 
@@ -141,30 +139,6 @@ def stage_record(
     return RunRecord(
         kind="node" if node else "stage", stage=stage, node=node, params=dict(values), inputs=dict(inputs),
         profile=params.profile, seed=params.seed, parent=parent.key if parent else "", **revision(),
-    )  # fmt: skip
-
-
-def grid_record(name: str, values: Mapping[str, Any], inputs: Iterable[Path], out: Path) -> RunRecord:
-    """The parent of the cells of a grid of evaluations in the folder ``out``.
-
-    ``out/tracking.json`` has its key, so that a grid that was killed or extended stays one run.
-    """
-    path = out / "tracking.json"
-    key = (read_json(path) if path.exists() else {}).get("key") or uuid.uuid4().hex
-    write_json(path, {"key": key})
-    return RunRecord(kind="grid", name=name, params=dict(values), inputs=digests(inputs), key=key, **revision())
-
-
-def cell_record(
-    grid: RunRecord, name: str, values: Mapping[str, Any], folder: Path, metrics: Mapping[str, Any], started: float
-) -> RunRecord:
-    """The record of a cell that ends now: its params, and its metrics under every protocol.
-
-    Extending a cell later replaces its record.
-    """
-    return RunRecord(
-        kind="cell", name=name, arm=name, params=dict(values), outputs=digests([folder / SCORES]), metrics=dict(metrics),
-        started=started, seconds=time.time() - started, parent=grid.key, key=digest(grid.key, name)[:32], **revision(),
     )  # fmt: skip
 
 

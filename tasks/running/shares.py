@@ -23,7 +23,7 @@ from typing import Any
 from fusesearch.core.config import Params
 from fusesearch.core.errors import DataError
 from fusesearch.core.storage import Journal, iter_rows, read_instances, silent
-from tasks.running.places import SNAPSHOTS, Places
+from tasks.running.places import CACHES, Places
 
 Row = dict[str, Any]
 """A line of a journal; ``ARCHIVE`` is what belongs into the stage's scratch besides."""
@@ -154,7 +154,7 @@ def _unscored(params: Params, places: Places, scratch: Path) -> Iterator[tuple[s
     from fusesearch.evaluation.running import opened
     from tasks.evaluate import held_out_grid
 
-    with opened(held_out_grid(params, places), scratch, SNAPSHOTS, retry_errored=True) as grid:
+    with opened(held_out_grid(params, places), scratch, CACHES, retry_errored=True) as grid:
         for cell in (cell for cell in grid.cells if not (cell.model and params.evaluate.rollouts == "vllm")):
             journal = results.cell_folder(Path(), cell) / results.JOURNAL
             yield cell.name, journal.as_posix(), grid.lacking(cell)
@@ -164,7 +164,7 @@ def _episodes(share: Share, params: Params, places: Places, folder: Path) -> Ite
     from fusesearch.evaluation.running import opened
     from tasks.evaluate import held_out_grid
 
-    with opened(held_out_grid(params, places), folder, SNAPSHOTS) as grid:
+    with opened(held_out_grid(params, places), folder, CACHES) as grid:
         (cell,) = (row for row in grid.cells if row.name == share.cell)
         grid.episodes_into(folder / share.journal, cell, share.keys)
     return _finished(folder / share.journal)

@@ -7,6 +7,7 @@ import pytest
 
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
+from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import ModelUnavailable
 from fusesearch.core.schema import Instance
@@ -66,7 +67,7 @@ def instance():
 
 
 def localizer(name, model, tmp_path, **limits):
-    return KINDS[name](Setup(model, Agent(**limits), graphs=tmp_path / "graphs"))
+    return KINDS[name](Setup(model, Agent(**limits), caches=Caches(tmp_path)))
 
 
 async def test_locagent_searches_walks_reads_and_answers(snapshot, instance, tmp_path):
@@ -160,7 +161,7 @@ async def test_prompts_stay_below_the_context_whatever_was_found(big, instance, 
         return json.dumps({"observation_feedback": "x" * 5000, "new_search_actions": actions, "scores": [100] * 8})
 
     agent = Agent(max_context_tokens=8000, max_new_tokens=500)
-    found = KINDS[name](Setup(ScriptedModel(model), agent, Tools(output_chars=6000), graphs=tmp_path))
+    found = KINDS[name](Setup(ScriptedModel(model), agent, Tools(output_chars=6000), caches=Caches(tmp_path)))
     long_issue = instance.model_copy(update={"problem_statement": "Big is too big. " * 1200})
     done = await found.localize(long_issue, big)
     assert done.error is None

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from fusesearch.core.caches import Caches
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_json, read_jsonl
 from fusesearch.evaluation.grid import load_grid
@@ -24,6 +25,17 @@ from tests.fakes.git import committed, git
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"part{index}" for index in range(8)]
+PIPELINE = ("psutil", "dvc", "prefect", "mlflow", "ray", "torch", "transformers", "vllm", "tasks", "flows")
+BLOCKED = """
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ABSENT:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from fusesearch.cli import main
+main()
+"""
 TIMED = {"seconds", "seconds_model", "seconds_tools", "seconds_waiting"}
 
 
@@ -79,7 +91,7 @@ def grid_file(world, tmp_path, url, **changes):
 
 
 def run_grid(path, out, **options):
-    with opened(load_grid(path), out, out.parent / "snapshots", **options) as current:
+    with opened(load_grid(path), out, Caches(out.parent / "cache"), **options) as current:
         figures = {cell.name: figures_of(current.run(cell)) for cell in current.cells}
         current.finish()
     return figures
@@ -140,7 +152,7 @@ def test_killed_in_the_middle_and_called_again_gives_the_same_table(world, clean
     with Endpoint(served(), {"late": 1.0}) as server:
         path = grid_file(world, tmp_path, server.url, concurrency=2)
         command = [sys.executable, "-c", "from fusesearch.cli import main; main()", "evaluate", str(path), "--out", str(out)]
-        command += ["--no-track", "--snapshots", str(tmp_path / "snapshots")]
+        command += ["--cache", str(tmp_path / "cache")]
         process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.DEVNULL)
         journal = out / "cells/fusesearch.m.verified/journal.jsonl"
         deadline = time.monotonic() + 120
@@ -267,9 +279,24 @@ def test_settings_that_differ_are_refused_by_name(world, clean, tmp_path):
         run_grid(path, clean)
 
 
+def test_evaluate_needs_no_package_of_the_pipeline(world, tmp_path):
+    """A process that cannot import them, with the packages of the extra `evaluate` alone."""
+    program = f"import sys\nABSENT = {PIPELINE}\n{BLOCKED}"
+    path = grid_file(world, tmp_path, "", localizers=["bm25", "lexical"], models=[], runs=1)
+    for line in (["evaluate", str(path), "--out", "results", "--cache", "cache"], ["compare", "results"]):
+        done = subprocess.run(
+            [sys.executable, "-c", program, *line], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+    assert "lexical" in done.stdout
+    assert {child.name for child in tmp_path.iterdir()} == {"grid.yaml", "results", "cache"}
+
+
 def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch):
     from mlflow import MlflowClient
 
+    from flows.__main__ import app as checkout
     from fusesearch.cli import app
     from tasks import tracking
 
@@ -278,8 +305,11 @@ def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch
     with Endpoint(served()) as server:
         for repeats in (1, 2):  # called again with another run of each instance, it goes on in the same parent
             path = grid_file(world, tmp_path, server.url, runs=repeats)
-            result = CliRunner().invoke(app, ["evaluate", str(path), "--out", "results"])
-            assert result.exit_code == 0, result.output
+            for commands, line in ((app, ["evaluate", str(path), "--out", "results"]), (checkout, ["track", "results"])):
+                result = CliRunner().invoke(commands, line)
+                assert result.exit_code == 0, result.output
+    again = CliRunner().invoke(checkout, ["track", str(tmp_path / "results")])
+    assert "0 of 3 runs recorded" in again.stdout
     client = MlflowClient(tracking.tracking_uri())
     runs = client.search_runs([client.get_experiment_by_name(tracking.EXPERIMENT).experiment_id])
     (parent,) = [run for run in runs if run.data.tags.get("kind") == "grid"]

@@ -71,7 +71,7 @@ def evaluate(world, tmp_path, url, instances, **more):
         "agent": {"toolset": "questions"}, **more,
     }  # fmt: skip
     (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
-    done = run("evaluate", tmp_path / "grid.yaml", "--out", tmp_path / "out", "--no-track", "--snapshots", tmp_path / "trees")
+    done = run("evaluate", tmp_path / "grid.yaml", "--out", tmp_path / "out", "--cache", tmp_path / "cache")
     assert done.exit_code == 0, done.output
 
 

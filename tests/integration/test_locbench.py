@@ -67,8 +67,8 @@ def test_a_file_of_another_set_is_refused(root, tmp_path):
 
 def test_one_command_runs_systems_without_a_model_and_one_puts_them_beside_table_9(root, tmp_path):
     results = tmp_path / "results"
-    given = ["--instances", str(root / "locbench.parquet"), "--repos", str(root / "repos"), "--snapshots", str(tmp_path / "s")]
-    systems = ["--localizer", "bm25", "--localizer", "lexical", "--localizer", "ranker", "--runs", "1", "--no-track"]
+    given = ["--instances", str(root / "locbench.parquet"), "--repos", str(root / "repos"), "--cache", str(tmp_path / "cache")]
+    systems = ["--localizer", "bm25", "--localizer", "lexical", "--localizer", "ranker", "--runs", "1"]
     done = CliRunner().invoke(app, ["evaluate", *given, *systems, "--out", str(results)])
     assert done.exit_code == 0, done.output
     shown = CliRunner().invoke(app, ["compare", str(results), "--protocol", "fusesearch", "--format", "markdown"])

@@ -3,6 +3,7 @@
 import pytest
 
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
@@ -31,7 +32,7 @@ async def test_a_broken_model_leads_to_an_end_within_bounds(repository, tmp_path
     agent = Agent()
     with Endpoint(nonsense, context_tokens=2 * agent.max_context_tokens) as endpoint:
         model = OpenAICompatibleModel("m", endpoint.url, retries=0)
-        localizer = make_localizer(name, Setup(model, agent, graphs=tmp_path))
+        localizer = make_localizer(name, Setup(model, agent, caches=Caches(tmp_path)))
         for number in range(8):
             instance = Instance(
                 instance_id="i", repo="o/n", base_commit="c", problem_statement=f"`Basket.total` is {number} too low."

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from fusesearch.core.caches import Caches
 from fusesearch.core.config import Compute, Params, Teacher
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Score
@@ -36,7 +37,7 @@ def scored(out: Path, params: Params, instances: Path, base: Path, compute: Comp
         benchmarks=[Benchmark(name="held-out", instances=instances, repos=out.parent / "repos")],
         agent=params.agent, tools=params.tools,
     )  # fmt: skip
-    with opened(grid, out, out.parent / "snapshots") as run:
+    with opened(grid, out, Caches(out.parent), serve=served) as run:
         return run.run(run.cells[0])
 
 

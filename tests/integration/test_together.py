@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.cli.app import app
+from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
@@ -49,7 +50,7 @@ async def run(name: str, repository: Repository, reply: str, folder: Path, **set
     instance = Instance(instance_id="o__n-1", repo="o/n", base_commit="c", problem_statement=ISSUE)
     with Endpoint(lambda request: {"role": "assistant", "content": reply}) as endpoint:
         model = OpenAICompatibleModel("m", endpoint.url, retries=0)
-        localizer = make_localizer(name, Setup(model, Agent(**settings), graphs=folder, index=folder))
+        localizer = make_localizer(name, Setup(model, Agent(**settings), caches=Caches(folder)))
         done = await localizer.localize(instance, repository)
         await model.close()
     assert done.error is None
@@ -59,7 +60,7 @@ async def run(name: str, repository: Repository, reply: str, folder: Path, **set
 async def test_where_it_is_sure_the_ranker_answers_alone_and_the_trajectory_says_so(repository, tmp_path):
     done, asked = await run("routing", repository, "", tmp_path, sure=0.0)
     assert asked == []
-    assert done.answer == ranking_of(ISSUE, repository, tmp_path).best()
+    assert done.answer == ranking_of(ISSUE, repository).best()
     assert (done.localizer, done.model, done.stop) == ("routing", "", "answer")
 
 
@@ -74,7 +75,7 @@ async def test_elsewhere_a_model_reads_the_candidates_and_chooses_among_them(rep
 
 async def test_a_model_that_chooses_nothing_leaves_the_answer_to_the_ranker(repository, tmp_path):
     done, asked = await run("routing", repository, "I cannot say.", tmp_path, sure=1.0)
-    assert done.answer.modify == ranking_of(ISSUE, repository, tmp_path).best().modify
+    assert done.answer.modify == ranking_of(ISSUE, repository).best().modify
     assert len(asked) == Settings().attempts
 
 
@@ -88,7 +89,7 @@ async def test_an_answer_is_fused_with_the_ranking(repository, tmp_path):
 
 async def test_without_an_answer_the_ranker_answers(repository, tmp_path):
     done, _ = await run("fusesearch+ranker", repository, "I give up.", tmp_path)
-    own = ranking_of(ISSUE, repository, tmp_path).best()
+    own = ranking_of(ISSUE, repository).best()
     assert (done.stop, done.answer.files, done.answer.functions) == ("answer", own.files, own.functions)
 
 
@@ -169,15 +170,14 @@ def test_only_localizers_that_ask_a_model_are_fused():
         make_localizer("lexical+ranker", Setup())
 
 
-def test_both_run_in_evaluate_and_are_compared(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # the index of evaluations lies in the working directory
+def test_both_run_in_evaluate_and_are_compared(tmp_path):
     base = committed(tmp_path / "repos/o__n.git", FILES)
     row = {"instance_id": "o__n-1", "repo": "o/n", "base_commit": base, "problem_statement": ISSUE, "patch": ""}
     row["truth"] = {"files": ["shop/basket.py"], "functions": ["shop/basket.py::Basket.total"]}
     (tmp_path / "issues.jsonl").write_text(json.dumps(row) + "\n")
     with Endpoint(lambda request: {"role": "assistant", "content": "- /repo/shop/basket.py::Basket.total"}) as endpoint:
-        arguments = ["--localizer=routing", "--localizer=fusesearch", "--localizer=fusesearch+ranker", "--runs=1", "--no-track"]
-        arguments += [f"--instances={tmp_path}/issues.jsonl", f"--repos={tmp_path}/repos", f"--snapshots={tmp_path}/snapshots"]
+        arguments = ["--localizer=routing", "--localizer=fusesearch", "--localizer=fusesearch+ranker", "--runs=1"]
+        arguments += [f"--instances={tmp_path}/issues.jsonl", f"--repos={tmp_path}/repos", f"--cache={tmp_path}/cache"]
         arguments += ["--model=m", f"--base-url={endpoint.url}", f"--out={tmp_path}/results"]
         done = CliRunner().invoke(app, ["evaluate", *arguments])
     assert done.exit_code == 0, done.output

@@ -28,7 +28,7 @@ class LocAgentLocalizer(BaseLocalizer):
         read = partial(read_answer, namer=Namer(repository))
         episode = Episode(
             instance=instance,
-            runner=GraphTools(repository, self.tools, self.graphs),
+            runner=GraphTools(repository, self.tools, self.caches.graphs),
             model=self.model,
             agent=self.agent,
             sampling=self.sampling.seeded(seed),

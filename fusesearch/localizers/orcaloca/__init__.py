@@ -47,7 +47,7 @@ class OrcaLocaLocalizer(BaseLocalizer):
     async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
         """One episode; infrastructure failures go into ``Trajectory.error``."""
         instructions = Instructions(render(__package__, "system"), render_issue(self.agent, instance.problem_statement), [])
-        tools, namer = SearchTools(repository, self.tools, self.graphs), Namer(repository)
+        tools, namer = SearchTools(repository, self.tools, self.caches.graphs), Namer(repository)
 
         async def work(interview: Interview) -> None:
             await _Episode(interview, tools, await tools.searches(), namer).run()

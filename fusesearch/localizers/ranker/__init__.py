@@ -6,6 +6,7 @@ import os
 from functools import lru_cache
 from pathlib import Path
 
+from fusesearch.core.caches import Caches
 from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.direct import answered
@@ -16,11 +17,6 @@ from fusesearch.localizers.ranker.trees import WEIGHTS, Model, read_models
 from fusesearch.search.repository import Repository
 
 
-def index_folder() -> Path:
-    """Where the index lies unless a caller says otherwise: ``fusesearch`` in ``XDG_CACHE_HOME`` or ``~/.cache``."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "fusesearch"
-
-
 @lru_cache(maxsize=1)
 def models() -> tuple[Model, Model]:
     """The models of files and functions: those in the model file ``FUSESEARCH_RANKER``, or those of the package."""
@@ -28,12 +24,12 @@ def models() -> tuple[Model, Model]:
 
 
 def ranking_of(issue: str, repository: Repository, folder: Path | None = None, on_progress: Progress | None = None) -> Ranking:
-    """All candidates for an issue, ranked. ``folder`` is where the index lies; :func:`index_folder` by default.
+    """All candidates for an issue, ranked. ``folder`` is where the index lies, by default in the user's caches.
 
     Raises :class:`ArtifactError` if the models are damaged or made for other features.
     """
     file, function = models()
-    with Index(repository, folder or index_folder(), on_progress) as index:
+    with Index(repository, folder or Caches().index, on_progress) as index:
         return rank(candidates_of(issue, index), file, function)
 
 
@@ -50,7 +46,7 @@ class RankerLocalizer(BaseLocalizer):
                 self.on_event("index", {"done": done, "total": total})
 
         def find() -> Answer:
-            return self.answer(ranking_of(instance.problem_statement, repository, self.index, progress))
+            return self.answer(ranking_of(instance.problem_statement, repository, self.caches.index, progress))
 
         return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
 

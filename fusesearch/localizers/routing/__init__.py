@@ -48,7 +48,7 @@ class RoutingLocalizer(BaseLocalizer):
         instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
 
         async def work(interview: Interview) -> None:
-            ranking = await asyncio.to_thread(ranking_of, instance.problem_statement, repository, self.index)
+            ranking = await asyncio.to_thread(ranking_of, instance.problem_statement, repository, self.caches.index)
             own = ranking.best()
             if own.confidence is None or own.confidence >= self.agent.sure:
                 interview.trajectory.model = ""

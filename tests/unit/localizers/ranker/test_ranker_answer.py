@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance, Truth
@@ -172,13 +173,13 @@ def localized(root: Path, issue: str, **setup):
 def test_an_answer_has_confidence_and_reasons_and_is_the_same_twice(root: Path, tmp_path: Path):
     events = []
     issue = "pkg.total([1]) is 2\n`total` should be 1"
-    first = localized(root, issue, index=tmp_path / "index", on_event=lambda kind, payload: events.append(kind))
+    first = localized(root, issue, caches=Caches(tmp_path), on_event=lambda kind, payload: events.append(kind))
     assert first.error is None
     assert first.answer.modify[0].entity == "pkg/fast.py::total"
     assert 0 <= first.answer.confidence <= 1
     assert first.answer.modify[0].reasons == ["`total` is named in the title"]
     assert "index" in events
-    assert localized(root, issue, index=tmp_path / "index").answer == first.answer
+    assert localized(root, issue, caches=Caches(tmp_path)).answer == first.answer
 
 
 STRANGE = {
@@ -199,7 +200,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("issue", STRANGE.values(), ids=STRANGE)
 def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path, issue: str):
-    trajectory = localized(root, issue, index=tmp_path / "index", top=3)
+    trajectory = localized(root, issue, caches=Caches(tmp_path), top=3)
     assert trajectory.error is None
     found = trajectory.answer.modify if trajectory.answer else []
     assert len(found) <= 3
@@ -208,7 +209,7 @@ def test_strange_issues_have_an_answer_or_none(root: Path, tmp_path: Path, issue
 
 def test_a_tree_without_code_has_no_answer(tmp_path: Path):
     (tmp_path / "README.md").write_text("total")
-    assert localized(tmp_path, "total is wrong", index=tmp_path / "index").stop == "no_answer"
+    assert localized(tmp_path, "total is wrong", caches=Caches(tmp_path)).stop == "no_answer"
 
 
 def ranking(files: list[float], functions: list[tuple[int, float]]) -> Ranking:
