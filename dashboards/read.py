@@ -50,6 +50,8 @@ def cached(path: Path, stage: str, read: Callable[..., T], *arguments: Any) -> T
     if kept is None or kept[0] != version:
         try:
             kept = (version, read(path, *arguments))
+        except ArtifactError as error:
+            raise ArtifactError(f"{error}: delete it and run `dvc repro {stage}`") from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
             raise ArtifactError(f"{path} cannot be used ({_reason(error)}): delete it and run `dvc repro {stage}`") from None
     _newest[key] = kept

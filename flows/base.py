@@ -25,8 +25,9 @@ def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, An
     from fusesearch.training.base import train_base
 
     snapshot = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), MAIN["mine.repos"])
-    instances = [row for split in ("sft", "rl") for row in read_instances(MAIN[f"split.{split}"])]
-    scratch = progress_dir("base", params, recipe.model_dump(), *(MAIN[f"split.{split}"] for split in ("sft", "rl")))
+    splits = [MAIN[f"split.{split}"] for split in ("sft", "rl")]
+    scratch = progress_dir("base", params, recipe.model_dump(), *splits)
+    instances = [row for path in splits for row in read_instances(path)]
 
     def log(row: dict[str, float]) -> None:
         progress(int(row["step"]), int(row["steps"]))

@@ -47,4 +47,4 @@ def _part(part: Any, of_file: Callable[[Path], str]) -> str:
         return of_file(part)
     if part.is_dir():
         return "\n".join(f"{child.relative_to(part).as_posix()} {of_file(child)}" for child in files_below(part))
-    raise ArtifactError(f"{part} is missing: run the stage that makes it (`dvc repro`)")
+    raise ArtifactError(f"{part} is missing")

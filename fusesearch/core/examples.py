@@ -63,7 +63,7 @@ def read_examples(path: Path) -> dict[str, list[Example]]:
     try:
         return {str(rule): [Example.model_validate(row) for row in rows] for rule, rows in rules.items()}
     except (AttributeError, TypeError, ValidationError):
-        raise ArtifactError(f"{path} does not hold examples by rule: delete it and run `dvc repro`") from None
+        raise ArtifactError(f"{path} does not hold examples by rule") from None
 
 
 def first_lines(text: str) -> str:

@@ -80,9 +80,9 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing: run the stage that makes it (`dvc repro`)") from None
+        raise ArtifactError(f"{path} is missing") from None
     except (ValueError, OSError) as error:
-        raise ArtifactError(f"{path} is not valid JSON ({error}): delete it and run `dvc repro`") from None
+        raise ArtifactError(f"{path} is not valid JSON ({error})") from None
 
 
 def write_jsonl(path: Path, rows: Iterable[BaseModel | dict[str, Any]]) -> int:
@@ -213,8 +213,8 @@ def count_rows(path: Path) -> int:
 
 def _unreadable(path: Path, error: Exception) -> ArtifactError:
     if isinstance(error, FileNotFoundError):
-        return ArtifactError(f"{path} is missing: run the stage that makes it (`dvc repro`)")
-    return ArtifactError(f"{path} is not a table of instances ({_first_line(error)}): delete it and run `dvc repro`")
+        return ArtifactError(f"{path} is missing")
+    return ArtifactError(f"{path} is not a table of instances ({_first_line(error)})")
 
 
 def instance_of(row: Mapping[str, Any]) -> Instance:
@@ -299,7 +299,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         with path.open(encoding="utf-8") as handle:
             yield from ((number, line) for number, line in enumerate(handle, 1) if line.strip())
     except FileNotFoundError:
-        raise ArtifactError(f"{path} is missing: run the stage that makes it (`dvc repro`)") from None
+        raise ArtifactError(f"{path} is missing") from None
     except UnicodeDecodeError as error:
         raise ArtifactError(f"{path} is not UTF-8 text ({error.reason}): it is corrupt") from None
 

@@ -14,7 +14,15 @@ from fusesearch.agents.models.base import Model
 from fusesearch.agents.models.loading import load_model
 from fusesearch.code.functions import function_spans
 from fusesearch.core.config import Agent, Tools
-from fusesearch.core.errors import ArtifactError, ConfigError, DataError, FusesearchError, InfrastructureError, OptionError
+from fusesearch.core.errors import (
+    ArtifactError,
+    ConfigError,
+    DataError,
+    FusesearchError,
+    InfrastructureError,
+    OptionError,
+    first_fault,
+)
 from fusesearch.core.schema import Answer, Instance, Location, Mode, Trajectory
 from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
@@ -148,15 +156,19 @@ def instance_of(name: str, issue: str, what: str = "issue") -> Instance:
 def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     """Tool limits and loop settings saved beside a checkpoint; the full profile's where none are.
 
-    Raises :class:`ArtifactError` when they are malformed.
+    Raises :class:`ArtifactError` when they are malformed, saying what to do.
     """
     path = checkpoint / SETTINGS
-    data = read_json(path) if path.is_file() else {}
+    advice = "get the checkpoint again, or delete the file to search with the usual limits"
     try:
+        data = read_json(path) if path.is_file() else {}
         given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
         return Tools.model_validate(next(given)), Agent.model_validate(next(given))
+    except ArtifactError as error:
+        raise ArtifactError(f"{error}: {advice}") from None
     except (AttributeError, ValidationError) as error:
-        raise ArtifactError(f"{path} does not hold tool limits and loop settings: {error}") from None
+        reason = first_fault(error) if isinstance(error, ValidationError) else "it is not a JSON object"
+        raise ArtifactError(f"{path} does not hold tool limits and loop settings ({reason}): {advice}") from None
 
 
 def localize(

@@ -105,7 +105,7 @@ def saved_dtype(checkpoint: Path) -> str:
     """The type of the saved weights; vLLM would turn float32 into bfloat16."""
     config = checkpoint / "config.json"
     if not config.is_file():
-        raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`")
+        raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): name the folder of one")
     data = read_json(config)
     return str(data.get("dtype") or data.get("torch_dtype") or "auto") if isinstance(data, dict) else "auto"
 

@@ -21,7 +21,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from fusesearch.core.digests import digest, file_digest
-from fusesearch.core.errors import AlreadyRunning
+from fusesearch.core.errors import AlreadyRunning, ArtifactError
 from tasks.running.places import STATE
 from tasks.running.process import is_alive, starters
 
@@ -43,7 +43,10 @@ def progress_dir(stage: str, *parts: Any, root: Path = STATE / "progress") -> Pa
     Raises:
         ArtifactError: a path among ``parts`` does not exist.
     """
-    folder = root / _folder(stage, *parts)
+    try:
+        folder = root / _folder(stage, *parts)
+    except ArtifactError as error:
+        raise ArtifactError(f"{error}: run the stage that makes it (`dvc repro`)") from None
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

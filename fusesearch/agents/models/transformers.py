@@ -69,9 +69,7 @@ class TransformersModel:
     def load(cls, checkpoint: Path | str, *, dtype: str = "float32", **options: Any) -> TransformersModel:
         """Load a checkpoint directory. Raises :class:`ArtifactError` if it is missing or damaged."""
         if not (Path(checkpoint) / "config.json").is_file():
-            raise ArtifactError(
-                f"{checkpoint} holds no checkpoint (no config.json): train one with `make reproduce`, or name another"
-            )
+            raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): name the folder of one")
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging

@@ -105,7 +105,8 @@ def test_truth_reads_the_patch_from_stdin(run, repo, head, patch):
 
 
 def test_truth_names_what_is_wrong(run, repo, head, patch, tmp_path):
-    assert "none.diff" in one_line(run("truth", "--repo", repo, "--base", head, "--patch", tmp_path / "none.diff"))
+    missing = run("truth", "--repo", repo, "--base", head, "--patch", tmp_path / "none.diff")
+    assert one_line(missing).endswith(f"cannot read the patch {tmp_path}/none.diff: No such file or directory")
     one_line(run("truth", "--repo", repo, "--base", "0" * 40, "--patch", patch))
     one_line(run("truth", "--repo", tmp_path / "nowhere", "--base", head, "--patch", patch))
     other = patch.read_text().replace("3 * side", "5 * side")
@@ -136,7 +137,8 @@ def test_score_says_which_line_is_bad(run, tmp_path):
     bad = tmp_path / "p.jsonl"
     bad.write_text('{"instance_id": "1", "files": ["a.py"]}\n{"instance_id": \n')
     assert "p.jsonl:2" in one_line(run("score", "--predictions", bad, "--truth", good))
-    assert "none" in one_line(run("score", "--predictions", tmp_path / "none", "--truth", good))
+    missing = run("score", "--predictions", tmp_path / "none", "--truth", good)
+    assert one_line(missing).endswith(f"{tmp_path}/none cannot be read: No such file or directory")
 
 
 def test_help_loads_no_heavy_package():

@@ -10,8 +10,7 @@ from rich.console import Console
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render_system
 from fusesearch.cli.report import Report, View
-from fusesearch.core.config import Agent
-from fusesearch.core.errors import ArtifactError
+from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from fusesearch.localizers.searcher import SETTINGS, settings_of
 from fusesearch.search.repository import Repository
@@ -202,10 +201,19 @@ def test_a_checkpoint_brings_its_own_limits(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["[]", "{", '{"tools": {"grep_limes": 7}}'])
-def test_malformed_settings_of_a_checkpoint_are_named(tmp_path, text):
-    (tmp_path / "fusesearch.json").write_text(text)
-    with pytest.raises(ArtifactError, match=r"fusesearch\.json"):
-        settings_of(tmp_path)
+def test_malformed_settings_of_a_checkpoint_are_named_with_what_to_do(run, repo, issue, tmp_path, text):
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint/fusesearch.json").write_text(text)
+    done = run("localize", "--repo", repo, "--issue", issue, "--checkpoint", tmp_path / "checkpoint")
+    (line,) = done.stderr.splitlines()
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert f"{tmp_path}/checkpoint/fusesearch.json" in line
+    assert line.endswith(": get the checkpoint again, or delete the file to search with the usual limits")
+    assert "dvc" not in line
+
+
+def test_a_checkpoint_without_settings_has_the_usual_limits(tmp_path):
+    assert settings_of(tmp_path) == (Tools(), Agent())
 
 
 def test_a_location_that_is_not_there_has_no_lines(repo):

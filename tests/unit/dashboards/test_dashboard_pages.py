@@ -104,7 +104,7 @@ ARTIFACTS = [
     ("name", "path", "text", "says"),
     [
         *((name, path, None, f"dvc repro {stage}") for name, path, stage in ARTIFACTS),
-        *((name, path, '{"a": [\n', path.name) for name, path, _ in ARTIFACTS),
+        *((name, path, '{"a": [\n', f"run `dvc repro {stage}`") for name, path, stage in ARTIFACTS),
         (
             "results",
             PAPER_STAGES,
