@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fusesearch.core.caches import IN_CHECKOUT
 from fusesearch.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 PARAMS = Path("params.yaml")
 FOLDER = Path("experiments/profiles")
 BASE = "nano"
-NANO_COPY = Path(".fusesearch/params.nano.yaml")
+NANO_COPY = IN_CHECKOUT / "params.nano.yaml"
 
 
 def names(root: Path) -> list[str]:

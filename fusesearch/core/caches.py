@@ -1,10 +1,13 @@
-"""Folders of caches, all of which can be deleted at any time: the user's, or those that a caller names."""
+"""Folders of caches, all of which can be deleted at any time: the user's, a checkout's, or those that a caller names."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+
+IN_CHECKOUT = Path(".fusesearch")
+"""What a checkout keeps on this machine: its caches, the progress of running stages, records. Neither DVC nor git tracks it."""
 
 
 def user_folder() -> Path:

@@ -74,7 +74,9 @@ def train_grpo(
 
     if params.compute.ranks > 1 and section.rollouts == "transformers" and torch.cuda.is_available():
         raise ConfigError("on several GPUs no process has all weights to sample from: set grpo.rollouts to vllm")
-    return train_in_ranks(params.compute, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
+    return train_in_ranks(
+        params.compute, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log, shared=out
+    )
 
 
 def _train(

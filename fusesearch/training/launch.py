@@ -16,17 +16,16 @@ from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, ConfigError, FusesearchError, InfrastructureError
 from fusesearch.training.ranks import HOST, Group, Log, RanksFailed, Work, free_port, run_group
 
-STATE = Path(".fusesearch")
 START_SECONDS = 120.0
 """How long Ray may take to start a process on a machine whose GPUs are free."""
 END_SECONDS = 20.0
 """How long the other machines may take to say how they ended when a rank has failed: each loses the others."""
 
 
-def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log) -> dict[str, float]:
+def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log, shared: Path = Path()) -> dict[str, float]:
     """``work(*arguments)`` in this process, or in ``compute.ranks`` processes that train together. Returns what rank 0 returns.
 
-    The first ranks are on this machine. When a rank fails, all end.
+    The first ranks are on this machine; all machines see the folder ``shared``. When a rank fails, all end.
 
     Raises:
         ConfigError: a machine has fewer GPUs, or without one fewer cores, than ranks; the others cannot be used.
@@ -41,7 +40,7 @@ def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log) -
         raise ConfigError(
             f"compute.ranks asks for {share} {'GPUs' if gpus else 'cores, for want of a GPU'}: this machine has {gpus or cores()}"
         )
-    with other_machines(compute.machines - 1, share, "GPU" if gpus else "CPU") as others:
+    with other_machines(compute.machines - 1, share, "GPU" if gpus else "CPU", shared) as others:
         port = free_port(others.address)
         own, *rest = (
             Group(number * share, share, compute.ranks, others.address, port, host)
@@ -58,7 +57,7 @@ class Machine:
     """What runs on another machine, as an actor of Ray."""
 
     def enter(self, root: str, marker: str) -> None:
-        """Work in the folder ``root``. Raises :class:`ConfigError` if the file ``marker`` is not in it."""
+        """Work in the folder ``root``. Raises :class:`ConfigError` if it lacks the file ``marker``."""
         if not Path(root, marker).is_file():
             raise ConfigError(
                 f"{socket.gethostname()} does not see the files in {root}: machines that train together need the checkout on a "
@@ -125,8 +124,10 @@ def _last_line(error: Exception) -> str:
 
 
 @contextmanager
-def other_machines(count: int, share: int, unit: str) -> Iterator[Others]:
+def other_machines(count: int, share: int, unit: str, shared: Path) -> Iterator[Others]:
     """``count`` machines of the Ray cluster that ``FUSESEARCH_RAY`` names, with ``share`` GPUs or cores (``unit``) for each.
+
+    A file in the folder ``shared`` shows whether they see this machine's files.
 
     Raises:
         ConfigError: this machine is in no such cluster, it has too few machines, or they do not see this one's files.
@@ -166,11 +167,11 @@ def other_machines(count: int, share: int, unit: str) -> Iterator[Others]:
             place = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             actor = ray.remote(Machine).options(scheduling_strategy=place, **needs).remote()
             machines.append((node["NodeManagerAddress"], actor))
-        STATE.mkdir(exist_ok=True)
-        with NamedTemporaryFile(dir=STATE, prefix="marker-") as marker:
+        shared.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=shared.absolute(), prefix=".marker-") as marker:
             for host, actor in machines:
                 try:
-                    ray.get(actor.enter.remote(str(Path.cwd()), f"{STATE}/{Path(marker.name).name}"), timeout=START_SECONDS)
+                    ray.get(actor.enter.remote(str(Path.cwd()), marker.name), timeout=START_SECONDS)
                 except GetTimeoutError:
                     raise InfrastructureError(f"{host} has no {share} {unit}s free: end what runs there, then {AGAIN}") from None
                 except RayError as error:

@@ -46,7 +46,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
         DataError: no trajectory fits into ``sft.max_length``.
         InfrastructureError: a rank or machine died.
     """
-    return train_in_ranks(params.compute, _train, params, trajectories, out, on_log=on_log)
+    return train_in_ranks(params.compute, _train, params, trajectories, out, on_log=on_log, shared=out)
 
 
 def _train(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fusesearch.core.caches import Caches
+from fusesearch.core.caches import IN_CHECKOUT, Caches
 from tasks.stages import STAGES
 
-STATE = Path(".fusesearch")
-"""What is local to this machine: caches, progress of running stages, server records. Neither DVC nor git tracks it."""
+STATE = IN_CHECKOUT
 CACHES = Caches(STATE)
 SNAPSHOTS = CACHES.snapshots
 ARTIFACTS = Path("artifacts")
