@@ -10,7 +10,7 @@ import typer
 
 def track(
     folders: Annotated[
-        list[Path] | None, typer.Argument(help="Folders that `fusesearch evaluate` wrote, to record as well.", metavar="[DIR]...")
+        list[Path] | None, typer.Argument(help="Folders that `fusesearch evaluate` wrote, to record as well.", metavar="DIR")
     ] = None,
     traces: Annotated[
         int | None, typer.Option(help="Episodes per evaluated arm to record as traces; implies --again.", min=0)
