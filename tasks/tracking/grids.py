@@ -29,7 +29,10 @@ def grid_records(out: Path) -> list[RunRecord]:
     finished = [cell for cell in manifest.cells if (cell_folder(out, cell) / DONE).exists()]
     cells = [_cell_record(cell, cell_folder(out, cell), manifest, key) for cell in finished]
     grid = manifest.grid
-    values = {"localizers": ",".join(grid.localizers or grid.cells), "models": ",".join(row.name for row in grid.models)}
+    values: dict[str, Any] = {
+        "localizers": ",".join(grid.localizers or grid.cells),
+        "models": ",".join(row.name for row in grid.models),
+    }
     values |= {"benchmarks": ",".join(row.name for row in grid.benchmarks), "runs": grid.runs, "seed": grid.seed}
     instances = digests(row.instances for row in grid.benchmarks if row.instances.exists())
     started = min([(out / MANIFEST).stat().st_mtime, *(cell.started for cell in cells)])
