@@ -18,6 +18,7 @@ from fusesearch.core.errors import ArtifactError, ConfigError, DataError, Fusese
 from fusesearch.core.schema import Answer, Instance, Location, Mode, Trajectory
 from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
+from fusesearch.localizers.episodes import spec_named
 from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
@@ -158,9 +159,11 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     data = read_json(path) if path.is_file() else {}
     try:
         given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
-        return Tools.model_validate(next(given)), Agent.model_validate(next(given))
-    except (AttributeError, ValidationError) as error:
+        tools, agent = Tools.model_validate(next(given)), Agent.model_validate(next(given))
+        spec_named(agent.toolset)
+    except (AttributeError, ValidationError, ConfigError) as error:
         raise ArtifactError(f"{path} does not hold tool limits and loop settings: {error}") from None
+    return tools, agent
 
 
 def localize(
