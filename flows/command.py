@@ -15,6 +15,7 @@ from flows.owner import end_with_starter
 from flows.server import prefect_server
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, FusesearchError
+from fusesearch.evaluation.names import check_names
 
 
 def run_command(flow: Callable[[], object]) -> NoReturn:
@@ -30,7 +31,7 @@ def run_prepared(prepare: Callable[[], Callable[[], object]], is_done: Callable[
     _one_line_errors()
     end_with_starter()
     try:
-        load_params()
+        check_names(load_params(), "params.yaml")
         flow = prepare()
         with prefect_server():
             flow()

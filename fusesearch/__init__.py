@@ -9,7 +9,8 @@
         print(location.path, location.function, location.lines)
 
 A localizer of your own is anything that fits :class:`Localizer`: an :class:`Instance` and its repository in, a
-:class:`Trajectory` with a ranked :class:`Answer` out, which :class:`Score` measures.
+:class:`Trajectory` with a ranked :class:`Answer` out, which :class:`Score` measures. An :class:`Environment` is a kind of task:
+tools, instructions, the reader of answers and the scorer.
 """
 
 from __future__ import annotations
@@ -19,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fusesearch.core.schema import Answer, Instance, Score, Trajectory
+    from fusesearch.evaluation.environments import Environment
     from fusesearch.localizers.base import Localizer
     from fusesearch.localizers.searcher import ask, localize
 
-__all__ = ["Answer", "Instance", "Localizer", "Score", "Trajectory", "ask", "localize"]
+__all__ = ["Answer", "Environment", "Instance", "Localizer", "Score", "Trajectory", "ask", "localize"]
 
 
 def __getattr__(name: str) -> Any:
@@ -30,6 +32,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     homes = {
+        "Environment": "fusesearch.evaluation.environments",
         "Localizer": "fusesearch.localizers.base",
         "ask": "fusesearch.localizers.searcher",
         "localize": "fusesearch.localizers.searcher",

@@ -315,10 +315,10 @@ def check_template(params: Params) -> dict[str, Any]:
     from transformers import AutoTokenizer
 
     from fusesearch.agents.conversation import messages_of
-    from fusesearch.agents.toolsets import toolset_named
+    from fusesearch.localizers.episodes import spec_named
 
     tokenizer: Any = AutoTokenizer.from_pretrained(MODEL)
-    instructions = toolset_named(params.agent.toolset).instruct(params.agent, "", None)
+    instructions = spec_named(params.agent.toolset).instruct(params.agent, "", None)
     trajectories = read_trajectories(MAIN["select.trajectories"])
     lengths = [
         replayed(tokenizer, messages_of(trajectory, instructions.system), instructions.tools) for trajectory in trajectories

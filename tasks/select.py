@@ -5,9 +5,9 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Any
 
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.errors import DataError
 from fusesearch.core.storage import read_instances, read_trajectories, write_csv, write_json, write_jsonl
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.metrics import quality_of
 from tasks.running.node import Job
 
@@ -19,7 +19,7 @@ def select_candidates(job: Job) -> dict[str, Any]:
     params, places = job.params, job.places
     truths = {row.instance_id: row.truth for row in read_instances(places["split.sft"]) if row.truth is not None}
     candidates = read_trajectories(places["synthesize.candidates"])
-    judged = select(candidates, truths, params.select, params.agent.history_scope, toolset_named("both").score)
+    judged = select(candidates, truths, params.select, params.agent.history_scope, environment_named("both").score)
     chosen, drops = kept(judged), drop_table(judged)
     if not chosen:
         raise DataError(f"select kept none of {len(candidates)} candidates ({drops}): lower select.min_f1 or min_efficiency")

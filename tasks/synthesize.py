@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.config import Params
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, read_instances, write_jsonl
+from fusesearch.evaluation.environments import environment_named
 from tasks.running.node import Job
 from tasks.running.places import SNAPSHOTS, Places
 
@@ -19,7 +19,7 @@ JOURNAL = "candidates.jsonl"
 
 def synthesize_candidates(job: Job) -> dict[str, Any]:
     """Write the candidates; goes on from the journal in the job's scratch."""
-    instances = toolset_named(job.params.agent.toolset).trainable(read_instances(job.places["split.sft"]))
+    instances = environment_named(job.params.agent.toolset).trainable(read_instances(job.places["split.sft"]))
     trajectories = make_candidates(instances, job.params, job.places, job.scratch, job.progress)
     write_jsonl(job.output("candidates"), (trajectory.untimed() for trajectory in trajectories))
     calls = sum(len(turn.calls) for trajectory in trajectories for turn in trajectory.turns)

@@ -16,6 +16,7 @@ from fusesearch.cli.extras import installed
 from fusesearch.cli.output import Format
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import ConfigError
+from fusesearch.evaluation.names import check_names
 from fusesearch.training.architectures import folder_of
 
 
@@ -84,7 +85,7 @@ def params(root: Path) -> Iterator[Check]:
         yield Check("params", False, "no params.yaml here", "only stages need it: run from the project's root")
         return
     try:
-        values = load_params(root / "params.yaml")
+        values = check_names(load_params(root / "params.yaml"), "params.yaml")
     except ConfigError as error:
         yield Check("params", False, str(error), "correct the key, or git checkout params.yaml")
         return

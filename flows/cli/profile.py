@@ -99,9 +99,10 @@ def switch(name: str, root: Path) -> None:
 
     from fusesearch.core.config import parse_params
     from fusesearch.core.storage import write_text
+    from fusesearch.evaluation.names import check_names
 
     data = merged(name, root)
-    parse_params(data, source=name)
+    check_names(parse_params(data, source=name), name)
     nano = nano_file(root).read_text(encoding="utf-8")
     if name == BASE:
         text = nano

@@ -1,7 +1,7 @@
 """The one multi-turn loop of parallel tool calls (FuseSearch algorithm 1): every rollout of the project goes through it.
 
 A step is one request to the model. Its calls run at the same time, and their observations follow in the order of the
-calls. The first message without a call is the answer. :func:`fusesearch.agents.toolsets.make_episode` makes episodes.
+calls. The first message without a call is the answer. :func:`fusesearch.localizers.episodes.make_episode` makes episodes.
 """
 
 from __future__ import annotations

@@ -25,8 +25,9 @@ def names(root: Path) -> list[str]:
 def load_profile(name: str, root: Path) -> Params:
     """Typed params of a profile. Raises :class:`ConfigError` when it is unknown or malformed."""
     from fusesearch.core.config import parse_params
+    from fusesearch.evaluation.names import check_names
 
-    return parse_params(merged(name, root), source=name)
+    return check_names(parse_params(merged(name, root), source=name), name)
 
 
 def merged(name: str, root: Path) -> dict[str, Any]:

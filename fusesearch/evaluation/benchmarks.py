@@ -43,7 +43,7 @@ def prepare(
 ) -> Prepared:
     """Read a benchmark and compute what truth it lacks; kept in ``cache``, so that a second time is quick.
 
-    ``own`` takes the instances that the toolset is for.
+    ``own`` takes the instances that the environment is for.
     Instances whose truth cannot be had are excluded with the reason. Raises :class:`DataError` where none is left, and
     :class:`ConfigError` for a folder of clones that is not there.
     """

@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from fusesearch.core.config import Agent, Compute, Name, Rewarded, Section, Subject, Tools, parse_section
 from fusesearch.core.errors import ConfigError
+from fusesearch.evaluation.names import check_names
 
 
 class Prices(Section):
@@ -108,7 +109,7 @@ class Grid(Rewarded):
 
 def load_grid(path: Path) -> Grid:
     """Read and check a grid file. Raises :class:`ConfigError` with file, key and reason in one line."""
-    return parse_section(Grid, read_yaml(path), source=str(path))
+    return check_names(parse_section(Grid, read_yaml(path), source=str(path)), str(path))
 
 
 def load_prices(path: Path) -> dict[str, Prices]:

@@ -19,7 +19,6 @@ from filelock import FileLock, Timeout
 
 from fusesearch.agents.models.base import Model
 from fusesearch.agents.models.loading import load_model
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Compute
 from fusesearch.core.digests import digest
@@ -27,6 +26,7 @@ from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.schema import Score, Trajectory
 from fusesearch.core.storage import Journal, Progress, read_json, read_jsonl, silent, write_json, write_jsonl
 from fusesearch.evaluation.benchmarks import Prepared, prepare, snapshot
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.grid import Endpoint, Grid
 from fusesearch.evaluation.harness import Evaluation, evaluate, journal_key
 from fusesearch.evaluation.metrics import aggregate, truth_of
@@ -128,11 +128,11 @@ class GridRun:
     ) -> None:
         self.grid, self.out, self.cells, self.retry_errored = grid, out, cells, retry_errored
         self._reward = make_reward(grid.reward, alpha=grid.alpha, beta=grid.beta, gamma=grid.gamma)
-        self._toolset = toolset_named(grid.agent.toolset)
+        self._environment = environment_named(grid.agent.toolset)
         self._caches, self._serve = caches, serve
         self._store = SnapshotStore(caches.snapshots)
         self._benchmarks = {
-            row.name: prepare(row, out / "instances", self._store, grid.seed, progress, self._toolset.own)
+            row.name: prepare(row, out / "instances", self._store, grid.seed, progress, self._environment.own)
             for row in grid.benchmarks
         }
         for cell in cells:
@@ -194,8 +194,8 @@ class GridRun:
             return await evaluate(
                 self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
                 journal=journal, runs=self.grid.runs, concurrency=self.grid.concurrency, seed=self.grid.seed, arm=cell.name,
-                reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._toolset.score, accepted=prepared.accepted,
-                progress=progress,
+                reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._environment.score,
+                accepted=prepared.accepted, progress=progress,
             )  # fmt: skip
         finally:
             if model is not None:
@@ -242,7 +242,7 @@ class GridRun:
     def _rescored(self, cell: Cell, known: Mapping[str, Episode], prepared: Prepared) -> list[Score]:
         by_id = {row.instance_id: row for row in prepared.instances}
         return [
-            self._toolset.score(
+            self._environment.score(
                 trajectory, truth_of(by_id[trajectory.instance_id]), accepted=prepared.accepted.get(trajectory.instance_id, ()),
                 issue_chars=len(by_id[trajectory.instance_id].problem_statement),
                 reward=self._reward, scope=self.grid.agent.history_scope, arm=cell.name, run=run,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from fusesearch.agents.loop import run_episode
-from fusesearch.agents.toolsets import make_episode
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer, Setup
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 
 
 class FuseSearchLocalizer(BaseLocalizer):
-    """The multi-turn parallel loop around any model, with the tools of ``agent.toolset``."""
+    """The multi-turn parallel loop around any model, with the tools and instructions of ``agent.toolset``."""
 
     name = "fusesearch"
 

@@ -26,6 +26,7 @@ from fusesearch.core.errors import (
 from fusesearch.core.schema import Answer, Instance, Location, Mode, Trajectory
 from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
+from fusesearch.localizers.episodes import spec_named
 from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
@@ -163,12 +164,14 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
     try:
         data = read_json(path) if path.is_file() else {}
         given = ({k: v for k, v in data.get(section, {}).items() if v is not None} for section in ("tools", "agent"))
-        return Tools.model_validate(next(given)), Agent.model_validate(next(given))
-    except ArtifactError as error:
-        raise ArtifactError(f"{error}: {advice}") from None
+        tools, agent = Tools.model_validate(next(given)), Agent.model_validate(next(given))
+        spec_named(agent.toolset)
+    except (ArtifactError, ConfigError) as error:
+        raise ArtifactError(f"{error}: {advice}" if str(path) in str(error) else f"{path}: {error}: {advice}") from None
     except (AttributeError, ValidationError) as error:
         reason = first_fault(error) if isinstance(error, ValidationError) else "it is not a JSON object"
         raise ArtifactError(f"{path} does not hold tool limits and loop settings ({reason}): {advice}") from None
+    return tools, agent
 
 
 def localize(

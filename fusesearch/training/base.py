@@ -20,9 +20,9 @@ from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.chat import training_ids
 from fusesearch.agents.parsing import format_answer, format_calls
-from fusesearch.agents.toolsets import make_episode
 from fusesearch.core.config import Base, Params
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.training.drills import drill_rows
 from fusesearch.training.nano import new_model, train_tokenizer

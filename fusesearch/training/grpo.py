@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.presearch import pre_searched
 from fusesearch.search.repository import Repository
 from fusesearch.training.averaging import average_callback
@@ -91,12 +91,12 @@ def _train(
 ) -> dict[str, float]:
     quiet()
     model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params))
-    toolset = toolset_named(params.agent.toolset)
-    own = (toolset.own if section.judge.model else toolset.trainable)(read_instances(instances))
+    environment = environment_named(params.agent.toolset)
+    own = (environment.own if section.judge.model else environment.trainable)(read_instances(instances))
     tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
     if not tasks:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
-    issues, kept = (task.problem_statement for task in tasks.values()), kept_words(toolset)
+    issues, kept = (task.problem_statement for task in tasks.values()), kept_words(environment)
     names = Names.of(issues, tokenizer, kept) if section.renamed else None
     order, spares = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
     episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, spares)
@@ -300,10 +300,10 @@ def _order(names: list[str], section: Grpo, seed: int) -> tuple[list[list[str]],
 def _prompts(params: Params, tasks: dict[str, Instance], order: list[str]) -> Any:
     from datasets import Dataset
 
-    toolset = toolset_named(params.agent.toolset)
+    environment = environment_named(params.agent.toolset)
     rows = []
     for name in order:
-        instructions = toolset.of(tasks[name].question).instruct(params.agent, tasks[name].problem_statement, None)
+        instructions = environment.spec.of(tasks[name].question).instruct(params.agent, tasks[name].problem_statement, None)
         opening = {"system": instructions.system, "user": instructions.issue}
         rows.append({"prompt": [{"role": role, "content": text, "instance_id": name} for role, text in opening.items()]})
     return Dataset.from_list(rows)

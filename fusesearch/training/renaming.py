@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
-from fusesearch.agents.toolsets import FUSESEARCH, Toolset
+from fusesearch.evaluation.environments import ENVIRONMENTS, Environment
 from fusesearch.localizers.answerers.wording import TEMPLATES
 
 WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{3,}|(?<=\\[bnt])[A-Za-z]{3,}")
@@ -30,19 +30,19 @@ QUESTIONS = re.sub(r"\{\w+\}", "", " ".join(text for texts in TEMPLATES.values()
 NOT_KEPT = {"context"}  # an argument of grep that nano models do not use, but a frequent word in issues and code
 
 
-def kept_words(toolset: Toolset) -> frozenset[str]:
-    """The words that no episode of ``toolset`` exchanges: Python's, those of the format, and the tools' own names.
+def kept_words(environment: Environment) -> frozenset[str]:
+    """The words that no episode of ``environment`` exchanges: Python's, those of the format, and the tools' own names.
 
     What a question asks for and how it is answered stand in words, too: without them questions could not be told apart.
     """
-    functions = [tool["function"] for tool in toolset.schemas()]
+    functions = [tool["function"] for tool in environment.spec.schemas()]
     names = " ".join(name for function in functions for name in [function["name"], *function["parameters"]["properties"]])
     of_tools = set(WORD.findall(names)) - NOT_KEPT
-    asked = WORD.findall(QUESTIONS) if toolset.questions or toolset.other else []
+    asked = WORD.findall(QUESTIONS) if environment.questions else []
     return frozenset([*keyword.kwlist, *WORD.findall(" ".join(dir(builtins))), *WORD.findall(FORMAT), *of_tools, *asked])
 
 
-KEPT = kept_words(FUSESEARCH)
+KEPT = kept_words(ENVIRONMENTS["fusesearch"])
 
 
 @dataclass(frozen=True)

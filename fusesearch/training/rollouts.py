@@ -16,15 +16,16 @@ from typing import Any
 from fusesearch.agents.loop import new_trajectory, run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
-from fusesearch.agents.toolsets import make_episode, toolset_named
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.errors import DataError, InfrastructureError
 from fusesearch.core.schema import Instance, Score, Trajectory
 from fusesearch.core.storage import Journal, write_json
 from fusesearch.core.text import safe_name
-from fusesearch.evaluation.judges import Case, Judge, ModelJudge, rubric_named
+from fusesearch.evaluation.environments import environment_named
+from fusesearch.evaluation.judges import Judge, ModelJudge, rubric_named
 from fusesearch.evaluation.metrics import mean_of, tool_success
 from fusesearch.evaluation.rewards import Reward, make_reward, outcome_of
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.training.renaming import Exchange, Names, RenamedModel
 from fusesearch.training.search.growing import Tree, Worth, grow, trajectory_of
@@ -226,16 +227,8 @@ class Episodes:
         if truth is None:
             raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
         scope = self.params.agent.history_scope
-        score = toolset_named(self.params.agent.toolset).score(trajectory, truth, reward=reward, scope=scope)
-        if judge is None or score.error is not None or truth.expected is None or truth.expected.kind != "text":
-            return score
-        said, reference = trajectory.answer.text if trajectory.answer else "", truth.expected.values[0]
-        case = Case(instance_id=score.instance_id, question=trajectory.issue, reference=reference, candidate=said)
-        verdict = await judge.judge(case)
-        if verdict.grade is None:
-            return score.model_copy(update={"error": f"no verdict: {verdict.error}"})
-        graded = score.model_copy(update={"answer_score": verdict.grade})
-        return graded.model_copy(update={"reward": reward(graded, scope)})
+        environment = environment_named(self.params.agent.toolset)
+        return await environment.judged(trajectory, truth, judge, reward=reward, scope=scope)
 
 
 def _rewards(scores: Sequence[Score], size: int) -> list[list[float]]:

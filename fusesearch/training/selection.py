@@ -47,7 +47,7 @@ def select(
         truths: truth by instance id.
         rules: the two thresholds and the limit.
         scope: history H of e.
-        scorer: the scorer of the candidates' toolset.
+        scorer: the scorer of the candidates' environment.
 
     Raises:
         DataError: the instance of a candidate is unknown.

@@ -11,11 +11,11 @@ from typing import Any
 
 from fusesearch.agents.conversation import messages_of
 from fusesearch.agents.models.chat import training_ids
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.config import Params, Sft
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_trajectories, write_json
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.training.drills import drill_rows
 from fusesearch.training.launch import train_in_ranks
 from fusesearch.training.optimizer import make_optimizer
@@ -148,12 +148,12 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     The system prompt lacks the teacher's guidance, because the student should choose its breadth itself. ``sft.drills`` rows
     are drills, so that a small model does not forget how to copy names while it learns to search.
     """
-    toolset = toolset_named(params.agent.toolset)
-    students = [toolset.of(_answers(trajectory)).instruct(params.agent, "", None) for trajectory in trajectories]
-    tools = toolset.instruct(params.agent, "", None).tools
+    environment = environment_named(params.agent.toolset)
+    students = [environment.spec.of(_answers(trajectory)).instruct(params.agent, "", None) for trajectory in trajectories]
+    tools = environment.spec.instruct(params.agent, "", None).tools
     conversations = [messages_of(trajectory, student.system) for trajectory, student in zip(trajectories, students, strict=True)]
     texts = (message.content for messages in conversations for message in messages)
-    pool = Names.of(texts, tokenizer, kept_words(toolset))
+    pool = Names.of(texts, tokenizer, kept_words(environment))
     draw = random.Random(params.seed)
     copies = [renamed(messages, draw, pool) for _ in range(params.sft.renamed_copies) for messages in conversations]
     rows = []

@@ -19,12 +19,12 @@ from pathlib import Path
 from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
-from fusesearch.agents.toolsets import make_episode
 from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.localizers.answerers.lexical import LexicalAnswers
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.lexical import LexicalModel, Plan, plan_for
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.localizers.reposearcher.tools import ANSWERS
@@ -159,7 +159,7 @@ class _Teacher:
 
 
 def _scripted(candidate: Candidate, params: Params) -> Model:
-    """The lexical teacher of the toolset, with the candidate's guidance."""
+    """The lexical teacher of the environment, with the candidate's guidance."""
     if params.agent.toolset == "reposearcher":
         turns = min(candidate.turns or params.agent.max_turns, params.agent.max_turns)
         return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)

@@ -11,6 +11,7 @@ from fusesearch.core.config import Params, Section, Subject, parse_section
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import override
 from fusesearch.evaluation.grid import read_yaml
+from fusesearch.evaluation.names import check_names
 from tasks.running.places import EXPERIMENTS
 
 FILE = "experiment.yaml"
@@ -96,7 +97,8 @@ class Experiment(Section):
     def params(self, params: Params, arm: str, seed: int) -> Params:
         """``params`` with this arm's changes. Raises :class:`ConfigError` for an unknown key or a value out of range."""
         changes = {**self.set, **self.arms[arm].set, "seed": seed}
-        return override(params, changes, source=f"{self.folder / FILE}: {arm}")
+        source = f"{self.folder / FILE}: {arm}"
+        return check_names(override(params, changes, source), source)
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Experiment:
@@ -123,7 +125,10 @@ def load_experiment(name: str, root: Path = EXPERIMENTS) -> Experiment:
     data = read_yaml(path)
     if not isinstance(data, dict):
         raise ConfigError(f"{path}: a mapping with title, arms, seeds and metrics is needed")
-    return parse_section(Experiment, {**data, "name": name}, source=str(path))
+    experiment = parse_section(Experiment, {**data, "name": name}, source=str(path))
+    for arm, variant in experiment.arms.items():
+        check_names(variant.subject, f"{path}: {arm}")
+    return experiment
 
 
 def experiment_names(root: Path = EXPERIMENTS) -> list[str]:

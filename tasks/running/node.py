@@ -19,6 +19,7 @@ from fusesearch.core.config import Params, Section
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import override, parse_change
 from fusesearch.core.storage import Progress, silent
+from fusesearch.evaluation.names import check_names
 from tasks.running.deps import code_of
 from tasks.running.places import NODES, Places
 from tasks.stages import STAGES, Stage, stage_named
@@ -53,8 +54,8 @@ class Node(Section):
         return [self.places[f"{self.stage}.{name}"] for name in (*stage_named(self.stage).outputs, "metrics")]
 
     def params(self, params: Params) -> Params:
-        """``params`` with what differs."""
-        return override(params, self.set, self.name) if self.set else params
+        """``params`` with what differs. Raises :class:`ConfigError` for an unknown key or name, and a value out of range."""
+        return check_names(override(params, self.set, self.name) if self.set else params, self.name)
 
     def inputs(self, params: Params) -> list[Path]:
         """The data that it reads. ``params`` are its own."""

@@ -9,9 +9,9 @@ from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
-from fusesearch.agents.toolsets import make_episode
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
 

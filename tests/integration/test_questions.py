@@ -9,7 +9,6 @@ from functools import partial
 
 import pytest
 
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.config import Agent, Filter, Mine, Params, Select, Tools, parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance, Truth
@@ -19,6 +18,7 @@ from fusesearch.data.repositories import Repositories
 from fusesearch.data.sources.synthetic import Synthetic
 from fusesearch.data.sources.synthetic.questions.priors import without_common
 from fusesearch.evaluation.answers import score_answer
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.answerers.wording import read_back
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.registry import make_localizer
@@ -321,7 +321,7 @@ def test_one_student_is_taught_issues_and_questions(mined, tmp_path, base):
     truth = Truth(files=["quizpkg/engine.py"], functions=["quizpkg/engine.py::go_down"])
     told = {"instance_id": "issue", "problem_statement": GO_DOWN, "truth": truth}
     issue = question.model_copy(update=told)
-    both = toolset_named("both")
+    both = environment_named("both")
     assert both.own([issue, question]) == [issue, question]
     params = parse_params(
         {"agent": {"toolset": "both", "prompt": "nano"}, "tools": NANO, "sft": {"renamed_copies": 0, "drills": 0}}
@@ -336,8 +336,8 @@ def test_one_student_is_taught_issues_and_questions(mined, tmp_path, base):
     assert both.score(located[0], truth).file_f1 == 1
     assert max(both.score(row, question.truth).answer_score for row in answered) == 1
     rows, _ = tokenize([located[0], answered[0]], (tokenizer := load_student(base)[1]), params)
-    openings = [toolset_named(name).instruct(params.agent, "", None).system for name in ("fusesearch", "questions")]
+    openings = [environment_named(name).spec.instruct(params.agent, "", None).system for name in ("fusesearch", "questions")]
     texts = [tokenizer.decode(row["input_ids"]) for row in rows]
     assert [[opening in text for opening in openings] for text in texts] == [[True, False], [False, True]]
     with pytest.raises(ConfigError, match="both is for training"):
-        both.of(issue.task().question)
+        both.spec.of(issue.task().question)

@@ -10,9 +10,10 @@ from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls, parse_turn
-from fusesearch.agents.toolsets import make_episode, toolset_named
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Truth
+from fusesearch.evaluation.environments import environment_named
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.search.repository import Repository
 from fusesearch.training.renaming import Exchange, Names, kept_words
@@ -121,7 +122,7 @@ def test_the_teacher_keeps_two_turns_for_exit_and_the_answer(repository):
 
 
 def test_exchanged_names_leave_the_tools_and_their_arguments_alone():
-    pool = Names(["alpha", "beta", "gamma"], ["Graph", "a"], kept_words(toolset_named("reposearcher")))
+    pool = Names(["alpha", "beta", "gamma"], ["Graph", "a"], kept_words(environment_named("reposearcher")))
     call = text_of("SearchClassMethod", file="/repo/pkg/rooms.py", **{"class": "Room", "method": "widen"})
     renamed = Exchange(random.Random(0), pool).text(call)
     assert renamed != call

@@ -17,11 +17,11 @@ from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.parsing import format_answer, format_calls
-from fusesearch.agents.toolsets import make_episode
 from fusesearch.core.config import Base, Lora, ModelSection, Params, Search
 from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.schema import Answer, Expected, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import read_instances, write_instances, write_jsonl
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import grpo, sft

@@ -1,7 +1,8 @@
-"""Imports run one way, and heavy packages stay out of where people wait for them."""
+"""Imports run one way, import strings included, and heavy packages stay out of where people wait for them."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,20 +26,21 @@ LAYERS = [
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 HEAVY = {"torch", "trl", "vllm", "prefect", "mlflow", "transformers", "datasets", "dvc"}
 SUBCLASSES = {"key_values.py", "optimizer.py", "trl_trimmed.py"}  # of classes of torch, transformers and TRL
-FILES = sorted(
-    path for folder in ("fusesearch", "tasks", "flows", "experiments", "dashboards") for path in (ROOT / folder).rglob("*.py")
-)
-FILES = [
-    path for path in FILES if path not in (ROOT / "fusesearch/__init__.py", ROOT / "fusesearch/__main__.py")
-]  # the public names, from every layer
+OTHERS = ("tasks", "flows", "experiments", "dashboards")
+PUBLIC = {ROOT / "fusesearch/__init__.py", ROOT / "fusesearch/__main__.py"}  # names from every layer
+FILES = sorted({path for folder in ("fusesearch", *OTHERS) for path in (ROOT / folder).rglob("*.py")} - PUBLIC)
+MODULE = re.compile(rf"(?:fusesearch|{'|'.join(OTHERS)})(?:\.\w+)+")
 
 
 def layer(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return parts[1] if parts[0] == "fusesearch" and len(parts) > 1 else parts[0]
+    return layer_of(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
-def imported(nodes: Iterator[ast.AST]) -> set[str]:
+def layer_of(module: str) -> str:
+    return module.split(".")[module.startswith("fusesearch.")]
+
+
+def imported(nodes: Iterable[ast.AST]) -> set[str]:
     """Dotted names of all modules that the nodes import."""
     names: set[str] = set()
     for node in nodes:
@@ -62,14 +64,56 @@ def at_import_time(tree: ast.Module) -> Iterator[ast.AST]:
         pending.extend(ast.iter_child_nodes(node))
 
 
+def in_strings(nodes: Iterable[ast.AST]) -> set[str]:
+    """Dotted names of modules in strings: ``module``, ``module:name``, or the constant head of an f-string."""
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    heads = {text.partition(":")[0].rstrip(".") for text in texts}
+    return {head for head in heads if MODULE.fullmatch(head) and is_module(head)}
+
+
+def is_module(name: str) -> bool:
+    path = ROOT / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def upward(here: str, source: str) -> set[str]:
+    """Modules of layers beside or above ``here`` that ``source`` imports or names in strings."""
+    nodes = list(ast.walk(ast.parse(source)))
+    names = {name for name in imported(nodes) if name.startswith("fusesearch.") or name.split(".")[0] in OTHERS}
+    below = {name for name, rank in RANK.items() if rank < RANK[here]}
+    return {name for name in names | in_strings(nodes) if layer_of(name) not in below | {here}}
+
+
+def test_every_layer_has_files():
+    assert {layer(path) for path in FILES} == set(RANK)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_imports_only_from_its_own_layer_or_below(path):
-    here = layer(path)
-    names = imported(ast.walk(ast.parse(path.read_text())))
-    used = {name.split(".")[1] for name in names if name.startswith("fusesearch.")}
-    used |= {"tasks", "flows", "experiments", "dashboards"} & {name.split(".")[0] for name in names}
-    allowed = {name for name, rank in RANK.items() if rank < RANK.get(here, 0)} | {here}
-    assert used <= allowed
+    assert upward(layer(path), path.read_text()) == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("import fusesearch.training.grpo", "fusesearch.training.grpo"),
+        ("def f():\n    from fusesearch.evaluation import metrics", "fusesearch.evaluation.metrics"),
+        ("from tasks.running import places", "tasks.running.places"),
+        ("from fusesearch import localizers", "fusesearch.localizers"),
+        ('SCORER = "fusesearch.evaluation.metrics:score_trajectory"', "fusesearch.evaluation.metrics"),
+        ('resolve_name(f"fusesearch.localizers.registry:{name}")', "fusesearch.localizers.registry"),
+        ('import_module(f"fusesearch.training.{name}")', "fusesearch.training"),
+        ('["-m", "flows.run"]', "flows.run"),
+    ],
+)
+def test_an_import_that_runs_up_is_seen(source, named):
+    assert upward("agents", source) == {named}
+    assert upward("dashboards", source) == set()
+
+
+def test_import_strings_are_seen_where_they_are():
+    strings = in_strings(ast.walk(ast.parse((ROOT / "fusesearch/localizers/registry.py").read_text())))
+    assert {"fusesearch.localizers.bm25", "fusesearch.localizers.fusion"} <= strings
 
 
 @pytest.mark.parametrize(

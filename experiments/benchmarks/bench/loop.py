@@ -16,7 +16,7 @@ from experiments.benchmarks.bench.episodes import Episode, copy_of, make_episode
 from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent
 from fusesearch.agents import loop
 from fusesearch.agents.models.base import Sampling
-from fusesearch.agents.toolsets import FUSESEARCH
+from fusesearch.agents.specs import FUSESEARCH
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Trajectory
 from fusesearch.search.repository import Repository

@@ -40,7 +40,7 @@ async def episodes(model, params: Params, data: Path, count: int, at_once: int, 
     """``count`` episodes of ``model``, so many at once, in the order of the instances."""
     from fusesearch.agents.loop import run_episode, run_episodes
     from fusesearch.agents.models.base import Sampling
-    from fusesearch.agents.toolsets import make_episode
+    from fusesearch.localizers.episodes import make_episode
 
     instances = read_instances(data / "splits/rl.parquet")[:count]
     store = SnapshotStore(SNAPSHOTS)

@@ -1,4 +1,4 @@
-"""Fusesearch's tools, of which one call in twenty is slow. Importing this module makes the toolset ``slow`` known."""
+"""Fusesearch's tools, of which one call in twenty is slow. Importing this module makes the environment ``slow`` known."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fusesearch.agents.toolsets import FUSESEARCH, TOOLSETS
+from fusesearch.agents.specs import FUSESEARCH
 from fusesearch.core.schema import Instance
+from fusesearch.evaluation.environments import ENVIRONMENTS
+from fusesearch.localizers.episodes import SPECS
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.search.tools import Toolbox, ToolResult
@@ -27,10 +29,10 @@ class SlowToolbox(Toolbox):
         return await super().call(name, arguments)
 
 
-SLOW = replace(FUSESEARCH, open=lambda repository, agent, limits: SlowToolbox(repository, limits))
-TOOLSETS["slow"] = f"{__name__}:SLOW"
+SPECS["slow"] = replace(FUSESEARCH, open=lambda repository, agent, limits: SlowToolbox(repository, limits))
+ENVIRONMENTS["slow"] = replace(ENVIRONMENTS["fusesearch"], spec=SPECS["slow"])
 
 
 def snapshot(store: SnapshotStore, repos: Path, instance: Instance) -> Repository:
-    """:func:`instance_snapshot`; a process that is sent this function imports the module, and so knows the toolset."""
+    """:func:`instance_snapshot`; a process that is sent this function imports the module, and so knows the environment."""
     return instance_snapshot(store, repos, instance)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints
 
-from fusesearch.core.config.section import Section, checked_by
-from fusesearch.core.errors import ConfigError
+from fusesearch.core.config.section import Section
 
 
 class Tools(Section):
@@ -27,9 +25,7 @@ class Tools(Section):
 class Agent(Section):
     """The multi-turn parallel loop (FuseSearch algorithm 1)."""
 
-    toolset: Annotated[str, checked_by("fusesearch.agents.toolsets:toolset_named")] = Field(
-        "fusesearch", description="tools, instructions, answers and scorer (fusesearch/agents/toolsets.py)"
-    )
+    toolset: str = Field("fusesearch", description="a name of fusesearch/evaluation/environments.py")
     prompt: Literal["full", "nano"] = Field("full", description="system prompt under fusesearch/agents/prompts")
     mode: Literal["parallel", "sequential"] = "parallel"
     max_turns: int = Field(12, ge=1, description="most assistant messages; the last one must answer")
@@ -68,16 +64,6 @@ class Subject(Section):
     checkpoint: str = Field(
         "", description="a folder; in params.yaml also base, sft or grpo, what the stages start from and make"
     )
-
-    @model_validator(mode="after")
-    def _has_the_model_it_asks(self) -> Subject:
-        try:
-            asks = resolve_name("fusesearch.localizers.registry:asks_model")(self.localizer)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
-        if asks != bool(self.checkpoint):
-            raise ValueError(f"{self.localizer} asks {'a' if asks else 'no'} model: {'give' if asks else 'leave out'} checkpoint")
-        return self
 
 
 def _of_agent(values: dict[str, Any]) -> dict[str, Any]:

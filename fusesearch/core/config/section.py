@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pkgutil import resolve_name
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
@@ -16,19 +15,6 @@ class Section(BaseModel):
     """Base of all sections. Immutable. Rejects unknown keys, NaN and infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-def checked_by(lookup: str) -> AfterValidator:
-    """Check a name against a registry of a higher layer: ``module:function`` raises for an unknown one."""
-
-    def known(name: str) -> str:
-        try:
-            resolve_name(lookup)(name)
-        except ConfigError as error:
-            raise ValueError(str(error)) from None
-        return name
-
-    return AfterValidator(known)
 
 
 def _ascending(drawn: tuple[int, int]) -> tuple[int, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
-from fusesearch.core.config.section import Range, Section, checked_by
+from fusesearch.core.config.section import Range, Section
 
 
 class Teacher(Section):
@@ -110,9 +110,7 @@ class Base(Section):
 class Rewarded(Section):
     """What an episode is worth."""
 
-    reward: Annotated[str, checked_by("fusesearch.evaluation.rewards:make_reward")] = Field(
-        "fusesearch", description="a name of fusesearch/evaluation/rewards.py"
-    )
+    reward: str = Field("fusesearch", description="a name of fusesearch/evaluation/rewards.py")
     alpha: float = 0.8
     beta: float = 0.0
     gamma: float = 0.2
@@ -124,9 +122,7 @@ class JudgeSection(Section):
     model: str = Field("", description="model of an OpenAI-compatible endpoint; empty: open questions are not trained on")
     base_url: str = ""
     api_key_env: str = "OPENAI_API_KEY"
-    rubric: Annotated[str, checked_by("fusesearch.evaluation.judges:rubric_named")] = Field(
-        "coreqa", description="what it gives points for; the grade that follows is one of 0.2, 0.4, ... 1"
-    )
+    rubric: str = Field("coreqa", description="what it gives points for; the grade that follows is one of 0.2, 0.4, ... 1")
 
     @model_validator(mode="after")
     def _has_an_address(self) -> JudgeSection:

@@ -10,7 +10,6 @@ from functools import cached_property
 from fusesearch.agents.answers import format_values, parse_values
 from fusesearch.agents.loop import Instructions, run_episode
 from fusesearch.agents.prompts import render_issue, render_system
-from fusesearch.agents.toolsets import make_episode
 from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.schema import Answer, Expected, Instance, Trajectory
 from fusesearch.core.storage import read_instances
@@ -18,6 +17,7 @@ from fusesearch.localizers.answerers.grep_once import grep_once
 from fusesearch.localizers.answerers.wording import read_back
 from fusesearch.localizers.base import BaseLocalizer, Setup
 from fusesearch.localizers.direct import answered
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 
 

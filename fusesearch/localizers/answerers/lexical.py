@@ -45,7 +45,7 @@ class LexicalAnswerer(FuseSearchLocalizer):
 
 
 class LexicalAnswers(ScriptedModel):
-    """The programs as a model. Raises :class:`ConfigError` for a toolset other than ``questions`` or ``both``."""
+    """The programs as a model. Raises :class:`ConfigError` for an ``agent.toolset`` other than ``questions`` or ``both``."""
 
     def __init__(self, agent: Agent, tools: Tools) -> None:
         if agent.toolset not in ("questions", "both"):

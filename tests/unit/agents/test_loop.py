@@ -10,10 +10,10 @@ from fusesearch.agents.loop import Episode, run_episode, run_episodes
 from fusesearch.agents.models.base import Completion, Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens, ToolCall, Trajectory, Usage
+from fusesearch.localizers.episodes import spec_named
 from fusesearch.search.tools import ToolResult
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")
@@ -49,7 +49,7 @@ def calls(*entities, seconds=0.0):
 async def episode(script, toolbox=None, agent=None, **options):
     model = script if hasattr(script, "complete") else ScriptedModel(script)
     agent, guidance = agent or Agent(), options.get("guidance")
-    told = toolset_named("fusesearch").instruct(agent, INSTANCE.problem_statement, guidance)
+    told = spec_named("fusesearch").instruct(agent, INSTANCE.problem_statement, guidance)
     return await run_episode(Episode(INSTANCE, toolbox or TimedToolbox(), model, agent, SAMPLING, told, "x", **options))
 
 

@@ -200,7 +200,7 @@ def test_a_checkpoint_brings_its_own_limits(tmp_path):
     assert (tools.grep_lines, agent.prompt, agent.max_turns) == (7, "nano", 4)
 
 
-@pytest.mark.parametrize("text", ["[]", "{", '{"tools": {"grep_limes": 7}}'])
+@pytest.mark.parametrize("text", ["[]", "{", '{"tools": {"grep_limes": 7}}', '{"agent": {"toolset": "bash"}}'])
 def test_malformed_settings_of_a_checkpoint_are_named_with_what_to_do(run, repo, issue, tmp_path, text):
     (tmp_path / "checkpoint").mkdir()
     (tmp_path / "checkpoint/fusesearch.json").write_text(text)

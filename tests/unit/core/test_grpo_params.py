@@ -4,7 +4,6 @@ import pytest
 
 from fusesearch.core.config import parse_params
 from fusesearch.core.errors import ConfigError
-from fusesearch.evaluation.rewards import NAMES, make_reward
 
 
 def test_a_step_is_a_whole_number_of_micro_batches() -> None:
@@ -14,14 +13,3 @@ def test_a_step_is_a_whole_number_of_micro_batches() -> None:
 
 def test_a_micro_batch_larger_than_a_step_is_cut_to_it() -> None:
     assert parse_params({"grpo": {"prompts_per_step": 1, "group": 4, "micro_batch": 16}}).grpo.micro_batch == 16
-
-
-@pytest.mark.parametrize("name", [*NAMES[:-1], "ndcg@5", "ndcg@10"])
-def test_every_reward_there_is_can_be_asked_for(name) -> None:
-    assert make_reward(parse_params({"grpo": {"reward": name}}).grpo.reward)
-
-
-@pytest.mark.parametrize("name", ["nosuch", "ndcg@k", "ndcg@0", "F1"])
-def test_a_reward_that_is_none_is_refused_before_anything_runs(name) -> None:
-    with pytest.raises(ConfigError, match=r"grpo\.reward"):
-        parse_params({"grpo": {"reward": name}})

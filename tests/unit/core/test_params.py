@@ -67,20 +67,6 @@ def test_differences_are_what_an_override_needs(changes):
 
 
 @pytest.mark.parametrize(
-    ("cell", "says"),
-    [
-        ({"localizer": "bm26"}, "localizer 'bm26' is unknown: use one of fusesearch,"),
-        ({"localizer": "cosil"}, "cosil asks a model: give checkpoint"),
-        ({"localizer": "bm25", "checkpoint": "sft"}, "bm25 asks no model: leave out checkpoint"),
-        ({"localizer": "bm25", "temperature": 1}, "temperature: Extra inputs"),
-    ],
-)
-def test_a_cell_is_a_localizer_with_the_model_it_asks(cell, says):
-    with pytest.raises(ConfigError, match=says):
-        parse_params({"evaluate": {"cells": {"a": cell}}})
-
-
-@pytest.mark.parametrize(
     ("changes", "fault"),
     [
         ({"compute": {"ranks": 3}, "grpo": {"optimizer": "adamw"}}, "sft has 32 sequences per step, which is not a multiple"),

@@ -6,9 +6,9 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.errors import DataError
 from fusesearch.data.swe_qa import read_commits, read_questions
+from fusesearch.evaluation.environments import environment_named
 
 LIST = "https://github.com/o/yard 0a041d3\n\n# more\nhttps://github.com/p/dock.py.git 3abcdef012\n"
 
@@ -31,8 +31,8 @@ def test_a_file_per_repository(commits, tmp_path):
     assert (found.repo, found.base_commit, found.problem_statement) == ("p/dock.py", "3abcdef012", "Why?")
     assert (found.truth.expected.kind, found.truth.expected.values) == ("text", ["So."])
     assert "So." not in found.task().model_dump_json()
-    assert toolset_named("questions").own([found]) == [found]
-    assert toolset_named("questions").trainable([found]) == []
+    assert environment_named("questions").own([found]) == [found]
+    assert environment_named("questions").trainable([found]) == []
     assert drops == {"without question or answer": 1, "there twice": 1}
 
 

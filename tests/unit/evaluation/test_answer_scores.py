@@ -2,11 +2,11 @@
 
 import pytest
 
-from fusesearch.agents.toolsets import TOOLSETS, toolset_named
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Expected, Instance, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
 from fusesearch.evaluation.answers import score_answer
+from fusesearch.evaluation.environments import ENVIRONMENTS
 from fusesearch.evaluation.metrics import aggregate, score_trajectory
 from fusesearch.evaluation.protocols import PROTOCOLS
 from fusesearch.evaluation.rewards import make_reward
@@ -86,10 +86,10 @@ def test_files_of_localization_have_no_fields_of_questions():
     assert again == TRUTH
 
 
-def test_a_toolset_takes_its_own_instances_and_scores_no_others():
+def test_an_environment_takes_its_own_instances_and_scores_no_others():
     question = Instance(instance_id="q", repo="o/n", base_commit="c", problem_statement="?", truth=TRUTH)
     issue = question.model_copy(update={"instance_id": "i", "truth": Truth(files=["a.py"])})
-    found = {name: [row.instance_id for row in toolset_named(name).own([question, issue])] for name in TOOLSETS}
+    found = {name: [row.instance_id for row in environment.own([question, issue])] for name, environment in ENVIRONMENTS.items()}
     assert found == {"both": ["q", "i"], "fusesearch": ["i"], "questions": ["q"], "repoqa": ["q"], "reposearcher": ["i"]}
     with pytest.raises(DataError, match="is that of a question"):
         score_trajectory(episode("42"), TRUTH)

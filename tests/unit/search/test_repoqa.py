@@ -6,9 +6,9 @@ from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
-from fusesearch.agents.toolsets import make_episode, toolset_named
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance
+from fusesearch.localizers.episodes import make_episode, spec_named
 from fusesearch.search.repoqa import REPOQA
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
@@ -74,7 +74,7 @@ async def test_nothing_outside_can_be_reached_and_errors_teach(repository, name,
     assert "secret" not in result.output.replace("secret.py", "")
 
 
-async def test_the_toolset_runs_one_call_a_turn_whatever_the_params_say(repository):
+async def test_the_environment_runs_one_call_a_turn_whatever_the_params_say(repository):
     instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="Where is x?")
     listing = ("list_files_in_folder", {"folder": "/repo"})
     model = ScriptedModel([format_calls([listing, listing]), "## Answer\n- /repo/pkg/inner/a.py::x\n"])
@@ -84,4 +84,4 @@ async def test_the_toolset_runs_one_call_a_turn_whatever_the_params_say(reposito
     assert [bool(seen.error) for seen in trajectory.turns[0].observations] == [False, True]
     assert trajectory.answer.values == ["/repo/pkg/inner/a.py::x"]
     assert trajectory.stop == "answer"
-    assert list(REPOQA) == [tool["function"]["name"] for tool in toolset_named("repoqa").instruct(agent, "?", None).tools]
+    assert list(REPOQA) == [tool["function"]["name"] for tool in spec_named("repoqa").instruct(agent, "?", None).tools]

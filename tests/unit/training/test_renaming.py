@@ -13,7 +13,7 @@ from fusesearch.agents.answers import format_values, parse_values
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls, parse_turn
-from fusesearch.agents.toolsets import toolset_named
+from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.answerers.wording import TEMPLATES, ask, read_back
 from fusesearch.training.renaming import KEPT, WORD, Exchange, Names, RenamedModel, kept_words, renamed
 
@@ -61,11 +61,11 @@ def test_the_way_back_leads_to_the_same_text(texts: list[str]) -> None:
     assert [exchange.back(text) for text in shown] == texts
 
 
-@pytest.mark.parametrize("toolset", ["questions", "both"])
+@pytest.mark.parametrize("environment", ["questions", "both"])
 @pytest.mark.parametrize("words", ["0000", "0001"])
 @pytest.mark.parametrize("kind", TEMPLATES)
-def test_a_renamed_question_asks_the_same_and_has_an_answer(toolset: str, kind: str, words: str) -> None:
-    exchange = Exchange(random.Random(0), Names(POOL.words, POOL.pieces, kept_words(toolset_named(toolset))))
+def test_a_renamed_question_asks_the_same_and_has_an_answer(environment: str, kind: str, words: str) -> None:
+    exchange = Exchange(random.Random(0), Names(POOL.words, POOL.pieces, kept_words(environment_named(environment))))
     question = ask(kind, words, code="Room.widen(4)", name="Room", method="widen", parameter="by")
     new = exchange.text(question)
     old, read = read_back(question), read_back(new)

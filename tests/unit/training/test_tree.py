@@ -15,12 +15,12 @@ from typer.testing import CliRunner
 from fusesearch.agents.loop import Episode, run_episode
 from fusesearch.agents.models.base import Completion, Sampling
 from fusesearch.agents.parsing import format_calls
-from fusesearch.agents.toolsets import toolset_named
 from fusesearch.cli.app import app
 from fusesearch.core.config import Agent, Search
 from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens
 from fusesearch.core.storage import write_json
+from fusesearch.localizers.episodes import spec_named
 from fusesearch.search.tools import ToolResult
 from fusesearch.training.search.growing import grow, trajectory_of
 from fusesearch.training.search.tree import as_json, choose
@@ -57,7 +57,7 @@ class Sight:
 
 def episode(seed=3, max_turns=4, model=None):
     agent = Agent(max_turns=max_turns)
-    told = toolset_named("fusesearch").instruct(agent, INSTANCE.problem_statement, None)
+    told = spec_named("fusesearch").instruct(agent, INSTANCE.problem_statement, None)
     return Episode(INSTANCE, Sight(), model or Wanderer(), agent, Sampling(seed=seed), told, "x")
 
 

@@ -1,4 +1,4 @@
-"""RepoSearcher's tools as a toolset of the one loop, so that a model can be trained with them (ToolTrain, section 3.3).
+"""RepoSearcher's tools in the one loop, so that a model can be trained with them (ToolTrain, section 3.3).
 
 Exit's result asks for the answer, and the first message without a call is the answer: nobody reminds the model. No turn is ever
 left out of the conversation; an episode ends at the limit of its context.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fusesearch.agents.loop import Instructions
 from fusesearch.agents.prompts import render_issue, render_system
-from fusesearch.agents.toolsets import Toolset
+from fusesearch.agents.specs import EpisodeSpec
 from fusesearch.core.config import Agent, Tools
 from fusesearch.localizers.prompting import render
 from fusesearch.localizers.reposearcher.tools import ANSWERS, LAST_TURNS, SearchTools, schemas
@@ -29,6 +29,4 @@ def _instruct(agent: Agent, problem_statement: str, guidance: int | None) -> Ins
     return Instructions(render(__package__, "system", calls=max(agent.max_turns - LAST_TURNS, 0)), issue, schemas())
 
 
-REPOSEARCHER = Toolset(
-    open=_open, instruct=_instruct, schemas=schemas, scorer="fusesearch.evaluation.metrics:score_trajectory", mode="sequential"
-)
+REPOSEARCHER = EpisodeSpec(open=_open, instruct=_instruct, schemas=schemas, mode="sequential")

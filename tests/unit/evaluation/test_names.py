@@ -1,0 +1,80 @@
+"""Names in params are checked against the registries, and an unknown one is refused in one line with the known ones."""
+
+import pytest
+
+from fusesearch.core.config import Params, parse_params
+from fusesearch.core.errors import ConfigError
+from fusesearch.evaluation.environments import ENVIRONMENTS
+from fusesearch.evaluation.grid import load_grid
+from fusesearch.evaluation.judges import RUBRICS
+from fusesearch.evaluation.names import check_names
+from fusesearch.evaluation.rewards import NAMES
+from fusesearch.localizers.episodes import SPECS
+from tasks.running.node import Node
+
+REWARDS = [*NAMES[:-1], "ndcg@5", "ndcg@10"]
+TOOLSETS = "both, fusesearch, questions, repoqa, reposearcher"
+WRONG = [
+    ({"agent": {"toolset": "bash"}}, f"agent.toolset: agent.toolset 'bash' is unknown: use one of {TOOLSETS}"),
+    (
+        {"evaluate": {"agent": {"toolset": "bash"}}},
+        f"evaluate.agent.toolset: agent.toolset 'bash' is unknown: use one of {TOOLSETS}",
+    ),
+    *(({"grpo": {"reward": name}}, f"grpo.reward: reward '{name}' is unknown") for name in ("nosuch", "ndcg@k", "ndcg@0", "F1")),
+    ({"grpo": {"judge": {"rubric": "stars"}}}, "grpo.judge.rubric: rubric 'stars' is unknown: use one of coreqa, swe-qa"),
+    (
+        {"evaluate": {"cells": {"a": {"localizer": "bm26"}}}},
+        "evaluate.cells.a: localizer 'bm26' is unknown: use one of fusesearch,",
+    ),
+    ({"evaluate": {"cells": {"a": {"localizer": "cosil"}}}}, "evaluate.cells.a: cosil asks a model: give checkpoint"),
+    (
+        {"evaluate": {"cells": {"a": {"localizer": "bm25", "checkpoint": "sft"}}}},
+        "evaluate.cells.a: bm25 asks no model: leave out checkpoint",
+    ),
+]
+
+
+def test_the_defaults_are_known():
+    assert check_names(Params(), "params.yaml") == Params()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *({"agent": {"toolset": name}} for name in ENVIRONMENTS),
+        *({"grpo": {"reward": name}} for name in REWARDS),
+        *({"grpo": {"judge": {"rubric": name}}} for name in RUBRICS),
+    ],
+)
+def test_every_name_of_a_registry_can_be_given(given):
+    assert check_names(parse_params(given), "params.yaml")
+
+
+@pytest.mark.parametrize(("given", "said"), WRONG)
+def test_an_unknown_name_is_refused_with_its_key_and_the_known_names(given, said):
+    with pytest.raises(ConfigError) as refused:
+        check_names(parse_params(given), "params.yaml")
+    assert str(refused.value).startswith(f"params.yaml: {said}")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_stage_refuses_an_unknown_name_before_it_runs():
+    with pytest.raises(ConfigError, match=r"^grpo: grpo\.reward: reward 'nosuch' is unknown"):
+        Node(stage="grpo").params(parse_params({"grpo": {"reward": "nosuch"}}))
+    with pytest.raises(ConfigError, match=r"^sft-00000000: agent\.toolset: "):
+        Node(stage="sft", id="sft-00000000", set={"agent.toolset": "bash"}).params(Params())
+
+
+def test_a_grid_file_refuses_an_unknown_name(tmp_path):
+    path = tmp_path / "grid.yaml"
+    path.write_text("{localizers: [bm25], benchmarks: [{name: b, instances: b.jsonl, repos: .}], agent: {toolset: bash}}")
+    with pytest.raises(ConfigError, match=r"grid\.yaml: agent\.toolset: agent\.toolset 'bash' is unknown"):
+        load_grid(path)
+
+
+def test_every_environment_has_a_spec_and_a_scorer():
+    assert ENVIRONMENTS.keys() == SPECS.keys()
+    for name, environment in ENVIRONMENTS.items():
+        assert environment.spec is SPECS[name]
+        assert environment.issues or environment.questions
+        assert (environment.spec.questions is not None) == bool(environment.issues and environment.questions)
