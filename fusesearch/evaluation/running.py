@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from fusesearch.agents.models.base import Model
 from fusesearch.agents.models.loading import load_model
 from fusesearch.agents.toolsets import toolset_named
+from fusesearch.core.config import as_recorded
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Score, Trajectory
@@ -113,7 +114,7 @@ class GridRun:
         facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
         revision = git("-C", str(Path(__file__).parent), "rev-parse", "HEAD") or "unknown"
         self.manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=revision)
-        write_json(out / MANIFEST, self.manifest.model_dump(mode="json"))
+        write_json(out / MANIFEST, as_recorded(self.manifest))
 
     @property
     def episodes(self) -> int:
@@ -247,7 +248,7 @@ class GridRun:
         asked = {"model", "checkpoint", "tool_format", "temperature", "top_p", "extra_body"}
         asked |= {"dtype"} if cell.model and self._endpoint(cell).checkpoint else set()
         model = self._endpoint(cell).model_dump(mode="json", include=asked) if cell.model else None
-        limits = {"agent": self.grid.agent.model_dump(mode="json"), "tools": self.grid.tools.model_dump(mode="json")}
+        limits = {"agent": as_recorded(self.grid.agent), "tools": as_recorded(self.grid.tools)}
         names = {"model": "", **cell.model_dump(exclude_defaults=True)}
         return {**names, "endpoint": model, **limits, "seed": self.grid.seed}
 
