@@ -19,7 +19,8 @@ from flows.progress import StageProgress
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, AlreadyRunning, DataError
 from fusesearch.core.storage import read_json, write_json
-from tasks.running.node import Job, Node
+from fusesearch.evaluation.names import check_names
+from tasks.running.node import Job, Node, read_node
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.running.resume import alone, finished, is_of, progress_dir
 from tasks.running.timing import note_seconds, parts_of
@@ -34,7 +35,7 @@ def running(node: Node) -> Iterator[Job]:
     Raises :class:`AlreadyRunning` if another process is at it, :class:`DataError` if what it reads changed meanwhile.
     """
     _COMPLETE.discard(node.name)
-    stage, params = stage_named(node.stage), node.params(load_params())
+    stage, params = stage_named(node.stage), node.params or check_names(load_params(), "params.yaml")
     values = stage.values(params)
     scratch = progress_dir(node.name, values, *node.deps(params))
     with alone(node.name, scratch), occupied(limits_of(stage, params)):
@@ -70,8 +71,9 @@ _COMPLETE: set[str] = set()
 
 def _check_inputs(node: Node, scratch: Path) -> None:
     """Raise :class:`DataError` if the stage's inputs changed meanwhile: DVC records what is there at the end."""
-    params = node.params(load_params())
-    if not is_of(scratch, node.name, stage_named(node.stage).values(params), *node.deps(params)):
+    now = read_node(node.stage, node.id)
+    params = now.params or load_params()
+    if not is_of(scratch, node.name, stage_named(node.stage).values(params), *now.deps(params)):
         raise DataError(
             f"what {node.name} reads (code, data or params) changed while it ran, so what it made is not recorded: {AGAIN}"
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fusesearch.core.examples import write_dropped
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import count_rows, write_instances
 from tasks.running.node import Job
@@ -12,9 +13,8 @@ from tasks.running.resume import publish
 
 
 def split_instances(job: Job) -> dict[str, Any]:
-    """Write the three splits and the data card."""
-    from fusesearch.data.contamination import CONTAMINATION
-    from fusesearch.data.splitting import SPLITS, TableSplit, check_filled
+    """Write the three splits, which instances were dropped and why, and the data card."""
+    from fusesearch.data.splitting import SPLITS, TableSplit, check_filled, counts_of
     from fusesearch.reporting.data_card import write_card
     from fusesearch.reporting.tally import Tally
 
@@ -27,13 +27,14 @@ def split_instances(job: Job) -> dict[str, Any]:
         for instance in instances:
             tallies[name].add(instance)
             yield instance
-        job.progress(sum(tally.instances for tally in tallies.values()) + table.drops.total(), total)
+        job.progress(sum(tally.instances for tally in tallies.values()) + len(table.dropped), total)
 
     sizes = {name: write_instances(scratch / f"{name}.parquet", counted(name, table.instances(name))) for name in SPLITS}
-    check_filled(sizes, params.split, table.drops)
+    check_filled(sizes, params.split, len(table.dropped))
     for name in SPLITS:
         publish(scratch / f"{name}.parquet", places[f"split.{name}"])
-    dropped = {reason: table.drops[reason] for reason in CONTAMINATION}
+    write_dropped(places["split.dropped"], table.dropped)
+    dropped = counts_of(table.dropped)
     write_card(places["split.card"], tallies, dropped, filter_drops=places["filter.drops"], mined=places["mine.table"])
     figures: dict[str, Any] = {f"dropped_{reason}": count for reason, count in dropped.items()}
     for name, tally in tallies.items():

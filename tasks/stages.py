@@ -8,7 +8,7 @@ that it reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ class Stage:
         inputs: what it may read: outputs of stages as ``stage.output``, and paths that no stage makes.
         outputs: what it makes: files or folders of the main pipeline by name. Besides, every stage makes ``metrics``.
         params: the params it reads: sections, or single keys such as ``agent.history_scope``.
+        added: those of ``params`` that ids leave out when they have the value here, since earlier ids never had them.
         code: files that decide its outputs but that imports do not show.
         models: which of :data:`MODELS` it reads under some params, if those choose; it reads no other model then.
         localizers: names of the localizers it runs under some params, whose code decides its outputs.
@@ -51,6 +52,7 @@ class Stage:
     inputs: tuple[str, ...]
     outputs: Mapping[str, str]
     params: tuple[str, ...]
+    added: Mapping[str, Any] = field(default_factory=dict)
     code: tuple[str, ...] = ()
     models: Callable[[Params], Iterable[str]] | None = None
     localizers: Callable[[Params], Iterable[str]] = lambda params: ()
@@ -69,10 +71,12 @@ class Stage:
         module, _, name = self.run.partition(":")
         return getattr(import_module(module), name)
 
-    def values(self, params: Params) -> dict[str, Any]:
-        """The params it reads, by dotted key."""
-        read = flat_params(params).items()
-        return {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
+    def values(self, params: Params, *, recorded: bool = False) -> dict[str, Any]:
+        """The params it reads, by dotted key, as in :func:`flat_params`."""
+        read = flat_params(params, recorded=recorded).items()
+        found = {key: value for key, value in read if any(key == name or key.startswith(f"{name}.") for name in self.params)}
+        earlier = self.added if recorded else {}
+        return {key: value for key, value in found.items() if key not in earlier or value != earlier[key]}
 
     def reads(self, params: Params) -> tuple[str, ...]:
         """Its inputs under these params."""
@@ -102,7 +106,8 @@ _ROWS = (
         run="tasks.mine:mine",
         inputs=(),
         outputs={"pairs": "data/raw/pairs.parquet", "table": "data/raw/table.json", "repos": "data/repos"},
-        params=("mine", "data_seed"),
+        params=("mine", "data_seed", "split.benchmarks"),  # repositories of benchmarks are not mined
+        added={"split.benchmarks": []},
         code=("requirements.lock",),  # the packages that faults are planted in
         retried=True,
         shows=("table",),
@@ -133,6 +138,7 @@ _ROWS = (
             "sft": "data/splits/sft.parquet",
             "rl": "data/splits/rl.parquet",
             "validation": "data/splits/validation.parquet",
+            "dropped": "data/splits/dropped.csv",
             "card": "artifacts/split/card",
         },
         params=("split", "data_seed"),
@@ -164,7 +170,8 @@ _ROWS = (
         run="tasks.synthesize:synthesize_candidates",
         inputs=("mine.repos", "split.sft"),
         outputs={"candidates": "data/synthesized/trajectories.jsonl"},
-        params=("synthesize", "teacher", "agent", "tools", "seed"),
+        params=("synthesize", "teacher", "agent", "tools", "seed", "model.dtype"),
+        added={"model.dtype": "float32"},
         localizers=_ranking,
         retried=True,
         counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
@@ -247,7 +254,7 @@ _ROWS = (
             "calls_by_turn": "artifacts/report/calls_by_turn.csv",
             "candidates": "artifacts/report/candidates.csv",
         },
-        params=("report", "select", "profile", "seed"),
+        params=tuple(Params.model_fields),  # it shows their digest
         shows=("markdown", "html"),
     ),
 )

@@ -37,7 +37,7 @@ def overview() -> Table:
         experiment = load_experiment(name)
         plans = plan(experiment, params)
         left = [
-            ExperimentTask(node.name, node.stage, (), target(node), parts=parts_of(node.stage, node.params(params)))
+            ExperimentTask(node.name, node.stage, (), target(node), parts=parts_of(node.stage, node.params or params))
             for node in nodes_of(plans)
             if node.name not in current
         ]

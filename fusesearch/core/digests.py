@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from fusesearch.core.config import RECORDED
 from fusesearch.core.errors import ArtifactError
 
 
@@ -40,7 +41,7 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 def _part(part: Any, of_file: Callable[[Path], str]) -> str:
     if isinstance(part, BaseModel):
-        return part.model_dump_json()
+        return part.model_dump_json(context=RECORDED)
     if not isinstance(part, Path):
         return json.dumps(part, sort_keys=True, default=str)
     if part.is_file():

@@ -52,9 +52,13 @@ class Examples:
         write_json(path, {rule: [row.model_dump(mode="json") for row in rows] for rule, rows in self._rows.items()})
 
     def write_dropped(self, path: Path) -> None:
-        """Every dropped row as CSV: ``id,rule``."""
-        rows = [{"id": name, "rule": rule} for name, rule in self._dropped]
-        write_csv(path, rows)
+        """As :func:`write_dropped`, for every row added."""
+        write_dropped(path, self._dropped)
+
+
+def write_dropped(path: Path, dropped: Iterable[tuple[str, str]]) -> None:
+    """Ids of dropped rows and the rule that dropped each, as CSV: ``id,rule``."""
+    write_csv(path, [{"id": _plain(name[:200]), "rule": rule} for name, rule in dropped])
 
 
 def read_examples(path: Path) -> dict[str, list[Example]]:

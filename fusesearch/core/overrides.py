@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
-import yaml
-
-from fusesearch.core.config import Params, Section, overlay, parse_params, section_of
+from fusesearch.core.config import Params, Section, as_recorded, overlay, parse_params, section_of
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.presets import NO_PRESET
 
 PRESET = "filter.preset"
 
@@ -26,25 +21,6 @@ def override(params: Params, changes: Mapping[str, Any], source: str) -> Params:
         _check_known(key, source)
         data = overlay(data, nested(key, value))
     return parse_params(data, source)
-
-
-def differences(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes with which :func:`override` makes ``values`` of ``given``; both by dotted key."""
-    decided = {f"filter.{key}" for key in NO_PRESET} if values.get(PRESET) != given.get(PRESET) else set()
-    return {key: value for key, value in values.items() if key in decided or key not in given or given[key] != value}
-
-
-def parse_change(text: str) -> tuple[str, Any]:
-    """``KEY=VALUE``, the value as JSON or else as YAML. Raises :class:`ConfigError` for anything else."""
-    key, equals, value = text.partition("=")
-    if not (key and equals):
-        raise ConfigError(f"{text!r} is not KEY=VALUE, such as sft.epochs=2")
-    with suppress(ValueError):  # before YAML, to which 2e-05 is a string
-        return key, json.loads(value)
-    try:
-        return key, yaml.safe_load(value)
-    except yaml.YAMLError:
-        raise ConfigError(f"{text!r}: the value is not valid YAML") from None
 
 
 def _check_known(key: str, source: str) -> None:
@@ -71,9 +47,9 @@ def flatten(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def flat_params(params: Params) -> dict[str, Any]:
-    """All params by dotted key; a value that is a mapping stays one."""
-    return _flat(params, params.model_dump(mode="json"), "")
+def flat_params(params: Params, *, recorded: bool = False) -> dict[str, Any]:
+    """All params by dotted key, or those of :func:`as_recorded`; a value that is a mapping stays one."""
+    return _flat(params, as_recorded(params) if recorded else params.model_dump(mode="json"), "")
 
 
 def _flat(section: Section, data: dict[str, Any], prefix: str) -> dict[str, Any]:

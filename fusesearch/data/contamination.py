@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -89,12 +88,12 @@ class Known:
         return instance.repo in self.clones or instance.base_commit in self.commits
 
 
-def decontaminated(instances: Iterable[Instance], known: Known, drops: Counter[str]) -> Iterator[Instance]:
-    """Yield the clean instances; count the others in ``drops`` by reason."""
+def decontaminated(instances: Iterable[Instance], known: Known, dropped: list[tuple[str, str]]) -> Iterator[Instance]:
+    """Yield the clean instances; add id and reason of each other one to ``dropped``."""
     for instance in instances:
         reason = known.reason(instance)
         if reason:
-            drops[reason] += 1
+            dropped.append((instance.instance_id, reason))
         else:
             yield instance
 

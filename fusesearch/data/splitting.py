@@ -47,22 +47,22 @@ def split_and_count(instances: Iterable[Instance], rules: Split, seed: int) -> t
     for row in rows:
         parts[plan.split_of[row.repo]].append(row)
     known.add(parts["validation"], repositories=False)
-    drops: Counter[str] = Counter()
+    dropped: list[tuple[str, str]] = []
     for name in TRAINING:
-        parts[name] = list(decontaminated(parts[name], known, drops))
-    check_filled({name: len(part) for name, part in parts.items()}, rules, drops)
-    return parts, {reason: drops[reason] for reason in CONTAMINATION}
+        parts[name] = list(decontaminated(parts[name], known, dropped))
+    check_filled({name: len(part) for name, part in parts.items()}, rules, len(dropped))
+    return parts, counts_of(dropped)
 
 
 class TableSplit:
     """The splits of a table that may be larger than memory: it is read once per split.
 
-    ``drops`` counts contaminated instances by reason; it is complete after reading ``sft`` and ``rl``.
+    ``dropped`` has id and reason of each contaminated instance; it is complete after reading ``sft`` and ``rl``.
     """
 
     def __init__(self, path: Path, rules: Split, seed: int, repos_dir: Path | None = None) -> None:
         self.path = path
-        self.drops: Counter[str] = Counter()
+        self.dropped: list[tuple[str, str]] = []
         self.plan = plan_splits(_repositories(path), rules, seed)
         self._known = Known.of_benchmarks(rules, self.plan.families)
         if repos_dir is not None:
@@ -72,7 +72,13 @@ class TableSplit:
     def instances(self, split: str) -> Iterator[Instance]:
         """The instances of one split, in the order of the table."""
         rows = iter_instances(self.path, self.plan.repositories(split))
-        return decontaminated(rows, self._known, self.drops) if split in TRAINING else rows
+        return decontaminated(rows, self._known, self.dropped) if split in TRAINING else rows
+
+
+def counts_of(dropped: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """How many instances each reason dropped."""
+    counts = Counter(reason for _, reason in dropped)
+    return {reason: counts[reason] for reason in CONTAMINATION}
 
 
 def _repositories(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -129,14 +135,14 @@ def _score(name: str, repo: str, seed: int, share: float) -> float:
     return -share / math.log(uniform)
 
 
-def check_filled(sizes: Mapping[str, int], rules: Split, drops: Counter[str]) -> None:
+def check_filled(sizes: Mapping[str, int], rules: Split, dropped: int) -> None:
     """Raise :class:`ConfigError` for an empty split, before a later stage fails on it with a worse message."""
     wanted = {"sft": rules.sft > 0, "rl": rules.rl > 0, "validation": True}
     empty = [name for name in SPLITS if wanted[name] and not sizes[name]]
     if not empty:
         return
     counts = ", ".join(f"{name} {size}" for name, size in sizes.items())
-    lost = f"; {drops.total()} dropped as contaminated" if drops else ""
+    lost = f"; {dropped} dropped as contaminated" if dropped else ""
     advice = {
         "validation": f"no repository belongs to split.validation_owners {rules.validation_owners}",
         "sft": "mine more repositories, or change data_seed or the shares",

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 from fusesearch.agents.models.base import Model
 from fusesearch.agents.models.loading import load_model
 from fusesearch.core.caches import Caches
-from fusesearch.core.config import Compute
+from fusesearch.core.config import Compute, as_recorded
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.schema import Score, Trajectory
@@ -139,7 +139,7 @@ class GridRun:
             self._check_settings(cell)
         facts = {name: prepared.facts for name, prepared in self._benchmarks.items()}
         manifest = Manifest(grid=grid, benchmarks=facts, cells=cells, revision=_revision())
-        write_json(out / MANIFEST, manifest.model_dump(mode="json"))
+        write_json(out / MANIFEST, as_recorded(manifest))
 
     @property
     def episodes(self) -> int:
@@ -270,7 +270,7 @@ class GridRun:
         asked = {"model", "checkpoint", "tool_format", "temperature", "top_p", "extra_body"}
         asked |= {"dtype"} if cell.model and self._endpoint(cell).checkpoint else set()
         model = self._endpoint(cell).model_dump(mode="json", include=asked) if cell.model else None
-        limits = {"agent": self.grid.agent.model_dump(mode="json"), "tools": self.grid.tools.model_dump(mode="json")}
+        limits = {"agent": as_recorded(self.grid.agent), "tools": as_recorded(self.grid.tools)}
         names = {"model": "", **cell.model_dump(exclude_defaults=True)}
         return {**names, "endpoint": model, **limits, "seed": self.grid.seed}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fusesearch.agents.conversation import messages_of
 from fusesearch.agents.models.chat import training_ids
-from fusesearch.core.config import Params, Sft
+from fusesearch.core.config import Params, Sft, as_recorded
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_trajectories, write_json
@@ -178,4 +178,4 @@ def _answers(trajectory: Trajectory) -> bool:
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:
     """Write ``fusesearch.json``: the tool limits and loop settings this checkpoint was trained with."""
-    write_json(checkpoint / "fusesearch.json", {"tools": params.tools.model_dump(), "agent": params.agent.model_dump()})
+    write_json(checkpoint / "fusesearch.json", {"tools": as_recorded(params.tools), "agent": as_recorded(params.agent)})

@@ -1,14 +1,13 @@
-"""Writes ``experiments/dvc.yaml`` and ``experiments/nodes.yaml``: the nodes of all experiments as DVC stages.
+"""Writes ``experiments/dvc.yaml``, ``experiments/nodes.yaml`` and the params of the nodes: all experiments as DVC stages.
 
-The first file has one ``foreach`` template per stage, the second has one line per node. Both follow from the stage table,
-``params.yaml`` and the experiments' files. They are committed because DVC ignores what git ignores. All nodes are in one file
-because two DVC stages cannot have the same output.
+The first file has one ``foreach`` template per stage, the second names the nodes and the data that they read. Both follow from
+the stage table, ``params.yaml`` and the experiments' files, and are committed because DVC ignores what git ignores. The params of
+each node lie in its folder. All nodes are in one file because two DVC stages cannot have the same output.
 """
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from fusesearch.core.storage import write_text
 from tasks.experiments.plan import nodes_of, plan
 from tasks.experiments.spec import experiment_names, load_experiment
 from tasks.running.deps import code_of
-from tasks.running.node import Node
+from tasks.running.node import Node, node_file
 from tasks.running.places import EXPERIMENTS
 from tasks.stages import STAGES
 
@@ -34,59 +33,55 @@ def target(node: Node) -> str:
 
 
 def write_dvc_files() -> None:
-    """Write both files if they are out of date. Raises :class:`ConfigError` for a faulty experiment or params."""
-    for path, text in render().items():
+    """Write all files that are out of date. Raises :class:`ConfigError` for a faulty experiment or params."""
+    params = load_params()
+    nodes = all_nodes(params)
+    for path, text in {**{node_file(node.id): node.text() for node in nodes}, **render(nodes, params)}.items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_text(path, text)
 
 
-def render() -> dict[Path, str]:
-    """The current content of both files, by path."""
-    params = load_params()
+def all_nodes(params: Params) -> list[Node]:
+    """The nodes of all experiments, by id, without the main pipeline's."""
     rows = (row for name in experiment_names() for row in plan(load_experiment(name), params))
-    nodes = sorted((node for node in nodes_of(rows) if node.id), key=lambda node: node.id)
-    stages = {stage: [node for node in nodes if node.stage == stage] for stage in STAGES}
-    templates = {stage: _template(stage, group, params) for stage, group in stages.items() if group}
+    return sorted((node for node in nodes_of(rows) if node.id), key=lambda node: node.id)
+
+
+def render(nodes: Sequence[Node], params: Params) -> dict[Path, str]:
+    """The current content of both committed files, by path."""
+    templates: dict[str, Any] = {}
     lines = [HEADER]
-    for stage in templates:
-        lines.append(f"{stage}:\n")
-        for node in stages[stage]:
-            item = yaml.safe_dump(_item(node, params), default_flow_style=True, sort_keys=False, width=100_000).strip()
-            lines.append(f"  {node.id}: {item}\n")
+    for stage in STAGES:
+        if reads := {node.id: _reads(node, params) for node in nodes if node.stage == stage}:
+            templates[stage] = _template(stage, reads)
+            lines += [f"{stage}:\n", *(f"  {name}: [{', '.join(paths)}]\n" for name, paths in reads.items())]
     return {
         TARGET: HEADER + yaml.safe_dump({"vars": [NODES_FILE.name], "stages": templates}, sort_keys=False, width=1000),
         NODES_FILE: "".join(lines),
     }
 
 
-def _template(stage: str, nodes: Iterable[Node], params: Params) -> dict[str, Any]:
-    first, *others = ([path.as_posix() for path in _reads(node, params)] for node in nodes)
-    code = [path.as_posix() for path in code_of(stage)]
-    if any(len(reads) != len(first) for reads in others):
+def _template(stage: str, reads: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    counts = {len(paths) for paths in reads.values()}
+    if len(counts) != 1:
         raise AssertionError(f"nodes of {stage} read different numbers of files, which one template cannot say")
     do = {
         "wdir": "..",
-        "cmd": f"python -m flows.run {stage} --node=${{key}} ${{item.arguments}}",
-        "deps": [*(f"${{item.reads[{number}]}}" for number in range(len(first))), *code],
-        "params": list(STAGES[stage].params),
+        "cmd": f"python -m flows.run {stage} --node=${{key}}",
+        "deps": [*(f"${{item[{number}]}}" for number in range(*counts)), *(path.as_posix() for path in code_of(stage))],
+        "params": [{node_file("${key}").as_posix(): list(STAGES[stage].params)}],
         "outs": [f"artifacts/nodes/${{key}}/{path.name}" for path in Node(stage=stage).outputs],
     }
     return {"foreach": f"${{{stage}}}", "do": do}
 
 
-def _item(node: Node, params: Params) -> dict[str, Any]:
-    """The values that the template of the node's stage takes from the node."""
-    arguments = [argument for argument in node.arguments() if not argument.startswith("--node=")]
-    return {"arguments": " ".join(map(shlex.quote, arguments)), "reads": [path.as_posix() for path in _reads(node, params)]}
-
-
-def _reads(node: Node, params: Params) -> list[Path]:
+def _reads(node: Node, params: Params) -> list[str]:
     """The data that a node depends on, without the folder of repositories.
 
     Instances name commits, which are digests of the repositories' content. Checking thousands of files for each of a hundred
     nodes would take most of the time of a ``dvc repro`` with nothing to do.
     """
-    return [path for path in node.inputs(node.params(params)) if path != node.places["mine.repos"]]
+    return [path.as_posix() for path in node.inputs(params) if path != node.places["mine.repos"]]
 
 
 if __name__ == "__main__":

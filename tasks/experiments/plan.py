@@ -12,7 +12,7 @@ from pathlib import Path
 
 from fusesearch.core.config import Params, Subject
 from fusesearch.core.digests import digest
-from fusesearch.core.overrides import differences, override
+from fusesearch.core.overrides import override
 from fusesearch.evaluation.results import TRAJECTORIES
 from tasks.experiments.spec import Experiment
 from tasks.running.node import Node
@@ -69,7 +69,7 @@ def nodes_of(plans: Iterable[ArmPlan]) -> list[Node]:
 
 def built_on(node: Node, params: Params) -> list[str]:
     """Names of the nodes that a node builds on directly. ``params`` are the main pipeline's."""
-    ups = upstream(node.stage, node.params(params))
+    ups = upstream(node.stage, node.params or params)
     return [node.origins[stage].name if stage in node.origins else stage for stage in ups]
 
 
@@ -87,7 +87,7 @@ def ids(stage: str, params: Params) -> dict[str, str]:
     found: dict[str, str] = {}
     for name in STAGES:
         if name in ups:
-            values = STAGES[name].values(params)
+            values = STAGES[name].values(params, recorded=True)
             found[name] = f"{name}-{digest(name, values, {up: found[up] for up in ups[name]})[:8]}"
     return found
 
@@ -109,7 +109,7 @@ def _arm(arm: str, seed: int, subject: Subject, params: Params, base: Params, sh
         if name in shared and (stage != "evaluate" or base.evaluate.cells.get(cell) == subject):
             nodes[stage] = Node(stage=stage)
             continue
-        changes = differences(STAGES[stage].values(own), STAGES[stage].values(base))
+        read = override(base, STAGES[stage].values(own), name)
         origins = {up: folder for up in upstream(stage, own) if (folder := nodes[up].folder)}
-        nodes[stage] = Node(stage=stage, id=name, set=changes, origins=origins)
+        nodes[stage] = Node(stage=stage, id=name, params=read, origins=origins)
     return ArmPlan(arm, seed, cell, nodes)

@@ -122,7 +122,7 @@ def _add(node: Node, params: Params, own: dict[str, ExperimentTask], found: Cont
     if node.name in own or node.name in found:
         return
     needs = built_on(node, params)
-    parts = parts_of(node.stage, node.params(params))
+    parts = parts_of(node.stage, node.params or params)
     own[node.name] = ExperimentTask(node.name, node.stage, tuple(needs), target(node), parts=parts)
     for stage in set(needs) & set(STAGES):
         _add(Node(stage=stage), params, own, found)

@@ -35,7 +35,7 @@ MOST = 0.6
 """Share of a package's files from which it is named as a whole."""
 DECIDES_NOTHING = (
     "fusesearch/__init__.py",  # names of modules that stages import themselves where they need them
-    "fusesearch/core/config/__init__.py",  # its values are params: params.yaml has all of them
+    "fusesearch/core/config/__init__.py",  # its defaults are in params.yaml and in the files of nodes, which a test checks
     "fusesearch/core/caches.py",
     "fusesearch/core/overrides.py",
     "fusesearch/core/errors.py",

@@ -6,19 +6,20 @@ builds on. It keeps its files in a folder of its own (:mod:`tasks.running.places
 
 from __future__ import annotations
 
-import json
+import re
 from argparse import ArgumentParser
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
+import yaml
 from pydantic import Field
 
-from fusesearch.core.config import Params, Section
+from fusesearch.core.config import SCHEMA, Params, Section, parse_section
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.overrides import override, parse_change
 from fusesearch.core.storage import Progress, silent
+from fusesearch.evaluation.grid import read_yaml
 from fusesearch.evaluation.names import check_names
 from tasks.running.deps import code_of
 from tasks.running.places import NODES, Places
@@ -26,11 +27,11 @@ from tasks.stages import STAGES, Stage, stage_named
 
 
 class Node(Section):
-    """How one run of a stage differs from the main pipeline's; without an id it is the main pipeline's run itself."""
+    """One run of a stage; without an id it is the main pipeline's."""
 
     stage: str
-    id: str = Field("", pattern=r"^([a-z_]+-[0-9a-f]{8})?$", description="<stage>-<digest>; empty: the main pipeline's run")
-    set: dict[str, Any] = Field(default_factory=dict, description="params by dotted key that differ from params.yaml")
+    id: str = Field("", description="<stage>-<digest>; empty: the main pipeline's run")
+    params: Params | None = Field(None, description="all of its params; null: those of params.yaml")
     origins: dict[str, Path] = Field(default_factory=dict, description="folder of the node that made it, by stage, for inputs")
 
     @property
@@ -53,24 +54,44 @@ class Node(Section):
         """What it makes, its metrics last."""
         return [self.places[f"{self.stage}.{name}"] for name in (*stage_named(self.stage).outputs, "metrics")]
 
-    def params(self, params: Params) -> Params:
-        """``params`` with what differs. Raises :class:`ConfigError` for an unknown key or name, and a value out of range."""
-        return check_names(override(params, self.set, self.name) if self.set else params, self.name)
-
     def inputs(self, params: Params) -> list[Path]:
-        """The data that it reads. ``params`` are its own."""
-        return [self.places.input(name) for name in stage_named(self.stage).reads(params)]
+        """The data that it reads. ``params`` are the main pipeline's."""
+        return [self.places.input(name) for name in stage_named(self.stage).reads(self.params or params)]
 
     def deps(self, params: Params) -> list[Path]:
-        """What its outputs depend on besides params: its inputs, and the code of the stage. ``params`` are its own."""
+        """Its inputs, and the code of its stage. ``params`` are the main pipeline's."""
         return [*self.inputs(params), *code_of(self.stage)]
 
-    def arguments(self) -> list[str]:
-        """The command line that :func:`parse_node` reads."""
-        if not self.id:
-            return []
-        changes = [f"--set={key}={json.dumps(value)}" for key, value in sorted(self.set.items())]
-        return [f"--node={self.id}", *changes, *(f"--from={stage}={path}" for stage, path in sorted(self.origins.items()))]
+    def text(self) -> str:
+        """What a node's file says: the schema's version, the origins, then all values as in ``params.yaml``."""
+        origins = {stage: folder.as_posix() for stage, folder in self.origins.items()}
+        values = self.params.model_dump(mode="json") if self.params else {}
+        return yaml.dump({"schema": SCHEMA, "origins": origins, **values}, Dumper=_Dumper, sort_keys=False)
+
+
+_Dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+def node_file(name: str) -> Path:
+    """The file with the params of a node."""
+    return NODES / name / "params.yaml"
+
+
+def read_node(stage: str, name: str) -> Node:
+    """The node of a stage with an id, from its file; without one the main pipeline's run.
+
+    Raises :class:`ConfigError` for a wrong id, and for a file that is missing or of another version.
+    """
+    if not name:
+        return Node(stage=stage)
+    if not re.fullmatch(rf"{stage}-[0-9a-f]{{8}}", name):
+        raise ConfigError(f"--node {name!r} is not the id of a node of {stage}: such ids are {stage}-<8 hexadecimal digits>")
+    path = node_file(name)
+    data = read_yaml(path) if path.is_file() else None
+    if not isinstance(data, dict) or data.pop("schema", None) != SCHEMA:
+        raise ConfigError(f"{path} is missing or out of date: run `python -m tasks.experiments.dvc_file`")
+    node = parse_section(Node, {"stage": stage, "id": name, "origins": data.pop("origins", {}), "params": data}, str(path))
+    return check_names(node, str(path))
 
 
 @dataclass
@@ -110,33 +131,10 @@ class Job:
 def parse_node(stage: str, arguments: Sequence[str]) -> Node:
     """The node that a stage's command line names. Raises :class:`ConfigError` for one that is wrong; ends after ``--help``."""
     line = _CommandLine(f"flows.run {stage}", description=f"Run the stage {stage} as its Prefect flow.", allow_abbrev=False)
-    line.add_argument("--node", default="", metavar="ID", help="a run with files of its own, apart from the main pipeline's")
-    line.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a param in which it differs; repeatable")
-    line.add_argument(
-        "--from", dest="origins", action="append", default=[], metavar="STAGE=FOLDER",
-        help="where it finds what an earlier stage made; repeatable",
-    )  # fmt: skip
-    found = line.parse_args(arguments)
-    if not found.node and (found.set or found.origins):
-        raise ConfigError("--set and --from need --node: the main pipeline's files are made with the values of params.yaml")
-    return _node(stage, found.node, found.set, found.origins)
+    line.add_argument("--node", default="", metavar="ID", help="a run with params and files of its own, in artifacts/nodes/ID")
+    return read_node(stage, line.parse_args(arguments).node)
 
 
 class _CommandLine(ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ConfigError(f"{message} (see --help)")
-
-
-def _node(stage: str, name: str, changes: Sequence[str], origins: Sequence[str]) -> Node:
-    pairs = [text.partition("=") for text in origins]
-    if unknown := {key for key, _, _ in pairs} - set(STAGES):
-        raise ConfigError(f"--from names {', '.join(sorted(unknown))}: there is no such stage")
-    wrong = ConfigError(f"--node {name!r} is not the id of a node of {stage}: such ids are {stage}-<8 hexadecimal digits>")
-    if name.rpartition("-")[0] != (stage if name else ""):
-        raise wrong
-    try:
-        return Node(
-            stage=stage, id=name, set=dict(map(parse_change, changes)), origins={key: Path(value) for key, _, value in pairs}
-        )
-    except ValueError:
-        raise wrong from None

@@ -89,4 +89,4 @@ def test_a_clone_that_holds_a_benchmarks_commit_is_its_repository_under_any_name
     table = TableSplit(tmp_path / "t.parquet", rules, 0, tmp_path / "repos")
     kept = [instance.repo for name in ("sft", "rl", "validation") for instance in table.instances(name)]
     assert sorted(kept) == ["q/r", "v/v"]
-    assert table.drops == {"benchmark_repository": 1}
+    assert table.dropped == [("o/n", "benchmark_repository")]

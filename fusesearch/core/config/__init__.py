@@ -7,7 +7,7 @@ errors, so that a misspelt param cannot silently do nothing.
 from fusesearch.core.config.data import BenchmarkSource, Criteria, Filter, GitHubSource, GitSource, Mine, Split
 from fusesearch.core.config.episodes import Agent, Evaluate, Name, Report, Subject, Tools
 from fusesearch.core.config.params import Params, load_params, overlay, parse_params, section_of
-from fusesearch.core.config.section import Section, parse_section
+from fusesearch.core.config.section import RECORDED, SCHEMA, Section, as_recorded, parse_section
 from fusesearch.core.config.training import (
     Base,
     Compute,
@@ -25,6 +25,8 @@ from fusesearch.core.config.training import (
 )
 
 __all__ = [
+    "RECORDED",
+    "SCHEMA",
     "Agent",
     "Base",
     "BenchmarkSource",
@@ -53,6 +55,7 @@ __all__ = [
     "Synthesize",
     "Teacher",
     "Tools",
+    "as_recorded",
     "load_params",
     "overlay",
     "parse_params",

@@ -31,7 +31,7 @@ class GitHubSource(Section):
     criteria: Criteria = Field(default_factory=Criteria)
     exclude: list[str] = Field(default_factory=list, description="owner/name to exclude, besides the benchmarks' repositories")
     questions: bool = Field(
-        False, exclude_if=lambda value: not value,
+        False,
         description="also questions: closed issues with an answer, and discussions with a chosen one",
     )  # fmt: skip
     since: date | None = Field(None, description="only pull requests merged, and questions asked, since this day")

@@ -38,14 +38,12 @@ class Agent(Section):
     )
     pre_search: Literal["none", "ranker"] = Field(
         "none",
-        exclude_if=lambda value: value == "none",  # runs without it are the runs made before it existed
         description="ranker: the first message shows its first ten locations, inside issue_chars",
     )
     sure: float = Field(
         0.8,
         ge=0,
         le=1,
-        exclude_if=lambda value: value == 0.8,
         description="confidence from which the localizer routing asks no model",
     )
     history_scope: Literal["turn", "call"] = Field(
@@ -76,7 +74,6 @@ class Evaluate(Section):
 
     agent: Annotated[dict[str, Any], AfterValidator(_of_agent)] = Field(
         {},
-        exclude_if=lambda value: not value,
         description="values of the section agent that hold here alone, such as another max_turns than in training",
     )
     cells: dict[Name, Subject] = Field(
@@ -87,7 +84,6 @@ class Evaluate(Section):
     )
     rollouts: Literal["transformers", "vllm"] = Field(
         "transformers",
-        exclude_if=lambda value: value == "transformers",
         description="what samples a checkpoint: the stage's own processes, or vLLM servers (section compute)",
     )
     max_instances: int | None = Field(None, ge=1)

@@ -4,17 +4,65 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    SerializationInfo,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+)
 
 from fusesearch.core.errors import ConfigError
 
 S = TypeVar("S", bound="Section")
 
 
+ADDED: dict[int, dict[str, dict[str, Any]]] = {
+    2: {
+        "Agent": {"pre_search": "none", "sure": 0.8},
+        "Compute": {"machines": 1, "ranks": 1},
+        "Evaluate": {"agent": {}, "rollouts": "transformers"},
+        "GitHubSource": {"questions": False},
+        "Grid": {"compute": None, "training": None},
+        "Grpo": {
+            "judge": {"model": "", "base_url": "", "api_key_env": "OPENAI_API_KEY", "rubric": "coreqa"},
+            "lora": {"rank": 0, "alpha": 32},
+            "refill": 0,
+        },
+        "Sft": {"lora": {"rank": 0, "alpha": 32}, "padding_free": False},
+    },
+}
+"""Params that a version of the schema added, by section, each with the value that all earlier runs had.
+
+:func:`as_recorded` leaves out a param with this value, so runs keep their ids. The value stays as it is when a default changes.
+"""
+SCHEMA = max(ADDED)
+"""The current version."""
+
+RECORDED = "recorded"
+"""Context of a dump in which :data:`ADDED` counts."""
+
+
 class Section(BaseModel):
     """Base of all sections. Immutable. Rejects unknown keys, NaN and infinity."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_serializer(mode="wrap")
+    def _without_what_earlier_runs_had(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        values: dict[str, Any] = dump(self)
+        if info.context == RECORDED:
+            for sections in ADDED.values():
+                earlier = sections.get(type(self).__name__, {})
+                values = {key: value for key, value in values.items() if key not in earlier or value != earlier[key]}
+        return values
+
+
+def as_recorded(model: BaseModel) -> dict[str, Any]:
+    """The values as JSON for ids, and for files that have to stay equal when the schema grows: see :data:`ADDED`."""
+    return model.model_dump(mode="json", context=RECORDED)
 
 
 def _ascending(drawn: tuple[int, int]) -> tuple[int, int]:

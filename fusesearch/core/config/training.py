@@ -92,11 +92,10 @@ class Sft(Section):
     )
     padding_free: bool = Field(
         False,
-        exclude_if=lambda value: not value,
         description="the trajectories of a pass follow one another in a row instead of being padded to the longest: the same "
         "loss; a GPU needs flash attention for it",
     )
-    lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
+    lora: Lora = Lora()
     save_steps: int = Field(200, ge=1)
 
 
@@ -183,14 +182,13 @@ class Grpo(Rewarded):
     refill: int = Field(
         0,
         ge=0,
-        exclude_if=lambda value: not value,
         description="most further prompts that a step tries in place of those whose rollouts all have the same reward",
     )
     importance_max: float = Field(
         2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"
     )
-    lora: Lora = Field(Lora(), exclude_if=lambda value: value == Lora())
-    judge: JudgeSection = Field(JudgeSection(), exclude_if=lambda value: value == JudgeSection())
+    lora: Lora = Lora()
+    judge: JudgeSection = JudgeSection()
     search: Search = Search()
 
     @model_validator(mode="after")
@@ -209,14 +207,12 @@ class Compute(Section):
     ranks: int = Field(
         1,
         ge=1,
-        exclude_if=lambda value: value == 1,
         description="processes that train together, each on a GPU of its own with its share of the weights, or "
         "on cores where there is no GPU; 1: the stage's own process, on one GPU",
     )
     machines: int = Field(
         1,
         ge=1,
-        exclude_if=lambda value: value == 1,
         description="machines that share the ranks out, the same number each: this one and others of the Ray cluster that "
         "FUSESEARCH_RAY names",
     )

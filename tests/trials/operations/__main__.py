@@ -23,9 +23,10 @@ from typing import Any
 from filelock import FileLock
 
 from fusesearch.core.config import load_params
+from fusesearch.core.overrides import override
 from fusesearch.core.storage import count_rows, read_json, write_text
 from tasks.experiments.plan import ids
-from tasks.running.node import Node
+from tasks.running.node import Node, node_file
 from tasks.running.places import MAIN, NODES, STATE
 from tests.fakes.ray_cluster import ray_cluster
 
@@ -66,13 +67,14 @@ def main() -> None:
 
 def run(stage: str, kill: bool = False, **environment: str) -> Made:
     """Run a node of ``stage`` as a command, without the output of earlier runs."""
-    node = Node(stage=stage, set=CHANGES[stage])
-    node = node.model_copy(update={"id": ids(stage, node.params(load_params()))[stage]})
-    folder = NODES / str(node.id)
+    params = override(load_params(), CHANGES[stage], stage)
+    node = Node(stage=stage, id=ids(stage, params)[stage], params=params)
+    folder = NODES / node.id
     shutil.rmtree(folder, ignore_errors=True)
+    write_text(node_file(node.id), node.text())
     started = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "flows.run", stage, *node.arguments()],
+        [sys.executable, "-m", "flows.run", stage, f"--node={node.id}"],
         env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     if kill:

@@ -1,12 +1,17 @@
 """Params that mean nothing are refused when they are read."""
 
+import hashlib
+import json
 import math
 
 import pytest
 
-from fusesearch.core.config import Params, load_params, overlay, parse_params
+from fusesearch.core import config
+from fusesearch.core.config import Agent, Params, as_recorded, load_params, overlay, parse_params
+from fusesearch.core.config.section import ADDED
+from fusesearch.core.digests import digest
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.overrides import differences, flat_params, override
+from fusesearch.core.overrides import flat_params, override
 
 
 @pytest.mark.parametrize("drawn", [[8, 2], [0, 3], [-3, 2]])
@@ -58,12 +63,12 @@ def test_a_param_whose_value_is_a_mapping_is_replaced_as_a_whole():
 
 
 @pytest.mark.parametrize(
-    "changes", [{"filter.preset": "strict", "filter.max_files": 15}, {"split.aliases": {"a/b": "c/d"}}, {"filter.max_files": 3}]
+    "changes", [{"filter.preset": "strict", "filter.max_files": 15}, {"split.aliases": {"a/b": "c/d"}}, {"sft.lora.rank": 0}]
 )
-def test_differences_are_what_an_override_needs(changes):
-    base = Params()
-    wanted = override(base, changes, "arm")
-    assert override(base, differences(flat_params(wanted), flat_params(base)), "arm") == wanted
+def test_all_values_of_some_params_make_them_of_any_others(changes):
+    wanted = override(Params(), changes, "arm")
+    for other in (Params(), override(Params(), {"filter.preset": "tooltrain", "sft.lora.rank": 8}, "base")):
+        assert override(other, flat_params(wanted), "arm") == wanted
 
 
 @pytest.mark.parametrize(
@@ -83,9 +88,32 @@ def test_what_ranks_and_adapters_do_not_go_with_is_refused(changes, fault):
         parse_params(changes)
 
 
-def test_runs_without_ranks_or_adapters_are_the_runs_made_before_they_existed():
-    data = Params().model_dump(mode="json")
-    assert not {"lora", "padding_free", "refill"} & (data["sft"].keys() | data["grpo"].keys())
-    assert "ranks" not in data["compute"]
-    changed = override(Params(), {"sft.lora.rank": 8, "compute.ranks": 2}, "test")
-    assert (changed.sft.lora.rank, changed.compute.ranks) == (8, 2)
+def test_what_is_recorded_leaves_out_later_params_only_at_the_value_of_earlier_runs():
+    plain = as_recorded(Params())
+    assert not {"lora", "padding_free", "refill", "judge"} & (plain["sft"].keys() | plain["grpo"].keys())
+    assert "ranks" not in plain["compute"]
+    changed = as_recorded(override(Params(), {"sft.lora.rank": 8, "compute.ranks": 2, "agent.sure": 0.9}, "test"))
+    assert changed["sft"]["lora"] == {"rank": 8, "alpha": 32}
+    assert (changed["compute"]["ranks"], changed["agent"]["sure"]) == (2, 0.9)
+    assert "pre_search" not in changed["agent"]
+
+
+def test_a_changed_default_changes_no_recorded_value():
+    class Surer(Agent):
+        sure: float = 0.9
+
+    Surer.__name__ = "Agent"
+    assert as_recorded(Surer())["sure"] == 0.9
+    assert "sure" not in as_recorded(Surer(sure=0.8))
+
+
+def test_digests_are_of_what_is_recorded():
+    assert digest(Params()) == digest(parse_params(as_recorded(Params())))
+    assert digest(Agent()) == hashlib.sha256(f"{json.dumps(as_recorded(Agent()), separators=(',', ':'))}\0".encode()).hexdigest()
+
+
+@pytest.mark.parametrize("name", sorted({name for sections in ADDED.values() for name in sections} - {"Grid"}))
+def test_the_table_of_later_params_names_params(name):
+    section = getattr(config, name)
+    for sections in ADDED.values():
+        assert sections.get(name, {}).keys() <= section.model_fields.keys()

@@ -2,6 +2,7 @@
 
 import pytest
 
+from flows.stage import running
 from fusesearch.core.config import Params, parse_params
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.environments import ENVIRONMENTS
@@ -10,7 +11,7 @@ from fusesearch.evaluation.judges import RUBRICS
 from fusesearch.evaluation.names import check_names
 from fusesearch.evaluation.rewards import NAMES
 from fusesearch.localizers.episodes import SPECS
-from tasks.running.node import Node
+from tasks.running.node import Node, node_file, read_node
 
 REWARDS = [*NAMES[:-1], "ndcg@5", "ndcg@10"]
 TOOLSETS = "both, fusesearch, questions, repoqa, reposearcher"
@@ -58,11 +59,19 @@ def test_an_unknown_name_is_refused_with_its_key_and_the_known_names(given, said
     assert "\n" not in str(refused.value)
 
 
-def test_a_stage_refuses_an_unknown_name_before_it_runs():
-    with pytest.raises(ConfigError, match=r"^grpo: grpo\.reward: reward 'nosuch' is unknown"):
-        Node(stage="grpo").params(parse_params({"grpo": {"reward": "nosuch"}}))
-    with pytest.raises(ConfigError, match=r"^sft-00000000: agent\.toolset: "):
-        Node(stage="sft", id="sft-00000000", set={"agent.toolset": "bash"}).params(Params())
+def test_a_stage_refuses_an_unknown_name_before_it_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text("grpo: {reward: nosuch}")
+    with (
+        pytest.raises(ConfigError, match=r"^params\.yaml: grpo\.reward: reward 'nosuch' is unknown"),
+        running(Node(stage="grpo")),
+    ):
+        pass
+    wrong = Node(stage="sft", id="sft-00000000", params=parse_params({"agent": {"toolset": "bash"}}))
+    node_file(wrong.id).parent.mkdir(parents=True)
+    node_file(wrong.id).write_text(wrong.text())
+    with pytest.raises(ConfigError, match=r"sft-00000000/params\.yaml: params\.agent\.toolset: "):
+        read_node("sft", wrong.id)
 
 
 def test_a_grid_file_refuses_an_unknown_name(tmp_path):

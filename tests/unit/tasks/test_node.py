@@ -3,57 +3,77 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import yaml
 
-from fusesearch.core.config import Params
+from fusesearch.core.config import SCHEMA, Params
 from fusesearch.core.errors import ConfigError
-from tasks.running.node import Node, parse_node
+from fusesearch.core.overrides import override
+from fusesearch.core.storage import write_text
+from tasks.running.node import Node, node_file, parse_node
 from tasks.running.places import MAIN, NODES
 from tasks.stages import BASE, STAGES, TRAINED
 
-SFT = Node(stage="sft", id="sft-0a1b2c3d", set={"sft.epochs": 2.0, "seed": 1}, origins={"select": NODES / "select-00000000"})
+SFT = Node(
+    stage="sft", id="sft-0a1b2c3d", params=override(Params(), {"sft.epochs": 2.0, "seed": 1}, "test"),
+    origins={"select": NODES / "select-00000000"},
+)  # fmt: skip
 
 
-@given(
-    digest=st.from_regex(r"[0-9a-f]{8}", fullmatch=True),
-    changes=st.dictionaries(
-        st.from_regex(r"[a-z_]+(\.[a-z_]+){0,2}", fullmatch=True),
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.lists(st.integers()),
-    ),
-    origins=st.dictionaries(st.sampled_from(list(STAGES)), st.from_regex(r"[a-z/=-]+", fullmatch=True).map(Path)),
-)
-def test_a_node_comes_back_from_its_command_line(digest, changes, origins):
-    node = Node(stage="select", id=f"select-{digest}", set=changes, origins=origins)
-    assert parse_node("select", node.arguments()) == node
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Writes a node's file below the working directory, with other keys where they are given."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(node=SFT, **changes):
+        write_text(node_file(node.id), yaml.safe_dump({**yaml.safe_load(node.text()), **changes}))
+
+    return write
+
+
+def test_a_node_comes_back_from_its_file(written):
+    written()
+    assert parse_node("sft", ["--node=sft-0a1b2c3d"]) == SFT
+    assert yaml.safe_load(node_file(SFT.id).read_text())["sft"]["epochs"] == 2.0
 
 
 def test_without_arguments_it_is_the_main_pipelines_run():
     node = parse_node("sft", [])
-    assert (node.name, node.folder, node.places, node.params(Params())) == ("sft", None, MAIN, Params())
+    assert (node.name, node.folder, node.places, node.params) == ("sft", None, MAIN, None)
     assert node.inputs(Params()) == [MAIN["select.trajectories"], Path("experiments/nano/base")]
-    assert node.arguments() == []
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "says"),
     [
-        ["--node"],
-        ["--node=grpo-00000000"],
-        ["--node=sft-../../x"],
-        ["--node=sft-0000000"],
-        ["--set=sft.epochs=2"],
-        ["--node=", "--set=sft.epochs=2"],
-        ["--node=sft-00000000", "--set=sft.epochs"],
-        ["--node=sft-00000000", "--set=sft.epochs=[1"],
-        ["--node=sft-00000000", "--from=nowhere=x"],
-        ["--nodes=sft-00000000"],
-        ["from-base"],
+        (["--node"], "expected one argument"),
+        (["--node=grpo-00000000"], "is not the id of a node of sft"),
+        (["--node=sft-../../x"], "is not the id of a node of sft"),
+        (["--node=sft-0000000"], "is not the id of a node of sft"),
+        (["--node=sft-00000000"], "params.yaml is missing or out of date"),
+        (["--nodes=sft-0a1b2c3d"], "unrecognized arguments"),
+        (["--node=sft-0a1b2c3d", "--set=sft.epochs=2"], "unrecognized arguments"),
+        (["from-base"], "unrecognized arguments"),
     ],
 )
-def test_a_wrong_command_line_is_refused_in_one_line(arguments):
-    with pytest.raises(ConfigError) as refused:
+def test_a_wrong_command_line_is_refused_in_one_line(written, arguments, says):
+    written()
+    with pytest.raises(ConfigError, match=says) as refused:
         parse_node("sft", arguments)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"schema": SCHEMA - 1}, "missing or out of date: run `python -m tasks.experiments.dvc_file`"),
+        ({"sft": {"epoch": 2}}, "params.sft.epoch: Extra inputs"),
+        ({"origins": 3}, "origins"),
+    ],
+)
+def test_a_damaged_file_of_a_node_is_refused_in_one_line(written, changes, says):
+    written(**changes)
+    with pytest.raises(ConfigError, match=says) as refused:
+        parse_node("sft", ["--node=sft-0a1b2c3d"])
     assert "\n" not in str(refused.value)
 
 
@@ -62,7 +82,6 @@ def test_a_node_writes_into_its_folder_and_reads_where_its_inputs_were_made():
     assert SFT.places["sft.metrics"] == NODES / "sft-0a1b2c3d/metrics.json"
     assert SFT.places["select.trajectories"] == NODES / "select-00000000/trajectories.jsonl"
     assert SFT.places["synthesize.candidates"] == MAIN["synthesize.candidates"]
-    assert (SFT.params(Params()).sft.epochs, SFT.params(Params()).seed) == (2.0, 1)
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -73,15 +92,15 @@ def test_no_two_files_of_a_stage_share_a_place_in_its_folder(stage):
 
 
 def test_a_node_depends_on_the_files_of_the_nodes_it_builds_on():
-    deps = SFT.deps(SFT.params(Params()))
+    deps = SFT.deps(Params())
     assert NODES / "select-00000000/trajectories.jsonl" in deps
     assert MAIN["select.trajectories"] not in deps
     assert Path("fusesearch/training/sft.py") in deps
 
 
 def test_an_evaluation_depends_on_the_models_of_its_cells_only():
-    node = Node(stage="evaluate", id="evaluate-00000000", set={"evaluate.cells": {"own": {"checkpoint": "sft"}}})
-    deps = node.deps(node.params(Params()))
+    params = override(Params(), {"evaluate.cells": {"own": {"checkpoint": "sft"}}}, "test")
+    deps = Node(stage="evaluate", id="evaluate-00000000", params=params).deps(Params())
     models = {*(MAIN[f"{stage}.checkpoint"] for stage in TRAINED), Path(Params().model.base)}
     assert models & set(deps) == {MAIN["sft.checkpoint"]}
 
@@ -89,5 +108,5 @@ def test_an_evaluation_depends_on_the_models_of_its_cells_only():
 def test_reinforcing_depends_on_the_model_it_starts_from_only():
     models = {"base": Path(BASE), "sft": MAIN["sft.checkpoint"]}
     for start, model in models.items():
-        node = Node(stage="grpo", id="grpo-00000000", set={"grpo.start": start})
-        assert set(models.values()) & set(node.deps(node.params(Params()))) == {model}
+        node = Node(stage="grpo", id="grpo-00000000", params=override(Params(), {"grpo.start": start}, "test"))
+        assert set(models.values()) & set(node.deps(Params())) == {model}

@@ -1,14 +1,15 @@
 """The table of stages, dvc.yaml, params and places agree with each other."""
 
+from copy import deepcopy
 from pathlib import Path
 
 import pytest
 import yaml
 
 from fusesearch.cli.profiles import load_profile
-from fusesearch.core.config import Params, load_params, overlay, parse_params
+from fusesearch.core.config import Params, Subject, load_params, overlay, parse_params, section_of
 from fusesearch.core.errors import ConfigError
-from fusesearch.core.overrides import flat_params, flatten
+from fusesearch.core.overrides import flat_params
 from fusesearch.core.presets import FILTER_PRESETS, NO_PRESET
 from tasks.running import deps
 from tasks.running.places import MAIN, Places
@@ -71,10 +72,45 @@ def test_code_that_decides_a_stage_is_among_its_deps(monkeypatch, stage, decides
     assert {Path(decides), *Path(decides).parents} & set(code)
 
 
+def missing(data, section=Params, prefix=""):
+    """Params that ``data`` leaves to the defaults in the code, which DVC does not see."""
+    for key in section.model_fields:
+        if key not in data:
+            yield f"{prefix}{key}"
+        elif inner := section_of(section, key):
+            yield from missing(data[key], inner, f"{prefix}{key}.")
+
+
+GIVEN = yaml.safe_load((ROOT / "params.yaml").read_text())
+PRESET = [f"filter.{key}" for key in NO_PRESET]
+
+
 def test_params_yaml_has_every_param_but_those_that_the_preset_decides():
-    given = flatten(yaml.safe_load((ROOT / "params.yaml").read_text()))
-    read = {key for key in flatten(load_params(ROOT / "params.yaml").model_dump()) if not key.startswith("evaluate.cells.")}
-    assert read - set(given) == {f"filter.{key}" for key in NO_PRESET}
+    assert sorted(missing(GIVEN)) == sorted(PRESET)
+    assert not [key for cell in GIVEN["evaluate"]["cells"].values() for key in missing(cell, Subject)]
+
+
+@pytest.mark.parametrize("key", sorted({*flat_params(parse_params(GIVEN))} - {*PRESET}))
+def test_a_param_that_params_yaml_lacks_is_found(key):
+    data = deepcopy(GIVEN)
+    section = data
+    *sections, last = key.split(".")
+    for name in sections:
+        section = section[name]
+    del section[last]
+    assert sorted(missing(data)) == sorted([*PRESET, key])
+
+
+def test_a_param_that_only_the_code_has_is_found():
+    class Wider(Params):
+        planted: int = 0
+
+    assert "planted" in missing(GIVEN, Wider)
+
+
+def test_no_param_hides_its_default_from_dvc():
+    """A dump has every param, so what is written from it does too."""
+    assert list(missing(Params().model_dump())) == []
 
 
 def test_a_stage_sees_its_own_params_by_dotted_key():

@@ -1,6 +1,5 @@
 """Which runs arms, seeds and experiments share, and the file that DVC reads of them."""
 
-import shlex
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusesearch.core.config import Params, load_params
+from fusesearch.core.config import Params, Subject, load_params
+from fusesearch.core.config.section import ADDED, SCHEMA
 from fusesearch.core.overrides import flatten, override
+from fusesearch.core.storage import write_text
 from fusesearch.evaluation.metrics import METRICS
 from fusesearch.reporting.experiment.figures import FIGURES
 from tasks.experiments import dvc_file
@@ -17,7 +18,7 @@ from tasks.experiments.paper import REFERENCE
 from tasks.experiments.plan import built_on, nodes_of, plan
 from tasks.experiments.schedule import ExperimentTask, seconds_left, tasks_of, with_dependents
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
-from tasks.running.node import parse_node
+from tasks.running.node import node_file, read_node
 from tasks.running.places import MAIN
 from tasks.running.timing import note_seconds, parts_of, usual_seconds
 from tasks.stages import STAGES
@@ -65,10 +66,10 @@ def test_an_arm_runs_what_it_changes_and_what_builds_on_that():
     row = planned(none={"set": {"select.min_f1": 0.0}})["none"]
     own = {stage: node for stage, node in row.nodes.items() if node.id}
     assert list(own) == ["select", "sft", "evaluate"]
-    assert own["select"].set == {"select.min_f1": 0.0}
-    assert own["sft"].set == {}
+    assert own["select"].params == override(PARAMS, {"select.min_f1": 0.0}, "test")
+    assert own["sft"].params == PARAMS, "what a stage does not read is as in params.yaml"
     assert own["sft"].origins == {"select": own["select"].folder}
-    assert own["evaluate"].set == {"evaluate.cells": {"sft": {"localizer": "fusesearch", "checkpoint": "sft"}}}
+    assert own["evaluate"].params.evaluate.cells == {"sft": Subject(checkpoint="sft")}
     assert row.scores == own["evaluate"].folder / "scores.jsonl"
 
 
@@ -80,7 +81,7 @@ def test_an_agent_that_only_evaluates_otherwise_trains_nothing():
 def test_a_localizer_that_asks_the_trained_model_only_evaluates():
     row = planned(asked={"checkpoint": "sft", "localizer": "cosil"})["asked"]
     (evaluate,) = (node for node in row.nodes.values() if node.id)
-    assert evaluate.set == {"evaluate.cells": {"sft": {"localizer": "cosil", "checkpoint": "sft"}}}
+    assert evaluate.params.evaluate.cells == {"sft": Subject(localizer="cosil", checkpoint="sft")}
     assert row.trajectories == evaluate.folder / "cells/sft/trajectories.jsonl"
 
 
@@ -118,6 +119,33 @@ def test_an_arm_that_the_main_pipeline_does_not_evaluate_has_a_run_of_its_own():
     assert not rows["base"].nodes["evaluate"].id
 
 
+def test_an_arm_can_take_back_what_the_params_have():
+    base = override(PARAMS, {"agent.pre_search": "ranker"}, "test")
+    found = experiment(plain={"set": {"agent.pre_search": "none"}})
+    (row,) = plan(found, base, [base.seed])
+    assert row.nodes["synthesize"].params.agent.pre_search == "none"
+
+
+def test_a_param_that_is_added_changes_no_id_until_a_run_uses_it(monkeypatch):
+    arms = {"none": {"set": {"select.min_f1": 0.0}}, "low": {"set": {"select.min_f1": 0.0, "select.min_efficiency": 0.1}}}
+    before = {arm: row.nodes["select"].id for arm, row in planned(**arms).items()}
+    added = {**ADDED, SCHEMA + 1: {"Select": {"min_efficiency": PARAMS.select.min_efficiency}}}
+    monkeypatch.setattr("fusesearch.core.config.section.ADDED", added)
+    after = {arm: row.nodes["select"] for arm, row in planned(**arms).items()}
+    assert before["none"] != after["none"].id, "what has this value now is as if the param did not exist"
+    assert before["low"] == after["low"].id
+    assert after["none"].params.select.min_efficiency == PARAMS.select.min_efficiency, "its file has the value"
+
+
+@pytest.mark.parametrize(
+    ("stage", "key", "value"), [("mine", "split.benchmarks", ["a.jsonl"]), ("synthesize", "model.dtype", "bfloat16")]
+)
+def test_a_param_that_a_stage_reads_since_later_is_in_ids_where_it_differs(stage, key, value):
+    assert key not in STAGES[stage].values(PARAMS, recorded=True)
+    assert STAGES[stage].values(override(PARAMS, {key: value}, "test"), recorded=True)[key] == value
+    assert key in STAGES[stage].values(PARAMS)
+
+
 NUMBERS = [key for key, value in flatten(PARAMS.model_dump(mode="json")).items() if isinstance(value, float) and 0 < value < 1]
 
 
@@ -150,18 +178,26 @@ def test_the_committed_experiments_are_those_of_the_papers_and_ours():
 
 
 def test_the_stages_of_dvc_are_fresh():
-    for path, text in dvc_file.render().items():
+    for path, text in dvc_file.render(dvc_file.all_nodes(PARAMS), PARAMS).items():
         assert path.read_text() == text, "run: python -m tasks.experiments.dvc_file"
 
 
-def test_a_node_of_dvc_is_what_its_command_line_says():
+def test_dvc_sees_all_values_of_every_node(tmp_path, monkeypatch):
+    """In the file that the node reads: its own values, and the defaults."""
+    nodes = dvc_file.all_nodes(PARAMS)
+    stages = yaml.safe_load(dvc_file.TARGET.read_text())["stages"]
     items = yaml.safe_load(dvc_file.NODES_FILE.read_text())
-    found = {node.id: node for name in NAMES for node in nodes_of(plan(load_experiment(name), PARAMS)) if node.id}
-    assert {name for nodes in items.values() for name in nodes} == set(found)
-    for stage, nodes in items.items():
-        for name, item in nodes.items():
-            assert parse_node(stage, [f"--node={name}", *shlex.split(item["arguments"])]) == found[name]
-            assert len(item["reads"]) == len(next(iter(nodes.values()))["reads"])
+    assert [node.id for stage in sorted(items) for node in nodes if node.stage == stage] == [node.id for node in nodes]
+    assert {name for names in items.values() for name in names} == {node.id for node in nodes}
+    assert {stage: row["do"]["params"] for stage, row in stages.items()} == {
+        stage: [{"artifacts/nodes/${key}/params.yaml": list(STAGES[stage].params)}] for stage in items
+    }
+    monkeypatch.chdir(tmp_path)
+    for node in nodes[:: len(nodes) // 40]:
+        write_text(node_file(node.id), node.text())
+        assert read_node(node.stage, node.id) == node
+        values = yaml.safe_load(node.text())
+        assert {key: values[key] for key in Params.model_fields} == node.params.model_dump(mode="json")
 
 
 def test_jobs_come_after_those_they_need_and_results_before_what_only_the_next_experiment_needs():
