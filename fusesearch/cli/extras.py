@@ -1,18 +1,40 @@
-"""The extras of ``pyproject.toml``: which one to install when a command misses a package."""
+"""The extras of ``pyproject.toml``: which command needs which, and what to install when a package is missing."""
 
 from __future__ import annotations
 
 import re
-from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.metadata import PackageNotFoundError, requires
 
-NEEDED_BY = {
+from fusesearch.core.installation import DISTRIBUTION, how_to_install, installed
+
+PARTS = ("models", "train", "evaluate", "pipeline", "mining", "dashboard")
+"""The extras that users choose from; the others are for GPUs, teams and developers."""
+
+NEEDS = {
+    "localize": "",
+    "localize --localizer bm25": "models",
+    "localize --localizer locagent": "models",
+    "localize --model": "models",
+    "localize --checkpoint": "train",
+    "ask": "",
+    "ask --model": "models",
+    "ask --checkpoint": "train",
+    "view": "",
+    "mcp": "",
+    "mcp --model": "models",
+    "mcp --checkpoint": "train",
+    "tool": "",
+    "truth": "",
+    "score": "",
     "evaluate": "evaluate",
     "compare": "evaluate",
+    "judge": "evaluate",
     "import-predictions": "evaluate",
-    "import-questions": "evaluate",
-    "experiment": "pipeline",
+    "export-predictions": "evaluate",
+    "doctor": "",
+    "doctor --profile": "",
 }
-"""Extra that a command needs, where the first missing package belongs to a smaller one."""
+"""The extra that has all a command needs, with an option that changes it; empty for none."""
 
 DISTRIBUTIONS = {
     "github": "PyGithub",
@@ -22,38 +44,28 @@ DISTRIBUTIONS = {
 }
 """Distribution of a module, where the names differ."""
 
-PARTS = ("models", "train", "evaluate", "pipeline", "mining", "dashboard")
-"""The extras that users choose from; the others are for GPUs, teams and developers."""
 
-
-def how_to_install(error: ModuleNotFoundError, command: str = "") -> str | None:
+def what_to_install(error: ModuleNotFoundError, command: str = "") -> str | None:
     """One line saying how to install the missing module; None if it belongs to no extra, so that something else is wrong."""
     module = (error.name or "").partition(".")[0]
     name = DISTRIBUTIONS.get(module, module).lower()
-    extra = next((extra for extra in PARTS if name in listed(extra)), None)
-    if extra is None:
-        return None
-    return f"this needs {module}, which is not installed: pip install 'fusesearch[{NEEDED_BY.get(command, extra)}]'"
+    extra = next((extra for extra in (NEEDS.get(command), *PARTS) if extra and name in listed(extra)), None)
+    return f"this needs {module}, which is not installed: {how_to_install(extra)}" if extra else None
 
 
 def listed(extra: str) -> list[str]:
-    """Distributions that the extra lists itself, in lower case, without those of extras it includes."""
+    """Distributions that the extra brings, in lower case, with those of extras it includes."""
     try:
-        requirements = requires("fusesearch") or []
+        requirements = requires(DISTRIBUTION) or []
     except PackageNotFoundError:  # a checkout that was never installed
         return []
-    found = [re.match(r"""([\w.-]+)(\[.*)?.*;.*extra == ['"]([\w-]+)['"]""", requirement) for requirement in requirements]
-    return [match[1].lower() for match in found if match and match[3] == extra and match[1] != "fusesearch"]
+    found = [re.match(r"""([\w.-]+)(?:\[([\w,-]+)\])?.*;.*extra == ['"]([\w-]+)['"]""", line) for line in requirements]
+    rows = [(match[1].lower(), match[2]) for match in found if match and match[3] == extra]
+    included = [other for name, others in rows if name == DISTRIBUTION for other in others.split(",")]
+    own = [name for name, _ in rows if name != DISTRIBUTION]
+    return list(dict.fromkeys([*own, *(name for other in included for name in listed(other))]))
 
 
 def missing(extra: str) -> list[str]:
     """Distributions of the extra that are not installed."""
     return [name for name in listed(extra) if installed(name) is None]
-
-
-def installed(name: str) -> str | None:
-    """Version of an installed distribution."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
