@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -37,7 +38,7 @@ class ErrorsOnOneLine(TyperGroup):
             typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(1) from None
         except ModuleNotFoundError as error:
-            if (line := what_to_install(error, ctx.invoked_subcommand or "")) is None:
+            if (line := what_to_install(error, sys.argv[1:])) is None:
                 raise
             typer.echo(f"fusesearch: {line}", err=True)
             raise typer.Exit(1) from None

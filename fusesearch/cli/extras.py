@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, requires
 
 from fusesearch.core.installation import DISTRIBUTION, how_to_install, installed
@@ -28,13 +29,20 @@ NEEDS = {
     "score": "",
     "evaluate": "evaluate",
     "compare": "evaluate",
-    "judge": "evaluate",
-    "import-predictions": "evaluate",
-    "export-predictions": "evaluate",
+    "judge": "models",
+    "import-predictions": "",
+    "import-predictions --instances FILE.parquet": "evaluate",
+    "export-predictions": "",
+    "export-predictions --instances FILE.parquet": "evaluate",
     "doctor": "",
     "doctor --profile": "",
+    "python -m flows doctor": "pipeline",
+    "python -m flows experiment": "pipeline",
+    "python -m flows track": "pipeline",
+    "python -m flows.run": "pipeline",
+    "python -m dashboards": "dashboard",
 }
-"""The extra that has all a command needs, with an option that changes it; empty for none."""
+"""The extra that has all a command needs, with an option that changes it; empty for none. Stages that train need `train`, too."""
 
 DISTRIBUTIONS = {
     "github": "PyGithub",
@@ -45,11 +53,12 @@ DISTRIBUTIONS = {
 """Distribution of a module, where the names differ."""
 
 
-def what_to_install(error: ModuleNotFoundError, command: str = "") -> str | None:
-    """One line saying how to install the missing module; None if it belongs to no extra, so that something else is wrong."""
+def what_to_install(error: ModuleNotFoundError, words: Sequence[str] = ()) -> str | None:
+    """One line saying how to install what the command line ``words`` misses; None if no extra brings it, so another fault."""
     module = (error.name or "").partition(".")[0]
     name = DISTRIBUTIONS.get(module, module).lower()
-    extra = next((extra for extra in (NEEDS.get(command), *PARTS) if extra and name in listed(extra)), None)
+    needed = [extra for row, extra in NEEDS.items() if words and row.split()[0] == words[0] and set(row.split()) <= set(words)]
+    extra = next((extra for extra in (*reversed(needed), *PARTS) if extra and name in listed(extra)), None)
     return f"this needs {module}, which is not installed: {how_to_install(extra)}" if extra else None
 
 

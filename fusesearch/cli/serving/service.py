@@ -46,7 +46,7 @@ class Service:
         """A server of the SDK, for one transport. It closes the model when it ends."""
         return Server(
             "fusesearch",
-            version=installed(DISTRIBUTION),
+            version=installed(DISTRIBUTION) or "",
             instructions=definitions.instructions(self.roots.names),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
