@@ -1,4 +1,4 @@
-"""``python -m fusesearch``: the command line where the console script is not installed."""
+"""``python -P -m fusesearch``: the command line without its script. Without ``-P``, modules of the working folder come first."""
 
 from fusesearch.cli import main
 

@@ -12,10 +12,10 @@ import typer
 
 from fusesearch.cli.checks import Check, all_checks
 from fusesearch.cli.doctor import report
-from fusesearch.cli.extras import installed
 from fusesearch.cli.output import Format
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import ConfigError
+from fusesearch.core.installation import installed
 from fusesearch.evaluation.names import check_names
 from fusesearch.training.architectures import folder_of
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from fusesearch.cli import ask, compare, doctor, evaluate, exports, imports, judge, localize, mcp, score, tool, truth, view
-from fusesearch.cli.extras import how_to_install
+from fusesearch.cli.extras import NEEDS, missing, what_to_install
 from fusesearch.core.errors import FusesearchError
+from fusesearch.core.installation import DISTRIBUTION, installed
 
 EPILOG = """
 **Exit codes:** 0 done · 1 failure, explained in one line on stderr · 2 wrong usage ·
@@ -20,6 +22,14 @@ EPILOG = """
 class ErrorsOnOneLine(TyperGroup):
     """A command group whose commands may raise :class:`FusesearchError`: one line on stderr, exit code 1."""
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List commands that need an extra which is not installed last, in a panel that names the extra."""
+        absent = {name: extra for name in self.commands if (extra := NEEDS.get(name)) and missing(extra)}
+        for name, extra in absent.items():
+            self.commands[name].rich_help_panel = f"Needs the extra {extra}, which is not installed"  # type: ignore[attr-defined]
+        self.commands = dict(sorted(self.commands.items(), key=lambda item: item[0] in absent))
+        super().format_help(ctx, formatter)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command. Errors meant for people and failed writes exit with code 1, Ctrl-C with 130."""
         try:
@@ -28,7 +38,7 @@ class ErrorsOnOneLine(TyperGroup):
             typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
             raise typer.Exit(1) from None
         except ModuleNotFoundError as error:
-            if (line := how_to_install(error, ctx.invoked_subcommand or "")) is None:
+            if (line := what_to_install(error, sys.argv[1:])) is None:
                 raise
             typer.echo(f"fusesearch: {line}", err=True)
             raise typer.Exit(1) from None
@@ -60,9 +70,7 @@ app = command_group(epilog=EPILOG)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"fusesearch {version('fusesearch')}")
+        typer.echo(f"fusesearch {installed(DISTRIBUTION) or 'is not installed'}")
         raise typer.Exit
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fusesearch.cli.extras import missing
 from fusesearch.core.cores import cores
+from fusesearch.core.installation import how_to_install
 
 DISK_GB = 8.0
 EXTRAS = {
@@ -66,15 +67,15 @@ def extras() -> Iterator[Check]:
     """What each extra adds, and whether all of it is installed."""
     for extra, use in EXTRAS.items():
         absent = missing(extra)
-        detail = f"{use}: {', '.join(absent)} not installed" if absent else use
-        yield Check(f"[{extra}]", not absent, detail, f"pip install 'fusesearch[{extra}]'")
+        names = ", ".join(absent[:4]) + (f" and {len(absent) - 4} more" if len(absent) > 4 else "")
+        yield Check(f"[{extra}]", not absent, f"{use}: {names} not installed" if absent else use, how_to_install(extra))
 
 
 def gpu() -> Check:
     """GPUs that the driver lists."""
     found = gpus()
     detail = ", ".join(f"{name} ({memory:.0f} GB)" for name, memory in found) or "none"
-    return Check("gpu", bool(found), detail, "only for GPU profiles; nano, lexical and endpoints need none")
+    return Check("gpu", bool(found), detail, "only for GPU profiles; search, endpoints and nano need none")
 
 
 def disk(root: Path, needed: float = DISK_GB) -> Check:

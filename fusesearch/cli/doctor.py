@@ -53,15 +53,25 @@ def report(checks: list[Check], format: Format, all_needed: bool = False) -> NoR
         print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
     else:
         _print(checks, missing)
+        typer.echo(f"\n{_verdict(checks, missing, all_needed)}")
     raise typer.Exit(1 if missing else 0)
 
 
 def _print(checks: list[Check], missing: list[Check]) -> None:
     width = max(len(check.name) for check in checks)
     for check in checks:
-        mark = typer.style("ok     ", fg="green") if check.ok else typer.style("missing", fg="red" if check.core else "yellow")
-        typer.echo(f"{mark}  {check.name:<{width}}  {check.detail}")
+        mark, colour = ("ok", "green") if check.ok else ("missing", "red") if check in missing else ("absent", "yellow")
+        typer.echo(f"{typer.style(f'{mark:<7}', fg=colour)}  {check.name:<{width}}  {check.detail}")
         if not check.ok and check.hint:
             typer.echo(f"{'':9}{'':<{width}}  -> {check.hint}")
-    names = ", ".join(check.name for check in missing)
-    typer.echo(f"\nMissing: {names}." if missing else "\nEverything needed is installed.")
+
+
+def _verdict(checks: list[Check], missing: list[Check], all_needed: bool) -> str:
+    if missing:
+        return f"Missing: {', '.join(check.name for check in missing)}."
+    if all_needed:
+        return "Everything that the profile needs is here."
+    absent = sum(check.name.startswith("[") and not check.ok for check in checks)
+    return "The core is complete" + (
+        f"; {absent} optional extra{'s are' if absent > 1 else ' is'} not installed." if absent else "."
+    )

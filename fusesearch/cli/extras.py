@@ -1,18 +1,48 @@
-"""The extras of ``pyproject.toml``: which one to install when a command misses a package."""
+"""The extras of ``pyproject.toml``: which command needs which, and what to install when a package is missing."""
 
 from __future__ import annotations
 
 import re
-from importlib.metadata import PackageNotFoundError, requires, version
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, requires
 
-NEEDED_BY = {
+from fusesearch.core.installation import DISTRIBUTION, how_to_install, installed
+
+PARTS = ("models", "train", "evaluate", "pipeline", "mining", "dashboard")
+"""The extras that users choose from; the others are for GPUs, teams and developers."""
+
+NEEDS = {
+    "localize": "",
+    "localize --localizer bm25": "models",
+    "localize --localizer locagent": "models",
+    "localize --model": "models",
+    "localize --checkpoint": "train",
+    "ask": "",
+    "ask --model": "models",
+    "ask --checkpoint": "train",
+    "view": "",
+    "mcp": "",
+    "mcp --model": "models",
+    "mcp --checkpoint": "train",
+    "tool": "",
+    "truth": "",
+    "score": "",
     "evaluate": "evaluate",
     "compare": "evaluate",
-    "import-predictions": "evaluate",
-    "import-questions": "evaluate",
-    "experiment": "pipeline",
+    "judge": "models",
+    "import-predictions": "",
+    "import-predictions --instances FILE.parquet": "evaluate",
+    "export-predictions": "",
+    "export-predictions --instances FILE.parquet": "evaluate",
+    "doctor": "",
+    "doctor --profile": "",
+    "python -m flows doctor": "pipeline",
+    "python -m flows experiment": "pipeline",
+    "python -m flows track": "pipeline",
+    "python -m flows.run": "pipeline",
+    "python -m dashboards": "dashboard",
 }
-"""Extra that a command needs, where the first missing package belongs to a smaller one."""
+"""The extra that has all a command needs, with an option that changes it; empty for none. Stages that train need `train`, too."""
 
 DISTRIBUTIONS = {
     "github": "PyGithub",
@@ -22,38 +52,29 @@ DISTRIBUTIONS = {
 }
 """Distribution of a module, where the names differ."""
 
-PARTS = ("models", "train", "evaluate", "pipeline", "mining", "dashboard")
-"""The extras that users choose from; the others are for GPUs, teams and developers."""
 
-
-def how_to_install(error: ModuleNotFoundError, command: str = "") -> str | None:
-    """One line saying how to install the missing module; None if it belongs to no extra, so that something else is wrong."""
+def what_to_install(error: ModuleNotFoundError, words: Sequence[str] = ()) -> str | None:
+    """One line saying how to install what the command line ``words`` misses; None if no extra brings it, so another fault."""
     module = (error.name or "").partition(".")[0]
     name = DISTRIBUTIONS.get(module, module).lower()
-    extra = next((extra for extra in PARTS if name in listed(extra)), None)
-    if extra is None:
-        return None
-    return f"this needs {module}, which is not installed: pip install 'fusesearch[{NEEDED_BY.get(command, extra)}]'"
+    needed = [extra for row, extra in NEEDS.items() if words and row.split()[0] == words[0] and set(row.split()) <= set(words)]
+    extra = next((extra for extra in (*reversed(needed), *PARTS) if extra and name in listed(extra)), None)
+    return f"this needs {module}, which is not installed: {how_to_install(extra)}" if extra else None
 
 
 def listed(extra: str) -> list[str]:
-    """Distributions that the extra lists itself, in lower case, without those of extras it includes."""
+    """Distributions that the extra brings, in lower case, with those of extras it includes."""
     try:
-        requirements = requires("fusesearch") or []
+        requirements = requires(DISTRIBUTION) or []
     except PackageNotFoundError:  # a checkout that was never installed
         return []
-    found = [re.match(r"""([\w.-]+)(\[.*)?.*;.*extra == ['"]([\w-]+)['"]""", requirement) for requirement in requirements]
-    return [match[1].lower() for match in found if match and match[3] == extra and match[1] != "fusesearch"]
+    found = [re.match(r"""([\w.-]+)(?:\[([\w,-]+)\])?.*;.*extra == ['"]([\w-]+)['"]""", line) for line in requirements]
+    rows = [(match[1].lower(), match[2]) for match in found if match and match[3] == extra]
+    included = [other for name, others in rows if name == DISTRIBUTION for other in others.split(",")]
+    own = [name for name, _ in rows if name != DISTRIBUTION]
+    return list(dict.fromkeys([*own, *(name for other in included for name in listed(other))]))
 
 
 def missing(extra: str) -> list[str]:
     """Distributions of the extra that are not installed."""
     return [name for name in listed(extra) if installed(name) is None]
-
-
-def installed(name: str) -> str | None:
-    """Version of an installed distribution."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

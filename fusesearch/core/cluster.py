@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fusesearch.core.errors import ConfigError, InfrastructureError
+from fusesearch.core.installation import how_to_install
 
 
 def cluster_address() -> str:
@@ -22,9 +23,7 @@ def cluster_address() -> str:
     if not address:
         return ""
     if not find_spec("prefect_ray"):
-        raise ConfigError(
-            "FUSESEARCH_RAY is set and Ray is not installed: pip install -c requirements.lock -e '.[ray]', or unset it"
-        )
+        raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it")
     try:
         place = urlsplit(address if "://" in address else f"//{address}")
         port = place.port

@@ -21,10 +21,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx
+import httpx2
 
 from fusesearch.core.config import Compute
 from fusesearch.core.errors import AGAIN, ArtifactError, ConfigError, FusesearchError, InfrastructureError
+from fusesearch.core.installation import how_to_install
 from fusesearch.core.storage import read_json
 from fusesearch.training.ranks import HOST, RANK_VARIABLES, free_port
 
@@ -80,7 +81,7 @@ def vllm_python() -> Path:
     if importlib.util.find_spec("vllm"):
         return Path(sys.executable)
     raise ConfigError(
-        "vLLM is not installed: `make serve-model` installs it for a CPU, `pip install 'fusesearch[gpu]'` for GPUs; "
+        f"vLLM is not installed: `make serve-model` installs it for a CPU, `{how_to_install('gpu')}` for GPUs; "
         "or name servers that run already in compute.servers"
     )
 
@@ -92,7 +93,7 @@ def command(checkpoint: Path, *, name: str, port: int, gpu: bool = False) -> lis
     version of a package called ``vllm``. Raises :class:`ArtifactError` without a checkpoint.
     """
     return [
-        *(str(vllm_python()), "-m", "vllm.entrypoints.openai.api_server"),
+        *(str(vllm_python()), "-P", "-m", "vllm.entrypoints.openai.api_server"),
         *("--host", HOST, "--port", str(port)),
         *("--model", str(checkpoint)),
         *("--served-model-name", name),
@@ -211,7 +212,7 @@ class Servers:
                 found = _change(server.address, self._weights)
                 self.strangers += server.version not in (None, found)
                 server.version = self._weights.name
-            except httpx.HTTPError as error:
+            except httpx2.HTTPError as error:
                 if server.process is None:
                     raise InfrastructureError(
                         f"{server.address} does not take new weights ({_reason(error)}): start vLLM there with "
@@ -257,7 +258,7 @@ class Servers:
             settings["CUDA_VISIBLE_DEVICES"] = visible.split(",")[server.gpu] if visible else str(server.gpu)
         with self._log.open("ab") as log:
             server.process = subprocess.Popen(
-                [sys.executable, "-c", KEEPER, *line, *FOR_ROLLOUTS, QUIET, *self._compute.options],
+                [sys.executable, "-P", "-c", KEEPER, *line, *FOR_ROLLOUTS, QUIET, *self._compute.options],
                 stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=settings,
             )  # fmt: skip
         server.silent = 0
@@ -281,7 +282,7 @@ def _change(address: str, weights: Path) -> str:
 
     Running requests wait meanwhile and keep the keys and values of their past.
     """
-    with httpx.Client(base_url=address, timeout=CALL_SECONDS, trust_env=False) as client:
+    with httpx2.Client(base_url=address, timeout=CALL_SECONDS, trust_env=False) as client:
         found = client.get("/weight_info").raise_for_status().json()["weight_version"]
         try:
             client.post("/pause", params={"mode": "keep", "clear_cache": "false"}).raise_for_status()
@@ -296,10 +297,10 @@ def _change(address: str, weights: Path) -> str:
 def _facts(address: str) -> tuple[str, int]:
     """Name of the served model and longest context in tokens. Raises :class:`InfrastructureError` if there is no vLLM."""
     try:
-        response = httpx.get(f"{address}/v1/models", timeout=30, trust_env=False).raise_for_status()
+        response = httpx2.get(f"{address}/v1/models", timeout=30, trust_env=False).raise_for_status()
         model = response.json()["data"][0]
         return str(model["id"]), int(model["max_model_len"])
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, IndexError, TypeError) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, IndexError, TypeError) as error:
         raise InfrastructureError(f"no vLLM server answers at {address} ({_reason(error)})") from None
 
 
@@ -307,21 +308,21 @@ def prefix_cache(addresses: Sequence[str]) -> tuple[float, float]:
     """Prompt tokens that vLLM's servers found in their prefix caches, and all, since they started; 0 where one does not say."""
     counts = {"hits": 0.0, "queries": 0.0}
     for address in addresses:
-        with suppress(httpx.HTTPError):
-            text = httpx.get(f"{address}/metrics", timeout=HEALTH_SECONDS, trust_env=False).raise_for_status().text
+        with suppress(httpx2.HTTPError):
+            text = httpx2.get(f"{address}/metrics", timeout=HEALTH_SECONDS, trust_env=False).raise_for_status().text
             for name, value in PREFIX_CACHE.findall(text):
                 counts[name] += float(value)
     return counts["hits"], counts["queries"]
 
 
 def _answers(address: str, seconds: float) -> bool:
-    with suppress(httpx.HTTPError):
-        return httpx.get(f"{address}/health", timeout=seconds, trust_env=False).is_success
+    with suppress(httpx2.HTTPError):
+        return httpx2.get(f"{address}/health", timeout=seconds, trust_env=False).is_success
     return False
 
 
 def _reason(error: Exception) -> str:
-    body = error.response.text if isinstance(error, httpx.HTTPStatusError) else ""
+    body = error.response.text if isinstance(error, httpx2.HTTPStatusError) else ""
     return " ".join(f"{type(error).__name__}: {error} {body}".split())[:300]
 
 

@@ -39,6 +39,7 @@ DECIDES_NOTHING = (
     "fusesearch/core/caches.py",
     "fusesearch/core/overrides.py",
     "fusesearch/core/errors.py",
+    "fusesearch/core/installation.py",
     "fusesearch/evaluation/names.py",
     "fusesearch/localizers/registry.py",
     "tasks/stages.py",

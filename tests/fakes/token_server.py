@@ -29,7 +29,7 @@ from tests.fakes.local_server import QuietServer
 def interpreter(path: Path) -> Path:
     """A program at ``path`` that starts this server when it is called as vLLM's Python is."""
     root = Path(__file__).parents[2]
-    path.write_text(f'#!/bin/sh\ncd {root}\nshift 2\nexec {sys.executable} -m tests.fakes.token_server "$@"\n')
+    path.write_text(f'#!/bin/sh\ncd {root}\nshift 3\nexec {sys.executable} -m tests.fakes.token_server "$@"\n')
     path.chmod(path.stat().st_mode | stat.S_IEXEC)
     return path
 

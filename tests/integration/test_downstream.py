@@ -30,6 +30,7 @@ SOURCES = {
     "pkg/__init__.py": "",
     "pkg/shapes.py": "def area(side):\n    return side * side\n\n\ndef perimeter(side):\n    return 3 * side\n",
     "run.sh": "#!/bin/sh\n",
+    **dict.fromkeys(("tasks.py", "fusesearch.py", "typing_extensions.py"), "raise SystemExit(9)\n"),  # nobody imports them
 }
 ISSUE = "perimeter of a square is wrong: `perimeter(2)` gives 6"
 FIX = "sed -i 's/3 [*] side/4 * side/' pkg/shapes.py"

@@ -1,16 +1,25 @@
-"""Without any extra, the commands for people and coding agents work, and the others say what to install."""
+"""Without any extra, the commands for people and coding agents work, and the others say what to install.
+
+The extras are blocked, not absent: ``test_extras.py`` makes real environments, and takes minutes.
+"""
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from fusesearch.cli.extras import PARTS, how_to_install, listed
+from fusesearch.cli.app import app
+from fusesearch.cli.extras import NEEDS, PARTS, what_to_install
+from fusesearch.core.installation import how_to_install
 from tests.fakes.git import committed
 
+ROOT = Path(__file__).parents[2]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 ISSUE = "perimeter(3) returns 9 but should be 12"
 BLOCKED = """
 import importlib.metadata, sys
@@ -31,15 +40,20 @@ importlib.metadata.version = absent
 from fusesearch.cli import main
 main()
 """
-MODULE_OF = {"scikit-learn": "sklearn", "vl-convert-python": "vl_convert", "more-itertools": "more_itertools"}
+MODULE_OF = {
+    "scikit-learn": "sklearn",
+    "vl-convert-python": "vl_convert",
+    "more-itertools": "more_itertools",
+    "pygithub": "github",
+}
 
 
 @pytest.fixture
 def light(tmp_path):
     """Runs the command line in a process that can import nothing that an extra lists."""
-    modules = {MODULE_OF.get(name, name) for extra in PARTS for name in listed(extra)}
-    assert {"torch", "prefect", "numpy", "openai", "streamlit"} <= modules
-    program = BLOCKED.format(modules=modules)
+    names = {re.match(r"[\w.-]+", line)[0].lower() for extra in PARTS for line in EXTRAS[extra]}
+    modules = names | {MODULE_OF[name] for name in names & MODULE_OF.keys()}
+    program = BLOCKED.format(modules=modules - {"fusesearch-code"})
 
     def run(*arguments, text=""):
         command = [sys.executable, "-c", program, *map(str, arguments)]
@@ -73,7 +87,9 @@ def test_what_needs_no_extra(light, repo, tmp_path):
     (tmp_path / "rows.jsonl").write_text(json.dumps(rows[0]) + "\n")
     scores = light("score", "--predictions", tmp_path / "rows.jsonl", "--truth", tmp_path / "rows.jsonl")
     assert json.loads(scores.stdout)["function"]["micro"]["f1"] == 1.0, scores.stderr
-    assert light("doctor").returncode == 0
+    done = light("doctor")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "The core is complete; 7 optional extras are not installed."
     assert light("mcp", "--help").returncode == 0
 
 
@@ -82,7 +98,7 @@ def test_what_needs_no_extra(light, repo, tmp_path):
     [
         (("localize", "--localizer", "bm25"), "models"),
         (("localize", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"), "models"),
-        (("track",), "pipeline"),
+        (("localize", "--checkpoint", ROOT / "experiments/nano/base"), "train"),
     ],
 )
 def test_what_needs_one_says_which(light, repo, arguments, extra):
@@ -91,22 +107,35 @@ def test_what_needs_one_says_which(light, repo, arguments, extra):
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()
     assert line.startswith("fusesearch: ")
-    assert line.endswith(f"pip install 'fusesearch[{extra}]'")
+    assert line.endswith(how_to_install(extra).replace("-e '.[", f"-e '{ROOT}["))
 
 
 def test_a_command_names_the_extra_that_has_all_it_needs():
     missing = ModuleNotFoundError(name="numpy")
-    assert how_to_install(missing).endswith("pip install 'fusesearch[models]'")
-    assert how_to_install(missing, "compare").endswith("pip install 'fusesearch[evaluate]'")
+    assert what_to_install(missing).endswith(how_to_install("models"))
+    assert what_to_install(missing, ["compare", "results"]).endswith(how_to_install("evaluate"))
+    assert what_to_install(ModuleNotFoundError(name="torch"), ["localize"]).endswith(how_to_install("train"))
+
+
+def test_help_lists_what_works_first(light):
+    page = light("--help").stdout
+    works, others = page.split("Needs the extra evaluate, which is not installed")
+    assert all(f"│ {command} " in works for command in ("localize", "ask", "mcp", "tool", "score", "doctor"))
+    assert all(f"│ {command} " in others for command in ("evaluate", "compare"))
+
+
+def test_a_profile_can_be_planned_for(light, tmp_path):
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    done = light("doctor", "--profile", "nano")
+    assert "cores" in done.stdout, done.stderr
 
 
 def test_every_page_of_help_opens_without_extras(light):
-    for command in ("localize", "view", "mcp", "tool", "truth", "score", "evaluate", "compare", "experiment", "track", "doctor"):
+    for command in {name.split()[0] for name in NEEDS} - {"python"}:
         assert light(command, "--help").returncode == 0
 
 
-def test_the_extras_are_those_of_pyproject():
-    import tomllib
-
-    text = (Path(__file__).parents[2] / "pyproject.toml").read_text()
-    assert set(PARTS) < set(tomllib.loads(text)["project"]["optional-dependencies"])
+def test_the_table_has_every_command_and_names_extras_of_pyproject():
+    commands = {command.name for command in app.registered_commands}
+    assert {name.split()[0] for name in NEEDS} - {"python"} == commands
+    assert set(NEEDS.values()) - {""} <= set(PARTS) < EXTRAS.keys()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import fusesearch
+
 ROOT = Path(__file__).parents[2]
 LAYERS = [
     {"core"},
@@ -128,3 +130,11 @@ def test_heavy_packages_are_imported_inside_functions(path):
     assert eager == set()
     if layer(path) in ("core", "search"):
         assert anywhere == set()
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if path.is_relative_to(ROOT / "fusesearch")], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_the_library_does_not_import_its_own_front_door(path):
+    names = imported(ast.walk(ast.parse(path.read_text())))
+    assert not any(name == "fusesearch" or name in {f"fusesearch.{public}" for public in fusesearch.__all__} for name in names)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -28,6 +27,7 @@ from fusesearch.cli.serving.progress import forward, listening
 from fusesearch.cli.serving.roots import Roots
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import FusesearchError, ToolError
+from fusesearch.core.installation import DISTRIBUTION, installed
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import Repository, clipped
@@ -46,7 +46,7 @@ class Service:
         """A server of the SDK, for one transport. It closes the model when it ends."""
         return Server(
             "fusesearch",
-            version=version("fusesearch"),
+            version=installed(DISTRIBUTION) or "",
             instructions=definitions.instructions(self.roots.names),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,

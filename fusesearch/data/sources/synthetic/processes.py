@@ -19,7 +19,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import fusesearch
 from fusesearch.core.errors import AGAIN, InfrastructureError
 from fusesearch.data.sources.synthetic.packages import Package
 from fusesearch.data.sources.synthetic.sandbox import fix_addresses, fix_random_numbers
@@ -59,7 +58,7 @@ class Worker:
         with tempfile.TemporaryDirectory(prefix="fusesearch-work-") as folder:
             try:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", self._module],
+                    [sys.executable, "-P", "-m", self._module],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder, env=environment(folder),
                 )  # fmt: skip
             except OSError as error:
@@ -112,8 +111,7 @@ def take_job() -> tuple[dict[str, Any], Say, bool]:
 
 def environment(folder: str) -> dict[str, str]:
     """One thread, fixed hashes, no colours, an empty home: examples behave alike everywhere."""
-    project = str(Path(next(iter(fusesearch.__path__))).parent)
-    paths = [project, *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
+    paths = [str(Path(__file__).parents[4]), *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
     single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
     terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
     fixed = {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1", "PYTHONWARNINGS": "ignore"}
