@@ -134,6 +134,7 @@ def test_tests_are_kept_apart_from_the_patch(origin, clean):
 
 def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp_path):
     rows, _, folder = clean
+    assert rows
     environment = {**os.environ, "GIT_INDEX_FILE": str(tmp_path / "index")}
     for row in rows.values():
         git_dir = folder / "repos" / f"{row.repo.replace('/', '__')}.git"
@@ -149,6 +150,7 @@ def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp
 
 def test_later_stages_read_the_base_commits_without_a_remote(clean, tmp_path):
     rows, _, folder = clean
+    assert rows
     store = SnapshotStore(tmp_path / "cache")
     for row in rows.values():
         tree = store.repository(folder / "repos" / f"{row.repo.replace('/', '__')}.git", row.base_commit).root

@@ -325,7 +325,9 @@ def test_runs_that_name_the_same_dataset_at_once_all_have_it(project, monkeypatc
 
     with ThreadPoolExecutor(len(records)) as pool:
         list(pool.map(name_it, range(len(records))))
-    for run in stages("fusesearch/nodes"):
+    recorded = stages("fusesearch/nodes")
+    assert len(recorded) == len(records)
+    for run in recorded:
         (found,) = run.inputs.dataset_inputs
         assert found.dataset.name == "rows.jsonl"
 

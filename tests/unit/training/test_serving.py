@@ -33,12 +33,6 @@ def test_a_checkpoint_is_served_in_its_own_type_under_a_name(checkpoint):
     assert value(command, "--dtype") == "float32"
 
 
-def test_prefill_is_never_split_since_that_ends_the_server_when_requests_are_seeded(checkpoint):
-    command = serving.command(checkpoint, name="mine", port=8123)
-    assert "--no-enable-chunked-prefill" in command
-    assert value(command, "--max-num-batched-tokens") == "16384"
-
-
 @pytest.mark.parametrize(("config", "dtype"), [({"torch_dtype": "bfloat16"}, "bfloat16"), ({}, "auto"), ([], "auto")])
 def test_the_type_is_that_of_the_configuration_where_it_says_one(checkpoint, config, dtype):
     (checkpoint / "config.json").write_text(json.dumps(config))
