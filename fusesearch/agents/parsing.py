@@ -118,7 +118,7 @@ def _broken(error: str) -> ToolCall:
 
 
 def _unreadable(text: str, position: int, error: Exception) -> str:
-    if len(text) - position > MAX_CALL_CHARS and _block_end(text, position) - position > MAX_CALL_CHARS:
+    if _block_end(text, position) - position > MAX_CALL_CHARS:
         return f"the call is longer than {MAX_CALL_CHARS} characters: shorten its arguments"
     return f"the call is not valid JSON ({_reason(error)}). Right would be: {_EXAMPLE}"
 

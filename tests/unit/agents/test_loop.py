@@ -41,6 +41,7 @@ class WaitingToolbox:
                 await self.ended[arguments["after"]].wait()
             await asyncio.sleep(arguments.get("seconds", 0))
         finally:
+            await asyncio.sleep(arguments.get("cleanup", 0))
             self.running -= 1
             self.ended[arguments.get("entity")].set()
         return ToolResult(output=f"saw {arguments.get('entity')}", entities=[str(arguments.get("entity"))], seconds=0.1)
@@ -111,7 +112,9 @@ async def test_sequential_mode_runs_the_first_call_only():
     toolbox = WaitingToolbox()
     trajectory = await episode([calls("a", "b"), ANSWER], toolbox, Agent(mode="sequential"))
     assert toolbox.started == 1
-    assert [bool(seen.error) for seen in trajectory.turns[0].observations] == [False, True]
+    assert [seen.error for seen in trajectory.turns[0].observations] == [
+        None, "not run: at most 1 call is run per turn; make it in a later turn"
+    ]  # fmt: skip
     assert trajectory.mode == "sequential"
 
 
@@ -205,6 +208,9 @@ async def test_a_failure_of_the_world_is_an_errored_trajectory_that_keeps_its_tu
     assert "only 1 replies" in trajectory.error
     trajectory = await episode([format_calls([("wait", {}), ("broken", {})]), ANSWER])
     assert (trajectory.stop, trajectory.error) == ("error", "ripgrep is gone")
+    toolbox = WaitingToolbox()
+    await episode([format_calls([("broken", {}), ("wait", {"seconds": 0.05})])], toolbox)
+    assert (toolbox.started, toolbox.running) == (1, 0)
     assert Trajectory.model_validate_json(trajectory.model_dump_json()) == trajectory
 
 
@@ -234,7 +240,8 @@ async def test_cancellation_goes_through_ends_all_calls_and_hands_out_what_there
             ended.append(payload["trajectory"])
         searching.set()
 
-    task = asyncio.create_task(episode([calls("a", "b", seconds=30)], toolbox, on_event=on_event))
+    script = [format_calls([("wait", {"entity": e, "seconds": 30, "cleanup": s}) for e, s in (("a", 0), ("b", 0.05))])]
+    task = asyncio.create_task(episode(script, toolbox, on_event=on_event))
     await searching.wait()
     await asyncio.sleep(0.05)
     assert toolbox.running == 2
