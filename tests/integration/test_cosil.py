@@ -275,7 +275,7 @@ def test_calls_are_read_however_they_are_quoted(text, name, arguments):
 
 
 @pytest.mark.parametrize("text", ["", "get_code_of_class", "get_code_of_class('a.py'", "rm('x')", "my_exit()"])
-def test_what_is_no_call_is_none(text):
+def test_text_without_a_call_gives_no_call(text):
     assert read_call(text, "id") is None
 
 

@@ -91,7 +91,7 @@ def test_every_pair_is_found_with_its_text_as_it_was_before_the_fix(origin, clea
     assert {name: row.problem_statement for name, row in rows.items()} == origin[0].expected()
 
 
-def test_what_is_no_pair_is_counted_under_its_reason(origin, clean):
+def test_dropped_pull_requests_are_counted_under_their_reason(origin, clean):
     _, table, _ = clean
     for reason in set(FATES.values()):
         merged = [pull for repo in origin[0].repositories.values() for pull in repo.merged if FATES.get(pull.kind) == reason]

@@ -72,7 +72,7 @@ def test_a_commit_made_after_the_clone_is_fetched(store, work):
     assert (store.repository(address(work), new).root / "pkg" / "m0.py").read_text() == "0 in 9\n"
 
 
-def test_branches_are_asked_for_anew_and_tags_and_short_ids_are_understood(store, work):
+def test_branches_are_fetched_again_and_tags_and_short_ids_are_understood(store, work):
     store.repository(address(work), "main")
     add_commit(work, 9)
     assert (store.repository(address(work), "main").root / "pkg" / "m0.py").read_text() == "0 in 9\n"

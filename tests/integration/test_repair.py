@@ -199,7 +199,7 @@ def test_a_process_that_dies_ends_the_run_and_the_next_run_goes_on(site, tmp_pat
     assert {row.system for row in outcomes} == {TRUE, ALONE, RANDOM}
 
 
-def test_what_cannot_be_repaired_here_is_skipped_with_its_reason(site, tmp_path):
+def test_a_fault_that_cannot_be_repaired_is_skipped_with_its_reason(site, tmp_path):
     first, second, *_ = mined("shapespkg", tmp_path)
     other = first.model_copy(update={"provenance": first.provenance | {"version": "7"}})
     lost = second.model_copy(update={"provenance": second.provenance | {"example": "shapespkg/__init__.py::gone#0"}})

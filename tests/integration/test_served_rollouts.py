@@ -129,7 +129,7 @@ def test_a_server_that_hangs_is_replaced(setting: Setting, monkeypatch: pytest.M
     assert setting.check() < 1e-4
 
 
-def test_what_does_not_start_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = Servers(Compute(), tmp_path / "vllm.log", gpus=0)
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "config.json").write_text("{}")

@@ -122,7 +122,7 @@ def git(git_dir, *arguments):
     return done.stdout
 
 
-def test_instances_are_real_broken_and_mended_by_their_patch(site, tmp_path):
+def test_the_patch_of_an_instance_fixes_its_failing_doctest(site, tmp_path):
     seen = []
     mined = mine(CONFIG, 0, tmp_path, lambda *progress: seen.append(progress))
     git_dir = tmp_path / "repos" / "littlepkg__littlepkg.git"

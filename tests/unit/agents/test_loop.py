@@ -202,7 +202,7 @@ async def test_a_conversation_the_model_cannot_take_is_a_full_context():
     assert messages_of(trajectory)[-1].role == "assistant"
 
 
-async def test_a_failure_of_the_world_is_an_errored_trajectory_that_keeps_its_turns():
+async def test_an_infrastructure_failure_gives_an_errored_trajectory_with_its_turns():
     trajectory = await episode([calls("a")])  # the script ends: the model is unavailable
     assert (trajectory.stop, len(trajectory.turns), trajectory.answer) == ("error", 1, None)
     assert "only 1 replies" in trajectory.error

@@ -166,7 +166,7 @@ def test_a_closing_tag_inside_an_argument_ends_no_call():
         (json.dumps({"name": "a", "arguments": json.dumps({"x": "y" * 19_993})}), "longer than 20000"),
     ],
 )
-def test_what_is_wrong_with_a_call_is_said_in_one_line(body, reason):
+def test_an_unreadable_call_has_a_one_line_reason(body, reason):
     (call,) = parse_turn(f"<tool_call>{body}</tool_call>")[1]
     assert call.error
     assert reason in call.error
@@ -315,7 +315,7 @@ def test_a_path_with_an_extension_ends_at_its_first_blank(path, tail):
     assert parse_answer(f"## Locations to Modify\n- /repo/{path} " + tail.replace("\n", " ")).files == [path]
 
 
-def test_repeats_keep_their_first_rank_and_a_restated_section_counts_anew():
+def test_repeats_keep_their_first_rank_and_a_repeated_section_replaces_the_first():
     text = "## Locations to Modify\n- /repo/x.py\n## Locations to Modify\n- /repo/a.py\n- /repo/b.py\n- /repo/a.py\n"
     assert parse_answer(text).files == ["a.py", "b.py"]
 

@@ -17,11 +17,11 @@ def test_a_micro_batch_larger_than_a_step_is_cut_to_it() -> None:
 
 
 @pytest.mark.parametrize("name", [*NAMES[:-1], "ndcg@5", "ndcg@10"])
-def test_every_reward_there_is_can_be_asked_for(name) -> None:
+def test_every_reward_can_be_chosen(name) -> None:
     assert make_reward(parse_params({"grpo": {"reward": name}}).grpo.reward)
 
 
 @pytest.mark.parametrize("name", ["nosuch", "ndcg@k", "ndcg@0", "F1"])
-def test_a_reward_that_is_none_is_refused_before_anything_runs(name) -> None:
+def test_an_unknown_reward_is_rejected_before_anything_runs(name) -> None:
     with pytest.raises(ConfigError, match=r"grpo\.reward"):
         parse_params({"grpo": {"reward": name}})

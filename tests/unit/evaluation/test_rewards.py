@@ -57,7 +57,7 @@ def test_an_errored_score_has_no_reward(name):
         make_reward(name)(Score(instance_id="i", error="server gone"))
 
 
-def test_what_an_answer_is_worth_stands_for_f1_but_has_no_ranking():
+def test_a_questions_answer_score_replaces_f1_but_has_no_ranking():
     question = Score(instance_id="q", answer_score=0.5, efficiency=0.4, turns=2)
     assert make_reward("f1+f1*e")(question) == pytest.approx(0.7)
     with pytest.raises(DataError, match="the score is absent"):

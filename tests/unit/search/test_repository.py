@@ -26,7 +26,7 @@ def tree(tmp_path, outside):
     return Repository(root)
 
 
-def test_a_root_that_is_no_folder_is_refused(tmp_path):
+def test_a_root_that_is_not_a_folder_is_rejected(tmp_path):
     (tmp_path / "file").touch()
     for root in (tmp_path / "missing", tmp_path / "file"):
         with pytest.raises(RepositoryError, match="is not a folder"):
@@ -151,7 +151,7 @@ def test_files_are_those_a_search_finds_in_path_order(tree, outside):
     assert Repository(root).files() == ["-e.py", "pkg/core.py", "pkg/inner/deep.py", "setup.py"]
 
 
-def test_names_that_are_no_text_are_left_out(tree):
+def test_names_that_are_not_valid_text_are_left_out(tree):
     with open(os.fsencode(tree.root) + b"/bad\xff.py", "wb"):
         pass
     assert all(name.isprintable() for name in tree.files())

@@ -34,7 +34,7 @@ def test_the_type_is_that_of_the_configuration_where_it_says_one(checkpoint, con
     assert serving.saved_dtype(checkpoint) == dtype
 
 
-def test_what_the_user_has_set_wins(monkeypatch):
+def test_the_users_environment_wins(monkeypatch):
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     assert serving.environment()["VLLM_CPU_KVCACHE_SPACE"] == "1"
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")
@@ -49,7 +49,7 @@ def test_unknown_options_go_to_vllm_and_the_server_listens_on_this_machine_alone
     assert (value(seen, "--host"), value(seen, "--port")) == ("127.0.0.1", "8123")
 
 
-def test_what_is_missing_is_named(checkpoint, monkeypatch):
+def test_a_missing_checkpoint_or_environment_is_named(checkpoint, monkeypatch):
     with pytest.raises(ArtifactError, match="holds no checkpoint"):
         serving.command(checkpoint / "none", name="mine", port=8123)
     monkeypatch.setattr(serving, "ENVIRONMENT", checkpoint / "none")
