@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fusesearch.cli.app import app
+from flows.__main__ import app
 from fusesearch.core.config import Params
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Turn, Usage

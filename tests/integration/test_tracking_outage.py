@@ -12,7 +12,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from fusesearch.cli.app import app
+from flows.__main__ import app
 from fusesearch.core.config import Params
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.tracking import EXPERIMENT, Live, track

@@ -181,7 +181,8 @@ def test_arguments_just_within_the_limits_are_read(value):
     assert (call.error, call.arguments) == (None, {"x": value})
 
 
-def test_the_longest_call_that_is_read_has_20000_characters():
+def test_the_longest_call_that_is_read_has_20000_characters_and_the_longest_name_64():
+    assert parse_turn(format_calls([("n" * 64, {})]))[1][0].error is None
     body = '{"name": "a", "arguments": {"x": "%s"}}'
     fits = "y" * (20_000 - len(body % ""))
     assert parse_turn(f"<tool_call>{body % fits}</tool_call>")[1][0].arguments == {"x": fits}

@@ -127,6 +127,35 @@ def test_tool_success_is_over_the_calls_of_all_scores(episode):
     assert metrics.aggregate(scores)["tool_success"] == pytest.approx(1 - 2 / 8)
 
 
+def test_figures_are_printed_in_the_units_of_their_headings():
+    score = Score(
+        instance_id="i", f1=0.5, answer_score=0.25, evidence_seen=0.5, reward=0.1234, efficiency=0.125, redundancy=0.25,
+        redundancy_call=0.75, turns=3, calls=4, failed_calls=1, calls_each_turn=[3, 1, 0], seconds=1.5, tokens_billed=12_345,
+    )  # fmt: skip
+    found, rows = metrics.aggregate([score, score]), metrics.METRICS
+    assert {key: f"{row.heading} {row.show(found[key])}" for key, row in rows.items() if found.get(key) is not None} == {
+        "f1_macro": "F1 0.7/0.3, mean (%) 50.0",
+        "answer_score": "Answer (%) 25.0",
+        "evidence_seen": "Evidence seen (%) 50.0",
+        "reward": "Reward 0.123",
+        "efficiency": "e, history by turn (%) 12.5",
+        "redundancy": "Redundant, by turn (%) 25.0",
+        "redundancy_call": "Redundant, by call (%) 75.0",
+        "redundancy_within": "Repeated within a turn (%) 50.0",
+        "tool_success": "Tool success (%) 75.0",
+        "turns": "Turns 3.00",
+        "calls": "Calls 4.00",
+        "calls_first_turn": "Calls, first turn 3.00",
+        "calls_later_turns": "Calls, later turns 1.00",
+        "failed_calls": "Failed calls 1.00",
+        "seconds": "Seconds 1.50",
+        "tokens_billed": "Tokens, billed (k) 12.35",
+    }
+    assert [(rows[key].points, rows[key].show(0.01, signed=True)) for key in ("f1_macro", "turns")] == [
+        (" points", "+1.0"), ("", "+0.01")
+    ]  # fmt: skip
+
+
 def test_history_scope_decides_which_e_the_reward_uses(episode):
     reward = make_reward("f1+e")
     by_turn, by_call = (metrics.score_trajectory(episode, TRUTH, reward=reward, scope=scope) for scope in ("turn", "call"))
