@@ -144,6 +144,7 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     tmp_path: Path, params: Params, instances: Path, monkeypatch
 ) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fusesearch.training.base.SHAPE", {"hidden": 32, "layers": 2, "heads": 2, "feed_forward": 64})
     train = params.sft.model_copy(update={"epochs": 1, "drills": 5, "max_length": 900, "precision": "bfloat16"})
     recipe = Base(episodes_per_instance=2, train=train)
     found = read_instances(instances)
