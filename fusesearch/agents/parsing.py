@@ -32,7 +32,7 @@ _EXAMPLE = f'{OPEN}\n{{"name": "grep", "arguments": {{"pattern": "def main"}}}}\
 
 
 def parse_turn(text: str) -> tuple[str, list[ToolCall]]:
-    """The text outside thinking and call blocks, and the calls in order with ids ``call_0``, ``call_1``, ...
+    """The text outside thinking and call blocks, and the calls in order, without ids.
 
     An unreadable call gets an ``error`` that says what is wrong and what would be right; other calls are not affected. At
     most ``MAX_CALLS`` calls are read.
@@ -44,9 +44,9 @@ def parse_turn(text: str) -> tuple[str, list[ToolCall]]:
     while (start := text.find(OPEN, position)) >= 0:
         plain.append(text[position:start])
         if len(calls) >= MAX_CALLS:
-            calls.append(_broken(len(calls), f"more than {MAX_CALLS} calls in one message: the rest is not read"))
+            calls.append(_broken(f"more than {MAX_CALLS} calls in one message: the rest is not read"))
             return "".join(plain).strip(), calls
-        found, position = _block(text, start + len(OPEN), len(calls))
+        found, position = _block(text, start + len(OPEN), MAX_CALLS - len(calls))
         calls += found
     plain.append(text[position:])
     return "".join(plain).strip(), calls
@@ -82,18 +82,18 @@ def format_calls(calls: Iterable[tuple[str, dict[str, Any]]]) -> str:
     return "\n".join(f"{OPEN}\n{row}\n{CLOSE}" for row in rows)
 
 
-def _block(text: str, start: int, index: int) -> tuple[list[ToolCall], int]:
-    """The calls of the block whose content starts at ``start``, and the position after the block."""
+def _block(text: str, start: int, most: int) -> tuple[list[ToolCall], int]:
+    """At most ``most`` calls of the block whose content starts at ``start``, and the position after the block."""
     calls: list[ToolCall] = []
     position = _skip_space(text, start)
-    while index + len(calls) < MAX_CALLS and (not calls or text.startswith("{", position)):
+    while len(calls) < most and (not calls or text.startswith("{", position)):
         window = text[position : position + MAX_CALL_CHARS]
         try:
             value, length = _DECODER.raw_decode(window)
         except (ValueError, RecursionError) as error:
-            calls.append(_broken(index + len(calls), _unreadable(text, position, error)))
+            calls.append(_broken(_unreadable(text, position, error)))
             break
-        calls.append(_call(index + len(calls), value))
+        calls.append(_call(value))
         position = _skip_space(text, position + length)
     return calls, _block_end(text, position)
 
@@ -106,19 +106,19 @@ def _block_end(text: str, position: int) -> int:
     return opening if opening >= 0 else len(text)
 
 
-def _call(index: int, value: object) -> ToolCall:
+def _call(value: object) -> ToolCall:
     if not isinstance(value, dict):
-        return _broken(index, f"a call must be a JSON object. Right would be: {_EXAMPLE}")
+        return _broken(f"a call must be a JSON object. Right would be: {_EXAMPLE}")
     arguments = value.get("arguments", value.get("parameters"))
-    return call_of(f"call_{index}", value.get("name"), arguments)
+    return call_of("", value.get("name"), arguments)
 
 
-def _broken(index: int, error: str) -> ToolCall:
-    return ToolCall(id=f"call_{index}", name="", error=error)
+def _broken(error: str) -> ToolCall:
+    return ToolCall(id="", name="", error=error)
 
 
 def _unreadable(text: str, position: int, error: Exception) -> str:
-    if len(text) - position > MAX_CALL_CHARS and _block_end(text, position) - position > MAX_CALL_CHARS:
+    if _block_end(text, position) - position > MAX_CALL_CHARS:
         return f"the call is longer than {MAX_CALL_CHARS} characters: shorten its arguments"
     return f"the call is not valid JSON ({_reason(error)}). Right would be: {_EXAMPLE}"
 

@@ -16,7 +16,10 @@ import yaml
 from tests.fakes.git import committed
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("tasks", "flows", "experiments/reference", ".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock")
+COPIED = (
+    *("fusesearch", "tasks", "flows", "experiments/reference"),
+    *(".dvc/config", ".dvcignore", ".gitignore", "dvc.yaml", "requirements.lock"),
+)
 TINY = {
     "mine": {
         "packages": ["toolz", "more_itertools", "boltons", "mpmath"],

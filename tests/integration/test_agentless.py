@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.core.config import Agent
-from fusesearch.core.errors import ModelUnavailable
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.agentless import AgentlessLocalizer, Settings
 from fusesearch.localizers.base import Setup
@@ -203,14 +202,6 @@ async def test_requests_stay_below_the_context(repository, tmp_path):
     assert all(len(prompt) < 4 * agent.max_context_tokens for _, prompt in asked)
     assert "not shown)" in asked[1][1]
     assert "more files are not shown" in asked[1][1]
-
-
-async def test_an_endpoint_that_is_gone_is_an_error_and_no_answer(repository):
-    def reply(messages):
-        raise ModelUnavailable("the endpoint is gone")
-
-    trajectory = await localized(repository, ScriptedModel(reply))
-    assert (trajectory.stop, trajectory.error, trajectory.answer) == ("error", "the endpoint is gone", None)
 
 
 PIECES = st.sampled_from(

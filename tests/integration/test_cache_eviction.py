@@ -203,7 +203,7 @@ def test_clones_go_after_the_trees_and_come_again(tmp_path, history):
 
 
 @pytest.mark.parametrize("text", ["-1", "0", "much", "nan", "inf"])
-def test_a_limit_that_is_no_number_of_gigabytes_is_one_clear_line(tmp_path, monkeypatch, text):
+def test_an_invalid_cache_limit_is_one_clear_line(tmp_path, monkeypatch, text):
     monkeypatch.setenv("FUSESEARCH_CACHE_GB", text)
     with pytest.raises(ConfigError, match="FUSESEARCH_CACHE_GB"):
         SnapshotStore(tmp_path)

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -177,10 +176,9 @@ def test_every_link_out_is_refused_by_every_tool(toolbox, place):
 
 @pytest.mark.parametrize("path", ["pipe.py", "loop", "loop/x", "sparse.py", "-rf"])
 def test_things_that_are_no_readable_file_answer_at_once(toolbox, path):
-    started = time.monotonic()
     for tool, arguments in (("read_file", {}), ("grep", {"pattern": "alpha"})):
-        call(toolbox, tool, {**arguments, "path": f"/repo/{path}"})
-    assert time.monotonic() - started < 4
+        result = call(toolbox, tool, {**arguments, "path": f"/repo/{path}"})
+        assert "ran out of time" not in (result.error or "")
 
 
 def test_names_like_options_are_names(toolbox):

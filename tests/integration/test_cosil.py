@@ -9,7 +9,6 @@ from fusesearch.agents.parsing import format_calls
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import outlines_of
 from fusesearch.core.config import Agent, Tools
-from fusesearch.core.errors import ModelUnavailable
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.cosil import CoSilLocalizer, Settings
@@ -256,14 +255,6 @@ async def test_requests_stay_below_the_context(tmp_path):
     assert "more lines are not shown" in trajectory.turns[3].observations[0].output
 
 
-async def test_an_endpoint_that_is_gone_is_an_error_and_no_answer(repository):
-    def reply(messages):
-        raise ModelUnavailable("the endpoint is gone")
-
-    trajectory = await localized(repository, ScriptedModel(reply))
-    assert (trajectory.stop, trajectory.error, trajectory.answer) == ("error", "the endpoint is gone", None)
-
-
 WHOLE = {"file_name": "a.py", "class_name": "B"}
 
 
@@ -284,7 +275,7 @@ def test_calls_are_read_however_they_are_quoted(text, name, arguments):
 
 
 @pytest.mark.parametrize("text", ["", "get_code_of_class", "get_code_of_class('a.py'", "rm('x')", "my_exit()"])
-def test_what_is_no_call_is_none(text):
+def test_text_without_a_call_gives_no_call(text):
     assert read_call(text, "id") is None
 
 

@@ -36,7 +36,7 @@ def repository(tmp_path, monkeypatch, reproduced):
     return tmp_path
 
 
-def test_what_another_process_holds_is_known_by_what_dvc_prints(repository):
+def test_a_held_lock_is_recognized_by_the_message_of_dvc(repository):
     held = {str(repository / "out"): {"pid": os.getppid(), "cmd": "dvc repro"}}
     (repository / ".dvc/tmp/rwlock").write_text(json.dumps({"read": {}, "write": held}))
     assert is_busy(dvc("repro", "--force", "a"))
@@ -44,7 +44,7 @@ def test_what_another_process_holds_is_known_by_what_dvc_prints(repository):
     assert not is_busy(dvc("repro", "--force", "a"))
 
 
-def test_what_is_up_to_date_is_known_while_another_process_runs_a_stage(repository):
+def test_up_to_date_stages_are_found_while_another_process_runs_one(repository):
     (repository / "in").write_text("1")
     (repository / "dvc.yaml").write_text(
         "stages:\n  a:\n    cmd: cp in a\n    deps: [in]\n    outs: [a]\n  b:\n    cmd: cp a b\n    deps: [a]\n    outs: [b]\n"

@@ -74,7 +74,7 @@ def test_two_nodes_run_at_once_with_one_openmp_thread_each(project):
     assert (project / "threads").read_text() == "1"
 
 
-def test_what_builds_on_a_failed_node_is_blocked_and_the_rest_goes_on(project):
+def test_nodes_that_need_a_failed_node_are_blocked_and_the_rest_runs(project):
     fails = "import sys; print('error: data/x is missing: run the stage that makes it'); sys.exit(1)"
     said = run(task("a", fails), task("b", needs=("a",)), task("c", needs=("b",)), task("d", APPEND.format("d")))
     assert said.startswith("a failed: data/x is missing: run the stage that makes it (its output: .fusesearch/experiments/a.log)")

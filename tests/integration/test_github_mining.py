@@ -91,7 +91,7 @@ def test_every_pair_is_found_with_its_text_as_it_was_before_the_fix(origin, clea
     assert {name: row.problem_statement for name, row in rows.items()} == origin[0].expected()
 
 
-def test_what_is_no_pair_is_counted_under_its_reason(origin, clean):
+def test_dropped_pull_requests_are_counted_under_their_reason(origin, clean):
     _, table, _ = clean
     for reason in set(FATES.values()):
         merged = [pull for repo in origin[0].repositories.values() for pull in repo.merged if FATES.get(pull.kind) == reason]
@@ -134,6 +134,7 @@ def test_tests_are_kept_apart_from_the_patch(origin, clean):
 
 def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp_path):
     rows, _, folder = clean
+    assert rows
     environment = {**os.environ, "GIT_INDEX_FILE": str(tmp_path / "index")}
     for row in rows.values():
         git_dir = folder / "repos" / f"{row.repo.replace('/', '__')}.git"
@@ -149,6 +150,7 @@ def test_patches_lead_from_the_base_commit_to_what_was_merged(origin, clean, tmp
 
 def test_later_stages_read_the_base_commits_without_a_remote(clean, tmp_path):
     rows, _, folder = clean
+    assert rows
     store = SnapshotStore(tmp_path / "cache")
     for row in rows.values():
         tree = store.repository(folder / "repos" / f"{row.repo.replace('/', '__')}.git", row.base_commit).root

@@ -59,7 +59,7 @@ def test_each_hostile_row_is_a_counted_drop(tmp_path, commit):
     assert drops == Counter(rule for _, rule in HOSTILE.values())
 
 
-def test_a_file_that_is_no_table_is_an_error_in_one_line(tmp_path):
+def test_a_file_that_is_not_a_table_is_an_error_in_one_line(tmp_path):
     (tmp_path / "x.parquet").write_text('{"not": "parquet"}')
     pl.DataFrame({"repo": ["o/n"]}).write_parquet(tmp_path / "columns.parquet")
     for name in ("x.parquet", "columns.parquet"):

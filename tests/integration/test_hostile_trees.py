@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import tarfile
-import time
 import zipfile
 from contextlib import suppress
 
@@ -149,11 +148,10 @@ def test_devices_and_sockets_are_no_files_and_answer_at_once(root):
     os.mkfifo(root / "pipe.py")
     with suppress(PermissionError):  # only an administrator makes devices
         os.mknod(root / "zero.py", 0o20644, os.makedev(1, 5))
-    started = time.monotonic()
     for name in ("socket.py", "pipe.py", "zero.py"):
-        assert all(result.error for result in call_all(root, name)), name
+        results = list(call_all(root, name))
+        assert all(result.error and "ran out of time" not in result.error for result in results), name
     assert call(root, "grep", pattern="alpha").entities == ["a.py"]
-    assert time.monotonic() - started < 20
 
 
 def test_hard_links_in_a_tree_are_files_of_the_tree(root):
@@ -219,11 +217,9 @@ def test_folders_deeper_than_a_path_can_say(root):
 
 def test_an_endless_ignore_file_ends_in_an_answer(root):
     make_sparse(root / "pkg" / ".gitignore")
-    started = time.monotonic()
     for result in call_all(root, "/repo"):
         assert result.output
     assert call(root, "read_file", path="a.py").entities == ["a.py:1"]
-    assert time.monotonic() - started < 60
 
 
 # Settings of the machine, and of whoever writes the call

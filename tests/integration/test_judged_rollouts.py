@@ -49,7 +49,7 @@ def made(tmp_path, url, **search):
     return episodes.make(["open"] * 4, 0, Policy()).scores
 
 
-def test_a_judge_gives_the_reward_and_where_it_fails_there_is_none(tmp_path):
+def test_a_judge_gives_the_reward_and_a_failed_judge_gives_no_reward(tmp_path):
     with Endpoint(judged) as endpoint:
         scores = made(tmp_path, endpoint.url)
         asked = len(endpoint.asked)

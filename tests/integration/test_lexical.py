@@ -153,7 +153,7 @@ async def test_fusesearch_runs_any_model_under_its_name(repository):
     assert (trajectory.localizer, trajectory.model, trajectory.answer.files) == ("fusesearch", "m", ["pkg/core.py"])
 
 
-async def test_a_failure_of_the_world_is_told_and_not_raised(repository):
+async def test_an_infrastructure_failure_is_recorded_and_not_raised(repository):
     trajectory = await FuseSearchLocalizer(Setup(ScriptedModel([]), NANO, TIGHT)).localize(instance("Bug"), repository)
     assert trajectory.stop == "error"
     assert trajectory.error

@@ -151,7 +151,7 @@ async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(tree):
             await client.call_tool("bash", {"command": "ls"})
 
 
-async def test_what_changes_on_disk_is_seen_by_the_next_call(tree):
+async def test_the_next_call_sees_changes_on_disk(tree):
     async with Client(service(tree / "code").server()) as client:
         before = text(await client.call_tool("grep", {"pattern": "fresh", "glob": "*.txt"}))
         (tree / "code/notes.txt").write_text("fresh\n")

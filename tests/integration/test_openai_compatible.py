@@ -145,7 +145,7 @@ async def test_native_calls_are_read_and_a_cut_one_is_an_error_of_its_own(endpoi
 @pytest.mark.parametrize("fault", [refusal(503), refusal(500), refusal(408), "drop", "cut", (200, {}, b'{"choices": [{"mess'),
                                    (200, {}, {"choices": []}), (200, {}, {"choices": [{"message": "hm"}]}), (200, {}, b"null"),
                                    (200, {"Content-Type": "text/html"}, b"<html>")])  # fmt: skip
-async def test_what_can_pass_is_tried_again(endpoint, fault):
+async def test_temporary_failures_are_retried(endpoint, fault):
     server = endpoint(fault, fault, ok("at last"))
     assert (await ask(server)).text == "at last"
     assert len(server.requests) == 3
@@ -163,7 +163,7 @@ async def test_retry_after_is_obeyed_up_to_the_limit(endpoint, monkeypatch):
 @pytest.mark.parametrize(
     "fault", [refusal(401), refusal(400), refusal(404), refusal(403), refusal(429, code="insufficient_quota")]
 )
-async def test_what_cannot_pass_is_not_tried_again(endpoint, fault):
+async def test_permanent_failures_are_not_retried(endpoint, fault):
     server = endpoint(fault)
     with pytest.raises(ModelUnavailable, match=f"HTTP {fault[0]}"):
         await ask(server)

@@ -29,6 +29,7 @@ ROOT = Path(__file__).parents[2]
 COPIED = (
     "experiments/reference",
     "experiments/filtering/experiment.yaml",
+    "fusesearch",
     "tasks",
     "flows",
     ".dvc/config",

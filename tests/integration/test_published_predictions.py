@@ -170,7 +170,7 @@ def test_names_lead_to_functions_of_the_named_file(snapshot, claim, name):
         (Claim("pkg/shop.py", "", "line", (900, 901)), Reason.NO_LINES),
     ],
 )
-def test_names_that_are_no_function_of_the_file_say_why(snapshot, claim, reason):
+def test_names_without_a_function_in_the_file_say_why(snapshot, claim, reason):
     place = functions_named(claim, snapshot)
     assert (place.functions, place.reason) == ((), reason)
 
@@ -218,7 +218,7 @@ def imported(repos: tuple[Path, str], tally: Tally, *answers: Published):
         return list(import_predictions(answers, {"i-1": Base("o/n", repos[1])}, opened, tally))
 
 
-def test_what_is_not_there_stays_a_wrong_answer_and_what_is_no_function_is_left_out(repos):
+def test_missing_files_stay_wrong_answers_and_other_entities_are_left_out(repos):
     tally = Tally()
     claims = [Claim("pkg/shop.py", name) for name in ("Shop", "total", "gone", "total()", "RATE", "Shop.Till.count")]
     [line] = imported(repos, tally, Published("i-1", ("shop.py", "nowhere.py", "pkg/shop.py"), tuple(claims)))
@@ -299,7 +299,7 @@ def test_the_command_writes_what_score_reads(repos, instances, tmp_path):
     assert scored["function"]["recall@3"] == 0.5
 
 
-def test_what_is_exported_for_the_repair_of_agentless_reads_back_as_it_was(repos, instances, tmp_path):
+def test_an_export_for_agentless_repair_reads_back_unchanged(repos, instances, tmp_path):
     answer = {"instance_id": "i-1", "files": ["pkg/shop.py", "gone.py"], "functions": ["pkg/shop.py::Shop.sell", "gone.py::f"]}
     (tmp_path / "ours.jsonl").write_text(json.dumps(answer) + "\n")
     written, back = tmp_path / "loc_outputs.jsonl", tmp_path / "back.jsonl"

@@ -177,7 +177,7 @@ def only(found, *words):
     return found[text]
 
 
-def test_truths(mined):
+def test_each_question_has_its_true_answer(mined):
     default = asked(mined, "default")
     assert only(default, "speed", "quizpkg.sail").original == "3"
     assert only(default, "port", "quizpkg.sail").original == "'harbor-7'"
@@ -208,7 +208,7 @@ def test_the_snapshot_has_the_literal_that_is_expected_and_not_the_published_one
         assert expected.values[0] != expected.original
 
 
-def test_what_is_unclear_is_counted_not_asked(mined):
+def test_unclear_questions_are_counted_and_not_asked(mined):
     (table,) = mined[0].table["repositories"]
     assert table["questions"]["kept"] == Counter(row.truth.expected.family for row in mined[0].instances)
     asked_for = " ".join(asked(mined, "callers"))
@@ -252,7 +252,7 @@ def test_the_teacher_keeps_to_small_limits(mined):
     assert sum(score.answer_score for score in scores) > 0.5 * len(scores)
 
 
-def test_the_bounds(mined):
+def test_the_oracle_answers_every_question_and_the_prior_those_it_has_seen(mined):
     assert all(score.answer_score == 1 for score in answered(mined, "oracle", Tools()).values())
     scores = answered(mined, "prior", Tools()).values()
     assert any(score.answer_score == 1 for score in scores)  # it has seen these very questions

@@ -102,9 +102,3 @@ def test_a_prompt_that_does_not_fit_is_halved(repository):
     assert len(prompts) == 2
     assert len(prompts[1]) < len(prompts[0])
     assert trajectory.turns[-1].text
-
-
-def test_an_endpoint_that_is_down_leaves_no_score(repository):
-    trajectory, _ = answered("ircot", repository, value_in, faults={"busy": 1})
-    assert trajectory.error
-    assert score_answer(trajectory, TRUTH).answer_score is None

@@ -238,7 +238,7 @@ def test_a_machine_that_is_lost_ends_all_in_one_line_and_training_goes_on_from_i
 
 
 @pytest.mark.rare
-def test_what_fails_on_another_machine_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_on_another_machine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     with ray_cluster() as cluster:
         monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
         for how, says in [

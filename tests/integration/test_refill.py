@@ -99,7 +99,7 @@ async def by_tokens(self: Episodes, trajectory: Trajectory, *_: object) -> Score
     return Score(instance_id=trajectory.instance_id, reward=float(sum(tokens.completion_ids) % 2))
 
 
-@pytest.mark.parametrize(("rollouts", "ahead"), [("transformers", 0), ("vllm", 1)])
+@pytest.mark.parametrize(("rollouts", "ahead"), [("transformers", 0), pytest.param("vllm", 1, marks=pytest.mark.rare)])
 def test_a_killed_training_with_refill_goes_on_with_the_same_prompts(
     tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatch: pytest.MonkeyPatch, rollouts: str, ahead: int
 ) -> None:

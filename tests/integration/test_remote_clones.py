@@ -1,7 +1,6 @@
 """Snapshots of remote repositories: partial clones over file://, and addresses that mean harm."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -73,7 +72,7 @@ def test_a_commit_made_after_the_clone_is_fetched(store, work):
     assert (store.repository(address(work), new).root / "pkg" / "m0.py").read_text() == "0 in 9\n"
 
 
-def test_branches_are_asked_for_anew_and_tags_and_short_ids_are_understood(store, work):
+def test_branches_are_fetched_again_and_tags_and_short_ids_are_understood(store, work):
     store.repository(address(work), "main")
     add_commit(work, 9)
     assert (store.repository(address(work), "main").root / "pkg" / "m0.py").read_text() == "0 in 9\n"
@@ -160,10 +159,8 @@ def test_a_remote_that_does_not_answer_ends_after_the_time_limit(store, work, tm
     real = clones._environment
     monkeypatch.setattr(clones, "_environment", lambda: {**real(), "GIT_EXEC_PATH": exec_path_with(fake, tmp_path)})
     monkeypatch.setattr(clones, "TIMEOUT_SECONDS", 0.5)
-    start = time.monotonic()
     with pytest.raises(RepositoryError, match="no end after"):
         store.repository(address(work), "main")
-    assert time.monotonic() - start < 20
 
 
 def exec_path_with(fake, tmp_path):

@@ -7,10 +7,10 @@ import textwrap
 import pytest
 from typer.testing import CliRunner
 
+from experiments.repair.__main__ import app
 from experiments.repair.inverses import OUTSIDE
 from experiments.repair.orders import ALONE, ANSWER, PRE_SEARCH, RANDOM, SUB_AGENT, TRUE
 from experiments.repair.repairing import JOURNAL, OUTCOMES, Repairs, repair, sample
-from fusesearch.cli.app import app
 from fusesearch.core.config import Mine
 from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import silent, write_instances
@@ -199,7 +199,7 @@ def test_a_process_that_dies_ends_the_run_and_the_next_run_goes_on(site, tmp_pat
     assert {row.system for row in outcomes} == {TRUE, ALONE, RANDOM}
 
 
-def test_what_cannot_be_repaired_here_is_skipped_with_its_reason(site, tmp_path):
+def test_a_fault_that_cannot_be_repaired_is_skipped_with_its_reason(site, tmp_path):
     first, second, *_ = mined("shapespkg", tmp_path)
     other = first.model_copy(update={"provenance": first.provenance | {"version": "7"}})
     lost = second.model_copy(update={"provenance": second.provenance | {"example": "shapespkg/__init__.py::gone#0"}})
@@ -232,10 +232,10 @@ def test_the_command_prints_what_was_resolved_at_what_cost(site, tmp_path, monke
         "3",
     ]
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(app, ["repair", "ours=ours.jsonl", *options])
+    result = CliRunner().invoke(app, ["run", "ours=ours.jsonl", *options])
     assert result.exit_code == 0, result.output
     assert "sub-agent" in result.output
     assert len({json.loads(line)["instance_id"] for line in (tmp_path / "repairs" / OUTCOMES).read_text().splitlines()}) == 3
-    result = CliRunner().invoke(app, ["repair", "nothing", *options])
+    result = CliRunner().invoke(app, ["run", "nothing", *options])
     assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
     assert "nothing is neither a folder" in result.stderr

@@ -106,7 +106,7 @@ def test_definitions_are_shown_whole_with_decorators(root):
         ("bash", {"command": "ls"}, "there is no tool"),
     ],
 )
-def test_what_is_wrong_with_a_call_is_told_with_what_is_right(root, name, arguments, told):
+def test_an_invalid_call_gets_the_reason_and_the_right_form(root, name, arguments, told):
     result = call(root, name, **arguments)
     assert told in result.error
     assert result.entities == []

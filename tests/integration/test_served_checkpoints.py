@@ -82,7 +82,7 @@ def test_a_teacher_without_an_endpoint_is_served_by_the_stage(
     assert [row.instance_id for row in made] == [candidate.instance.instance_id for candidate in candidates]
 
 
-def test_what_is_neither_a_folder_nor_on_the_hub_is_one_line(tmp_path: Path) -> None:
+def test_a_checkpoint_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
     with (
         pytest.raises(ArtifactError, match="nowhere is neither a folder nor to be had from the hub"),
         served("nowhere", Compute(), tmp_path, "float32"),

@@ -29,32 +29,42 @@ from fusesearch.training.weights import FileWeights, check_publishing
 from tests.fakes.token_server import interpreter
 
 
-@pytest.fixture(autouse=True)
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serving, "ENVIRONMENT", interpreter(tmp_path / "python"))
-    monkeypatch.setattr(serving, "WATCH_SECONDS", 0.2)
-    monkeypatch.setattr(serving, "START_SECONDS", 120.0)
+@pytest.fixture(scope="module", autouse=True)
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    program = interpreter(tmp_path_factory.mktemp("engine") / "python")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "ENVIRONMENT", program)
+        patch.setattr(serving, "WATCH_SECONDS", 0.2)
+        patch.setattr(serving, "START_SECONDS", 120.0)
+        yield program
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, base: Path) -> Iterator[Servers]:
+    """One server for all tests that leave it running: to start one takes seconds."""
+    with Servers(Compute(), tmp_path_factory.mktemp("server") / "vllm.log", gpus=0) as servers:
+        servers.start(base)
+        yield servers
 
 
 class Setting:
     """A tiny student with a way to publish it to a running server."""
 
-    def __init__(self, folder: Path, params: Params) -> None:
-        self.model, self.tokenizer = load_student(params.model.base)
+    def __init__(self, folder: Path, base: Path, servers: Servers) -> None:
+        self.model, self.tokenizer = load_student(base)
         self.folder = folder / "weights"
-        self.servers = Servers(Compute(), folder / "vllm.log", gpus=0)
-        self.weights = FileWeights(self.folder, self.servers, self.tokenizer, "float32")
+        self.servers = servers
+        self.weights = FileWeights(self.folder, servers, self.tokenizer, "float32")
 
     def check(self, temperature: float = 0.7) -> float:
         return check_publishing(self.model, self.tokenizer, self.weights, self.servers, temperature, "float32")
 
 
 @pytest.fixture
-def setting(tmp_path: Path, params: Params) -> Iterator[Setting]:
-    it = Setting(tmp_path, params)
-    with it.servers:
-        it.servers.start(it.weights.write(it.model, 0))
-        yield it
+def setting(tmp_path: Path, base: Path, server: Servers) -> Setting:
+    it = Setting(tmp_path, base, server)
+    it.weights.publish(it.model, 0)
+    return it
 
 
 def end(servers: Servers, how: signal.Signals) -> None:
@@ -86,11 +96,11 @@ def test_the_server_samples_from_the_weights_that_were_published_and_the_model_i
 
 @pytest.mark.parametrize("fault", ["KEEPS_HEAD", "RAW"])
 def test_a_server_with_an_old_head_or_other_log_probabilities_is_noticed(
-    tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch, fault: str
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setenv(fault, "1")
-    it = Setting(tmp_path, params)
-    with it.servers:
+    with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers:
+        it = Setting(tmp_path, base, servers)
         it.servers.start(it.weights.write(it.model, 0))
         with pytest.raises(InfrastructureError, match="does not sample from the published weights"):
             it.check()
@@ -101,8 +111,9 @@ def test_a_server_that_is_killed_comes_back_with_the_newest_weights(setting: Set
         for parameter in setting.model.parameters():
             parameter.mul_(1.5)
     setting.weights.publish(setting.model, 1)
+    before = setting.servers.restarts
     end(setting.servers, signal.SIGKILL)
-    until(lambda: setting.servers.restarts == 1)
+    until(lambda: setting.servers.restarts == before + 1)
     assert setting.check() < 1e-4
 
 
@@ -124,33 +135,40 @@ def test_a_server_that_hangs_is_replaced(setting: Setting, monkeypatch: pytest.M
     monkeypatch.setattr(serving, "HEALTH_SECONDS", 2.0)
     monkeypatch.setattr(serving, "SILENT_CHECKS", 2)
     monkeypatch.setattr(serving, "STOP_SECONDS", 1.0)
+    before = setting.servers.restarts
     end(setting.servers, signal.SIGSTOP)
-    until(lambda: setting.servers.restarts == 1)
+    until(lambda: setting.servers.restarts == before + 1)
     assert setting.check() < 1e-4
 
 
-def test_what_does_not_start_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def failing(folder: Path) -> Path:
+    """A program that notes which GPUs it may use and fails."""
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\necho "$CUDA_VISIBLE_DEVICES" > {folder}/gpus\necho "Error: no" >&2\nexit 1\n')
+    program.chmod(0o755)
+    return program
+
+
+def test_a_server_that_does_not_start_is_one_line(tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     servers = Servers(Compute(), tmp_path / "vllm.log", gpus=0)
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "empty" / "config.json").write_text("{}")
-    with servers, pytest.raises(InfrastructureError, match=r"vLLM at http://127.0.0.1:\d+ ended \(.*Error.*\): see .*vllm.log"):
-        servers.start(tmp_path / "empty")
+    monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
+    with servers, pytest.raises(InfrastructureError, match=r"vLLM at http://127.0.0.1:\d+ ended \(Error: no\): see .*vllm.log"):
+        servers.start(base)
     monkeypatch.setattr(serving, "ENVIRONMENT", tmp_path / "nothing")
     with Servers(Compute(), tmp_path / "vllm.log", gpus=0) as servers, pytest.raises(ConfigError, match="vLLM is not installed"):
-        servers.start(tmp_path / "empty")
+        servers.start(base)
     with pytest.raises(ConfigError, match="asks for 3 GPUs, and this machine has 2"):
         Servers(Compute(serve=3), tmp_path / "vllm.log", gpus=2)
 
 
 def test_a_server_gets_the_last_of_the_gpus_that_this_process_may_use(
-    tmp_path: Path, params: Params, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5,7")
-    with Servers(Compute(), tmp_path / "vllm.log", gpus=2) as servers:
-        servers.start(Path(params.model.base))
-        process = servers._servers[0].process
-        assert process is not None
-        assert psutil.Process(process.pid).environ()["CUDA_VISIBLE_DEVICES"] == "7"
+    monkeypatch.setattr(serving, "ENVIRONMENT", failing(tmp_path))
+    with Servers(Compute(), tmp_path / "vllm.log", gpus=2) as servers, pytest.raises(InfrastructureError):
+        servers.start(base)
+    assert (tmp_path / "gpus").read_text() == "7\n"
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://127.0.0.1:9/v1/", "nonsense"])
@@ -178,13 +196,13 @@ def test_no_room_for_weights_is_one_line(tmp_path: Path, setting: Setting) -> No
 
 
 @pytest.mark.rare
-def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, params: Params) -> None:
+def test_servers_end_with_their_owner_even_when_it_is_killed(tmp_path: Path, params: Params, engine: Path) -> None:
     code = f"""
 import time
 from pathlib import Path
 from fusesearch.core.config import Compute
 from fusesearch.training import nano, serving
-serving.ENVIRONMENT = Path({str(tmp_path / "python")!r})
+serving.ENVIRONMENT = Path({str(engine)!r})
 servers = serving.Servers(Compute(), Path({str(tmp_path / "vllm.log")!r}), gpus=0)
 servers.start(Path({params.model.base!r}))
 print(servers._servers[0].process.pid, flush=True)
@@ -277,6 +295,7 @@ def stop_at_two(row: dict[str, float]) -> None:
         raise Killed
 
 
+@pytest.mark.rare
 def test_a_killed_training_goes_on_as_if_it_had_not_been_killed(tmp_path: Path, train) -> None:  # type: ignore[no-untyped-def]
     train("whole", steps=3)
     with pytest.raises(Killed):

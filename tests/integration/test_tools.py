@@ -240,7 +240,7 @@ def test_results_and_failures_are_remembered_across_event_loops(toolbox, monkeyp
     assert runs == []
 
 
-def test_what_is_remembered_is_shared_by_all_toolboxes_over_a_repository(root, monkeypatch):
+def test_toolboxes_over_one_repository_share_their_memory(root, monkeypatch):
     repository = Repository(root)
     ask(Toolbox(repository, NANO), "grep", pattern="beta")
     runs = count_runs(monkeypatch)
@@ -251,7 +251,7 @@ def test_what_is_remembered_is_shared_by_all_toolboxes_over_a_repository(root, m
     assert len(runs) == 2
 
 
-def test_what_is_remembered_is_bounded(root, monkeypatch):
+def test_the_memory_is_bounded(root, monkeypatch):
     toolbox = Toolbox(Repository(root), memory_bytes=3000)
     for number in range(20):
         ask(toolbox, "grep", pattern=f"beta|{number}x")
@@ -262,7 +262,7 @@ def test_what_is_remembered_is_bounded(root, monkeypatch):
     assert len(runs) == 1
 
 
-def test_a_caller_cannot_change_what_is_remembered(toolbox):
+def test_a_caller_cannot_change_the_memory(toolbox):
     ask(toolbox, "grep", pattern="beta").entities.clear()
     assert ask(toolbox, "grep", pattern="beta").entities
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fusesearch.cli.app import app
+from flows.__main__ import app
 from fusesearch.core.config import Params
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Turn, Usage
@@ -325,7 +325,9 @@ def test_runs_that_name_the_same_dataset_at_once_all_have_it(project, monkeypatc
 
     with ThreadPoolExecutor(len(records)) as pool:
         list(pool.map(name_it, range(len(records))))
-    for run in stages("fusesearch/nodes"):
+    recorded = stages("fusesearch/nodes")
+    assert len(recorded) == len(records)
+    for run in recorded:
         (found,) = run.inputs.dataset_inputs
         assert found.dataset.name == "rows.jsonl"
 

@@ -144,6 +144,7 @@ def test_a_base_is_trained_from_scratch_on_episodes_and_drills(
     tmp_path: Path, params: Params, instances: Path, monkeypatch
 ) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fusesearch.training.base.SHAPE", {"hidden": 32, "layers": 2, "heads": 2, "feed_forward": 64})
     train = params.sft.model_copy(update={"epochs": 1, "drills": 5, "max_length": 900, "precision": "bfloat16"})
     recipe = Base(episodes_per_instance=2, train=train)
     found = read_instances(instances)
@@ -181,6 +182,7 @@ def test_grpo_takes_issues_and_questions_together(
     both = params.model_copy(update={"agent": params.agent.model_copy(update={"toolset": "both"})})
     logged: list[dict[str, float]] = []
     train_grpo(both, both.grpo, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
+    assert len(logged) == both.grpo.steps
     assert all({"f1", "answer_score"} <= set(row) for row in logged)
     assert all(row["errored"] == 0 for row in logged)
 
@@ -192,7 +194,8 @@ def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instan
     logged: list[dict[str, float]] = []
     figures = train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)
     assert figures["steps"] == section.steps
-    assert all(row["tree_turns_trained"] <= row["tree_turns"] for row in logged)
+    assert len(logged) == section.steps
+    assert all(0 < row["tree_turns_trained"] <= row["tree_turns"] for row in logged)
     trees = sorted((tmp_path / "out/checkpoint/trees").glob("*.json"))
     assert len(trees) >= section.steps
     assert "fails" in json.loads(trees[0].read_text())["issue"]

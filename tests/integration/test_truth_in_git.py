@@ -226,7 +226,7 @@ def test_other_files_are_read_after_a_damaged_one(repository):
             assert reader.read("HEAD", "mod.py") == OLD
 
 
-def test_a_repository_of_which_git_complains_without_end_is_still_read(repository):
+def test_a_repository_with_endless_git_warnings_is_still_read(repository):
     scramble(object_file(repository, "HEAD:latin.py"))
     with Git(repository) as reader:
         for _ in range(600):

@@ -31,7 +31,7 @@ def test_every_public_name_is_there():
         _ = fusesearch.locate
 
 
-def test_what_does_not_fit_is_refused(repo):
+def test_invalid_arguments_are_rejected(repo):
     with pytest.raises(OptionError, match="localizer: localizer 'grep' is unknown: use one of fusesearch"):
         localize(repo, "perimeter is wrong", localizer="grep")
     with pytest.raises(OptionError, match="localizer: cosil asks a model"):

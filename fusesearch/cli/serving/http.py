@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import socket
 from collections.abc import Callable, Sequence
@@ -80,6 +81,7 @@ class _Server(uvicorn.Server):
         self._stop = stop
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a connection cut off after the grace is no error here
         self._stop()
         await super().shutdown(sockets)
 

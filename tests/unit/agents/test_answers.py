@@ -16,7 +16,7 @@ def expected(kind, *values):
 
 
 @given(st.lists(PLAIN, min_size=1, max_size=5, unique=True))
-def test_what_is_written_is_read(values):
+def test_a_written_answer_is_read_back(values):
     assert parse_values(f"Found it.\n\n{format_values(values)}").values == values
 
 
@@ -33,7 +33,7 @@ def test_any_text_can_be_read(text):
     ["## Answer\n- `10`\n", "**Answer:** 10", "### Answer:\n10\n", "Answer: 10", "## Answer\n- 3\n\n## Final answer\n1. 10\n",
      "<think>## Answer\n- 3</think>\n## Answer\n* 10"],
 )  # fmt: skip
-def test_usual_forms(text):
+def test_the_usual_forms_of_an_answer_are_read(text):
     assert parse_values(text).values == ["10"]
 
 

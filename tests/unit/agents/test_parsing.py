@@ -1,7 +1,6 @@
 """Calls and answers: what a model writes, read without ever failing, and written back the same."""
 
 import json
-import time
 
 import pytest
 from hypothesis import given
@@ -108,7 +107,6 @@ def test_text_around_calls_is_kept_and_one_bad_call_spoils_no_other():
     assert calls[1].error
     assert "not valid JSON" in calls[1].error
     assert calls[0].error is calls[2].error is None
-    assert [call.id for call in calls] == ["call_0", "call_1", "call_2"]
 
 
 @pytest.mark.parametrize(
@@ -122,12 +120,12 @@ def test_text_around_calls_is_kept_and_one_bad_call_spoils_no_other():
     ],
 )
 def test_usual_variants_of_a_call_are_understood(body):
-    assert parse_turn(f"<tool_call>{body}</tool_call>")[1] == [ToolCall(id="call_0", name="grep", arguments={"pattern": "a"})]
+    assert parse_turn(f"<tool_call>{body}</tool_call>")[1] == [ToolCall(id="", name="grep", arguments={"pattern": "a"})]
 
 
 @pytest.mark.parametrize("arguments", ["", ', "arguments": null', ', "arguments": ""', ', "arguments": {}'])
 def test_a_call_without_arguments_has_none(arguments):
-    assert parse_turn(f'<tool_call>{{"name": "glob"{arguments}}}</tool_call>')[1] == [ToolCall(id="call_0", name="glob")]
+    assert parse_turn(f'<tool_call>{{"name": "glob"{arguments}}}</tool_call>')[1] == [ToolCall(id="", name="glob")]
 
 
 def test_two_objects_in_one_block_are_two_calls():
@@ -160,17 +158,56 @@ def test_a_closing_tag_inside_an_argument_ends_no_call():
         ('{"name": "a", "arguments": "{} {}"}', "not usable JSON"),
         ('{"name": "a", "arguments": {"x": 1e999}}', "out of range"),
         ('{"name": "a", "arguments": {"x": 9223372036854775808}}', "out of range"),
+        ('{"name": "a", "arguments": {"x": -9223372036854775809}}', "out of range"),
         ('{"name": "a", "arguments": {"x": ' + "[" * 9 + "]" * 9 + "}}", "nested deeper"),
         ('{"name": "a", "arguments": {"x": NaN}}', "not valid JSON"),
         ("[" * 19_000, "not valid JSON"),
-        (json.dumps({"name": "a", "arguments": {"x": "y" * 20_000}}), "longer than"),
+        (json.dumps({"name": "a", "arguments": {"x": "y" * 20_000}}), "longer than 20000"),
+        (json.dumps({"name": "a", "arguments": json.dumps({"x": "y" * 19_993})}), "longer than 20000"),
     ],
 )
-def test_what_is_wrong_with_a_call_is_said_in_one_line(body, reason):
+def test_an_unreadable_call_has_a_one_line_reason(body, reason):
     (call,) = parse_turn(f"<tool_call>{body}</tool_call>")[1]
     assert call.error
     assert reason in call.error
     assert len(call.error) < 400
+
+
+@pytest.mark.parametrize(
+    "value", [2**63 - 1, -(2**63), "y" * 19_000, [[[[[[[[]]]]]]]], {"a": {"b": {"c": {"d": {"e": {"f": {"g": {}}}}}}}}]
+)
+def test_arguments_just_within_the_limits_are_read(value):
+    (call,) = parse_turn(format_calls([("a", {"x": value})]))[1]
+    assert (call.error, call.arguments) == (None, {"x": value})
+
+
+def test_the_longest_call_that_is_read_has_20000_characters_and_the_longest_name_64():
+    assert parse_turn(format_calls([("n" * 64, {})]))[1][0].error is None
+    body = '{"name": "a", "arguments": {"x": "%s"}}'
+    fits = "y" * (20_000 - len(body % ""))
+    assert parse_turn(f"<tool_call>{body % fits}</tool_call>")[1][0].arguments == {"x": fits}
+    assert "longer than" in parse_turn(f"<tool_call>{body % (fits + 'y')}</tool_call>")[1][0].error
+    text = json.dumps({"x": "y" * 19_991})
+    assert len(text) == 20_000
+    assert parsing.call_of("", "a", text).error is None
+    assert "longer than" in parsing.call_of("", "a", text + " ").error
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('<tool_call>{"name": <tool_call>{"name": "b"}</tool_call>', ["", "b"]),
+        ('<tool_call>{"name": </tool_call>{"name": "no"}<tool_call>{"name": "b"}', ["", "b"]),
+        ('<tool_call>{"name": "a"}<tool_call>{"name": "b"}</tool_call>', ["a", "b"]),
+        ('<tool_call>{"name": "a"} <tool_call>{"name": ', ["a", ""]),
+    ],
+)
+def test_a_block_ends_at_its_closing_tag_or_at_the_next_opening_tag(text, names):
+    assert [call.name for call in parse_turn(text)[1]] == names
+
+
+def test_text_behind_a_block_is_kept_and_an_open_block_takes_the_rest():
+    assert parse_turn('a<tool_call>{"name": "x"} junk</tool_call>b<tool_call>{ c')[0] == "ab"
 
 
 def test_lone_surrogates_are_replaced():
@@ -192,16 +229,15 @@ def test_calls_of_one_message_are_bounded():
      ("Locations to Modify" + " *" * 490 + "\n") * 1000, ("Related Context" + "(" * 980 + "\n") * 1000,
      ("Related" + " " * 990 + "\n") * 1000, ("- /repo/a " + "." * 980 + "\n") * 1000],
 )  # fmt: skip
-def test_a_megabyte_of_nonsense_takes_no_time(text):
-    started = time.perf_counter()
-    parse_turn(text)
-    parse_answer(text)
-    assert time.perf_counter() - started < 2
+def test_a_megabyte_of_nonsense_is_parsed(text):
+    """In linear time: a parser that is quadratic in the text runs into the time limit of tests."""
+    assert all(call.error for call in parse_turn(text)[1])
+    assert len(parse_answer(text).modify) <= 200
 
 
 def test_thinking_is_no_call_and_no_answer():
     call = '<tool_call>{"name": "a"}</tool_call>'
-    assert parse_turn(f"<think>maybe {call}</think>Now.{call}") == ("Now.", [ToolCall(id="call_0", name="a")])
+    assert parse_turn(f"<think>maybe {call}</think>Now.{call}") == ("Now.", [ToolCall(id="", name="a")])
     assert parse_turn(f"<think>cut {call}") == ("", [])
     assert parse_answer("hm, /repo/a.py\n</think>\n- /repo/b.py").files == ["b.py"]
 
@@ -280,7 +316,7 @@ def test_a_path_with_an_extension_ends_at_its_first_blank(path, tail):
     assert parse_answer(f"## Locations to Modify\n- /repo/{path} " + tail.replace("\n", " ")).files == [path]
 
 
-def test_repeats_keep_their_first_rank_and_a_restated_section_counts_anew():
+def test_repeats_keep_their_first_rank_and_a_repeated_section_replaces_the_first():
     text = "## Locations to Modify\n- /repo/x.py\n## Locations to Modify\n- /repo/a.py\n- /repo/b.py\n- /repo/a.py\n"
     assert parse_answer(text).files == ["a.py", "b.py"]
 

@@ -59,7 +59,7 @@ def test_a_failed_call_is_an_answer(run, repo, name, args):
 
 
 @pytest.mark.parametrize("args", ["{", "[1]", '"x"', "null", "", "[" * 100_000])
-def test_args_that_are_no_json_object_are_a_usage_error(run, repo, args):
+def test_arguments_that_are_not_a_json_object_are_a_usage_error(run, repo, args):
     result = run("tool", "grep", "--repo", repo, "--args", args)
     assert result.exit_code == 2
     assert "--args" in result.stderr
@@ -160,5 +160,5 @@ def test_help_tells_the_exit_codes(run):
     assert "130" in text
 
 
-def test_version(run):
+def test_the_version_is_printed(run):
     assert run("--version").output.startswith("fusesearch 0.")

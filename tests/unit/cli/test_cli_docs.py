@@ -84,6 +84,6 @@ def unknown_words(words, commands=app):
     return [word for word in words if word.startswith("--") and word not in known]
 
 
-def test_a_word_that_is_no_command_and_an_option_that_is_none_are_found():
+def test_unknown_commands_and_options_in_the_pages_are_found():
     assert unknown_words(["experiment", "start"], checkout) == ["start"]
     assert unknown_words(["localize", "--repo", ".", "--isue", "-"]) == ["--isue"]

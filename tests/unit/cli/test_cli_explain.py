@@ -64,7 +64,7 @@ def test_a_function_whose_lines_are_not_known_is_found_by_its_name():
     assert seen(found.strongest) == (1, 2, "definition", 11, 1)
 
 
-def test_what_no_observation_showed_is_said():
+def test_a_location_that_was_never_shown_is_reported():
     (found,) = explain(episode([OTHER]), [Target("gone.py", "f")])
     assert found.as_json() == {"path": "gone.py", "function": "f", "first": None, "strongest": None}
     assert found.as_text() == ["no observation showed it"]

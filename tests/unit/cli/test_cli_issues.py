@@ -117,7 +117,7 @@ def test_the_token_of_the_environment_is_sent(run, repo, api, monkeypatch):
         ("https://github.com/o/r", None, "not the address of an issue"),
     ],
 )
-def test_what_goes_wrong_is_one_line_that_says_what_to_do(run, repo, api, monkeypatch, issue, token, message):
+def test_a_failed_fetch_is_one_line_that_says_what_to_do(run, repo, api, monkeypatch, issue, token, message):
     if token:
         monkeypatch.setenv("GITHUB_TOKEN", token)
     assert message in failed(run("localize", "--repo", repo, "--issue", issue))
@@ -131,7 +131,7 @@ def test_no_network_is_one_line(run, repo, monkeypatch):
     assert len(line) < 200
 
 
-def test_an_api_that_is_no_address_is_named(run, repo, monkeypatch):
+def test_an_invalid_api_address_is_named(run, repo, monkeypatch):
     monkeypatch.setenv("GITHUB_API_URL", "github.example")
     assert "github.example" in failed(run("localize", "--repo", repo, "--issue", "o/r#1"))
 

@@ -39,7 +39,7 @@ def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
     assert "only the ranker ranks" in refused.stderr
 
 
-def test_an_issue_with_blanks_that_is_no_file_is_the_text_itself(run, repo, tmp_path):
+def test_an_issue_with_blanks_that_names_no_file_is_the_text_itself(run, repo, tmp_path):
     text = "`perimeter(3)` returns 9, see https://example.org/pull/3"
     result = run("localize", "--repo", repo, "--issue", text, "--save", tmp_path / "t.json")
     assert "pkg/shapes.py:6-7  perimeter" in result.stdout
@@ -114,7 +114,7 @@ def test_an_episode_without_turns_to_search_in_says_so(run, repo, issue):
         (["--save", "issue.md/t.json"], "t.json"),
     ],
 )
-def test_what_cannot_be_read_or_written_is_one_line(run, repo, issue, monkeypatch, options, message):
+def test_unreadable_input_and_unwritable_output_are_one_line(run, repo, issue, monkeypatch, options, message):
     monkeypatch.chdir(issue.parent)
     result = run("localize", "--repo", repo, "--issue", issue, *options, stdin="")
     assert result.exit_code == 1

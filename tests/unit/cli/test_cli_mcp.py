@@ -116,7 +116,7 @@ def test_options_that_do_not_fit_are_usage_errors(run, options):
     assert "with blanks in it" not in result.output
 
 
-def test_a_root_that_is_no_folder_and_a_checkpoint_that_is_none_are_one_line(run, tmp_path):
+def test_an_invalid_root_and_an_invalid_checkpoint_are_one_line(run, tmp_path):
     for options in (["--root", tmp_path / "nowhere"], ["--root", tmp_path, "--checkpoint", tmp_path]):
         result = run("mcp", *options)
         assert result.exit_code == 1

@@ -183,7 +183,7 @@ def test_a_truth_that_does_not_serve_is_one_line(run, saved, tmp_path, text, mes
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"a": 1}', "\xff", '{\n"instance_id": 1\n}'])
-def test_a_file_that_is_no_trajectory_is_one_line(run, tmp_path, text):
+def test_a_file_that_is_not_a_trajectory_is_one_line(run, tmp_path, text):
     (tmp_path / "t.json").write_bytes(text.encode("latin-1"))
     assert "t.json" in failed(run("view", tmp_path / "t.json"))
     assert "none.json" in failed(run("view", tmp_path / "none.json"))

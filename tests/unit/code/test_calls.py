@@ -117,7 +117,7 @@ def test_callers_are_known_of_opened_modules_alone(outlines):
     assert graph.opened == {"src/pkg/tools.py", "use.py"}
 
 
-def test_what_is_not_there_has_no_neighbours(outlines):
+def test_a_missing_entity_has_no_neighbours(outlines):
     graph = CallGraph(outlines)
     assert graph.callees("no.py::f") == graph.callers("no.py::f") == []
     assert graph.callees("use.py::g") == []

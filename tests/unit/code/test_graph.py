@@ -117,7 +117,7 @@ def test_a_class_invokes_what_its_constructor_does_and_an_alias_means_what_it_re
     assert edges(graph, "pkg/core.py::Shape", "inherits") == {"pkg/base.py::Base"}
 
 
-def test_what_is_nested_invokes_for_itself_and_names_are_looked_for_outwards(graph):
+def test_nested_functions_have_their_own_calls_and_names_resolve_outwards(graph):
     assert edges(graph, "pkg/core.py::Shape.area", "invokes") == {"pkg/core.py::Shape.area.inner"}
     assert edges(graph, "pkg/core.py::Shape.area.inner", "invokes") == {"pkg/core.py::scale"}
     assert edges(graph, "pkg/core.py::Shape.Corner.angle", "invokes") == {"pkg/core.py::Shape.area"}
@@ -265,7 +265,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(repository, tmp_path):
     assert "pkg/core.py::scale" in cached_graph(repository, blocked / "cache")
 
 
-def test_what_was_used_longest_ago_leaves_a_full_cache(repository, tmp_path, monkeypatch):
+def test_a_full_cache_drops_the_least_recently_used_graph(repository, tmp_path, monkeypatch):
     cache = tmp_path / "cache"
     write_facts(cache / "old.json.gz", [])
     os.utime(cache / "old.json.gz", (1, 1))

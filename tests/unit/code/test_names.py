@@ -56,7 +56,7 @@ def test_locations_are_read_below_their_files():
     ]
 
 
-def test_a_location_without_a_file_is_none():
+def test_a_location_without_a_file_is_dropped():
     assert read_named("```\nfunction: f\n```", 20) == []
 
 
@@ -143,7 +143,7 @@ def test_any_text_is_read_within_bounds(text):
         unique=True,
     )
 )
-def test_what_is_written_in_the_format_is_read_back(rows):
+def test_text_in_the_format_is_read_back(rows):
     text = "```\n" + "\n".join(f"{path}\n{kind}: {name}" for path, kind, name in rows) + "\n```"
     assert read_named(text, 50) == [Named(*row) for row in rows]
 

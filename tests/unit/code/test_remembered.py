@@ -11,7 +11,7 @@ PIECES = st.lists(
 
 
 @given(PIECES, st.sampled_from(["a.py", "b.py", "a.js", "a.txt", "A.PY"]))
-def test_they_are_what_reading_gives_whatever_was_asked_before(pieces, path):
+def test_remembered_facts_equal_those_of_a_fresh_read(pieces, path):
     source = "".join(pieces)
     assert list(spans_of(source, path)) == function_spans(source, path)
     assert spans_of(source, path) == spans_of(source, path)

@@ -29,7 +29,7 @@ def test_an_address_with_a_listener_or_without_a_port_is_left_to_ray(monkeypatch
             assert cluster_address() == address
 
 
-def test_what_is_no_address_is_one_clear_line(monkeypatch):
+def test_an_invalid_address_is_one_clear_line(monkeypatch):
     monkeypatch.setenv("FUSESEARCH_RAY", "head:port")
     with pytest.raises(ConfigError, match="FUSESEARCH_RAY is 'head:port'"):
         cluster_address()

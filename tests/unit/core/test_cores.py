@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-PROGRAM = "import flows, os, torch; print(os.environ['OMP_NUM_THREADS'], torch.get_num_threads())"
+PROGRAM = "import flows, os; print(os.environ['OMP_NUM_THREADS'])"
 
 
 def threads(**chosen: str) -> str:
@@ -13,5 +13,5 @@ def threads(**chosen: str) -> str:
 
 
 def test_a_stage_has_one_openmp_thread_unless_the_user_chose() -> None:
-    assert threads().split() == ["1", "1"]
-    assert threads(OMP_NUM_THREADS="2").split() == ["2", "2"]
+    assert threads().strip() == "1"
+    assert threads(OMP_NUM_THREADS="2").strip() == "2"

@@ -16,7 +16,7 @@ from fusesearch.core.overrides import flat_params, override
 
 @pytest.mark.parametrize("drawn", [[8, 2], [0, 3], [-3, 2]])
 @pytest.mark.parametrize("key", ["calls_per_turn", "answers", "turns"])
-def test_what_is_drawn_from_is_a_range_from_one_on(key, drawn):
+def test_a_drawn_range_starts_at_one_or_above(key, drawn):
     with pytest.raises(ConfigError, match=rf"synthesize\.{key}: .* is not a range"):
         parse_params({"synthesize": {key: drawn}})
 
@@ -26,7 +26,7 @@ def test_one_number_twice_is_a_range():
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])
-def test_a_number_that_is_none_is_refused(number):
+def test_nan_and_infinity_are_rejected(number):
     with pytest.raises(ConfigError, match=r"grpo\.alpha"):
         parse_params({"grpo": {"alpha": number}})
 
@@ -37,7 +37,7 @@ def test_an_empty_file_is_refused(tmp_path):
         load_params(tmp_path / "params.yaml")
 
 
-def test_a_preset_in_an_override_decides_what_is_not_given_besides():
+def test_a_preset_in_an_override_sets_the_values_that_the_override_leaves_out():
     strict = override(Params(), {"filter.preset": "strict"}, "arm").filter
     assert (strict.max_files, strict.near_duplicate, strict.min_issue_chars) == (5, 0.85, 100)
     given = override(Params(), {"filter.max_files": 9, "filter.preset": "strict"}, "arm").filter
@@ -83,7 +83,7 @@ def test_all_values_of_some_params_make_them_of_any_others(changes):
         ({"sft": {"lora": {"rank": -1}}}, "sft.lora.rank"),
     ],
 )
-def test_what_ranks_and_adapters_do_not_go_with_is_refused(changes, fault):
+def test_options_that_ranks_or_adapters_exclude_are_rejected(changes, fault):
     with pytest.raises(ConfigError, match=fault):
         parse_params(changes)
 

@@ -45,10 +45,6 @@ def test_the_app_opens_with_the_results(project, monkeypatch):
     assert "Qwen3-4B, paper" in text_of(page)
 
 
-def test_streamlit_finds_no_pages_of_its_own_beside_the_app():
-    assert not (Path(__file__).parents[3] / "dashboards/pages").exists()
-
-
 def test_another_figure_can_be_drawn(at):
     page = at("results")
     page.sidebar.selectbox(key="figure").select("turns").run()

@@ -177,7 +177,7 @@ def test_the_funnel_shows_what_was_dropped_and_what_the_rules_mean(project):
     assert "Mining keeps counts only" in said(parts)
 
 
-def test_a_count_that_is_no_number_is_named_beside_those_that_are(copy):
+def test_an_invalid_count_is_named_and_the_others_are_shown(copy):
     counts = f'{{"short_issue": 3, "no_test": NaN, "odd": -Infinity, "huge": {10**400}, "text": ""}}'
     write_text(copy / MAIN["filter.drops"], counts)
     write_json(copy / MAIN["mine.metrics"], {"pairs": 10**30})
@@ -291,7 +291,7 @@ def test_an_episode_that_cannot_be_read_leaves_the_other(copy):
 
 
 @pytest.mark.parametrize("gain", [float("nan"), float("inf"), float("-inf")])
-def test_a_gain_that_is_no_number_is_absent_and_the_rest_of_the_episode_is_shown(tmp_path, gain):
+def test_an_invalid_gain_is_absent_and_the_rest_of_the_episode_is_shown(tmp_path, gain):
     odd = episode(1, "sft", True).model_dump()
     odd["turns"][0]["observations"][0] |= {"gain_turn": gain, "gain_call": gain}
     write_jsonl(tmp_path / MAIN["evaluate.cells"] / "sft/trajectories.jsonl", [odd])

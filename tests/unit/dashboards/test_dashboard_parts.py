@@ -59,7 +59,7 @@ def test_numbers_are_aligned_and_their_interval_stands_below(text, shown):
     assert shown in html(Table("c", ["x", "y"], [Row(["r", text])]))
 
 
-def test_what_stands_between_backticks_is_code():
+def test_text_between_backticks_is_code():
     assert "run <code>dvc repro &lt;x&gt;</code>" in html(Notice("run `dvc repro <x>`"))
     assert "one ` alone" in html(Notice("one ` alone"))
 
@@ -69,7 +69,7 @@ def lacking():
     raise ArtifactError("a.csv is missing")
 
 
-def test_what_a_part_lacks_is_a_notice_and_said_once():
+def test_missing_data_of_a_part_is_noted_once():
     assert list(attempt(lacking())) == ["before", Notice("a.csv is missing")]
     twice = (part for _ in range(2) for part in attempt(lacking()))
     assert list(whole(twice)) == ["before", Notice("a.csv is missing"), "before"]

@@ -71,7 +71,7 @@ def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["{", "[]", "3", '{"instance_id": 3}', "\0", "[" * 100_000])
-def test_a_line_that_is_no_episode_is_one_clear_error(tmp_path, line):
+def test_an_invalid_episode_line_is_one_clear_error(tmp_path, line):
     path = tmp_path / MAIN["evaluate.cells"] / "sft/trajectories.jsonl"
     write_text(path, line + "\n")
     with pytest.raises(ArtifactError, match=r"sft/trajectories\.jsonl"):

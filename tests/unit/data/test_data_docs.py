@@ -12,5 +12,5 @@ PAGE = (Path(__file__).parents[3] / "docs/data.md").read_text()
 
 
 @pytest.mark.parametrize("name", [*RULES, *FILTER_PRESETS, *KEYS])
-def test_the_page_names_it(name):
+def test_the_page_names_every_rule_preset_and_key(name):
     assert f"`{name}`" in PAGE

@@ -111,7 +111,7 @@ def test_each_rule_drops_under_its_name(changes, rule):
         {"patch": LONG, "problem_statement": ISSUE + " It should return x + 1."},
     ],
 )
-def test_what_is_not_known_or_not_meant_drops_nothing(changes):
+def test_unknown_facts_and_disabled_rules_drop_nothing(changes):
     assert run([pair(**changes)])[1] == {}
 
 
@@ -142,7 +142,7 @@ def test_near_duplicates_are_dropped_only_when_asked_for():
     assert drops == {"similar_issue": 1, "similar_patch": 1}
 
 
-def test_presets_set_what_is_not_given():
+def test_presets_set_the_values_that_are_not_given():
     assert set(FILTER_PRESETS) == {"fusesearch", "tooltrain", "strict"}
     for name in FILTER_PRESETS:
         rules = parse_section(Filter, {"preset": name}, "params")

@@ -18,7 +18,7 @@ def holds(similar: Similar, texts: list[str]) -> bool:
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
-def test_what_is_much_more_similar_is_found_and_what_is_much_less_is_not(threshold):
+def test_clearly_similar_texts_are_found_and_clearly_different_ones_are_not(threshold):
     similar = Similar(threshold)
     for start in range(0, 100_000, 1000):
         similar.add(similar.signature(shingles(200, start)))

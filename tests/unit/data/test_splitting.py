@@ -52,6 +52,7 @@ def test_a_repository_never_moves_when_others_are_added(added, seed):
     before = {repo: assign(repo, RULES, seed) for repo in ("a/b", "c/d", "owner1/x")}
     rest = [assign(f"more/{number}", RULES, seed) for number in added]
     assert set(rest) <= {"sft", "rl"}
+    assert before["owner1/x"] == "validation"
     assert {repo: assign(repo, RULES, seed) for repo in before} == before
 
 
@@ -59,6 +60,8 @@ def test_shares_are_met_roughly_and_seeds_differ():
     for sft, rl in ((0.5, 0.5), (0.8, 0.2), (1.0, 0.25), (0.0, 1.0)):
         counts = Counter(assign(f"o/{number}", Split(sft=sft, rl=rl), 3) for number in range(4000))
         assert counts["sft"] / 4000 == pytest.approx(sft / (sft + rl), abs=0.03)
+    counts = Counter(assign(f"o/{number}", Split(sft=0.5, rl=0.1, validation=0.4), 3) for number in range(4000))
+    assert [counts[name] / 4000 for name in SPLITS] == pytest.approx([0.5, 0.1, 0.4], abs=0.03)
     assert [assign(f"o/{n}", RULES, 0) for n in range(64)] != [assign(f"o/{n}", RULES, 1) for n in range(64)]
 
 
@@ -100,7 +103,8 @@ def test_an_empty_split_is_a_clear_error():
         split(many(), Split(sft=1, rl=1e-9, validation_owners=["owner1"]), 0)
     with pytest.raises(ConfigError, match="all 0"):
         split(many(), Split(sft=0, rl=0, validation_owners=["owner1"]), 0)
-    assert split(many(), Split(sft=1, rl=0, validation_owners=["owner1"]), 0)["rl"] == []
+    for empty, rules in (("rl", {"sft": 1, "rl": 0}), ("sft", {"sft": 0, "rl": 1})):
+        assert split(many(), Split(**rules, validation_owners=["owner1"]), 0)[empty] == []
 
 
 def test_benchmarks_are_read_from_every_format(tmp_path: Path):

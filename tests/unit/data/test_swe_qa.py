@@ -46,7 +46,7 @@ def test_rows_that_say_their_commit(commits, tmp_path):
     assert (trained.repo, trained.base_commit, trained.provenance["kind"]) == ("q/other", "e" * 40, "Where")
 
 
-def test_what_is_nowhere_said_is_an_error(commits, tmp_path):
+def test_a_missing_commit_is_an_error(commits, tmp_path):
     with pytest.raises(DataError, match="row 1: no commit of quay"):
         list(read_questions([written(tmp_path / "quay.jsonl", [{"question": "?", "answer": "!"}])], commits, Counter()))
     (tmp_path / "list.txt").write_text("o/yard main branch\n")

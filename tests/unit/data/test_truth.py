@@ -94,6 +94,12 @@ def test_a_patch_of_comments_and_blanks_alone_modifies_no_function(new):
     assert functions(new) == []
 
 
+@pytest.mark.parametrize("above", ["import re\n\n", ""])
+def test_a_patch_of_comments_below_other_changes_modifies_no_function(above):
+    new = above + OLD.replace("    # add them\n", "    # add both\n")
+    assert functions(new if above else new.replace("LIMIT = 3\n", "")) == []
+
+
 def test_a_comment_sign_in_a_string_is_code():
     old = "def f():\n    return \"#a\", '''\n# b\n'''\n"
     assert functions(old.replace("#a", "#c"), old) == ["f"]

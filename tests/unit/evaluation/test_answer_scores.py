@@ -33,7 +33,7 @@ def test_a_score_has_the_share_the_evidence_and_memory():
     assert score_answer(episode(), TRUTH).answer_score == 0
 
 
-def test_a_failure_of_the_world_is_no_zero():
+def test_an_infrastructure_failure_is_not_a_zero():
     score = score_answer(episode("42", error="server gone"), TRUTH)
     assert score.answer_score is None
     with pytest.raises(DataError, match="server gone"):

@@ -9,6 +9,7 @@ from scipy import stats
 from fusesearch.core.schema import Score
 from fusesearch.evaluation import power, statistics
 from fusesearch.evaluation.metrics import METRICS, aggregate
+from fusesearch.evaluation.quality import combined_f1
 
 F1 = statistics.mean("f1")
 
@@ -190,6 +191,8 @@ def test_estimates_are_the_aggregates_and_those_of_one_seed(rights):
     summary = aggregate(rows)
     for key in ("file_micro_f1", "function_micro_f1", "f1_micro", "f1_macro"):
         assert statistics.measure({0: rows}, METRICS[key].statistic).estimate == pytest.approx(summary[key], abs=1e-12)
+    combined = combined_f1(summary["file_micro_f1"], summary["function_micro_f1"])
+    assert summary["f1_micro"] == pytest.approx(combined, abs=1e-12)
 
 
 @pytest.mark.parametrize("key", [key for key in METRICS if key.startswith("function_")])

@@ -45,9 +45,8 @@ def project(tmp_path, monkeypatch):
 
 def current(monkeypatch, *names):
     """What DVC finds up to date."""
-    for place in ("experiment_tables", "experiment"):
-        monkeypatch.setattr(f"flows.cli.{place}.up_to_date", lambda: set(names), raising=False)
-    monkeypatch.setattr("tasks.experiments.schedule.up_to_date", lambda: set(names))
+    for place in ("flows.cli.experiment_tables", "tasks.experiments.schedule"):  # the other commands import it when they run
+        monkeypatch.setattr(f"{place}.up_to_date", lambda: set(names))
 
 
 def nodes(stage):
@@ -208,7 +207,7 @@ def test_the_tables_of_all_experiments_are_of_those_that_have_results(project, r
         (("table", "filters"), 1, "python -m flows experiment run filters"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(project, run, arguments, code, said):
+def test_invalid_experiment_commands_fail_in_one_line(project, run, arguments, code, said):
     done = run("experiment", *arguments)
     assert done.exit_code == code
     assert said in " ".join(done.output.split())
@@ -224,7 +223,7 @@ def test_what_cannot_be_done_is_said_in_one_line(project, run, arguments, code, 
         ({"arms": {"a": {"set": {"seed": 3}}}}, "seed is set by seeds"),
     ],
 )
-def test_what_results_would_stumble_over_is_reported_before_anything_runs(project, run, changes, said):
+def test_problems_of_the_results_are_reported_before_anything_runs(project, run, changes, said):
     (project / "experiments/filters/experiment.yaml").write_text(yaml.safe_dump({**EXPERIMENT, **changes}))
     done = run("experiment", "run", "filters")
     assert done.exit_code == 1

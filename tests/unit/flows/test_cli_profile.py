@@ -25,7 +25,7 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_a_checkout_needs_is_checked_beside_the_installation(run, checkout):
+def test_the_checkouts_needs_are_checked_beside_the_installation(run, checkout):
     result = run("doctor")
     assert result.exit_code == 0, result.output
     missing = result.stdout.index("missing  base checkpoint")

@@ -15,7 +15,7 @@ def test_two_workers_unless_another_number_is_named(monkeypatch, given, workers)
 
 
 @pytest.mark.parametrize("given", ["two", "0", "-1", "1.5"])
-def test_what_is_no_number_of_workers_is_one_clear_line(monkeypatch, given):
+def test_an_invalid_number_of_workers_is_one_clear_line(monkeypatch, given):
     monkeypatch.setenv("FUSESEARCH_RAY_WORKERS", given)
     with pytest.raises(ConfigError, match="FUSESEARCH_RAY_WORKERS is"):
         workers_named()

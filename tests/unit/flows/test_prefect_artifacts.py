@@ -16,7 +16,7 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_it_has_a_row_for_every_stage_that_has_run_in_order_and_zero_is_a_count(project):
+def test_the_funnel_has_a_row_for_every_finished_stage_in_order_and_zero_is_a_count(project):
     write_json(MAIN["mine.metrics"], {"pairs": 20, "repositories": 4})
     write_json(MAIN["filter.metrics"], {"instances": 12})
     rows = funnel(MAIN, "select", {"selected": 0})

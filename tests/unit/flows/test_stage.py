@@ -1,37 +1,55 @@
-"""What a stage does about runs that killed processes of it left, and about inputs that do not stay as they were."""
+"""A run of a stage: inputs that change meanwhile, and runs that killed processes of the stage left."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 from filelock import FileLock
+from prefect.states import Running
 
 from flows import stage
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
-from fusesearch.core.storage import write_json, write_text
+from fusesearch.core.storage import read_json, write_json, write_text
 from tasks.running.node import Node
-from tasks.running.resume import progress_dir
-from tasks.stages import STAGES
 
 ROOT = Path(__file__).parents[3]
-PIPELINE = "stages:\n  select:\n    deps: [code.py]\n"
+SELECT = Node(stage="select")
 
 
-def left_at(folder, number):
-    write_json(folder / "runs.json", {"prefect": f"flow{number}"})
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project whose stage ``select`` can run, without Prefect and MLflow."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    (tmp_path / "dvc.yaml").write_text("stages:\n  select:\n    deps: [code.py]\n")
+    (tmp_path / "code.py").write_text("1")
+    for data in SELECT.inputs(load_params()):
+        write_text(data, "row")
+    for name in ("occupied", "Live", "StageProgress"):
+        monkeypatch.setattr(stage, name, lambda *_: nullcontext(SimpleNamespace(log=None)))
+    for name in ("show", "track"):
+        monkeypatch.setattr(stage, name, lambda *_: "")
+    return tmp_path
 
 
-def test_runs_that_were_left_at_other_inputs_are_closed_but_none_that_is_at_work(tmp_path, monkeypatch):
-    crashed = []
-    monkeypatch.setattr(stage, "_mark_crashed", crashed.append)
-    folders = [tmp_path / f"grpo-{number:016}" for number in range(3)]
-    for number, folder in enumerate([*folders, tmp_path / "grpo-5821e0b3-0123456789abcdef"]):
-        left_at(folder, number)
+def run(during=lambda: None):
+    with stage.running(SELECT) as job:
+        for path in SELECT.outputs[:-1]:
+            write_text(path, "made")
+        job.metrics = {"selected": 1}
+        during()
+    return job
 
-    with FileLock(folders[2] / ".lock"):
-        stage._close_others("grpo", folders[0])
-    assert crashed == ["flow1"]
+
+def test_a_run_writes_its_metrics_and_leaves_nothing_behind(project):
+    job = run()
+    assert read_json(job.output("metrics")) == {"selected": 1}
+    assert stage.is_complete("select")
+    assert not job.scratch.exists()
 
 
 @pytest.mark.parametrize(
@@ -43,21 +61,50 @@ def test_runs_that_were_left_at_other_inputs_are_closed_but_none_that_is_at_work
         ("params.yaml", "\nseed: 0", "\nseed: 1", True),
     ],
 )
-def test_what_was_made_of_inputs_that_changed_meanwhile_is_refused(tmp_path, monkeypatch, path, old, new, same):
-    monkeypatch.chdir(tmp_path)
-    shutil.copy(ROOT / "params.yaml", tmp_path)
-    (tmp_path / "dvc.yaml").write_text(PIPELINE)
-    (tmp_path / "code.py").write_text("1")
-    node, params = Node(stage="select"), load_params()
-    for data in node.inputs(params):
-        write_text(data, "row")
-    scratch = progress_dir("select", STAGES["select"].values(params), *node.deps(params))
-    stage._check_inputs(node, scratch)
-    text = (tmp_path / path).read_text()
-    assert old in text
-    (tmp_path / path).write_text(text.replace(old, new))
+def test_a_run_whose_inputs_changed_meanwhile_is_not_recorded(project, path, old, new, same):
+    def change():
+        text = (project / path).read_text()
+        assert old in text
+        (project / path).write_text(text.replace(old, new))
+
     if same:
-        stage._check_inputs(node, scratch)
+        run(change)
     else:
         with pytest.raises(DataError, match=r"what select reads .* changed while it ran"):
-            stage._check_inputs(node, scratch)
+            run(change)
+    assert stage.is_complete("select") == same
+    assert SELECT.places["select.metrics"].exists() == same
+
+
+class Prefect:
+    """A client of a server where every run is still said to run."""
+
+    def __init__(self):
+        self.crashed = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def read_flow_run(self, run_id):
+        return SimpleNamespace(id=run_id, state=Running())
+
+    def set_flow_run_state(self, run_id, state, force):
+        assert state.type.value == "CRASHED"
+        self.crashed.append(run_id.int)
+
+
+def test_a_run_closes_the_runs_of_killed_processes_of_its_stage(project, monkeypatch):
+    prefect = Prefect()
+    monkeypatch.setattr(stage, "get_client", lambda **_: prefect)
+    with pytest.raises(ZeroDivisionError):
+        run(lambda: 1 / 0)
+    (own,) = Path(".fusesearch/progress").glob("select-*")
+    killed, working, node = (own.with_name(f"select-{end}") for end in ("0" * 16, "1" * 16, "5821e0b3-0123456789abcdef"))
+    for number, folder in enumerate((own, killed, working, node), 1):
+        write_json(folder / "runs.json", {"prefect": str(UUID(int=number))})
+    with FileLock(working / ".lock"):
+        run()
+    assert prefect.crashed == [1, 2]

@@ -94,7 +94,18 @@ def test_counts_and_path_lists_are_hits_and_notices_are_not():
     assert set(evidence.hits[listed.key]) == {"a.py", "x/b.py"}
 
 
-@given(st.lists(st.tuples(st.sampled_from(["grep", "glob", "read_file", "rm"]), st.text(max_size=80)), max_size=4))
+NUMBERED = st.builds(
+    "{}\t{}{}".format, st.integers(1, 9), st.sampled_from(["", "    "]), st.sampled_from(["def f(", "class C:", "x"])
+)
+FOUND = NUMBERED.map(lambda line: f"/repo/a.py:{line.replace(chr(9), ':')}")
+OUTPUTS = st.lists(NUMBERED | FOUND | st.text(max_size=20), max_size=6).map("\n".join)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["grep", "glob", "read_file", "rm"]), OUTPUTS), max_size=4))
 def test_any_observation_can_be_read(observations):
-    evidence = Evidence.of(Call(name, {"path": "/repo/a.py", "output_mode": "content"}, text) for name, text in observations)
-    assert all(evidence.qualified(d) and evidence.text_of(d) for d in evidence.definitions)
+    calls = [Call(name, {"path": "/repo/a.py", "output_mode": "content"}, text) for name, text in observations]
+    evidence = Evidence.of([*calls, Call("read_file", {"path": "/repo/b.py"}, "2\tdef known():")])
+    assert [evidence.qualified(definition) for definition in evidence.defined("known")] == ["known"]
+    for definition in evidence.definitions:
+        assert evidence.qualified(definition)
+        assert evidence.text_of(definition)[0][0] == definition.line

@@ -72,7 +72,7 @@ def test_the_queue_goes_by_priority_and_then_by_age():
     assert queue.pop() is None
 
 
-def test_what_is_asked_for_often_goes_up_and_enters_once():
+def test_a_repeated_request_rises_in_the_queue_and_stays_one_entry():
     queue = Queue()
     queue.ask(callable_("decomposed"), DECOMPOSED)
     assert [queue.ask(callable_("wanted")) for _ in range(3)] == [True, False, False]
@@ -92,7 +92,7 @@ ACTIONS = st.builds(callable_, st.sampled_from("abcd"))
 
 
 @given(st.lists(st.one_of(st.tuples(ACTIONS, st.integers(1, 5)), st.none()), max_size=40))
-def test_whatever_is_asked_no_action_comes_twice_and_the_order_is_that_shown(steps):
+def test_no_action_comes_twice_and_the_order_is_the_shown_one(steps):
     queue, popped = Queue(), []
     for step in steps:
         if step is not None:

@@ -29,13 +29,13 @@ def test_colours_repeat_only_where_there_are_more_names_than_colours(names):
     assert len({colour for colour, _ in places(names).values()}) == len(names)
 
 
-def test_systems_that_are_no_arms_have_lines_of_their_own():
+def test_systems_beside_the_arms_have_lines_of_their_own():
     names = ["fusesearch (qwen)", "locagent (qwen)", "cosil", "agentless"]
     svg = charts.svg(charts.profile([{"name": name, "turn": 1, "calls": 2, "episodes": 9} for name in names], names, {}))
     assert all(COLOURS[colour] in svg for colour, _ in places(names).values())
 
 
-def test_a_chart_of_nothing_is_none():
+def test_without_data_there_is_no_chart():
     few = [{"name": "a", "turn": 1, "calls": 2, "episodes": charts.LEAST_EPISODES - 1}]
     assert charts.profile(few, ["a"], {}) is None
     assert charts.panels([("Reward", [])], "Step", ["a"], {}) is None

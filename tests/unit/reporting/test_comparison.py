@@ -132,7 +132,7 @@ def test_accepted_answers_are_files_or_patches(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["{", '{"files": ["a"]}', '{"instance_id": "i"}', '{"instance_id": 1, "files": ["a"]}'])
-def test_a_line_that_is_no_answer_is_told_by_its_number(tmp_path, line):
+def test_an_invalid_answer_line_is_named_by_its_number(tmp_path, line):
     (tmp_path / "a.jsonl").write_text(f"\n{line}\n")
     with pytest.raises(DataError, match=r"a\.jsonl:2"):
         read_accepted(tmp_path / "a.jsonl", {"i"}, lambda name, patch: Truth())

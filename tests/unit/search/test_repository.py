@@ -1,5 +1,6 @@
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def tree(tmp_path, outside):
     return Repository(root)
 
 
-def test_a_root_that_is_no_folder_is_refused(tmp_path):
+def test_a_root_that_is_not_a_folder_is_rejected(tmp_path):
     (tmp_path / "file").touch()
     for root in (tmp_path / "missing", tmp_path / "file"):
         with pytest.raises(RepositoryError, match="is not a folder"):
@@ -131,11 +132,17 @@ def test_a_path_of_another_machine_gets_the_file_it_means(tree):
         tree.resolve("/usr/lib/python3/site-packages/pkg/core.py")
 
 
-@pytest.mark.parametrize("path", ["a\0b", "a\nb", "x" * 4000, "\x1b[31m", "\ud800"])
+@pytest.mark.parametrize("path", ["a\0b", "a\nb", "\x1b[31m", "\ud800"])
 def test_malformed_paths_are_one_line_errors(tree, path):
     with pytest.raises(ToolError) as caught:
         tree.resolve(path)
     assert str(caught.value).isprintable()
+
+
+def test_a_path_has_at_most_1024_characters(tree):
+    for length, words in ((1024, "no such file"), (1025, "has 1025 characters; at most 1024")):
+        with pytest.raises(ToolError, match=words):
+            tree.resolve("x" * length)
 
 
 def test_files_are_those_a_search_finds_in_path_order(tree, outside):
@@ -151,7 +158,29 @@ def test_files_are_those_a_search_finds_in_path_order(tree, outside):
     assert Repository(root).files() == ["-e.py", "pkg/core.py", "pkg/inner/deep.py", "setup.py"]
 
 
-def test_names_that_are_no_text_are_left_out(tree):
+def test_search_flags_are_those_that_some_shown_file_needs(tree):
+    def flags():
+        return Repository(tree.root).search_flags()
+
+    assert flags() == []
+    for folder in (".hidden", "pkg"):
+        (tree.root / folder).mkdir(exist_ok=True)
+        with (tree.root / folder / "huge.py").open("wb") as handle:
+            handle.truncate(2**24 + (folder == "pkg"))
+        assert flags() == (["--max-filesize=16777216"] if folder == "pkg" else [])
+    (tree.root / "pkg/.gitignore").symlink_to("/dev/zero")
+    assert flags() == ["--max-filesize=16777216", "--no-ignore"]
+
+
+def test_reading_leaves_no_file_open(tree):
+    before = len(os.listdir("/proc/self/fd"))
+    for path in ("pkg/core.py", "pkg/inner/deep.py", "pkg"):
+        with suppress(ToolError):
+            tree.read_bytes(tree.resolve(path))
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_names_that_are_not_valid_text_are_left_out(tree):
     with open(os.fsencode(tree.root) + b"/bad\xff.py", "wb"):
         pass
     assert all(name.isprintable() for name in tree.files())

@@ -20,6 +20,6 @@ def test_an_agent_may_be_evaluated_otherwise_than_it_was_trained(tmp_path, monke
     assert (agent.max_turns, agent.mode, params.agent.max_turns) == (2, "sequential", 5)
 
 
-def test_what_is_no_value_of_an_agent_is_said_at_once():
+def test_an_invalid_agent_value_is_reported_at_once():
     with pytest.raises(ConfigError, match="max_turn"):
         parse_params({"evaluate": {"agent": {"max_turn": 2}}})

@@ -41,6 +41,12 @@ def test_any_other_input_finds_another_folder(tmp_path: Path, change: str) -> No
     assert progress_dir(stage, params, value, data, root=tmp_path / "progress") != before
 
 
+def test_parts_of_a_digest_are_kept_apart_and_keys_have_no_order() -> None:
+    assert digest("a", "bc") != digest("ab", "c")
+    assert digest(1, 23) != digest(12, 3)
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+
+
 def test_compiled_files_do_not_count(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1")
     before = digest(tmp_path)

@@ -14,11 +14,11 @@ def saved(out: Path, step: int, whole: bool = True) -> Path:
     return folder
 
 
-def test_without_a_saved_step_it_starts_anew(tmp_path):
+def test_without_a_saved_step_training_starts_over(tmp_path):
     assert resume_point(tmp_path) is None
 
 
-def test_it_goes_on_from_the_last_step_by_number(tmp_path):
+def test_training_goes_on_from_the_step_with_the_highest_number(tmp_path):
     saved(tmp_path, 9)
     last = saved(tmp_path, 10)
     assert resume_point(tmp_path) == str(last)

@@ -34,7 +34,7 @@ def test_a_step_without_calls_has_no_tool_success():
     assert rollout_figures([]) == {"errored": 0.0}
 
 
-def test_groups_are_alike_where_no_two_known_rewards_differ():
+def test_a_group_is_degenerate_when_its_known_rewards_are_equal():
     rewards = [1.0, 1.0, 0.0, 1.0, None, None, None, 0.5, 0.0, 0.0]
     scores = [Score(instance_id="i", reward=reward) for reward in rewards]
     assert alike(scores, 2) == [0, 2, 3, 4]

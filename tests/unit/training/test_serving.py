@@ -2,16 +2,11 @@
 
 import json
 import re
-from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
 from fusesearch.core.errors import ArtifactError, ConfigError
-from fusesearch.core.schema import Trajectory, Turn
 from fusesearch.training import serving
-from tests.trials.serving import trial
-from tests.trials.serving.__main__ import shows
 
 
 @pytest.fixture
@@ -33,19 +28,13 @@ def test_a_checkpoint_is_served_in_its_own_type_under_a_name(checkpoint):
     assert value(command, "--dtype") == "float32"
 
 
-def test_prefill_is_never_split_since_that_ends_the_server_when_requests_are_seeded(checkpoint):
-    command = serving.command(checkpoint, name="mine", port=8123)
-    assert "--no-enable-chunked-prefill" in command
-    assert value(command, "--max-num-batched-tokens") == "16384"
-
-
 @pytest.mark.parametrize(("config", "dtype"), [({"torch_dtype": "bfloat16"}, "bfloat16"), ({}, "auto"), ([], "auto")])
 def test_the_type_is_that_of_the_configuration_where_it_says_one(checkpoint, config, dtype):
     (checkpoint / "config.json").write_text(json.dumps(config))
     assert serving.saved_dtype(checkpoint) == dtype
 
 
-def test_what_the_user_has_set_wins(monkeypatch):
+def test_the_users_environment_wins(monkeypatch):
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     assert serving.environment()["VLLM_CPU_KVCACHE_SPACE"] == "1"
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "8")
@@ -60,7 +49,7 @@ def test_unknown_options_go_to_vllm_and_the_server_listens_on_this_machine_alone
     assert (value(seen, "--host"), value(seen, "--port")) == ("127.0.0.1", "8123")
 
 
-def test_what_is_missing_is_named(checkpoint, monkeypatch):
+def test_a_missing_checkpoint_or_environment_is_named(checkpoint, monkeypatch):
     with pytest.raises(ArtifactError, match="holds no checkpoint"):
         serving.command(checkpoint / "none", name="mine", port=8123)
     monkeypatch.setattr(serving, "ENVIRONMENT", checkpoint / "none")
@@ -73,28 +62,3 @@ def test_vllm_is_the_version_the_lock_has_for_gpus(request):
     pinned = re.search(r"^vllm-cpu==(.+)$", (root / "tests/trials/serving/requirements.txt").read_text(), re.MULTILINE)
     assert pinned
     assert f"\nvllm=={pinned[1]}\n" in (root / "requirements.lock").read_text()
-
-
-def test_the_repository_of_the_trial_is_committed_source(tmp_path):
-    folder = trial.repository(tmp_path / "toolz")
-    assert "def sliding_window" in (folder / "toolz/itertoolz.py").read_text()
-    assert (folder / ".git/HEAD").is_file()
-
-
-def test_the_shows_on_two_cores_are_programs_and_tests_that_exist(request, monkeypatch):
-    monkeypatch.chdir(request.config.rootpath)
-    found = shows(Path("checkpoint"))
-    assert {"rehearse-small", "rehearse-paper-30b"} <= found.keys()
-    for option, program, *rest in (arguments for arguments, _ in found.values()):
-        assert option == "-c" or find_spec(program)
-        assert all(Path(name).is_file() for name in rest if name.startswith("tests/"))
-
-
-def episode(*texts):
-    turns = [Turn(text=text) for text in texts]
-    return Trajectory(instance_id="i", localizer="l", system="s", issue="i", turns=turns)
-
-
-@pytest.mark.parametrize(("other", "same"), [(["a", "b"], 2), (["a"], 1), (["a", "x", "c"], 1), (["x", "b"], 0), ([], 0)])
-def test_episodes_are_compared_up_to_the_first_difference(other, same):
-    assert trial.equal_turns(episode("a", "b"), episode(*other)) == same

@@ -73,7 +73,7 @@ def test_a_teacher_that_may_take_two_turns_answers_in_the_second(tmp_path, repos
     assert {len(trajectory.answer.modify) for trajectory in made} == {1}
 
 
-def test_what_is_in_the_journal_is_not_made_again(tmp_path, repository):
+def test_candidates_in_the_journal_are_not_made_again(tmp_path, repository):
     candidates = draw([instance("a"), instance("b")], params().synthesize, seed=0)
     opened = []
 

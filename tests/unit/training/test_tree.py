@@ -201,7 +201,7 @@ async def test_a_finished_episode_without_a_reward_is_never_worth_zero():
     assert tree.root.visits == 12 - tree.lost
 
 
-async def test_what_is_propagated_may_differ_from_what_is_trained():
+async def test_the_propagated_value_may_differ_from_the_trained_one():
     async def with_process(trajectory):
         return grade(trajectory) + 0.05
 

@@ -74,7 +74,7 @@ def test_all_missing_columns_are_named_in_one_error():
         ("x.json", "\udce4"),
     ],
 )
-def test_a_file_that_is_no_set_is_one_clear_line(tmp_path, name, text):
+def test_a_file_that_is_not_a_benchmark_is_one_clear_line(tmp_path, name, text):
     (tmp_path / name).write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(DataError, match=name):
         list(read_rows(tmp_path / name))

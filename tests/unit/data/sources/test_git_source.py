@@ -118,7 +118,7 @@ def test_since_leaves_out_what_is_older(clone, tmp_path):
         ({"notes_ref": "--all"}, "not a ref of notes"),
     ],
 )
-def test_what_cannot_be_mined_is_one_clear_line(clone, tmp_path, changes, words):
+def test_an_unusable_repository_is_one_clear_line(clone, tmp_path, changes, words):
     with pytest.raises((ConfigError, DataError), match=words) as caught:
         mine(clone, tmp_path, **changes)
     assert str(caught.value).isprintable()

@@ -59,7 +59,7 @@ def test_an_issue_younger_than_the_fix_is_as_it_was_opened():
 
 
 @given(st.dictionaries(st.sampled_from(FIELDS), JSON))
-def test_a_pull_request_of_any_shape_is_none_or_whole(node):
+def test_a_pull_request_of_any_shape_is_read_whole_or_dropped(node):
     pull = parse_pull(node, "o/r")
     assert pull is None or (isinstance(pull.number, int) and pull.merged.tzinfo is not None)
 

@@ -40,12 +40,18 @@ def test_every_keyword_is_known_whatever_stands_before(keyword, number, before):
     assert number in closing_links(f"{before}\n{keyword} #{number}\n", "o/r")
 
 
-@given(st.text(max_size=300))
-def test_no_text_is_an_error(text):
-    assert all(number > 0 for number in closing_links(text, "o/r"))
+PIECES = st.sampled_from(["fixes #7", "closes o/r#4", "#12", "fixes #0", "`", "```\n", "<!--", "-->", "~~~", "\n", " "])
 
 
-def test_a_huge_text_takes_no_time():
+@given(st.lists(PIECES | st.text(max_size=5), max_size=20).map("".join))
+def test_numbers_found_in_any_text_stand_in_it(text):
+    found = closing_links(text, "o/r")
+    assert all(number > 0 and f"#{number}" in text for number in found)
+    assert len(found) == len(set(found))
+    assert closing_links("fixes #3\n" + text, "o/r")[0] == 3
+
+
+def test_a_huge_text_is_read():
     assert closing_links("<!--" * 500_000 + "`" * 500_000 + "fixes #1", "o/r") == []
 
 

@@ -37,7 +37,7 @@ def test_malformed_lists_are_refused(entries):
         parse_packages(entries)
 
 
-def test_what_is_not_installed_is_an_error_in_one_line():
+def test_a_package_that_is_not_installed_is_an_error_in_one_line():
     with pytest.raises(DataError, match="not installed"):
         locate("surely_not_installed_here")
     with pytest.raises(DataError, match="no Python source"):

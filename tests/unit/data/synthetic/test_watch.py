@@ -52,7 +52,7 @@ def endless(number):
     return endless(number + 1)
 
 
-def test_what_counts_is_not_in_the_traceback_of_an_endless_recursion():
+def test_the_counter_is_not_in_the_traceback_of_an_endless_recursion():
     example = Example("endless(0)\n", "1\n", None, 0)
     watch = Watch(endless.__code__, 100_000)
     with watch.watching():

@@ -111,7 +111,7 @@ def test_orcaloca_is_a_folder_with_a_file_for_each_instance(tmp_path):
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.write_text("{}")])
-def test_what_is_no_output_of_orcaloca_is_said_to_be_none(tmp_path, make):
+def test_a_folder_without_orcaloca_output_is_rejected(tmp_path, make):
     make(tmp_path / "other.json")
     with pytest.raises(DataError, match="searcher_<instance>"):
         read("orcaloca", tmp_path / "other.json")
@@ -168,7 +168,7 @@ def test_codescout_locations_of_an_unknown_shape_are_an_error(tmp_path):
         b'{"instance_id": "\\ud800"}',
     ],
 )  # fmt: skip
-def test_a_line_that_is_no_row_is_an_error_that_names_it(tmp_path, name, bad):
+def test_an_invalid_row_is_an_error_that_names_its_line(tmp_path, name, bad):
     path = tmp_path / "loc.jsonl"
     path.write_bytes(b'{"instance_id": "fine"}\n\n' + bad + b"\n")
     with pytest.raises(DataError, match=r"loc\.jsonl:3: ") as caught:

@@ -74,7 +74,7 @@ def test_a_name_defined_twice_is_told_by_what_packages_export(root: Path):
     assert found["pkg/fast.py"]["defines_unique"] == found["pkg/slow.py"]["defines_unique"] == 0.5
 
 
-def test_what_a_named_function_calls_is_evidence(root: Path):
+def test_calls_of_a_named_function_are_evidence(root: Path):
     found = columns(root, "total([1]) is 2 for items of the store")
     assert found["pkg/parts.py::part"]["called_by_named"] > 0
     assert "called_by_named" not in found["pkg/store.py::Store.write"]

@@ -5,10 +5,7 @@ from typer.testing import CliRunner
 
 from experiments.benchmarks.bench import __main__ as bench
 from experiments.benchmarks.bench import grep, loop, snapshots
-from experiments.benchmarks.bench.episodes import copy_of, make_episodes, scripted
-from experiments.benchmarks.bench.rows import Goal, Row, as_markdown, interleave, ratio_row
-from fusesearch.agents.models.base import Message, Sampling
-from fusesearch.search.repository import Repository
+from experiments.benchmarks.bench.rows import Goal, Row, as_markdown, interleave
 
 ROWS = {
     "one": [
@@ -36,16 +33,6 @@ def test_sides_take_turns_and_the_first_round_is_not_counted():
     assert taken == {"a": [3.0, 6.0, 7.0], "b": [4.0, 5.0, 8.0]}
 
 
-def test_a_ratio_is_the_median_over_rounds():
-    row = ratio_row("x", [2.0, 9.0, 4.0], [1.0, 3.0, 4.0], Goal("<=", 1.15), "d")
-    assert (row.value, row.low, row.high, row.met) == (2.0, 1.0, 3.0, False)
-
-
-@pytest.mark.parametrize(("sense", "holds"), [("<=", [True, True, False]), (">=", [False, True, True])])
-def test_goals(sense, holds):
-    assert [Goal(sense, 2).holds(value) for value in (1, 2, 3)] == holds
-
-
 def test_the_search_is_measured_on_any_tree(tree):
     rows = grep.measure_on(tree, 2)
     assert {row.what.partition(" /")[0] for row in rows} == {
@@ -58,21 +45,6 @@ def test_the_loop_is_measured_on_any_tree(tree):
     rows = loop.measure_on(tree, 4, 2)
     assert [row.what for row in rows] == ["episodes / their tool calls alone", "the loop's own milliseconds per episode"]
     assert all(0 < row.low <= row.value <= row.high for row in rows)
-
-
-async def test_no_two_episodes_ask_for_the_same(tree):
-    episodes = make_episodes(Repository(tree), 20)
-    searches = [repr(call) for episode in episodes for turn in episode.turns for call in turn if call[0] != "read_file"]
-    assert len(set(searches)) == len(searches)
-    messages = [Message(role="system", content=""), Message(role="user", content=episodes[7].issue)]
-    assert (await scripted(episodes).complete(messages, [], Sampling())).text == episodes[7].replies[0]
-
-
-def test_a_copy_of_a_package_is_a_repository():
-    with copy_of("toolz") as root:
-        assert (root / ".git").is_dir()
-        assert "toolz/functoolz.py" in Repository(root).files()
-    assert not root.exists()
 
 
 def test_the_page_holds_machine_date_and_every_row():

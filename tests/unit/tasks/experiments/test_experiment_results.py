@@ -185,13 +185,13 @@ def test_orderings_of_the_paper_are_counted_by_what_becomes_of_them(root):
     assert {ordering(row) for row in reverse.differences if row.metric == "file_micro_f1"} == {"reversed"}
 
 
-def test_an_ordering_that_prints_as_zero_is_none_either_way(root):
+def test_a_difference_that_prints_as_zero_is_no_ordering(root):
     (row,) = [row for row in measured_of(root, runs(root, BETTER)).differences if row.metric == "file_micro_f1"]
     assert ordering(row.model_copy(update={"estimate": 0.0004, "p_holm": 0.9})) == "no difference"
     assert ordering(row.model_copy(update={"estimate": 0.0006, "p_holm": 0.9})) == "same direction"
 
 
-def test_what_is_odd_about_the_papers_table_stands_with_its_orderings(root):
+def test_notes_on_the_papers_table_appear_beside_its_orderings(root):
     written(root, runs(root, BETTER), figures=[], paper={"table": "table4.csv", "notes": ["It prints e of joint twice."]})
     page = (root / "out/RESULTS.md").read_text()
     assert "It prints e of joint twice." in page[page.index("## Orderings") : page.index("## Power")]

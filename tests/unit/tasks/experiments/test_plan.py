@@ -48,7 +48,7 @@ def planned(seed=PARAMS.seed, **arms):
     return {row.arm: row for row in rows}
 
 
-def test_what_is_as_in_the_params_is_the_main_pipelines():
+def test_an_arm_equal_to_the_params_uses_the_main_pipeline():
     (row,) = planned(joint={}).values()
     assert list(row.nodes) == ["mine", "filter", "split", "synthesize", "select", "sft", "evaluate"]
     assert not any(node.id for node in row.nodes.values())
@@ -220,7 +220,7 @@ def test_the_main_evaluation_brings_the_stages_it_needs():
 
 
 @given(st.sets(st.sampled_from(["mine", "split", "select-451b9dbc", "evaluate"])))
-def test_what_builds_on_a_changed_run_has_to_run_too(changed):
+def test_runs_that_build_on_a_changed_run_are_stale(changed):
     found = with_dependents(TASKS, changed)
     assert changed & {task.name for task in TASKS} <= found
     for task in TASKS:

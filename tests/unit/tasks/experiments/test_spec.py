@@ -64,7 +64,7 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, changes, said):
 
 
 @pytest.mark.parametrize("name", ["absent", "../filtering", "filtering/.."])
-def test_an_unknown_name_is_answered_with_those_there_are(tmp_path, name):
+def test_an_unknown_name_is_answered_with_the_known_ones(tmp_path, name):
     with pytest.raises(ConfigError, match="there are filtering"):
         load_experiment(name, written(tmp_path))
 

@@ -143,7 +143,7 @@ def test_a_record_says_the_same_after_it_was_written(tmp_path, monkeypatch):
         ("tasks/running/places.py", True),
     ],
 )
-def test_what_experiments_write_themselves_is_not_a_change_of_the_project(tmp_path, monkeypatch, path, dirty):
+def test_files_that_experiments_write_do_not_make_the_project_dirty(tmp_path, monkeypatch, path, dirty):
     monkeypatch.chdir(tmp_path)
     committed(tmp_path, {path: "before"})
     assert revision()["dirty"] is False
