@@ -1,4 +1,4 @@
-"""Find the issues that a text closes: GitHub's keywords before ``#12``, ``owner/name#12`` or an issue's address."""
+"""Find the issues that a text closes: GitHub's keywords before ``#12``, ``GH-12``, ``owner/name#12`` or an issue's address."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_CHARS = 200_000
 _KEYWORD = r"(?<![\w-])(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?"
 _NAME = r"[A-Za-z0-9][\w-]{0,99}/[\w.-]{1,100}"
 _LINK = re.compile(
-    rf"{_KEYWORD}[ \t]+(?:(?P<repo>{_NAME})?#|https?://[\w.-]+(?::\d+)?/(?P<path>{_NAME})/issues/)(?P<number>[1-9]\d{{0,8}})\b",
+    rf"{_KEYWORD}[ \t]+(?:(?P<repo>{_NAME})?#|GH-|https?://[\w.-]+(?::\d+)?/(?P<path>{_NAME})/issues/)(?P<number>[1-9]\d{{0,8}})\b",
     re.IGNORECASE | re.ASCII,
 )
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
@@ -18,18 +18,19 @@ _CODE = re.compile(r"^(```|~~~).*?(?:^\1|\Z)|`[^`\n]*`", re.DOTALL | re.MULTILIN
 _SUBJECT = re.compile(r"\(#([1-9]\d{0,8})\)\s*$")
 
 
-def closing_links(text: str | None, repo: str) -> list[int]:
-    """Numbers of the issues of ``repo`` that ``text`` closes, in order without repeats.
+def links(text: str | None, repo: str) -> list[tuple[str, int]]:
+    """Repository and number of the issues that ``text``, written in ``repo``, closes, in order without repeats.
 
-    Ignores HTML comments, code, and issues of other repositories.
+    Ignores HTML comments and code.
     """
     visible = _CODE.sub(" ", _HIDDEN.sub(" ", (text or "")[:MAX_CHARS]))
-    found: dict[int, None] = {}
-    for match in _LINK.finditer(visible):
-        other = match["repo"] or match["path"]
-        if other is None or other.casefold() == repo.casefold():
-            found[int(match["number"])] = None
-    return list(found)
+    found = [(match["repo"] or match["path"] or repo, int(match["number"])) for match in _LINK.finditer(visible)]
+    return list(dict.fromkeys((repo if name.casefold() == repo.casefold() else name, number) for name, number in found))
+
+
+def closing_links(text: str | None, repo: str) -> list[int]:
+    """Numbers of the issues of ``repo`` that ``text`` closes."""
+    return [number for name, number in links(text, repo) if name == repo]
 
 
 def pull_number(subject: str) -> int | None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.storage import read_text
 
 if TYPE_CHECKING:
-    from github import Auth, Github
+    from github import Auth, Github, GithubRetry
 
 API = "https://api.github.com"
 TIMEOUT_SECONDS = 60
@@ -34,46 +35,35 @@ class Account:
     remaining: dict[str, int] = field(default_factory=dict)
     resets: dict[str, float] = field(default_factory=dict)
     blocked_until: float = 0.0
-    refused: bool = False
     clock: Callable[[], float] = time.time
 
-    def note(self, headers: dict[str, Any]) -> None:
-        """Update the limits from the headers of an answer."""
+    def note(self, headers: Mapping[str, Any]) -> None:
+        """Update the points left, and the time of their reset, from the headers of an answer."""
         resource = str(headers.get("x-ratelimit-resource") or "core")
-        remaining, reset = _number(headers.get("x-ratelimit-remaining")), _number(headers.get("x-ratelimit-reset"))
-        if remaining is not None:
-            self.remaining[resource] = int(remaining)
-        if reset is not None:
-            self.resets[resource] = reset
+        with suppress(KeyError, ValueError):
+            self.remaining[resource] = int(float(headers["x-ratelimit-remaining"]))
+            self.resets[resource] = float(headers["x-ratelimit-reset"]) + 1  # given in whole seconds
 
-    def used_up(self, resource: str) -> None:
-        """Mark the limit as used up until its reset, or for a minute if GitHub gave no reset."""
-        self.remaining[resource] = 0
-        if self.resets.get(resource, 0.0) <= self.clock():
-            self.resets[resource] = self.clock() + 60
-
-    def block(self, seconds: float) -> None:
-        """Send no request for this many seconds."""
-        self.blocked_until = max(self.blocked_until, self.clock() + seconds)
+    def limit(self, headers: Mapping[str, Any], seconds: float, resource: str, points: int) -> None:
+        """Keep still until the reset that ``headers`` name, or for so many seconds if they name none."""
+        self.note(headers)
+        if self.ready_in(resource, points) == 0:
+            self.blocked_until = self.clock() + seconds
 
     def ready_in(self, resource: str, points: int) -> float:
         """Seconds until a request of this many points is allowed; 0 for now."""
-        now = self.clock()
-        ready = self.blocked_until
-        if self.remaining.get(resource, points) < points:
-            ready = max(ready, self.resets.get(resource, now) + 1)  # the reset is given in whole seconds
-        if ready <= now:
-            if self.resets.get(resource, now) < now:
-                self.remaining.pop(resource, None)
-            return 0.0
-        return ready - now
+        used_up = self.remaining.get(resource, points) < points
+        return max(0.0, self.blocked_until - self.clock(), self.resets.get(resource, 0.0) - self.clock() if used_up else 0.0)
 
 
-def accounts_of(config: GitHubSource) -> list[Account]:
-    """The accounts of the params. Raises :class:`ConfigError` if there are none, or their use would be unsafe."""
+def accounts_of(config: GitHubSource, retry: GithubRetry | None = None) -> list[Account]:
+    """The accounts of the params, whose clients repeat requests by ``retry``.
+
+    Raises :class:`ConfigError` if there are none, or their use would be unsafe.
+    """
     api = api_of(config)
     if config.app_id is not None:
-        return [Account("app", _client(_app(config), api))]
+        return [Account("app", _client(_app(config), api, retry))]
     tokens = [token for token in os.environ.get(config.token_env, "").replace(",", " ").split() if token]
     if not tokens:
         raise ConfigError(f"mine.github: set {config.token_env} to a token that can read public data (GraphQL needs one)")
@@ -81,7 +71,7 @@ def accounts_of(config: GitHubSource) -> list[Account]:
         raise ConfigError(f"mine.github: {config.token_env} contains a character that tokens never have")
     from github import Auth
 
-    return [Account(f"token {number}", _client(Auth.Token(token), api)) for number, token in enumerate(tokens, 1)]
+    return [Account(f"token {number}", _client(Auth.Token(token), api, retry)) for number, token in enumerate(tokens, 1)]
 
 
 def api_of(config: GitHubSource) -> str:
@@ -95,13 +85,12 @@ def api_of(config: GitHubSource) -> str:
     return api
 
 
-def _client(auth: Auth.Auth, api: str) -> Github:
-    """A client without retries: PyGithub's do not see GraphQL's limits, and wait silently."""
+def _client(auth: Auth.Auth, api: str, retry: GithubRetry | None) -> Github:
     from github import Github
 
     pause = 0.0 if urlsplit(api).hostname in _LOCAL else 0.1
     return Github(
-        auth=auth, base_url=api, timeout=TIMEOUT_SECONDS, retry=0, per_page=100, lazy=True,
+        auth=auth, base_url=api, timeout=TIMEOUT_SECONDS, retry=retry, per_page=100, lazy=True,
         seconds_between_requests=pause, seconds_between_writes=None, user_agent="fusesearch",
     )  # fmt: skip
 
@@ -116,10 +105,3 @@ def _app(config: GitHubSource) -> Auth.Auth:
     except DataError as error:
         raise ConfigError(f"mine.github.app_key: {error}") from None
     return Auth.AppAuth(config.app_id, key).get_installation_auth(config.app_installation)
-
-
-def _number(value: object) -> float | None:
-    try:
-        return float(str(value))
-    except ValueError:
-        return None

@@ -1,33 +1,30 @@
-"""Send requests to GitHub: retry failures, wait for rate limits, count points and keep to the budget.
+"""Send requests to GitHub by PyGithub: choose an account, wait for rate limits, count points and keep to the budget.
 
 Sends one request at a time, as GitHub asks of its clients, from the account with the most points left.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import math
-import random
 import sys
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from rich.console import Console
 
 from fusesearch.core.config import GitHubSource
-from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
-from fusesearch.data.sources.github import failures
-from fusesearch.data.sources.github.accounts import Account
-from fusesearch.data.sources.github.failures import Failure
+from fusesearch.core.errors import ConfigError
+from fusesearch.data.sources.github.accounts import Account, accounts_of
+from fusesearch.data.sources.github.failures import Limited, Rejected, Stopped, Unanswered, data_of, meaning, retries_of
 
 log = logging.getLogger(__name__)
 
 MIN_PAGE = 10
-MAX_PAUSE_SECONDS = 120.0
 LOG_SECONDS = 60.0
 
 Wait = Callable[[float, str], None]
@@ -42,32 +39,17 @@ def countdown(seconds: float, reason: str) -> None:
     elif sys.stderr.isatty():
         with Console(stderr=True).status(reason) as status:
             while (remaining := end - time.monotonic()) > 0:
-                status.update(f"{reason}: {clock(remaining)} left")
+                status.update(f"{reason}: {timedelta(seconds=round(remaining))} left")
                 time.sleep(min(1.0, remaining))
     else:
         while (remaining := end - time.monotonic()) > 0:
-            log.warning("%s: %s left", reason, clock(remaining))
+            log.warning("%s: %s left", reason, timedelta(seconds=round(remaining)))
             time.sleep(min(LOG_SECONDS, remaining))
-
-
-def clock(seconds: float) -> str:
-    """``1:02:03`` or ``2:03``."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-class Stopped(Exception):
-    """The run ends early by its own limits and keeps all rows; the message says why."""
-
-
-class Gone(Exception):
-    """The resource does not exist, or we may not see it."""
 
 
 @dataclass
 class Spent:
-    """What a run cost: GraphQL points, requests and failures."""
+    """The cost of a run: GraphQL points, answers of both interfaces, failures and waits."""
 
     points: int = 0
     graphql: int = 0
@@ -77,8 +59,8 @@ class Spent:
 
     def as_dict(self) -> dict[str, float]:
         """For the table of the stage."""
-        return {"points": self.points, "requests": self.graphql + self.rest, "graphql": self.graphql, "rest": self.rest,
-                "failed": self.failed, "waited_seconds": round(self.waited, 1)}  # fmt: skip
+        return {"points": self.points, "requests": self.graphql + self.rest + self.failed, "graphql": self.graphql,
+                "rest": self.rest, "failed": self.failed, "waited_seconds": round(self.waited, 1)}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,12 +75,15 @@ class Answer:
 class Api:
     """Sends requests until one succeeds or the run must end. Thread-safe."""
 
-    accounts: list[Account]
     config: GitHubSource
     wait: Wait = countdown
     spent: Spent = field(default_factory=Spent)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
-    _random: random.Random = field(default_factory=lambda: random.Random(0))
+
+    def __post_init__(self) -> None:
+        self._lock = threading.RLock()
+        self._cost = 0
+        self._retries = retries_of(self.config, self._failed, lambda seconds: self._pause(seconds, "GitHub failed, trying again"))
+        self.accounts = accounts_of(self.config, self._retries)
 
     def graphql(self, query: str, variables: dict[str, Any], cost: int) -> Answer:
         """Data of ``query``; missing objects are null.
@@ -109,142 +94,103 @@ class Api:
         Raises :class:`Stopped` if budget or ``max_wait`` forbid it, :class:`InfrastructureError` after too many failures,
         :class:`DataError` if GitHub rejects the query.
         """
-        sizes = [variables["first"]] if "first" in variables else []
+        from github import GithubException
 
-        def ask(account: Account) -> tuple[dict[str, Any] | None, Failure | None]:
-            sent = {**variables, "first": sizes[-1]} if sizes else variables
-            budget = self.config.budget
-            if budget is not None and self.spent.points + cost > budget:
-                raise Stopped(f"the budget of {budget} points (mine.github.budget) does not allow {cost} more")
-            self.spent.graphql += 1
-            headers, body = _graphql(account, query, sent)
+        sent = dict(variables)
+
+        def ask(account: Account) -> dict[str, Any]:
+            try:
+                headers, body = account.client.requester.graphql_query(query, sent)
+            except GithubException as error:  # also raised for data with errors, which may be partly usable
+                if not isinstance(error.data, dict) or "errors" not in error.data:
+                    raise
+                headers, body = error.headers or {}, error.data
             account.note(headers)
-            return body, self._counted(account, failures.of_graphql(body), body, cost)
+            data = data_of(body, headers)
+            self.spent.graphql += 1
+            self.spent.points += int((data.get("rateLimit") or {}).get("cost", cost))
+            return data
 
-        def heavy() -> None:
-            if sizes and sizes[-1] > MIN_PAGE:
-                sizes.append(max(MIN_PAGE, sizes[-1] // 2))
+        def smaller() -> None:
+            if sent.get("first", 0) > MIN_PAGE:
+                sent["first"] = max(MIN_PAGE, sent["first"] // 2)
 
-        body = self._until_answered("graphql", cost, ask, heavy)
-        return Answer(body["data"], sizes[-1] if sizes else None)
+        return Answer(self._answer("graphql", cost, ask, smaller), sent.get("first"))
 
-    def rest(self, path: str, etag: str | None = None) -> tuple[Any, str | None]:
-        """JSON of a GET and its ETag; ``(None, etag)`` if it has not changed, which costs no points.
+    def etag(self, path: str, known: str | None) -> str | None:
+        """The ETag of a REST listing: ``known`` if the listing has not changed, which costs no points.
 
         Raises :class:`Gone` for a missing resource.
         """
 
-        def ask(account: Account) -> tuple[tuple[Any, str | None] | None, Failure | None]:
-            self.spent.rest += 1
-            sent = {"If-None-Match": etag} if etag else None
-            status, headers, text = account.client.requester.requestJson("GET", path, headers=sent)
+        def ask(account: Account) -> str | None:
+            sent = {"If-None-Match": known} if known else None
+            headers, rows = account.client.requester.requestJsonAndCheck("GET", path, headers=sent)
             account.note(headers)
-            if status == 304:
-                return (None, etag), None
-            body = _json(text)
-            if status != 200:
-                return None, failures.of_status(status, headers, body)
-            return ((body, headers.get("etag")), None) if body is not None else (None, Failure("again", "not JSON"))
+            unchanged = rows is None and known is not None and "etag" in headers
+            if not unchanged and not isinstance(rows, list):
+                raise Unanswered("the answer is not a list")
+            self.spent.rest += 1
+            return known if unchanged else headers.get("etag")
 
-        return self._until_answered("core", 1, ask)
+        tag: str | None = self._answer("core", 1, ask)
+        return tag
 
-    def _until_answered(
-        self,
-        resource: str,
-        cost: int,
-        ask: Callable[[Account], tuple[Any, Failure | None]],
-        heavy: Callable[[], None] = lambda: None,
-    ) -> Any:
-        tries = 0
+    def _answer(
+        self, resource: str, cost: int, ask: Callable[[Account], Any], smaller: Callable[[], None] = lambda: None
+    ) -> Any:  # fmt: skip
+        """The answer of ``ask``, which is repeated with other accounts, after waits, and after ``smaller()``."""
         with self._lock:
+            retries, self._cost = self._retries, cost if resource == "graphql" else 0
             while True:
+                self._keep_to_budget()
                 account = self._choose(resource, cost)
                 try:
-                    answer, failure = ask(account)
-                except (ConfigError, Stopped):
-                    raise
+                    return ask(account)
                 except Exception as error:  # PyGithub, requests, urllib3 and json each raise their own
-                    answer, failure = None, failures.of_exception(error)
-                    account.note(getattr(error, "headers", None) or {})
-                    self.spent.points += cost if resource == "graphql" and failure.kind == "again" else 0
-                if failure is None:
-                    return answer
-                self.spent.failed += 1
-                tries += self._handle(account, resource, failure, tries)
-                if failure.kind == "again" and tries % 2 == 0:
-                    heavy()
+                    failure = meaning(error)
+                log.debug("%s: %r", account.name, failure)
+                self.spent.failed += not isinstance(failure, Unanswered)  # PyGithub's retries count those
+                match failure:
+                    case Unanswered():
+                        retries = retries.increment(error=failure)
+                        if len(retries.history) % 2 == 0:
+                            smaller()
+                        retries.sleep()
+                    case Limited():
+                        account.limit(failure.headers, failure.seconds, resource, cost)
+                    case Rejected():
+                        if len(self.accounts) == 1:
+                            raise ConfigError(f"mine.github: GitHub does not accept the credentials ({failure})")
+                        log.warning("GitHub does not accept %s: continuing without it", account.name)
+                        self.accounts.remove(account)
+                    case _:
+                        raise failure from None
 
-    def _handle(self, account: Account, resource: str, failure: Failure, tries: int) -> int:
-        """React to a failure; returns 1 if it counts as a try."""
-        log.debug("%s: %s: %s", account.name, failure.kind, failure.message)
-        match failure.kind:
-            case "limit":
-                account.used_up(resource)
-                return 0
-            case "pause":
-                account.block(failure.seconds)
-                return 0
-            case "credentials":
-                self._refuse(account, failure)
-                return 0
-            case "gone":
-                raise Gone(failure.message)
-            case "refused":
-                raise DataError(f"GitHub rejects the request ({failure.message})")
-        if tries >= self.config.retries:
-            raise InfrastructureError(f"GitHub failed {tries + 1} times in a row ({failure.message}): run the same command again")
-        pause = min(MAX_PAUSE_SECONDS, self.config.retry_seconds * 2**tries) * self._random.uniform(0.5, 1.0)
-        self._wait(pause, "GitHub failed, trying again")
-        return 1
+    def _failed(self) -> None:
+        """Count a failed request, which may have cost its points all the same."""
+        self.spent.failed += 1
+        self.spent.points += self._cost
+        self._keep_to_budget()
 
-    def _refuse(self, account: Account, failure: Failure) -> None:
-        account.refused = True
-        if all(other.refused for other in self.accounts):
-            raise ConfigError(f"mine.github: GitHub does not accept the credentials ({failure.message})")
-        log.warning("GitHub does not accept %s: continuing without it", account.name)
+    def _keep_to_budget(self) -> None:
+        budget = self.config.budget
+        if budget is not None and self._cost and self.spent.points + self._cost > budget:
+            raise Stopped(f"the budget of {budget} points (mine.github.budget) does not allow {self._cost} more")
 
     def _choose(self, resource: str, cost: int) -> Account:
-        """The usable account with the most points; waits until there is one."""
+        """The account with the most points of those that are ready first; waits until it is ready."""
         while True:
-            usable = [account for account in self.accounts if not account.refused]
-            ready = [account for account in usable if account.ready_in(resource, cost) == 0]
-            if ready:
-                return max(ready, key=lambda account: account.remaining.get(resource, math.inf))
-            seconds = min(account.ready_in(resource, cost) for account in usable)
+            ready = {account.name: account.ready_in(resource, cost) for account in self.accounts}
+            account = min(self.accounts, key=lambda one: (ready[one.name], -one.remaining.get(resource, math.inf)))
+            seconds = ready[account.name]
+            if seconds == 0:
+                return account
             if seconds > self.config.max_wait:
                 raise Stopped(f"GitHub's rate limit needs a wait of {seconds:.0f} s, longer than mine.github.max_wait")
-            self._wait(seconds, "waiting for GitHub's rate limit")
+            self._pause(seconds, "waiting for GitHub's rate limit")
 
-    def _wait(self, seconds: float, reason: str) -> None:
+    def _pause(self, seconds: float, reason: str) -> None:
         started = time.monotonic()
         self.wait(seconds, reason)
         self.spent.waited += time.monotonic() - started
-
-    def _counted(self, account: Account, failure: Failure | None, body: Any, cost: int) -> Failure | None:
-        """Count the points that GitHub reports, or the full cost if it reports none."""
-        if failure and failure.kind == "limit":
-            return failure
-        limit = ((body.get("data") or {}).get("rateLimit") or {}) if isinstance(body, dict) and not failure else {}
-        self.spent.points += int(limit.get("cost", cost))
-        if "remaining" in limit:
-            account.remaining["graphql"] = int(limit["remaining"])
-        return failure
-
-
-def _graphql(account: Account, query: str, variables: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """Headers and body, also of an answer with errors, which PyGithub raises."""
-    from github import GithubException
-
-    try:
-        return account.client.requester.graphql_query(query, variables)
-    except GithubException as error:
-        if error.status in {400, 404} and isinstance(error.data, dict) and "errors" in error.data:
-            return error.headers or {}, error.data
-        raise
-
-
-def _json(text: Any) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, TypeError):
-        return None

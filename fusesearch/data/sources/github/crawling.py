@@ -23,7 +23,8 @@ from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Journal, read_json, write_json
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources.github import queries
-from fusesearch.data.sources.github.client import Api, Gone
+from fusesearch.data.sources.github.client import Api
+from fusesearch.data.sources.github.failures import Gone
 from fusesearch.data.sources.github.pairing import Paired, pair, screen
 from fusesearch.data.sources.github.parsing import moment, parse_pull
 from fusesearch.data.sources.github.selection import Facts
@@ -186,8 +187,9 @@ class Crawl:
         progress, etag = self.state.progress, None
         if self.listing:
             path = f"/repos/{self.facts.repo}/{self.listing}?state=closed&sort=updated&direction=desc&per_page=1"
-            answer, etag = self.api.rest(path, progress.etag if progress.watermark else None)
-            if answer is None:
+            known = progress.etag if progress.watermark else None
+            etag = self.api.etag(path, known)
+            if etag is not None and etag == known:
                 return False
         progress.begin(etag)
         self.page = queries.FIRST_LOOK if progress.watermark else queries.PAGE

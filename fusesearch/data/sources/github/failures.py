@@ -1,4 +1,4 @@
-"""Classify failed requests to GitHub by what to do next.
+"""Failed requests to GitHub: how PyGithub repeats them, and the meaning of those it does not repeat.
 
 GitHub reports the same problem in several ways. A rate limit is status 403 or 429, or status 200 with a GraphQL error; a
 query that took too long is 502, or 200 with an error without a type; a truncated answer is not JSON.
@@ -6,81 +6,130 @@ query that took too long is 502, or 200 with an error without a type; a truncate
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+import random
+import re
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from fusesearch.core.config import GitHubSource
+from fusesearch.core.errors import DataError, FusesearchError, InfrastructureError
+
+if TYPE_CHECKING:
+    from github import GithubRetry
 
 SECONDARY_SECONDS = 60.0
 """How long GitHub asks clients to wait after a secondary limit without ``Retry-After``."""
 
-Kind = Literal["again", "limit", "pause", "credentials", "gone", "refused"]
-"""``again``: a temporary failure; ``limit``: points are used up; ``pause``: a secondary limit; ``gone``: 404, 410, 451."""
+MAX_PAUSE_SECONDS = 120.0
 
-_GONE = {404, 410, 451}
+_LIMITS = [403, 429]
+_REPEATED = [*_LIMITS, 500, 503]
+"""Statuses that PyGithub repeats. 502 and 504 may mean that a query is too heavy: they are for the client."""
+
 _PARTIAL = {"NOT_FOUND", "FORBIDDEN"}
 _OWN_FAULT = {"INVALID_CURSOR_ARGUMENTS", "MAX_NODE_LIMIT_EXCEEDED", "undefinedField", "argumentLiteralsIncompatible"}
+_LIMITED = re.compile(r"rate limit (?:already )?exceeded|secondary rate limit", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a request failed. ``seconds`` is GitHub's requested wait, if any; ``message`` is one line."""
-
-    kind: Kind
-    message: str
-    seconds: float = 0.0
+class Failure(Exception):
+    """Why a request has no answer, in one line."""
 
 
-def of_exception(error: Exception) -> Failure:
-    """Classify an exception of PyGithub or a library below it."""
+class Stopped(Failure):
+    """The run ends early by its own limits and keeps all rows."""
+
+
+class Gone(Failure):
+    """The resource does not exist, or we may not see it."""
+
+
+class Rejected(Failure):
+    """GitHub does not accept the credentials."""
+
+
+class Unanswered(Failure):
+    """GitHub failed: the same request may succeed later."""
+
+
+class Limited(Failure):
+    """A rate limit. ``headers`` may say until when; without them the wait is ``seconds``."""
+
+    def __init__(self, message: str, headers: Mapping[str, Any], seconds: float | None = None) -> None:
+        super().__init__(message)
+        self.headers, self.seconds = headers, seconds or SECONDARY_SECONDS
+
+
+def retries_of(config: GitHubSource, failed: Callable[[], None], pause: Callable[[float], None]) -> GithubRetry:
+    """PyGithub's retries. They end with :class:`Limited` at a rate limit, because another account may have points left.
+
+    ``failed()`` is called for each failed request, ``pause(seconds)`` waits before the next one. The last failure is an
+    :class:`InfrastructureError`.
+    """
+    from github import GithubRetry
+    from urllib3 import Retry
+    from urllib3.exceptions import MaxRetryError
+
+    class Retries(GithubRetry):
+        def increment(self, *arguments: Any, **named: Any) -> Retry:
+            limited = getattr(named.get("response"), "status", None) in _LIMITS
+            if not limited:
+                failed()
+            try:  # a limit is no try
+                return GithubRetry.increment(self.new(total=config.retries + 1) if limited else self, *arguments, **named)
+            except MaxRetryError as error:
+                reason = f"GitHub failed {len(self.history) + 1} times in a row ({_short(error.reason)})"
+                raise InfrastructureError(f"{reason}: run the same command again") from None
+
+        def get_backoff_time(self) -> float:
+            pause = min(MAX_PAUSE_SECONDS, config.retry_seconds * 2 ** (len(self.history) - 1))
+            return pause * random.uniform(0.5, 1.0)
+
+        def sleep(self, response: Any = None) -> None:
+            after = self.get_retry_after(response) if response is not None else None
+            if response is not None and response.status in _LIMITS:
+                raise Limited(f"status {response.status}", response.headers, after)
+            pause(after or self.get_backoff_time())
+
+    return Retries(total=config.retries, status_forcelist=_REPEATED)
+
+
+def meaning(error: Exception) -> Exception:
+    """The failure that an exception of PyGithub or a library below it stands for."""
     from github import GithubException
 
-    if isinstance(error, GithubException):
-        return of_status(error.status, {key.lower(): value for key, value in (error.headers or {}).items()}, error.data)
-    return Failure("again", f"{type(error).__name__}: {_short(error)}")
+    if isinstance(error, Failure | FusesearchError):
+        return error
+    if not isinstance(error, GithubException):
+        return Unanswered(f"{type(error).__name__}: {_short(error)}")
+    headers = {key.lower(): value for key, value in (error.headers or {}).items()}
+    message = _short(error.data.get("message") if isinstance(error.data, dict) else error.data) or "no reason given"
+    summary = f"{error.status}, {message}"
+    if error.status in _LIMITS and (_LIMITED.search(message) or str(headers.get("x-ratelimit-remaining")) == "0"):
+        return Limited(summary, headers)
+    if error.status == 401:
+        return Rejected(summary)
+    if error.status in {404, 410, 451}:
+        return Gone(summary)
+    if error.status >= 500 or error.status in {408, 425}:
+        return Unanswered(summary)
+    return DataError(f"GitHub rejects the request ({summary})")
 
 
-def of_status(status: int, headers: dict[str, Any], body: Any) -> Failure:
-    """Classify an HTTP status."""
-    message = _short(body.get("message") if isinstance(body, dict) else body) or "no reason given"
-    summary = f"{status}, {message}"
-    if status in {403, 429}:
-        return _of_refusal(headers, message, summary, status)
-    if status == 401:
-        return Failure("credentials", summary)
-    if status in _GONE:
-        return Failure("gone", summary)
-    if status >= 500 or status in {408, 425}:
-        return Failure("again", summary)
-    return Failure("refused", summary)
-
-
-def _of_refusal(headers: dict[str, Any], message: str, summary: str, status: int) -> Failure:
-    """A 403 may be either kind of limit, or a missing permission."""
-    after = str(headers.get("retry-after", ""))
-    if after.isdigit():
-        return Failure("pause", summary, float(after))
-    if str(headers.get("x-ratelimit-remaining", "")) == "0" or message.lower().startswith("api rate limit exceeded"):
-        return Failure("limit", summary)
-    if status == 429 or "secondary rate limit" in message.lower() or "try again" in message.lower():
-        return Failure("pause", summary, SECONDARY_SECONDS)
-    return Failure("refused", summary)
-
-
-def of_graphql(body: Any) -> Failure | None:
-    """Classify a GraphQL answer with status 200; None if its data is at least partly usable."""
+def data_of(body: Any, headers: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a GraphQL answer with status 200, at least partly usable. Raises the failure if it is not."""
     if not isinstance(body, dict):
-        return Failure("again", "the answer is not a JSON object")
+        raise Unanswered("the answer is not a JSON object")
     errors = [error for error in body.get("errors") or [] if isinstance(error, dict)]
     kinds = {str(error.get("type") or (error.get("extensions") or {}).get("code") or "") for error in errors}
     message = _short(errors[0].get("message")) if errors else ""
-    if "RATE_LIMITED" in kinds or any("rate limit exceeded" in str(error.get("message")).lower() for error in errors):
-        return Failure("limit", message)
+    if kinds & {"RATE_LIMIT", "RATE_LIMITED"} or any(_LIMITED.search(str(error.get("message"))) for error in errors):
+        raise Limited(message, headers)
     if kinds & _OWN_FAULT:
-        return Failure("refused", message)
-    if kinds - _PARTIAL:
-        return Failure("again", message)
-    if not isinstance(body.get("data"), dict):
-        return Failure("again", message or "the answer has no data")
-    return None
+        raise DataError(f"GitHub rejects the request ({message})")
+    if kinds - _PARTIAL or not isinstance(body.get("data"), dict):
+        raise Unanswered(message or "the answer has no data")
+    data: dict[str, Any] = body["data"]
+    return data
 
 
 def _short(value: object) -> str:

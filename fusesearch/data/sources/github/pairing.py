@@ -59,7 +59,7 @@ def screen(pull: Pull, since: datetime | None) -> str | None:
     """Why to drop a pull request at first sight, or None."""
     tests = {
         "before_since": since is not None and pull.merged < since,
-        "no_issue": not pull.issue_ids and not pull.numbers,
+        "no_issue": not pull.issue_ids and not pull.links,
         "no_merge_commit": not pull.merge,
         "no_files": pull.changed_files == 0,
         "many_files": pull.changed_files > MAX_FILES,
@@ -91,12 +91,13 @@ def pair(api: Api, facts: Facts, pulls: Sequence[Pull], open_mirror: OpenMirror,
 
 def _texts(api: Api, repo: str, pulls: Sequence[Pull], reasons: dict[int, str]) -> Iterable[tuple[Pull, list[IssueText]]]:
     """Yield pull requests with the earlier texts of their issues; record reasons for the others."""
-    by_id, by_number = _issues(api, repo, pulls)
+    issues = _issues(api, repo, pulls)
     for pull in pulls:
-        found = [by_id.get(name) for name in pull.issue_ids] or [by_number.get(number) for number in pull.numbers]
-        texts, reason = _usable([node for node in found if node], pull)
+        texts, reason = _usable([issues[key] for key in pull.issue_ids or pull.links if key in issues], pull)
         if texts:
             yield pull, texts
+        elif reason == "issue_gone" and not pull.issue_ids and all(name != repo for name, _ in pull.links):
+            reasons[pull.number] = "no_issue"
         else:
             reasons[pull.number] = reason
 
@@ -112,24 +113,22 @@ def _usable(found: list[dict[str, Any]], pull: Pull) -> tuple[list[IssueText], s
     return [earlier[key] for key in sorted(earlier)], "issue_after_merge"
 
 
-def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> tuple[dict[str, dict[str, Any]], dict[int, dict[str, Any]]]:
-    """Issues by id and by number, fetched many at a time."""
-    asked: list[str | int] = list(dict.fromkeys(name for pull in pulls for name in (pull.issue_ids or pull.numbers)))
-    by_id: dict[str, dict[str, Any]] = {}
-    by_number: dict[int, dict[str, Any]] = {}
+def _issues(api: Api, repo: str, pulls: Sequence[Pull]) -> dict[str | tuple[str, int], dict[str, Any]]:
+    """Issues by id, and by link if the link leads to ``repo``, as its former names do; fetched many at a time."""
+    asked: list[str | tuple[str, int]] = list(dict.fromkeys(key for pull in pulls for key in (pull.issue_ids or pull.links)))
+    issues: dict[str | tuple[str, int], dict[str, Any]] = {}
     for start in range(0, len(asked), queries.DETAILS):
         part = asked[start : start + queries.DETAILS]
-        ids = [name for name in part if isinstance(name, str)]
-        numbers = [name for name in part if isinstance(name, int)]
-        data = api.graphql(*queries.details(repo, ids, numbers)).data
-        for name, node in zip(ids, data.get("nodes") or [], strict=False):
-            if isinstance(node, dict):
-                by_id[name] = node
-        for number in numbers:
-            node = (data.get("repository") or {}).get(f"i{number}")
-            if isinstance(node, dict):
-                by_number[number] = node
-    return by_id, by_number
+        ids = [key for key in part if isinstance(key, str)]
+        links = [key for key in part if isinstance(key, tuple)]
+        data = api.graphql(*queries.details(ids, links)).data
+        issues |= {key: node for key, node in zip(ids, data.get("nodes") or [], strict=False) if isinstance(node, dict)}
+        for number, link in enumerate(links):
+            found = data.get(f"i{number}") or {}
+            node = found.get("issueOrPullRequest")
+            if isinstance(node, dict) and str(found.get("nameWithOwner")).casefold() == repo.casefold():
+                issues[link] = node
+    return issues
 
 
 def _spans(mirror: Mirror, pulls: Sequence[Pull], reasons: dict[int, str]) -> dict[int, Span]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fusesearch.data.sources.links import closing_links
+from fusesearch.data.sources.links import links
 from fusesearch.search.git import ID
 
 MAX_FILES = 100
@@ -21,8 +21,9 @@ MAX_FILES = 100
 class Pull:
     """A merged pull request; times are in UTC.
 
-    ``issue_ids`` are the issues GitHub links as closed; ``numbers`` are those that title, body or commit messages name after
-    a keyword. ``first_commit`` is when work began: the earliest known authored date, at most the date it was opened.
+    ``issue_ids`` are the issues GitHub links as closed; ``links`` are repository and number of those that title, body or
+    commit messages name after a keyword. ``first_commit`` is when work began: the earliest known authored date, at most the
+    date it was opened.
     """
 
     number: int
@@ -40,7 +41,7 @@ class Pull:
     files: dict[str, str] = field(default_factory=dict)
     changed_files: int = 0
     issue_ids: tuple[str, ...] = ()
-    numbers: tuple[int, ...] = ()
+    links: tuple[tuple[str, int], ...] = ()
     author: str | None = None
     bot: bool = False
 
@@ -73,7 +74,7 @@ def parse_pull(node: Any, repo: str) -> Pull | None:
         files={str(file.get("path")): str(file.get("changeType")) for file in nodes(node.get("files"))},
         changed_files=int(node.get("changedFiles") or _count(node.get("files"), 0)),
         issue_ids=tuple(str(issue["id"]) for issue in nodes(node.get("closingIssuesReferences")) if issue.get("id")),
-        numbers=tuple(dict.fromkeys(link for text in texts for link in closing_links(text, repo) if link != number)),
+        links=tuple(dict.fromkeys(link for text in texts for link in links(text, repo) if link != (repo, number))),
         author=login(node.get("author")),
         bot=is_bot(node.get("author")),
     )

@@ -18,7 +18,7 @@ DETAILS = 30
 LOOKUPS = 40
 """Repositories looked up at once; costs one point."""
 
-_LIMIT = "rateLimit { cost remaining resetAt }"
+_LIMIT = "rateLimit { cost }"
 
 _REPOSITORY = """
 fragment R on Repository {
@@ -152,18 +152,15 @@ def lookup(repositories: list[str]) -> tuple[str, dict[str, Any], int]:
     return f"query({declared}) {{\n  {_LIMIT}\n{asked}\n}}\n{_REPOSITORY}", variables, points(2 * len(repositories))
 
 
-def details(repo: str, ids: list[str], numbers: list[int]) -> tuple[str, dict[str, Any], int]:
-    """Query, variables and points for issues: by id under ``nodes``, by number in ``repository`` under ``i<number>``."""
-    by_number = "\n".join(f"    i{n}: issueOrPullRequest(number: {int(n)}) {{ __typename ...I }}" for n in numbers)
-    owner, _, name = repo.partition("/")
-    variables: dict[str, Any] = {"ids": ids}
-    declared, inner = "$ids: [ID!]!", ""
-    if numbers:
-        variables |= {"owner": owner, "name": name}
-        declared += ", $owner: String!, $name: String!"
-        inner = f"  repository(owner: $owner, name: $name) {{\n{by_number}\n  }}"
-    query = f"query({declared}) {{\n  {_LIMIT}\n  nodes(ids: $ids) {{ __typename ...I }}\n{inner}\n}}\n{_ISSUE}"
-    return query, variables, points(3 * (len(ids) + len(numbers)))
+def details(ids: list[str], links: list[tuple[str, int]]) -> tuple[str, dict[str, Any], int]:
+    """Query, variables and points for issues: by id under ``nodes``, by repository and number under ``i0``, ``i1`` and so on."""
+    linked = []
+    for n, (repo, number) in enumerate(links):
+        owner, _, name = repo.partition("/")
+        node = f"nameWithOwner issueOrPullRequest(number: {number}) {{ __typename ...I }}"
+        linked.append(f'  i{n}: repository(owner: "{owner}", name: "{name}") {{ {node} }}\n')
+    query = f"query($ids: [ID!]!) {{\n  {_LIMIT}\n  nodes(ids: $ids) {{ __typename ...I }}\n{''.join(linked)}}}\n{_ISSUE}"
+    return query, {"ids": ids}, points(3 * (len(ids) + len(links)))
 
 
 def points(connections: int) -> int:

@@ -22,10 +22,11 @@ from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Progress, read_json, write_json
 from fusesearch.data.sources.base import Mined
 from fusesearch.data.sources.github import queries
-from fusesearch.data.sources.github.accounts import accounts_of, api_of
+from fusesearch.data.sources.github.accounts import api_of
 from fusesearch.data.sources.github.asked import ASKED_DROPS, DiscussionCrawl, IssueCrawl
-from fusesearch.data.sources.github.client import Api, Gone, Stopped, Wait, countdown
+from fusesearch.data.sources.github.client import Api, Wait, countdown
 from fusesearch.data.sources.github.crawling import Crawl, RepositoryState
+from fusesearch.data.sources.github.failures import Gone, Stopped
 from fusesearch.data.sources.github.pairing import DROPS
 from fusesearch.data.sources.github.selection import Facts, Selection, select
 from fusesearch.data.sources.mirrors import Mirror, mirrored
@@ -55,7 +56,7 @@ class GitHub:
     api: Api = field(init=False)
 
     def __post_init__(self) -> None:
-        self.api = Api(accounts_of(self.config), self.config, self.wait)
+        self.api = Api(self.config, self.wait)
         self._host = urlsplit(api_of(self.config)).netloc.replace(":", "-")
         self._stopping = threading.Event()
         self._new: Counter[str] = Counter()

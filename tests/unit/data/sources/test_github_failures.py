@@ -1,60 +1,186 @@
 """What failed requests mean, and how long accounts keep still."""
 
+import json
+from http.server import BaseHTTPRequestHandler
+
 import pytest
 
 from fusesearch.core.config import GitHubSource
-from fusesearch.core.errors import ConfigError
+from fusesearch.core.errors import ConfigError, DataError, InfrastructureError
 from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.accounts import Account, accounts_of
-from fusesearch.data.sources.github.client import clock
-from fusesearch.data.sources.github.failures import of_graphql, of_status
+from fusesearch.data.sources.github.client import Api
+from fusesearch.data.sources.github.failures import Gone, Stopped, retries_of
 from fusesearch.data.sources.github.selection import PRESETS, Facts, effective, search_text, unfit
 from tests.fakes.github_server.schema import SCHEMA, cost, document_of
+from tests.fakes.local_server import LocalServer
+
+LEFT_NONE = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1200", "X-RateLimit-Resource": "graphql"}
+
+
+class GitHubs:
+    """Sends the given answers (status, headers, body) one after the other; the last one again and again."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), 0
+        self._server = LocalServer(lambda *arguments: self._handler(*arguments))
+
+    def _handler(self, *arguments):
+        replay = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self):
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                replay.asked += 1
+                status, headers, body = replay.answers.pop(0) if len(replay.answers) > 1 else replay.answers[0]
+                content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            do_GET = do_POST
+
+            def log_message(self, *_):
+                pass
+
+        return Handler(*arguments)
+
+    def __enter__(self):
+        self._server.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self._server.__exit__(*error)
+
+    def api(self, **changes):
+        """A client of this GitHub, and the waits that it shows; waiting moves the clock."""
+        config = GitHubSource(api_url=self._server.url, token_env="FUSESEARCH_TEST_TOKENS", retry_seconds=0.0, **changes)
+        waits, now = [], [1000.0]
+
+        def wait(seconds, reason):
+            if seconds:
+                waits.append((round(seconds), reason.partition(" ")[0]))
+            now[0] += seconds
+
+        api = Api(config, wait)
+        for account in api.accounts:
+            account.clock = lambda: now[0]
+        return api, waits
+
+
+@pytest.fixture(autouse=True)
+def token(monkeypatch):
+    monkeypatch.setenv("FUSESEARCH_TEST_TOKENS", "ghp_x")
+
+
+GOOD = (200, {}, {"data": {"rateLimit": {"cost": 3}}})
+SECONDARY = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "message", "kind", "seconds"),
+    ("status", "headers", "body", "waited"),
     [
-        (502, {}, "<html>", "again", 0),
-        (503, {}, {"message": "Service Unavailable"}, "again", 0),
-        (403, {"retry-after": "30"}, {"message": "You have exceeded a secondary rate limit."}, "pause", 30),
-        (429, {"retry-after": "5"}, {}, "pause", 5),
-        (429, {}, {}, "pause", 60),
-        (403, {}, {"message": "You have exceeded a secondary rate limit. Please wait."}, "pause", 60),
-        (403, {"x-ratelimit-remaining": "0"}, {"message": "?"}, "limit", 0),
-        (403, {}, {"message": "API rate limit exceeded for user ID 1."}, "limit", 0),
-        (403, {}, {"message": "Resource protected by organization SAML enforcement."}, "refused", 0),
-        (401, {}, {"message": "Bad credentials"}, "credentials", 0),
-        (404, {}, {"message": "Not Found"}, "gone", 0),
-        (451, {}, {"message": "Repository access blocked"}, "gone", 0),
-        (422, {}, None, "refused", 0),
+        (403, {"Retry-After": "30"}, {"message": SECONDARY}, 30),
+        (429, {"Retry-After": "5"}, {}, 5),
+        (429, {}, {}, 60),
+        (403, {}, {"message": SECONDARY}, 60),
+        (403, {}, {"message": "API rate limit exceeded for user ID 1."}, 60),
+        (403, LEFT_NONE, {"message": "API rate limit exceeded for user ID 1."}, 201),
+        (403, LEFT_NONE, {"message": "API rate limit already exceeded for user ID 1."}, 201),
+        (403, LEFT_NONE, {"message": "?"}, 201),
+        (200, {}, {"errors": [{"type": "RATE_LIMITED", "message": "API rate limit already exceeded for user ID 1."}]}, 60),
+        (200, {}, {"errors": [{"type": "RATE_LIMIT", "message": "API rate limit already exceeded for user ID 1."}]}, 60),
+        (200, {}, {"errors": [{"type": "RATE_LIMIT", "message": "?"}]}, 60),
+        (200, LEFT_NONE, {"errors": [{"type": "RATE_LIMIT", "message": "?"}]}, 201),
     ],
 )
-def test_statuses(status, headers, message, kind, seconds):
-    failure = of_status(status, headers, message)
-    assert (failure.kind, failure.seconds) == (kind, seconds)
-    assert failure.message.isprintable()
+@pytest.mark.parametrize("retries", [0, 10])
+def test_a_limit_is_waited_out_and_is_neither_a_try_nor_a_cost(status, headers, body, waited, retries):
+    with GitHubs((status, headers, body), GOOD) as github:
+        api, waits = github.api(retries=retries)
+        assert api.graphql("{ x }", {"first": 100}, 3).first == 100
+    assert waits == [(waited, "waiting")]
+    assert (api.spent.points, api.spent.failed) == (3, 1)
 
 
 @pytest.mark.parametrize(
-    ("body", "kind"),
+    ("status", "body"),
     [
-        ({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit already exceeded for user ID 1."}]}, "limit"),
-        ({"data": None, "errors": [{"message": "Something went wrong while executing your query."}]}, "again"),
-        ({"data": {"repository": None}, "errors": [{"type": "NOT_FOUND", "message": "x"}]}, None),
-        ({"data": {"r0": {}}, "errors": [{"type": "NOT_FOUND"}, {"type": "FORBIDDEN"}]}, None),
-        ({"data": {"r0": {}}, "errors": [{"type": "NOT_FOUND"}, {"type": "INTERNAL"}]}, "again"),
-        ({"errors": [{"type": "INVALID_CURSOR_ARGUMENTS", "message": "x"}]}, "refused"),
-        ({"errors": [{"extensions": {"code": "undefinedField"}, "message": "x"}]}, "refused"),
-        ({"data": None}, "again"),
-        ({"data": "<html>"}, "again"),
-        (None, "again"),
-        ({"data": {}}, None),
+        (500, ""),
+        (502, "<html>"),
+        (503, {"message": "Service Unavailable"}),
+        (200, {"data": None, "errors": [{"message": "Something went wrong while executing your query."}]}),
+        (200, {"data": {"r0": {}}, "errors": [{"type": "NOT_FOUND"}, {"type": "INTERNAL"}]}),
+        (200, {"data": None}),
+        (200, {"data": "<html>"}),
+        (200, "<html>"),
+        (200, '{"data": {'),
+        (200, ""),
     ],
 )
-def test_graphql_in_status_200(body, kind):
-    failure = of_graphql(body)
-    assert (failure.kind if failure else None) == kind
+def test_a_failure_of_githubs_is_repeated_and_counted_as_if_it_had_cost_its_points(status, body):
+    with GitHubs((status, {}, body), GOOD) as github:
+        api, _ = github.api()
+        api.graphql("{ x }", {}, 3)
+        assert api.spent.as_dict() | {"waited_seconds": 0} == {
+            "points": 6, "requests": 2, "graphql": 1, "rest": 0, "failed": 1, "waited_seconds": 0,
+        }  # fmt: skip
+    with GitHubs((status, {}, body)) as github:
+        with pytest.raises(InfrastructureError, match="GitHub failed 3 times in a row"):
+            github.api(retries=2)[0].graphql("{ x }", {}, 3)
+        assert github.asked == 3
+    with GitHubs((status, {}, body)) as github:
+        with pytest.raises(Stopped, match="budget"):
+            github.api(budget=60)[0].graphql("{ x }", {}, 25)
+        assert github.asked == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "message"),
+    [
+        (403, {"message": "Resource protected by organization SAML enforcement."}, DataError, "SAML"),
+        (401, {"message": "Bad credentials"}, ConfigError, "does not accept the credentials"),
+        (404, {"message": "Not Found"}, Gone, "Not Found"),
+        (410, {"message": "Issues are disabled"}, Gone, "disabled"),
+        (451, {"message": "Repository access blocked"}, Gone, "blocked"),
+        (422, "", DataError, "no reason given"),
+        (200, {"errors": [{"type": "INVALID_CURSOR_ARGUMENTS", "message": "bad cursor"}]}, DataError, "bad cursor"),
+        (200, {"errors": [{"extensions": {"code": "undefinedField"}, "message": "no field"}]}, DataError, "no field"),
+    ],
+)
+def test_a_refusal_is_not_repeated(status, body, error, message):
+    with GitHubs((status, {}, body)) as github, pytest.raises(error, match=message):
+        github.api()[0].graphql("{ x }", {}, 1)
+    assert github.asked == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"data": {"repository": None}, "errors": [{"type": "NOT_FOUND", "message": "x"}]},
+        {"data": {"r0": {}}, "errors": [{"type": "NOT_FOUND"}, {"type": "FORBIDDEN"}]},
+        {"data": {}},
+    ],
+)
+def test_data_with_missing_objects_are_data(body):
+    with GitHubs((200, {}, body)) as github:
+        assert github.api()[0].graphql("{ x }", {}, 1).data == body["data"]
+
+
+def test_a_limit_longer_than_max_wait_ends_the_run():
+    with GitHubs((403, {"Retry-After": "30"}, {}), GOOD) as github, pytest.raises(Stopped, match="wait of 30 s"):
+        github.api(max_wait=29)[0].graphql("{ x }", {}, 1)
+
+
+def test_pauses_double_up_to_two_minutes():
+    pauses = []
+    retries = retries_of(GitHubSource(retry_seconds=8.0, retries=6), lambda: None, pauses.append)
+    for _ in range(6):
+        retries = retries.increment("GET", "/", error=OSError())
+        retries.sleep()
+    assert all(most / 2 <= pause <= most for pause, most in zip(pauses, (8, 16, 32, 64, 120, 120), strict=True))
 
 
 def test_an_account_keeps_still_until_its_limit_is_reset():
@@ -64,12 +190,10 @@ def test_an_account_keeps_still_until_its_limit_is_reset():
     account.note({"x-ratelimit-resource": "graphql", "x-ratelimit-remaining": "2", "x-ratelimit-reset": "1100"})
     assert account.ready_in("graphql", 3) == 101
     assert account.ready_in("graphql", 2) == account.ready_in("core", 3) == 0
-    account.block(200)
+    account.limit({}, 200, "core", 1)
     assert account.ready_in("core", 1) == 200
     now[0] = 1201.0
     assert account.ready_in("graphql", 3) == 0
-    account.used_up("graphql")  # GitHub did not say until when
-    assert account.ready_in("graphql", 1) == 61
 
 
 def test_tokens_go_encrypted_or_nowhere(monkeypatch):
@@ -88,8 +212,8 @@ def test_tokens_go_encrypted_or_nowhere(monkeypatch):
         (queries.PULLS, {"first": queries.PAGE}, queries.pulls_cost(queries.PAGE)),
         (queries.PULLS, {"first": queries.FIRST_LOOK}, queries.pulls_cost(queries.FIRST_LOOK)),
         (queries.SEARCH, {"first": 100}, queries.search_cost(100)),
-        queries.details("o/r", ["x"] * 30, []),
-        queries.details("o/r", ["x"] * 10, list(range(1, 21))),
+        queries.details(["x"] * 30, []),
+        queries.details(["x"] * 10, [("o/r", number) for number in range(1, 21)]),
         queries.lookup(["o/r"] * queries.LOOKUPS),
     ],
 )
@@ -126,7 +250,3 @@ def test_criteria_in_githubs_words_and_on_what_it_says():
     for change, reason in (({"stars": 9}, "stars"), ({"licence": None}, "licence"), ({"language": "C"}, "language"),
                            ({"archived": True}, "archived"), ({"fork": True}, "fork")):  # fmt: skip
         assert unfit(Facts(**{**facts.__dict__, **change}), criteria) == reason
-
-
-def test_a_countdown_is_told_in_hours_minutes_and_seconds():
-    assert (clock(59.6), clock(125), clock(3661)) == ("1:00", "2:05", "1:01:01")

@@ -75,5 +75,5 @@ def test_work_began_with_the_first_commit_and_not_after_the_pull_request():
     commit = {"commit": {"oid": "x", "message": "fixes #4", "authoredDate": "2024-05-08T02:00:00+02:00"}}
     pull = parse_pull(node | {"commits": {"totalCount": 9, "nodes": [None, commit]}}, "o/r")
     assert pull.first_commit == datetime(2024, 5, 8, tzinfo=UTC)
-    assert (pull.numbers, pull.commits) == ((4,), 9)
+    assert (pull.links, pull.commits) == ((("o/r", 4),), 9)
     assert parse_pull(node, "o/r").first_commit == datetime(2024, 5, 10, tzinfo=UTC)

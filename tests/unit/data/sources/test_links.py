@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.data.sources.links import closing_links, pull_number
+from fusesearch.data.sources.links import closing_links, links, pull_number
 
 KEYWORDS = ("close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "resolved")
 
@@ -23,6 +23,8 @@ KEYWORDS = ("close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "re
         ("resolves https://github.com/x/r/issues/9", []),
         ("see #12, prefixes #3, hotfix #4, unfixed #5", []),
         ("fixes 12, fixes #0, fixes #12a", []),
+        ("Fixes GH-12, closes: gh-3", [12, 3]),
+        ("fixes GH-0, fixes GH12, fixes NGH-4, fixes o/rGH-5, fixes GH-6a", []),
         ("<!-- fixes #1 --> fixes #2 <!-- fixes #3", [2]),
         ("`fixes #1` and\n```\nfixes #2\n```\nfixes #3", [3]),
         ("fixes\n#12", []),
@@ -38,6 +40,12 @@ def test_links(text, numbers):
 def test_every_keyword_is_known_whatever_stands_before(keyword, number, before):
     before = before.replace("`", "").replace("<", "").replace("~", "")
     assert number in closing_links(f"{before}\n{keyword} #{number}\n", "o/r")
+
+
+def test_links_to_other_repositories_are_links_under_their_names():
+    assert links("Fixes #1, closes old/name#2, fixes https://github.com/O/R/issues/3, fixes o/r#1", "o/r") == [
+        ("o/r", 1), ("old/name", 2), ("o/r", 3),
+    ]  # fmt: skip
 
 
 PIECES = st.sampled_from(["fixes #7", "closes o/r#4", "#12", "fixes #0", "`", "```\n", "<!--", "-->", "~~~", "\n", " "])
