@@ -42,6 +42,7 @@ DECIDES_NOTHING = (
     "tasks/running/places.py",
     "tasks/running/node.py",
     "tasks/running/deps.py",
+    "tasks/running/parts.py",
     "tasks/running/process.py",
     "tasks/running/record.py",
     "tasks/running/resume.py",
