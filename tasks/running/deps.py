@@ -34,6 +34,7 @@ PLOTS = "\nplots:\n"
 MOST = 0.6
 """Share of a package's files from which it is named as a whole."""
 DECIDES_NOTHING = (
+    "fusesearch/core/child.py",
     "fusesearch/core/config/__init__.py",  # its values are params: params.yaml has all of them
     "fusesearch/core/overrides.py",
     "fusesearch/core/errors.py",
