@@ -29,6 +29,7 @@ from pydantic import Field
 
 from flows.experiment_progress import Row, watch
 from flows.server import prefect_server
+from fusesearch.core import child
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
 from fusesearch.core.storage import read_text
@@ -165,12 +166,7 @@ def _run_node(row: Row, environment: dict[str, str], stopped: Event) -> None:
     while process.poll() is None and not stopped.wait(POLL_SECONDS):
         row.update()
     if process.poll() is None:
-        os.killpg(process.pid, signal.SIGINT)
-        try:
-            process.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        child.end(process, GRACE_SECONDS, signal.SIGINT)
     if stopped.is_set():
         raise CancelledRun
     printed = end_of(row.task.log)

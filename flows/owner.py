@@ -1,4 +1,8 @@
-"""A stage ends when the process that started it is gone, so that the next ``dvc repro`` finds nothing still at work."""
+"""A stage ends when the process that started it is gone, so that the next ``dvc repro`` finds nothing still at work.
+
+DVC starts stages through a shell and gives them no pipe, so :mod:`fusesearch.core.child` does not help here. And Prefect shows an
+interrupted stage as cancelled, but a killed one as running.
+"""
 
 from __future__ import annotations
 

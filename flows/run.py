@@ -15,7 +15,6 @@ from flows.retries import ONCE, RETRIED
 from flows.stage import is_complete, running
 from fusesearch.core.errors import ConfigError
 from tasks.running.node import Job, Node, parse_node
-from tasks.running.shares import SPREAD
 from tasks.stages import STAGES, Stage, stage_named
 
 
@@ -31,7 +30,7 @@ def stage_flow(stage: Stage) -> Flow[..., dict[str, Any]]:
     @flow(name=stage.name.replace("_", "-"), description=stage.description)
     def run(node: Node | None = None) -> dict[str, Any]:
         with running(node or Node(stage=stage.name)) as job:
-            if stage.name in SPREAD:
+            if stage.divided:
                 fan_out(job)
             job.part = _part
             job.metrics = work(job)

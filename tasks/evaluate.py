@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fusesearch.core.config import Agent, Params, parse_section
@@ -13,11 +15,12 @@ from fusesearch.core.storage import Progress, read_instances, read_json, write_j
 from fusesearch.core.text import safe_name
 from fusesearch.evaluation.grid import Benchmark, Grid
 from fusesearch.evaluation.metrics import aggregate
-from fusesearch.evaluation.results import MANIFEST
+from fusesearch.evaluation.results import JOURNAL, MANIFEST, cell_folder
 from fusesearch.evaluation.running import opened
 from fusesearch.training.served import served
 from tasks.checkpoints import checkpoint_of
 from tasks.running.node import Job
+from tasks.running.parts import Part
 from tasks.running.places import CACHES, Places
 from tasks.running.resume import publish
 
@@ -73,3 +76,18 @@ def evaluate_cells(job: Job) -> dict[str, Any]:
 def _part(progress: Progress, before: int, total: int) -> Progress:
     """Progress of one cell as a part of the whole."""
     return lambda done, _: progress(before + done, total)
+
+
+def lacking(job: Job) -> Iterator[Part]:
+    """Instances of which a cell lacks an episode, without cells of models that vLLM serves, as in :mod:`tasks.synthesize`."""
+    with opened(held_out_grid(job.params, job.places), job.scratch, CACHES, retry_errored=True) as grid:
+        for cell in grid.cells:
+            if not (cell.model and job.params.evaluate.rollouts == "vllm"):
+                yield Part((cell_folder(Path(), cell) / JOURNAL).as_posix(), tuple(grid.lacking(cell)), cell.name)
+
+
+def do_part(job: Job, part: Part) -> None:
+    """Run the episodes of a cell on instances."""
+    with opened(held_out_grid(job.params, job.places), job.scratch, CACHES) as grid:
+        (cell,) = (row for row in grid.cells if row.name == part.cell)
+        grid.episodes_into(job.scratch / part.journal, cell, part.keys)

@@ -11,12 +11,13 @@ from pydantic import TypeAdapter
 
 from fusesearch.core.examples import Examples
 from fusesearch.core.schema import Instance, Truth
-from fusesearch.core.storage import Journal, count_rows, write_instances, write_json
+from fusesearch.core.storage import Journal, count_rows, iter_rows, write_instances, write_json
 from tasks.running.node import Job
+from tasks.running.parts import Part
 
 SHOWN_EVERY = 100
 JOURNAL = "truths.jsonl"
-"""Truths that Ray workers have read, a row for each repository."""
+"""Truths that other processes have read, a row for each repository."""
 
 _TRUTH: TypeAdapter[Truth | str] = TypeAdapter(Truth | str)
 
@@ -47,3 +48,19 @@ def filter_pairs(job: Job) -> dict[str, Any]:
     examples.write(places["filter.examples"])
     examples.write_dropped(places["filter.dropped"])
     return {"pairs": total, "instances": kept, "dropped": drops.total(), "repositories": len(repositories)}
+
+
+def lacking(job: Job) -> Iterator[Part]:
+    """Repositories whose truths are not read."""
+    with closing(Journal(job.scratch / JOURNAL, key="key")) as journal:
+        repos = dict.fromkeys(row["repo"] for row in iter_rows(job.places["mine.pairs"], ["repo"]))
+        yield Part(JOURNAL, tuple(repo for repo in repos if repo not in journal))
+
+
+def do_part(job: Job, part: Part) -> None:
+    """Read the truths of repositories."""
+    from fusesearch.data.filtering import truths_of
+
+    with Journal(job.scratch / JOURNAL, key="key") as journal:
+        for repo, truths in truths_of(job.places["mine.pairs"], part.keys, job.params.filter, job.places["mine.repos"]):
+            journal.append({"key": repo, "truths": {key: _TRUTH.dump_python(row, mode="json") for key, row in truths.items()}})

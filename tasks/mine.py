@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from fusesearch.core.config import Params
+from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance
-from fusesearch.core.storage import write_instances, write_json
+from fusesearch.core.storage import silent, write_instances, write_json
 from fusesearch.data.sources.base import Source
 from tasks.running.node import Job
+from tasks.running.parts import Part
 from tasks.running.places import STATE
 from tasks.running.resume import publish
 
@@ -53,6 +57,26 @@ def source_of(params: Params, scratch: Path) -> Source:
             from fusesearch.data.sources.synthetic import Synthetic
 
             return Synthetic(params.mine, params.data_seed, scratch)
+
+
+def lacking(job: Job) -> Iterator[Part]:
+    """Packages that are not mined, a part each, because they differ widely in size. Other sources wait for a server or a disk."""
+    from fusesearch.data.sources.synthetic.mining import JOURNAL, Synthetic
+
+    source = source_of(job.params, job.scratch)
+    if isinstance(source, Synthetic):
+        for repo in source.lacking(job.scratch / REPOS):
+            yield Part(JOURNAL, (repo,))
+
+
+def do_part(job: Job, part: Part) -> str:
+    """Mine packages; returns where their repositories are."""
+    from fusesearch.data.sources.synthetic import Synthetic
+
+    one = job.params.mine.model_copy(update={"workers": 1})  # a part has one processor
+    with suppress(DataError):  # nothing to mine: the stage itself says why
+        Synthetic(one, job.params.data_seed, job.scratch).mine(job.scratch / REPOS, silent, only=part.keys)
+    return REPOS
 
 
 class _Figures:

@@ -22,6 +22,7 @@ import yaml
 
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.chat import encode, prompt_ids, training_ids
+from fusesearch.core import child
 from fusesearch.core.config import Params, load_params
 from fusesearch.core.cores import one_openmp_thread
 from fusesearch.core.errors import ConfigError, DataError, FusesearchError
@@ -207,7 +208,7 @@ def _run(step: str, folder: Path, on_progress: Callable[[str], None]) -> str:
     printed = []
     with (
         (folder / f"{step}.log").open("w", encoding="utf-8") as log,
-        subprocess.Popen(
+        child.start(
             [sys.executable, "-m", "tasks.rehearsal", step],
             cwd=folder, env=environment, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         ) as process,
@@ -222,7 +223,7 @@ def _run(step: str, folder: Path, on_progress: Callable[[str], None]) -> str:
                     log.write(line)
                     log.flush()
         except BaseException:
-            process.terminate()
+            child.end(process, seconds=20)
             raise
     return reason("".join(printed), process.returncode) if process.returncode else ""
 

@@ -41,6 +41,7 @@ class Stage:
         models: which of :data:`MODELS` it reads under some params, if those choose; it reads no other model then.
         localizers: names of the localizers it runs under some params, whose code decides its outputs.
         retried: whether it meets the world (endpoints, processes, disks), so that what fails there is tried again.
+        divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
         shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
         counts: its bars of the data's funnel.
@@ -57,6 +58,7 @@ class Stage:
     models: Callable[[Params], Iterable[str]] | None = None
     localizers: Callable[[Params], Iterable[str]] = lambda params: ()
     retried: bool = False
+    divided: bool = False
     gpu: bool = False
     shows: tuple[str, ...] = ()
     counts: tuple[Count, ...] = ()
@@ -110,6 +112,7 @@ _ROWS = (
         added={"split.benchmarks": []},
         code=("requirements.lock",),  # the packages that faults are planted in
         retried=True,
+        divided=True,
         shows=("table",),
         counts=(Count("pairs", "mined pairs"),),
     ),
@@ -126,6 +129,7 @@ _ROWS = (
         },
         params=("filter",),
         code=("fusesearch/core/presets.py",),  # the rules that params.yaml leaves to the preset
+        divided=True,
         shows=("drops",),
         counts=(Count("instances", "filter: instances kept"),),
     ),
@@ -174,6 +178,7 @@ _ROWS = (
         added={"model.dtype": "float32"},
         localizers=_ranking,
         retried=True,
+        divided=True,
         counts=(Count("candidates", "synthesize: candidates", "trajectories"),),
     ),
     Stage(
@@ -232,6 +237,7 @@ _ROWS = (
         models=lambda params: [cell.checkpoint for cell in params.evaluate.cells.values()],
         localizers=lambda params: [*(cell.localizer for cell in params.evaluate.cells.values()), *_ranking(params)],
         retried=True,
+        divided=True,
         gpu=True,
     ),
     Stage(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from fusesearch.core.config import Params
 from fusesearch.core.schema import Instance, Trajectory
-from fusesearch.core.storage import Journal, Progress, read_instances, write_jsonl
+from fusesearch.core.storage import Journal, Progress, read_instances, silent, write_jsonl
 from fusesearch.evaluation.environments import environment_named
 from tasks.running.node import Job
+from tasks.running.parts import Part
 from tasks.running.places import SNAPSHOTS, Places
 
 JOURNAL = "candidates.jsonl"
@@ -19,7 +21,7 @@ JOURNAL = "candidates.jsonl"
 
 def synthesize_candidates(job: Job) -> dict[str, Any]:
     """Write the candidates; goes on from the journal in the job's scratch."""
-    instances = environment_named(job.params.agent.toolset).trainable(read_instances(job.places["split.sft"]))
+    instances = _instances(job)
     trajectories = make_candidates(instances, job.params, job.places, job.scratch, job.progress)
     write_jsonl(job.output("candidates"), (trajectory.untimed() for trajectory in trajectories))
     calls = sum(len(turn.calls) for trajectory in trajectories for turn in trajectory.turns)
@@ -29,6 +31,10 @@ def synthesize_candidates(job: Job) -> dict[str, Any]:
         "errored": sum(trajectory.error is not None for trajectory in trajectories),
         "calls": calls,
     }
+
+
+def _instances(job: Job) -> list[Instance]:
+    return environment_named(job.params.agent.toolset).trainable(read_instances(job.places["split.sft"]))
 
 
 def make_candidates(
@@ -43,3 +49,19 @@ def make_candidates(
     candidates = draw(pre_searched(instances, snapshot, params.agent), params.synthesize, params.seed)
     with Journal(scratch / JOURNAL, key="key") as journal:
         return synthesize(candidates, params, snapshot, journal, progress, scratch)
+
+
+def lacking(job: Job) -> Iterator[Part]:
+    """Instances that lack a candidate; none if vLLM serves the teacher: the stage's servers take all episodes side by side."""
+    from fusesearch.training.synthesis import draw
+
+    if job.params.teacher.localizer != "model" or job.params.teacher.base_url:
+        candidates = draw(_instances(job), job.params.synthesize, job.params.seed)
+        with closing(Journal(job.scratch / JOURNAL, key="key")) as rows:
+            yield Part(JOURNAL, tuple(dict.fromkeys(row.instance.instance_id for row in candidates if row.key not in rows)))
+
+
+def do_part(job: Job, part: Part) -> None:
+    """Make the candidates of instances."""
+    chosen = [row for row in _instances(job) if row.instance_id in part.keys]
+    make_candidates(chosen, job.params, job.places, job.scratch, silent)

@@ -29,6 +29,7 @@ import yaml
 
 from experiments.downstream import Configuration
 from experiments.downstream.attempts import JOURNAL, Attempt, Spent, read_main_agent, read_searches
+from fusesearch.core import child
 from fusesearch.core.errors import ArtifactError, InfrastructureError, RepositoryError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Journal, Progress, read_json, read_text, silent, write_json, write_jsonl, write_text
@@ -227,9 +228,7 @@ def _main_agent(task: str, tree: Path, settings: Settings, folder: Path) -> tupl
     environment = _environment(folder) | quiet | key | {"MSWEA_GLOBAL_CONFIG_DIR": str(folder / "mini")}
     started, end = time.monotonic(), ""
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, cwd=tree, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-        )
+        process = child.start(command, cwd=tree, env=environment, stdout=output, stderr=output)
         try:
             process.wait(settings.seconds + settings.command_seconds + GRACE)
         except subprocess.TimeoutExpired:
@@ -267,7 +266,10 @@ def _config(task: str, tree: Path, settings: Settings, folder: Path) -> dict[str
 
 
 def _end_processes(folder: Path) -> None:
-    """Kill what main agents below ``folder`` started, in whatever session or group: its environment says whose it is."""
+    """Kill what main agents below ``folder`` started: its environment says whose it is.
+
+    The agent runs each command in a session of its own, which :mod:`fusesearch.core.child` does not reach.
+    """
     import psutil
 
     for process in psutil.process_iter():

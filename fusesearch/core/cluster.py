@@ -20,21 +20,16 @@ def cluster_address() -> str:
     once where nobody listens, which Ray would try for minutes.
     """
     address = os.environ.get("FUSESEARCH_RAY", "")
-    if not address:
-        return ""
-    if not find_spec("prefect_ray"):
+    if address and not find_spec("prefect_ray"):
         raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it")
     try:
         place = urlsplit(address if "://" in address else f"//{address}")
-        port = place.port
+        if place.port is not None:
+            socket.create_connection((place.hostname, place.port), timeout=10).close()
     except ValueError:
         raise ConfigError(f"FUSESEARCH_RAY is {address!r}: use local, HOST:PORT or ray://HOST:PORT") from None
-    if port is not None:
-        try:
-            socket.create_connection((place.hostname, port), timeout=10).close()
-        except OSError:
-            reason = f"the Ray cluster at {address} does not answer: start it, or unset FUSESEARCH_RAY"
-            raise InfrastructureError(reason) from None
+    except OSError:
+        raise InfrastructureError(f"the Ray cluster at {address} does not answer: start it, or unset FUSESEARCH_RAY") from None
     return address
 
 

@@ -48,8 +48,9 @@ def changed_lines(patch: str) -> list[str]:
 class Similar:
     """Finds out whether a text is similar to an earlier one: Jaccard similarity of their shingles at least ``threshold``.
 
-    Takes about 1.5 kB per added text. The similarity is estimated from 128 hash functions, with a standard error of 0.03
-    at 0.85.
+    The similarity is estimated from 128 hash functions, with a standard error of 0.03 at 0.85. Takes 6 to 8 kB per added text.
+    datasketch's ``MinHashLSH`` finds the same in 9,500 texts, with twice the memory in three times the time, and compares a text
+    to all others of a band; this class takes the last 50.
     """
 
     def __init__(self, threshold: float) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+
+from cachetools import LRUCache
 
 from fusesearch.agents.loop import run_episodes
 from fusesearch.core.errors import DataError, InfrastructureError, RepositoryError
@@ -113,7 +114,7 @@ class _Bench:
         self.concurrency = concurrency
         self.seed = seed
         self._repositories = repositories
-        self._shared: OrderedDict[tuple[str, str], asyncio.Future[Repository]] = OrderedDict()
+        self._shared: LRUCache[tuple[str, str], asyncio.Future[Repository]] = LRUCache(2 * concurrency)
 
     async def run(self, cell: _Cell) -> tuple[_Cell, Trajectory]:
         instance = cell.instance
@@ -134,12 +135,9 @@ class _Bench:
     async def _repository(self, instance: Instance) -> Repository:
         """The instance's snapshot, opened once while it is in use, so that its episodes share the tools' memory."""
         key = (instance.repo, instance.base_commit)
-        if key not in self._shared:
-            self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._repositories, instance))
-            while len(self._shared) > 2 * self.concurrency:
-                self._shared.popitem(last=False)
-        self._shared.move_to_end(key)
-        shared = self._shared[key]
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = asyncio.ensure_future(asyncio.to_thread(self._repositories, instance))
         try:
             return await asyncio.shield(shared)
         except (InfrastructureError, RepositoryError, OSError):

@@ -15,16 +15,18 @@ import hashlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from filelock import FileLock
+
+from fusesearch.core import child
 from fusesearch.core.errors import RepositoryError
-from fusesearch.search.eviction import folder_bytes, locked, touch
+from fusesearch.search.eviction import folder_bytes, touch
 from fusesearch.search.git import ID, Git, git_command, one_line
 from fusesearch.search.repository import clipped
 
@@ -85,7 +87,7 @@ def open_clone(
     for name in ("clones", "tmp"):
         (cache_dir / name).mkdir(parents=True, exist_ok=True)
     clone = Clone(address, cache_dir)
-    with locked(clone.git_dir.with_suffix(".lock")):
+    with FileLock(clone.git_dir.with_suffix(".lock")):
         if not touch(clone.git_dir):
             attempt(clone.make)
         yield clone
@@ -174,9 +176,7 @@ class Clone:
         except subprocess.TimeoutExpired:
             raise RepositoryError(f"{self.address}: no end after {TIMEOUT_SECONDS:.0f} s") from None
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            child.end(process)
         if process.returncode != 0:
             raise RepositoryError(f"{self.address}: {one_line(errors) or 'git failed'}")
 

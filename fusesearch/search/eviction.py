@@ -7,15 +7,16 @@ care: a snapshot that was about to link to a removed blob fetches it again.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from filelock import FileLock, Timeout
 
 from fusesearch.core.errors import ConfigError
 
@@ -40,9 +41,7 @@ class Usage:
 
 def evict(cache_dir: Path, limit: int) -> None:
     """Shrink a cache above ``limit`` to four fifths of it. Does nothing while another process does so."""
-    with locked(cache_dir / "evict.lock", wait=False) as free:
-        if not free:
-            return
+    with suppress(Timeout), FileLock(cache_dir / "evict.lock", timeout=0):
         for leftover in (cache_dir / "tmp").glob(f"{_EVICTED}*"):  # from a killed eviction
             shutil.rmtree(leftover, ignore_errors=True)
         usage = measure(cache_dir)
@@ -101,23 +100,6 @@ def limit_from_environment() -> int:
 def folder_bytes(folder: Path) -> int:
     """Bytes on disk of everything in a folder; 0 if it does not exist."""
     return sum(map(_size, _walk(folder)))
-
-
-@contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock file ``path``. Without ``wait``, yields False if another process holds it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        with suppress(OSError):  # explicitly, because a process forked meanwhile shares the descriptor and would keep the lock
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-        os.close(descriptor)
 
 
 def _is_old(folder: Path) -> bool:

@@ -10,13 +10,15 @@ import asyncio
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
+
+from cachetools import LRUCache
 
 from fusesearch.core.errors import RepositoryError, ToolError
 from fusesearch.search.glob import Glob
@@ -158,27 +160,17 @@ class _Memory:
     """Outcomes of earlier requests, dropped least recently used first, and running searches."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._bytes = 0
-        self._outcomes: OrderedDict[Tool, Outcome] = OrderedDict()
+        self._outcomes: LRUCache[Tool, Outcome] = LRUCache(limit, getsizeof=_size)
         self.flights: dict[Tool, _Flight] = {}
         self.lock = threading.RLock()
 
     def get(self, request: Tool) -> Outcome | None:
         with self.lock:
-            if request in self._outcomes:
-                self._outcomes.move_to_end(request)
             return self._outcomes.get(request)
 
     def put(self, request: Tool, outcome: Outcome) -> None:
-        size = _size(outcome)
-        with self.lock:
-            if request in self._outcomes or size > self._limit:
-                return
+        with self.lock, suppress(ValueError):  # larger than the whole memory
             self._outcomes[request] = outcome
-            self._bytes += size
-            while self._bytes > self._limit:
-                self._bytes -= _size(self._outcomes.popitem(last=False)[1])
 
     def land(self, request: Tool, flight: _Flight) -> None:
         """End a search. The next caller finds its outcome in memory or starts a new search."""

@@ -13,9 +13,10 @@ from statistics import fmean
 from typing import Any
 
 from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.core.child import end_with_parent
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, InfrastructureError
-from fusesearch.training.ranks import end_with_parent, world_size
+from fusesearch.training.ranks import world_size
 from fusesearch.training.rollouts import Batch, Episodes
 
 LEAST = 16

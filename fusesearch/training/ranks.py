@@ -6,13 +6,13 @@ import logging
 import multiprocessing
 import os
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
+from fusesearch.core.child import end_with_parent
 from fusesearch.core.errors import FusesearchError
 
 logger = logging.getLogger(__name__)
@@ -145,15 +145,3 @@ def interface(address: str) -> str | None:
     import psutil
 
     return next((name for name, known in psutil.net_if_addrs().items() if address in (one.address for one in known)), None)
-
-
-def end_with_parent() -> None:
-    """End this process when the one that started it ends, even by SIGKILL."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None  # noqa: S101 - runs in a child
-
-    def wait() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()

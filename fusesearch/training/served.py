@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from fusesearch.agents.models.vllm import VllmModel
+from fusesearch.core.child import end_with_parent
 from fusesearch.core.config import Compute
 from fusesearch.core.errors import AGAIN, ArtifactError, DataError, InfrastructureError
-from fusesearch.training.ranks import end_with_parent
 from fusesearch.training.rollouts import Batch, Episodes
 from fusesearch.training.serving import Servers, prefix_cache
 from fusesearch.training.trainer import load_student

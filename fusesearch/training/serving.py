@@ -10,7 +10,6 @@ import argparse
 import importlib.util
 import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import httpx2
 
+from fusesearch.core import child
 from fusesearch.core.config import Compute
 from fusesearch.core.errors import AGAIN, ArtifactError, ConfigError, FusesearchError, InfrastructureError
 from fusesearch.core.installation import how_to_install
@@ -60,18 +60,6 @@ FOR_CPU = (
     "--no-enable-chunked-prefill",
     *("--max-num-batched-tokens", "16384"),
 )
-
-KEEPER = """
-import os, signal, subprocess, sys, threading
-signal.signal(signal.SIGTERM, lambda *_: None)  # the server gets it, too, and ends in order
-server = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL)
-def end_with_owner():
-    sys.stdin.read()
-    os.killpg(0, signal.SIGKILL)
-threading.Thread(target=end_with_owner, daemon=True).start()
-sys.exit(server.wait())
-"""
-"""Runs a command that ends when the process at the other end of standard input does, even by SIGKILL."""
 
 
 def vllm_python() -> Path:
@@ -197,7 +185,8 @@ class Servers:
         if self._watcher.is_alive():
             self._watcher.join()  # it may be starting one again
         for server in self._servers:
-            _end(server)
+            if server.process:
+                child.end(server.process, STOP_SECONDS)
 
     def __enter__(self) -> Servers:
         return self
@@ -242,7 +231,8 @@ class Servers:
 
     def _restart(self, server: _Server) -> None:
         self.restarts += 1
-        _end(server)
+        if server.process:
+            child.end(server.process, STOP_SECONDS)
         server.version = None
         self._begin(server)
         self._await(server)
@@ -257,10 +247,8 @@ class Servers:
             visible = os.environ.get("CUDA_VISIBLE_DEVICES")
             settings["CUDA_VISIBLE_DEVICES"] = visible.split(",")[server.gpu] if visible else str(server.gpu)
         with self._log.open("ab") as log:
-            server.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", KEEPER, *line, *FOR_ROLLOUTS, QUIET, *self._compute.options],
-                stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True, env=settings,
-            )  # fmt: skip
+            options = (*FOR_ROLLOUTS, QUIET, *self._compute.options)
+            server.process = child.start([*line, *options], stdout=log, stderr=log, env=settings)
         server.silent = 0
 
     def _await(self, server: _Server) -> None:
@@ -324,19 +312,6 @@ def _answers(address: str, seconds: float) -> bool:
 def _reason(error: Exception) -> str:
     body = error.response.text if isinstance(error, httpx2.HTTPStatusError) else ""
     return " ".join(f"{type(error).__name__}: {error} {body}".split())[:300]
-
-
-def _end(server: _Server) -> None:
-    """End a started server and all its processes."""
-    if server.process is None:
-        return
-    with suppress(ProcessLookupError):
-        os.killpg(server.process.pid, signal.SIGTERM)
-    with suppress(subprocess.TimeoutExpired):
-        server.process.wait(timeout=STOP_SECONDS)
-    with suppress(ProcessLookupError):  # what ignores SIGTERM, or was stopped
-        os.killpg(server.process.pid, signal.SIGKILL)
-    server.process.wait()
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -37,6 +37,7 @@ DECIDES_NOTHING = (
     "fusesearch/__init__.py",  # names of modules that stages import themselves where they need them
     "fusesearch/core/config/__init__.py",  # its defaults are in params.yaml and in the files of nodes, which a test checks
     "fusesearch/core/caches.py",
+    "fusesearch/core/child.py",
     "fusesearch/core/overrides.py",
     "fusesearch/core/errors.py",
     "fusesearch/core/installation.py",
@@ -46,6 +47,7 @@ DECIDES_NOTHING = (
     "tasks/running/places.py",
     "tasks/running/node.py",
     "tasks/running/deps.py",
+    "tasks/running/parts.py",
     "tasks/running/process.py",
     "tasks/running/record.py",
     "tasks/running/resume.py",

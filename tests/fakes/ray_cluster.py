@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine."""
+"""A Ray cluster on this machine."""
 
 from __future__ import annotations
 
@@ -26,15 +26,16 @@ class Cluster:
 
 
 @contextmanager
-def ray_cluster() -> Iterator[Cluster]:
-    """Two nodes with one processor each, separate from other clusters; only who has this process's environment can join."""
+def ray_cluster(nodes: int = 2) -> Iterator[Cluster]:
+    """Nodes with one processor each, separate from other clusters; only who has this process's environment can join."""
     os.environ["RAY_AUTH_MODE"] = "token"  # else anyone can run code on it
     os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # Ray reads it once in a process
     port = free_port()
     cluster = Cluster(f"127.0.0.1:{port}")
     try:
-        for place in (["--head", f"--port={port}", "--include-dashboard=false"], [f"--address={cluster.address}"]):
-            cluster.nodes.append(start_node(place))
+        cluster.nodes.append(start_node(["--head", f"--port={port}", "--include-dashboard=false"]))
+        for _ in range(nodes - 1):
+            cluster.nodes.append(start_node([f"--address={cluster.address}"]))
         yield cluster
     finally:
         for node in reversed(cluster.nodes):

@@ -38,7 +38,9 @@ async def test_an_endpoint_that_is_gone_is_an_error_and_no_answer(repository, tm
     def reply(messages):
         raise ModelUnavailable("the endpoint is gone")
 
-    done = await make_localizer(name, Setup(ScriptedModel(reply), Agent(), caches=Caches(tmp_path))).localize(INSTANCE, repository)
+    done = await make_localizer(name, Setup(ScriptedModel(reply), Agent(), caches=Caches(tmp_path))).localize(
+        INSTANCE, repository
+    )
     assert (done.stop, done.error, done.answer) == ("error", "the endpoint is gone", None)
 
 

@@ -199,11 +199,11 @@ def test_a_stage_runs_if_something_changed_and_one_that_fails_says_why(project):
     assert project.deployed("stage/stage", stage="synthesize") == "FAILED"
 
 
-def test_two_workers_of_ray_make_the_candidates_of_one_process(project):
+def test_workers_of_ray_make_the_candidates_of_one_process(project):
     mine_packages(project.root)
     assert project.deployed("pipeline/pipeline", until="synthesize") == "COMPLETED"
     alone = untimed(project.root / MAIN["synthesize.candidates"])
-    ray = {"FUSESEARCH_RAY": "local", "FUSESEARCH_RAY_WORKERS": "2"}
+    ray = {"FUSESEARCH_RAY": "local"}
     assert project.deployed("stage/stage", env=ray, stage="synthesize", again=True) == "COMPLETED"
     assert untimed(project.root / MAIN["synthesize.candidates"]) == alone
     assert len(alone) == 4 * len(read_instances(project.root / MAIN["split.sft"]))

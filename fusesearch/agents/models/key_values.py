@@ -7,11 +7,12 @@ the start, and finished rows can be removed.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
+from cachetools import LRUCache
 from transformers.cache_utils import Cache, DynamicLayer
 
 Layers = list[tuple[torch.Tensor, torch.Tensor]]  # keys and values of one row: heads x tokens x width, per layer
@@ -21,33 +22,23 @@ class KeptRows:
     """Keys and values of recent conversations by token ids, up to a number of tokens; the oldest are dropped first."""
 
     def __init__(self, max_tokens: int) -> None:
-        self.max_tokens = max_tokens
-        self._rows: OrderedDict[tuple[int, ...], Layers] = OrderedDict()
-        self._tokens = 0
-        self._lock = threading.RLock()
+        self._rows: LRUCache[tuple[int, ...], tuple[int, Layers]] = LRUCache(max_tokens, getsizeof=lambda kept: kept[0])
+        self._lock = threading.Lock()
 
     def put(self, ids: Sequence[int], layers: Layers) -> None:
-        """Keep the keys and values of a conversation."""
-        with self._lock:
-            self.take(ids)
-            self._rows[tuple(ids)] = layers
-            self._tokens += len(ids)
-            while self._tokens > self.max_tokens and self._rows:
-                old, _ = self._rows.popitem(last=False)
-                self._tokens -= len(old)
+        """Keep the keys and values of a conversation, unless it is longer than the limit."""
+        with self._lock, suppress(ValueError):
+            self._rows[tuple(ids)] = len(ids), layers
 
     def take(self, ids: Sequence[int]) -> Layers | None:
         """Remove and return the keys and values of the conversation ``ids``; ``None`` if it is not cached."""
         with self._lock:
-            layers = self._rows.pop(tuple(ids), None)
-            if layers is not None:
-                self._tokens -= len(ids)
-            return layers
+            return self._rows.pop(tuple(ids), (0, None))[1]
 
     def clear(self) -> None:
         """Drop everything."""
-        self._rows.clear()
-        self._tokens = 0
+        with self._lock:
+            self._rows.clear()
 
 
 class BatchCache(Cache):

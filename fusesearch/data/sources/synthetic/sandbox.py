@@ -63,7 +63,8 @@ class Sandbox:
         """The function's (picklable) result from a child; None if it hung, crashed, ran out of memory or returned too much.
 
         ``other_memory``: unwritten memory has other bytes than usual (glibc), so that a result that depends on it changes.
-        Ends this process when its parent has died: a killed run must not continue beside its successor.
+        Ends this process when its parent has died: a killed run must not continue beside its successor. A thread that waits
+        for that, as in :mod:`fusesearch.core.child`, would be beside every fork.
         """
         if os.getppid() != self._parent:
             os._exit(1)

@@ -1,4 +1,4 @@
-"""Shares of a stage's work: together they are what one process makes, and a lost one is made by the stage itself."""
+"""Parts of a stage's work: together they make what one process makes, and the stage itself makes a lost one."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from tasks.evaluate import evaluate_cells
 from tasks.filter import filter_pairs
 from tasks.mine import mine
 from tasks.running.node import Job, Node
+from tasks.running.parts import Part, done, join, parts_of
 from tasks.running.places import MAIN
 from tasks.running.resume import alone
-from tasks.running.shares import run_share, shares_of, take_in
 from tasks.synthesize import synthesize_candidates
 from tests.fakes.git import committed, git
 
@@ -72,8 +72,17 @@ def lines(path):
     return [json.dumps(untimed(json.loads(line))) for line in path.read_text().splitlines()]
 
 
-def job(stage, folder, progress=silent):
-    return Job(Node(stage=stage), PARAMS, MAIN, folder, progress)
+def job(stage, folder, progress=silent, params=PARAMS):
+    return Job(Node(stage=stage), params, MAIN, folder, progress)
+
+
+def do(job, count, lost=None):
+    """Do a job's work in at most ``count`` parts per journal, all but one that is lost. Returns the parts."""
+    parts = parts_of(job, count) if count else []
+    for number, part in reversed(list(enumerate(parts))):
+        if number != lost:
+            join(job, part, *done(job, part))
+    return parts
 
 
 def scratch(project, name):
@@ -81,13 +90,14 @@ def scratch(project, name):
     return project / name
 
 
-def test_shares_cover_every_instance_once_and_are_of_even_size(project):
-    for count in (1, 2, 3, 9):
-        shares = shares_of("synthesize", PARAMS, MAIN, project, count)
-        assert [name for share in shares for name in share.keys] == [f"i{number}" for number in range(5)]
-        sizes = [len(share.keys) for share in shares]
-        assert len(sizes) == min(count, 5)
-        assert max(sizes) - min(sizes) <= 1
+@pytest.mark.parametrize("count", [1, 2, 3, 9])
+def test_a_split_has_every_key_once_in_parts_of_even_size(count):
+    parts = Part("journal", tuple("abcde")).split(count)
+    assert [key for part in parts for key in part.keys] == list("abcde")
+    sizes = [len(part.keys) for part in parts]
+    assert len(sizes) == min(count, 5)
+    assert max(sizes) - min(sizes) <= 1
+    assert Part("journal", ()).split(count) == []
 
 
 @pytest.mark.usefixtures("project")
@@ -96,37 +106,33 @@ def test_episodes_of_models_that_vllm_serves_are_left_to_the_stage_and_its_serve
     ours = {"evaluate": {"cells": cells}, "teacher": {"localizer": "model", "model": "m", "base_url": "http://localhost/v1"}}
     vllm = {"evaluate": {"cells": cells, "rollouts": "vllm"}, "teacher": {"localizer": "model", "model": "m"}}
     expected = {"evaluate": (["words", "trained"], ["words"]), "synthesize": ([""], [])}
-    for stage, cells_shared in expected.items():
-        for given, cells_of_shares in zip((ours, vllm), cells_shared, strict=True):
-            place = scratch(tmp_path, f"{stage} {len(cells_of_shares)}")
-            assert [share.cell for share in shares_of(stage, parse_params(given), MAIN, place, 1)] == cells_of_shares
+    for stage, cells_in_parts in expected.items():
+        for given, cells in zip((ours, vllm), cells_in_parts, strict=True):
+            place = scratch(tmp_path, f"{stage} {len(cells)}")
+            assert [part.cell for part in parts_of(job(stage, place, params=parse_params(given)), 1)] == cells
 
 
 @pytest.mark.parametrize("lost", [None, 0])
-def test_candidates_made_in_shares_are_those_of_one_process_byte_for_byte(project, lost):
+def test_candidates_made_in_parts_are_those_of_one_process_byte_for_byte(project, lost):
     synthesize_candidates(job("synthesize", scratch(project, "alone")))
     alone = MAIN["synthesize.candidates"].read_bytes()
 
     shared = scratch(project, "shared")
-    shares = shares_of("synthesize", PARAMS, MAIN, shared, 2)
-    for number, share in reversed(list(enumerate(shares))):
-        if number != lost:
-            take_in(share, run_share(share, PARAMS, MAIN), shared)
-    assert bool(shares_of("synthesize", PARAMS, MAIN, shared, 2)) == (lost is not None)
+    parts = do(job("synthesize", shared), 2, lost)
+    assert bool(parts_of(job("synthesize", shared), 2)) == (lost is not None)
     made = []
     synthesize_candidates(job("synthesize", shared, lambda done, total: made.append(done)))
-    assert len(made) == (0 if lost is None else 3 * len(shares[lost].keys))
+    assert len(made) == (0 if lost is None else 3 * len(parts[lost].keys))
     assert MAIN["synthesize.candidates"].read_bytes() == alone
     assert len(read_trajectories(MAIN["synthesize.candidates"])) == 15
 
 
-def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
+def test_episodes_made_in_parts_have_the_scores_of_one_process(project):
     figures = []
     for name, count in (("alone", 0), ("shared", 3)):
         place = scratch(project, name)
         with alone("evaluate", place):
-            for share in shares_of("evaluate", PARAMS, MAIN, place, count) if count else []:
-                take_in(share, run_share(share, PARAMS, MAIN), place)
+            do(job("evaluate", place), count)
             evaluate_cells(job("evaluate", place))
         figures.append((lines(MAIN["evaluate.scores"]), lines(MAIN["evaluate.cells"] / "words/trajectories.jsonl")))
     assert figures[0] == figures[1]
@@ -134,7 +140,7 @@ def test_episodes_made_in_shares_have_the_scores_of_one_process(project):
 
 
 @pytest.mark.parametrize("lost", [None, 0])
-def test_pairs_mined_and_filtered_in_shares_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch, lost):
+def test_pairs_mined_and_filtered_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch, lost):
     monkeypatch.chdir(tmp_path)
     config = {"packages": ["pygtrie", "tabulate"], "per_repository": 2, "attempts_per_repository": 20, "workers": 1}
     params = parse_params({"mine": config})
@@ -142,12 +148,9 @@ def test_pairs_mined_and_filtered_in_shares_are_those_of_one_process_byte_for_by
     def run(stage, function, count):
         place = scratch(tmp_path, f"{stage}-{count}")
         with alone(stage, place):
-            shares = shares_of(stage, params, MAIN, place, count) if count else []
-            for number, share in enumerate(shares):
-                if number != lost:
-                    take_in(share, run_share(share, params, MAIN), place)
-            function(Job(Node(stage=stage), params, MAIN, place))
-        return len(shares)
+            parts = do(job(stage, place, params=params), count, lost)
+            function(job(stage, place, params=params))
+        return len(parts)
 
     made = []
     for count in (0, 2):
@@ -165,19 +168,18 @@ def test_known_truths_are_not_read_again(project):
         row.model_copy(update={"patch": PATCH, "problem_statement": "x" * 99}) for row in read_instances(MAIN["split.sft"])[:1]
     ]
     write_instances(MAIN["mine.pairs"], pairs)
-    (share,) = shares_of("filter", PARAMS, MAIN, place, 1)
-    take_in(share, run_share(share, PARAMS, MAIN), place)
+    do(job("filter", place), 1)
     shutil.rmtree(MAIN["mine.repos"])
-    filter_pairs(Job(Node(stage="filter"), PARAMS, MAIN, place))
+    filter_pairs(job("filter", place))
     assert [row.truth.functions for row in read_instances(MAIN["filter.instances"])] == [["part0.py::work_0"]]
 
 
-@pytest.mark.skipif(cores() < 2, reason="one core shares nothing")
+@pytest.mark.skipif(cores() < 2, reason="one core has nobody to share with")
 def test_the_cores_of_a_machine_share_a_stage_in_processes(project):
     write_instances(
         MAIN["mine.pairs"], [row.model_copy(update={"patch": PATCH}) for row in read_instances(MAIN["split.sft"])[:1]]
     )
-    for name in ("params.yaml", "dvc.yaml", "tasks"):
+    for name in ("params.yaml", "dvc.yaml", "fusesearch", "tasks"):
         (project / name).symlink_to(ROOT / name)
     code = "import flows.fan_out, flows.run; flows.fan_out.LEAST['filter'] = 1; flows.run.main(['filter'])"
     unset = {"PREFECT_API_URL", "PREFECT_HOME", "MLFLOW_TRACKING_URI"}
@@ -189,8 +191,9 @@ def test_the_cores_of_a_machine_share_a_stage_in_processes(project):
     assert read_json(MAIN["filter.drops"])["short_issue"] == 1
 
 
-def test_a_row_that_is_taken_in_twice_is_there_once(project):
-    place = scratch(project, "twice")
-    (share,) = shares_of("synthesize", PARAMS, MAIN, place, 1)
-    rows = run_share(share, PARAMS, MAIN)
-    assert take_in(share, rows, place) == take_in(share, rows, place) == 15
+def test_a_part_that_is_joined_twice_is_there_once(project):
+    twice = job("synthesize", scratch(project, "twice"))
+    (part,) = parts_of(twice, 1)
+    for _ in range(2):
+        join(twice, part, *done(twice, part))
+    assert len((twice.scratch / part.journal).read_text().splitlines()) == 15
