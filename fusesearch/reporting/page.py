@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fusesearch.core.storage import write_text
@@ -52,10 +52,6 @@ class Page:
             "data_uri": lambda svg: f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}",
         }
         return pages.get_template(f"page.{suffix}.j2").render(page=self)
-
-    def without_figures(self) -> Page:
-        """For git, which holds no plots."""
-        return replace(self, sections=[replace(section, figures=[]) for section in self.sections])
 
     def write_figures(self, out: Path) -> None:
         """Write every figure below ``out``."""

@@ -6,9 +6,9 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from experiments.questions.swe_qa import read_commits, read_questions
 from fusesearch.agents.toolsets import toolset_named
 from fusesearch.core.errors import DataError
-from fusesearch.data.swe_qa import read_commits, read_questions
 
 LIST = "https://github.com/o/yard 0a041d3\n\n# more\nhttps://github.com/p/dock.py.git 3abcdef012\n"
 
