@@ -36,7 +36,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def figure(name: str, caption: str, chart: Chart | None) -> list[Figure]:
     """The chart as a figure of a page; empty without a chart."""
-    return [] if chart is None else [Figure(name, caption, svg(chart))]
+    return [] if chart is None else [Figure(name, caption, chart)]
 
 
 def svg(chart: Chart) -> str:
@@ -63,7 +63,7 @@ def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 
 def dressed(chart: Chart) -> Chart:
-    """The chart with the style of all charts, in the app and in the export."""
+    """The chart with the style of all charts."""
     return (
         chart.configure_view(stroke=None)
         .configure_axis(labelFontSize=12, titleFontSize=12, labelLimit=260, gridColor="#dddddd")
