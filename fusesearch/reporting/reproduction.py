@@ -309,5 +309,5 @@ def _candidates(plane: Sequence[Candidate], params: Params) -> list[Figure]:
         for (f1, e, kept), number in found.items()
     ]
     caption = f"Candidate trajectories; kept are those with F1 >= {least_f1:g} and e >= {least_e:g}"
-    chart = charts.plane(rows, least_f1, least_e, "Tool efficiency e", ("kept", "dropped")) if rows else None
+    chart = charts.plane(rows, least_f1, least_e) if rows else None
     return charts.figure("candidates", caption, chart)
