@@ -1,1 +1,1 @@
-"""Pages over a project's artifacts: an app (``app.py``) and static HTML (``export.py``) that draw the same parts."""
+"""Pages over a project's artifacts, in an app (``app.py``)."""

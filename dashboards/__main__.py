@@ -1,4 +1,4 @@
-"""``python -m dashboards``: the app, or with ``export`` the same pages as static HTML."""
+"""``python -m dashboards``: the app."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-from fusesearch.core.errors import FusesearchError
 
 SETTINGS = {
     "server.headless": "true",  # no question about an e-mail address, no browser of its own
@@ -23,7 +21,7 @@ SETTINGS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Read the command line and serve or export."""
+    """Read the command line and serve."""
     parser = argparse.ArgumentParser(
         prog="python -m dashboards", description="Serve the dashboard of the project in the current folder."
     )
@@ -31,23 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--address", default="127.0.0.1", help="where to listen; there is no password, so think before opening it"
     )
     parser.add_argument("--port", type=int, default=8501, help="default 8501")
-    commands = parser.add_subparsers(dest="command")
-    to_files = commands.add_parser("export", help="write all pages as HTML files that need no server and run no script")
-    to_files.add_argument(
-        "out", type=Path, nargs="?", default=Path("artifacts/dashboard"), help="folder, default artifacts/dashboard"
-    )
-    to_files.add_argument("--episodes", type=int, default=20, help="instances whose episodes are written out, default 20")
     asked = parser.parse_args(arguments)
-    if asked.command is None:
-        serve(asked.address, asked.port)
-    if asked.episodes < 0:
-        parser.error(f"--episodes {asked.episodes} is below zero")
-    from dashboards.export import export
-
-    try:
-        print(export(Path(), asked.out, asked.episodes))
-    except (FusesearchError, OSError) as error:
-        sys.exit(f"error: {error}")
+    serve(asked.address, asked.port)
 
 
 def serve(address: str, port: int) -> None:

@@ -60,7 +60,7 @@ def navigate() -> None:
     st.set_page_config(page_title="fusesearch", layout="wide", initial_sidebar_state="auto")
     # no icons: Streamlit fetches them from elsewhere
     pages = [
-        st.Page(lambda name=name: open_page(name), title=page.TAB, url_path=name, default=name == "results")  # type: ignore[misc]
+        st.Page(lambda name=name: open_page(name), title=page.TAB, url_path=name, default=name == "report")  # type: ignore[misc]
         for name, page in PAGES.items()
     ]
     st.navigation(pages).run()

@@ -1,34 +1,17 @@
-"""Charts that more than one page draws or no report has: differences of arms, and episodes by turn and gain."""
+"""The chart that no report has: calls of episodes by turn and gain."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 import pandas as pd
 
-from dashboards.parts import Plot
-from fusesearch.evaluation.metrics import Metric
-from fusesearch.evaluation.statistics import Difference
-from fusesearch.reporting.charts import DECIDED, UNDECIDED, Chart, dressed, whisker
-from fusesearch.reporting.charts import differences as drawn
-from fusesearch.reporting.table import pair_name
+from fusesearch.reporting.charts import Chart, dressed
 
 MOST_TURNS = 14
 """Turns of episodes that fit beside one another; more would make a page scroll sideways."""
-
-
-def differences(
-    found: Sequence[Difference], labels: Mapping[str, str], of: Metric, decided: Callable[[Difference], bool]
-) -> Plot:
-    """Paired differences in one metric, and in words which of them the corrected test decides."""
-    rows = [
-        {"pair": pair_name(row, labels), "verdict": DECIDED if decided(row) else UNDECIDED, **whisker(row, of)} for row in found
-    ]
-    clear = ", ".join(pair_name(row, labels) for row in found if decided(row)) or "none"
-    alt_text = f"Paired differences in {of.heading}; decided after Holm's correction: {clear}."
-    return Plot(drawn(rows, f"Difference in {of.of_differences}"), "Paired differences: first minus second", alt_text)
 
 
 def calls(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Chart:

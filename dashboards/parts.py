@@ -1,12 +1,10 @@
-"""What a page is made of, and its HTML. A page yields parts; the app and the export draw them.
+"""What a page is made of, and its HTML. A page yields parts, and the app draws them.
 
 All text is plain text, never markup: whoever draws it escapes it. A ``str`` is a paragraph; tables are those of the reports.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,8 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from fusesearch.core.errors import FusesearchError
-from fusesearch.reporting.charts import Chart, svg
+from fusesearch.reporting.charts import Chart
 from fusesearch.reporting.episodes.rendering import visible
+from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import Table
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -76,11 +75,10 @@ class Columns:
 
 @dataclass(frozen=True)
 class Frame:
-    """A document inside the page; ``link`` is its file in an export."""
+    """A document inside the page."""
 
     html: str
     title: str
-    link: str = ""
 
 
 Part = str | Heading | Notice | Table | Plot | Quote | Fold | Columns | Frame
@@ -105,6 +103,21 @@ def whole(parts: Iterable[Part]) -> Iterator[Part]:
         yield part
 
 
+def drawn(page: Page) -> Iterator[Part]:
+    """The page of a report: what it found first, then its sections, and last where it comes from."""
+    yield from page.verdicts
+    for section in page.sections:
+        yield Heading(section.title)
+        yield from inside(section)
+    if page.footer:
+        yield Fold("Where it comes from", [f"{name}: `{value}`" for name, value in page.footer])
+
+
+def inside(section: Section) -> list[Part]:
+    """A section of a report without its heading."""
+    return [*section.text, *section.tables, *(Plot(figure.chart, figure.caption, figure.caption) for figure in section.figures)]
+
+
 def html(part: str | Notice | Table | Quote) -> str:
     """One part as HTML."""
     template: Any = _environment().get_template("parts.html.j2").module
@@ -116,18 +129,6 @@ def style() -> str:
     return (TEMPLATES / "parts.css").read_text(encoding="utf-8")
 
 
-def document(title: str, parts: Iterable[Part], pages: Sequence[tuple[str, str]], about: str, current: str, up: str = "") -> str:
-    """A page as one document whose Content-Security-Policy allows its own stylesheet and pictures, and nothing else.
-
-    ``pages`` are (title, file) of the navigation, ``current`` the title of this page there, ``up`` the way to their folder.
-    """
-    sheet = (TEMPLATES / "page.css").read_text(encoding="utf-8") + style()
-    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    return _environment().get_template("page.html.j2").render(
-        title=title, parts=parts, style=Markup(sheet), digest=digest, pages=pages, about=about, current=current, up=up,  # noqa: S704
-    )  # fmt: skip
-
-
 @cache
 def _environment() -> Environment:
     environment = Environment(
@@ -136,16 +137,11 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters.update(
         kind=lambda part: type(part).__name__,
-        picture=_picture,
         is_number=lambda text: _NUMBER.fullmatch(text) is not None,
         cell=_cell,
         coded=_coded,
     )
     return environment
-
-
-def _picture(chart: Chart) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg(chart).encode()).decode()}"
 
 
 def _cell(text: str) -> Markup:

@@ -7,35 +7,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pandas as pd
 from pydantic import ValidationError
 
+from fusesearch.core.config import load_params
 from fusesearch.core.errors import ArtifactError, FusesearchError, first_fault
 from fusesearch.core.examples import Example, read_examples
-from fusesearch.core.schema import Record, Score
+from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_csv, read_json, read_jsonl
-from fusesearch.evaluation.metrics import METRICS
-from fusesearch.evaluation.statistics import Difference, Measured
+from fusesearch.evaluation.results import TRAJECTORIES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.experiment.results import RESULTS, Results, read_results
-from fusesearch.reporting.reproduction import REPORTED, Summary, label, mined_tables
-from fusesearch.reporting.table import Table
+from fusesearch.reporting.inputs import by_arm, read_inputs
+from fusesearch.reporting.page import Page
+from fusesearch.reporting.reproduction import compare_arms, label, page_of, summarize
 from tasks.experiments.spec import experiment_names
-from tasks.report import PAPER_STAGES
-from tasks.running.places import EXPERIMENTS, MAIN, NODES, experiment_files
+from tasks.report import sources
+from tasks.running.places import EXPERIMENTS, MAIN, NODES, Places, experiment_files
 from tasks.stages import TRAINED
 
 T = TypeVar("T")
-R = TypeVar("R", bound=Record)
 MOST_BYTES = 512 * 1024**2
 """A larger file is refused: a page would take too long to open."""
 
-_newest: dict[tuple[object, ...], tuple[tuple[int, int], Any]] = {}
-"""What was read of each file last, with its time of change and size then."""
+_newest: dict[tuple[object, ...], tuple[list[tuple[int, int]], Any]] = {}
+"""What was read of each file last, with the times of change and sizes of what it was read from."""
 
 
-def cached(path: Path, stage: str, read: Callable[..., T], *arguments: Any) -> T:
-    """``read(path, *arguments)``, or what it returned while the file was the same.
+def cached(path: Path, stage: str, read: Callable[..., T], *arguments: Any, also: Iterable[Path] = ()) -> T:
+    """``read(path, *arguments)``, or what it returned while the file, and those in ``also``, were the same.
 
     Raises :class:`ArtifactError` if the file is missing (naming the stage that makes it), too large, or damaged.
     """
@@ -45,7 +44,8 @@ def cached(path: Path, stage: str, read: Callable[..., T], *arguments: Any) -> T
         raise ArtifactError(f"{path} is missing: run `dvc repro {stage}`") from None
     if found.st_size > MOST_BYTES:
         raise ArtifactError(f"{path} has {found.st_size / 1e6:,.0f} MB: the dashboard reads {MOST_BYTES // 1024**2} MB at most")
-    key, version = (path.resolve(), read, *arguments), (found.st_mtime_ns, found.st_size)
+    others = [other.stat() for other in also if other.exists()]
+    key, version = (path.resolve(), read, *arguments), [(stat.st_mtime_ns, stat.st_size) for stat in (found, *others)]
     kept = _newest.pop(key, None)
     if kept is None or kept[0] != version:
         try:
@@ -64,45 +64,17 @@ def _reason(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
-class _Estimate(Record):
-    arm: str
-    metric: str
-    estimate: float
-    low: float | None
-    high: float | None
-    instances: int
+def report(root: Path) -> Page:
+    """The page of the report, from the artifacts as they are now."""
+    of = sources(Places(root=root))
+    files = [root / "params.yaml", of.paper, *of.grpo.values(), of.sft, of.mined, *of.drops.values(), of.plane]
+    return cached(of.scores, "evaluate", _report, root, also=[*files, *sorted(of.cells.glob(f"*/{TRAJECTORIES}"))])
 
 
-class TurnProfile(Record):
-    """Mean calls at a turn index of an arm, and how many episodes had such a turn."""
-
-    arm: str
-    turn: int
-    calls: float
-    episodes: int
-
-
-def summary(root: Path) -> Summary:
-    """Figures with intervals of every arm, as the report stage measured them."""
-    found: Summary = {}
-    for row in cached(root / MAIN["report.table"], "report", _rows, _Estimate):
-        found.setdefault(row.arm, {})[row.metric] = Measured(row.estimate, row.low, row.high, instances=row.instances)
-    return found
-
-
-def differences(root: Path) -> list[Difference]:
-    """Paired differences of arms, as the report stage measured them."""
-    return cached(root / MAIN["report.differences"], "report", _rows, Difference)
-
-
-def calls_by_turn(root: Path) -> list[TurnProfile]:
-    """Mean calls at each turn index of each arm."""
-    return cached(root / MAIN["report.calls_by_turn"], "report", _rows, TurnProfile)
-
-
-def scores(root: Path) -> list[Score]:
-    """All scores of the evaluate stage."""
-    return cached(root / MAIN["evaluate.scores"], "evaluate", read_scores)
+def _report(path: Path, root: Path) -> Page:
+    params, inputs = load_params(root / "params.yaml"), read_inputs(sources(Places(root=root)))
+    arms = by_arm(inputs.scores)
+    return page_of(inputs, params, summarize(arms, params), compare_arms(arms, params))
 
 
 def read_scores(path: Path) -> list[Score]:
@@ -110,35 +82,14 @@ def read_scores(path: Path) -> list[Score]:
     return list(read_jsonl(path, Score))
 
 
-def paper_stages(root: Path) -> list[dict[str, str]]:
-    """FuseSearch table 2 as printed; empty if the project does not have it."""
-    path = root / PAPER_STAGES
-    return cached(path, "report", _paper_stages) if path.exists() else []
-
-
 def metrics(root: Path, stage: str) -> dict[str, Any]:
     """The summary figures of a stage."""
     return cached(root / MAIN[f"{stage}.metrics"], stage, _mapping)
 
 
-def drops(root: Path, stage: str) -> dict[str, Any]:
-    """How many rows each rule of a stage dropped."""
-    return cached(root / MAIN[f"{stage}.drops"], stage, _mapping)
-
-
 def examples(root: Path, stage: str) -> dict[str, list[Example]]:
     """Examples of what each rule of a stage dropped."""
     return cached(root / MAIN[f"{stage}.examples"], stage, read_examples)
-
-
-def mined(root: Path) -> list[Table]:
-    """What mining tried, kept and dropped."""
-    return cached(root / MAIN["mine.table"], "mine", lambda path: mined_tables(_mapping(path)))
-
-
-def candidates(root: Path) -> pd.DataFrame:
-    """All scored candidates of the teacher: ``instance_id, f1, efficiency, efficiency_call, outcome``."""
-    return cached(root / MAIN["select.plane"], "select", _candidates)
 
 
 @dataclass(frozen=True)
@@ -227,39 +178,6 @@ def node_labels(root: Path) -> dict[str, str]:
                 for node in nodes.values():
                     users.setdefault(node, []).append(f"{name}, {arm.label}, seed {seed}")
     return {node: f"{node}: {found[0]}{f' and {len(found) - 1} more' * (len(found) > 1)}" for node, found in users.items()}
-
-
-def _csv(path: Path, *columns: str) -> list[dict[str, str]]:
-    """Rows of a table that has these columns, or of one without a row."""
-    rows = read_csv(path)
-    header = path.read_text(encoding="utf-8").partition("\n")[0].rstrip("\r").split(",")
-    if header != ["empty"] and (missing := set(columns) - set(header)):
-        raise ValueError(f"it lacks {', '.join(sorted(missing))}")
-    return rows
-
-
-def _rows(path: Path, kind: type[R]) -> list[R]:
-    """Rows as records; empty cells are ``None``."""
-    needed = [name for name, field in kind.model_fields.items() if field.is_required()]
-    return [kind.model_validate({key: text or None for key, text in row.items()}) for row in _csv(path, *needed)]
-
-
-def _paper_stages(path: Path) -> list[dict[str, str]]:
-    """Rows as printed, all of whose figures are numbers or empty."""
-    columns = [METRICS[key].paper or "" for key in REPORTED if METRICS[key].paper]
-    rows = _csv(path, "model", "stage", *columns)
-    for row in rows:
-        for column in columns:
-            if row[column] != "":
-                float(row[column])
-    return rows
-
-
-def _candidates(path: Path) -> pd.DataFrame:
-    names = ("instance_id", "f1", "efficiency", "efficiency_call", "outcome")
-    frame = pd.DataFrame([{name: row[name] for name in names} for row in _csv(path, *names)], columns=list(names))
-    frame = frame[(frame["f1"] != "") & (frame["efficiency"] != "")]
-    return frame.astype({"f1": float, "efficiency": float, "efficiency_call": float})
 
 
 def _experiment_curves(path: Path) -> list[dict[str, Any]]:

@@ -5,14 +5,12 @@ The folder cannot be called ``pages``: Streamlit runs the files of such a folder
 
 from types import ModuleType
 
-from dashboards.tabs import experiments, funnel, plane, results, training, trajectories
+from dashboards.tabs import experiments, report, training, trajectories
 
 PAGES: dict[str, ModuleType] = {
-    "results": results,
+    "report": report,
     "experiments": experiments,
     "training": training,
-    "funnel": funnel,
-    "plane": plane,
     "trajectories": trajectories,
 }
 """Pages by their address. ``TAB`` is what the navigation calls a page, ``TITLE`` its heading."""

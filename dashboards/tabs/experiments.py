@@ -7,25 +7,16 @@ from pathlib import Path
 
 import streamlit as st
 
-from dashboards import charts, read
-from dashboards.parts import Columns, Fold, Heading, Notice, Part, Plot, attempt
+from dashboards import read
+from dashboards.parts import Columns, Fold, Heading, Notice, Part, Plot, attempt, inside
 from fusesearch.core.errors import FusesearchError
-from fusesearch.evaluation.metrics import METRICS, Metric, metric_named
-from fusesearch.reporting.charts import estimates
-from fusesearch.reporting.experiment.figures import ALWAYS, FIGURES, marks
-from fusesearch.reporting.experiment.pages import (
-    BY_CHANCE,
-    DIFFERENCES_NOTE,
-    POWER_NOTE,
-    arms_table,
-    differences_table,
-    orderings_table,
-    power_table,
-)
-from fusesearch.reporting.experiment.results import Results, decided
+from fusesearch.reporting.experiment.figures import draw
+from fusesearch.reporting.experiment.pages import page as page_of
+from fusesearch.reporting.experiment.results import Results
 from fusesearch.reporting.table import Row, Table
 from tasks.experiments.spec import Experiment, load_experiment
 from tasks.running.places import EXPERIMENTS
+from tasks.stages import TRAINED
 
 TAB = TITLE = "Experiments"
 INTRODUCTION = (
@@ -33,6 +24,8 @@ INTRODUCTION = (
     "instances and seeds, tests are paired and corrected. The paper's figures are those of its own models and benchmark."
 )
 SIDE_BY_SIDE = 2
+SHOWN = 2
+"""Sections that are open: the question, and figures by arm."""
 
 
 def screen(root: Path) -> Iterator[Part]:
@@ -47,20 +40,11 @@ def screen(root: Path) -> Iterator[Part]:
         bind="query-params",
         disabled=not known,
     )
-    measured = [every[name].metrics for name in chosen if name in every]
-    shared = [key for key in measured[0] if key in METRICS and all(key in keys for keys in measured)] if measured else []
-    metric = st.sidebar.selectbox(
-        "Figure that is drawn",
-        ["", *shared],
-        format_func=lambda key: METRICS[key].heading if key else "each one's own",
-        key="metric",
-        bind="query-params",
-    )
-    return page(root, chosen, metric, side_by_side=True)
+    return page(root, chosen)
 
 
-def page(root: Path, chosen: Sequence[str], metric: str = "", side_by_side: bool = False) -> Iterator[Part]:
-    """All experiments in a table, and those that are chosen; ``metric`` is drawn, or the primary one of each."""
+def page(root: Path, chosen: Sequence[str]) -> Iterator[Part]:
+    """All experiments in a table, and those that are chosen, side by side."""
     known = read.experiments(root)
     if not known:
         yield Notice("This project has no experiment: `experiments/*/experiment.yaml` is missing")
@@ -69,12 +53,11 @@ def page(root: Path, chosen: Sequence[str], metric: str = "", side_by_side: bool
     yield Table(
         "All experiments", ["Experiment", "Question", "Arms", "Seeds", "Came out"], [_overview(root, name) for name in known]
     )
-    columns = [attempt(experiment(root, name, metric)) for name in chosen]
-    if side_by_side and len(columns) > 1:
+    columns = [attempt(experiment(root, name)) for name in chosen]
+    if len(columns) > 1:
         yield Columns([list(column) for column in columns])
     else:
-        for column in columns:
-            yield from column
+        yield from (part for column in columns for part in column)
 
 
 def _overview(root: Path, name: str) -> Row:
@@ -90,59 +73,21 @@ def _overview(root: Path, name: str) -> Row:
     return Row([name, asked.question, str(arms), ", ".join(map(str, seeds)), came_out])
 
 
-def experiment(root: Path, name: str, metric: str = "") -> Iterator[Part]:
-    """What one experiment asked, and what came out."""
+def experiment(root: Path, name: str) -> Iterator[Part]:
+    """The page of one experiment and its figures; those of its training need the curves of a run on this machine."""
     asked = load_experiment(name, root / EXPERIMENTS)
     yield Heading(asked.title)
-    yield asked.question
-    yield f"Expected: {asked.hypothesis}"
-    yield from attempt(_results(root, asked, metric))
-
-
-def _results(root: Path, asked: Experiment, metric: str) -> Iterator[Part]:
-    results = read.results_of(root, asked.name)
-    drawn = metric_named(metric if metric in results.metrics else results.primary)
-    yield f"Came out: {results.summary}"
-    yield from results.notes
-    for missing in results.missing:
-        yield Notice(f"{missing}: run `python -m flows experiment run {results.experiment}`")
-    if results.other_instances:
-        yield Notice(
-            f"Measured on other instances than the rest: {', '.join(results.other_instances)}. Figures over all of them are of "
-            f"no one set; `{results.command}` measures the outdated ones again.",
-            "note",
-        )
-    if results.claims:
-        claims = [Row([claim.verdict, claim.sentence, "yes" if claim.paper else ""]) for claim in results.claims]
-        yield Table("Claims", ["Verdict", "In numbers", "The paper's"], claims)
-    yield from _estimates(results, drawn)
-    if chosen := [row for row in results.differences if row.metric == drawn.key]:
-        yield charts.differences(chosen, results.labels, drawn, decided)
-    yield arms_table(results)
-    yield Fold("All differences", [DIFFERENCES_NOTE, differences_table(results)])
-    yield Fold("Orderings of the paper", [BY_CHANCE, *results.paper_notes, orderings_table(results)])
-    yield Fold("Power: what a true difference would have to be", [POWER_NOTE, power_table(results)])
-    yield Fold("Figures", list(attempt(_figures(root, results, asked))))
-    profile = f"profile {results.profile}, " if results.profile else ""
-    source = f"{profile}git {results.revision}, dvc {results.dvc_revision}, inputs {results.inputs}."
-    yield Fold("Where it comes from", [f"Made by `{results.command}`.", source])
-
-
-def _estimates(results: Results, of: Metric) -> Iterator[Part]:
-    rows = [row for arm in results.arms for row in marks(arm, of)]
-    if not rows:
-        yield Notice(f"No arm has {of.heading} yet.", "note")
-        return
-    ours = [f"{row['arm']} {row['value']:.2f}" for row in rows if row["who"] == "ours"]
-    beside = f"; the other marks: {results.paper_caption}" if len(ours) < len(rows) else ""
-    yield Plot(estimates(rows, of.heading), f"{of.heading} by arm{beside}", f"{of.heading} by arm: {', '.join(ours)}.")
+    results = read.results_of(root, name)
+    found = page_of(results, TRAINED)
+    yield from found.verdicts
+    for section in found.sections[:SHOWN]:
+        yield Heading(section.title, 3)
+        yield from inside(section)
+    yield from attempt(_figures(root, results, asked))
+    yield from (Fold(section.title, inside(section)) for section in found.sections[SHOWN:])
+    yield Fold("Where it comes from", [f"{heading}: `{value}`" for heading, value in found.footer])
 
 
 def _figures(root: Path, results: Results, asked: Experiment) -> Iterator[Part]:
-    """The figures the experiment asks for; those of its training need the curves of a run on this machine."""
-    curves = read.experiment_curves(root, results.experiment)
-    for name in dict.fromkeys((*ALWAYS, *asked.figures)):
-        caption, of = FIGURES[name]
-        chart = of(results, curves)
-        if chart is not None:
-            yield Plot(chart, caption, f"{results.title} {caption}.")
+    for figure in draw(asked.figures, results, read.experiment_curves(root, results.experiment)):
+        yield Plot(figure.chart, figure.caption, f"{results.title} {figure.caption}.")

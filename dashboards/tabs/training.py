@@ -10,7 +10,7 @@ from statistics import fmean
 import streamlit as st
 
 from dashboards import read
-from dashboards.parts import Columns, Heading, Notice, Part, Plot, attempt
+from dashboards.parts import Columns, Heading, Notice, Part, Plot, attempt, inside
 from dashboards.read import Curve
 from fusesearch.core.storage import read_json
 from fusesearch.reporting import charts
@@ -73,8 +73,7 @@ def tree_parts(path: Path) -> Iterator[Part]:
     """What was asked, and the turns of a search tree. Raises :class:`DataError` for other JSON."""
     yield Heading(path.stem)
     for section in tree_page(read_json(path), path.stem).sections:
-        yield from section.text
-        yield from section.tables
+        yield from inside(section)
 
 
 def figures_of(curves: Sequence[Curve]) -> list[str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.alternatives.measures import FIGURES, MEAN, POOLED
-from experiments.evidence.page import TITLES, difference_cell, interval_cell
+from experiments.evidence.page import TITLES
+from experiments.pages import difference_cell, interval_cell
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import MINUS, Row, Table
 
-RULE_TITLES = {POOLED: "F1 pooled, one file", MEAN: "F1 mean, all"}
+RULE_TITLES = {"one file, pooled": "F1 pooled, one file", "all, mean": "F1 mean, all"}
+"""F1 as FuseSearch and as CodeScout report it: which instances count, and the average."""
+FIGURES = [f"{level}_{figure}" for level in ("file", "function") for figure in ("precision", "recall", "f1")]
 
 
 def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]]) -> str:

@@ -1,4 +1,4 @@
-"""``python -m experiments.evidence``: the table and its page, from local files."""
+"""``python -m experiments.evidence measure|page``: the table from local files, and its page."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ from typing import Annotated
 
 import typer
 
+from experiments.evidence.page import results_page
+from experiments.pages import texts_of
+from fusesearch.cli.app import command_group
+from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
+
 HERE = Path(__file__).parent
+app = command_group("Localizers without a model beside released answers, on real issues.")
 
 
-def main(
+@app.command("measure")
+def measure(
     verified: Annotated[Path, typer.Option(help="SWE-bench Verified, .json, .jsonl or .parquet.", metavar="FILE")],
     lite: Annotated[Path, typer.Option(help="SWE-bench Lite, likewise.", metavar="FILE")],
     repos: Annotated[Path, typer.Option(help="Folder of clones with full history, `owner__name.git`.", metavar="DIR")],
@@ -19,12 +26,6 @@ def main(
     ],
     also: Annotated[
         list[Path] | None, typer.Option(help="Other real issues to learn from; may be repeated.", metavar="FILE")
-    ] = None,
-    histories: Annotated[
-        list[str] | None, typer.Option(help="A clone in DIR whose commit messages are learned from too.", metavar="OWNER/NAME")
-    ] = None,
-    synthetic: Annotated[
-        Path | None, typer.Option(help="A reproduction: synthetic faults in its data/ are learned from too.", metavar="DIR")
     ] = None,
     free: Annotated[
         list[str] | None, typer.Option(help="A localizer without a model to run. Default: bm25 and lexical.", metavar="NAME")
@@ -44,27 +45,31 @@ def main(
 ) -> None:
     """Score localizers without a model and released answers on the same real issues, and write the page.
 
-    What is scored was never trained on: rankers learn from the other repositories. Goes on where it was stopped.
+    What is scored was never trained on: rankers learn from the other repositories. Goes on where it was stopped. Figures that
+    this command does not measure stay as they are in `results.json`.
     """
-    from experiments.evidence.page import results_page, sections
     from experiments.evidence.run import Given, evidence
     from experiments.evidence.unseen import unseen as scores_of
-    from experiments.evidence.wordings import wordings
     from fusesearch.core.config import Rank
-    from fusesearch.core.storage import read_text, write_json, write_jsonl, write_text
     from fusesearch.localizers.ranker.trees import WEIGHTS
 
     sets = {"verified": verified, "lite": lite}
     free = free or ["bm25", "lexical"]
-    given = Given(sets, repos, cosil, also or [], histories or [], synthetic, free, only or [], out)
-    results = evidence(given, Rank())
+    results = read_json(HERE / "results.json") | evidence(Given(sets, repos, cosil, also or [], free, only or [], out), Rank())
     if unseen:
         results["unseen"] = scores_of(unseen, repos, model or WEIGHTS, free, out)
         write_jsonl(page / "unseen.jsonl", results["unseen"].pop("instances"))
-    results["wordings"] = wordings(HERE / "wordings.jsonl", verified, repos, HERE / "without_verified.json", out)
     write_json(page / "results.json", results)
-    write_text(page / "RESULTS.md", results_page(results, sections(read_text(HERE / "text.md"))))
+    write_page(page)
+
+
+@app.command("page")
+def write_page(
+    page: Annotated[Path, typer.Option(help="Folder of RESULTS.md and results.json.", metavar="DIR")] = HERE,
+) -> None:
+    """Write the page again, from `results.json` and `text.md`."""
+    write_text(page / "RESULTS.md", results_page(read_json(page / "results.json"), texts_of(HERE)))
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app(prog_name="python -m experiments.evidence")

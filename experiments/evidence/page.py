@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.evidence.systems import READINGS
+from experiments.pages import difference_cell, interval_cell, percent
 from fusesearch.evaluation.calibration import SURE
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
@@ -46,17 +47,6 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
     return Page("Evidence: localizers without a model on real issues", filled).render("md")
 
 
-def sections(text: str) -> dict[str, list[str]]:
-    """The paragraphs below each heading of a text in Markdown."""
-    found: dict[str, list[str]] = {}
-    for part in text.split("## ")[1:]:
-        title, _, body = part.partition("\n")
-        found[title.strip()] = [
-            " ".join(paragraph.split("\n")) if paragraph[0] != "-" else paragraph for paragraph in body.strip().split("\n\n")
-        ]
-    return found
-
-
 def _systems(found: Mapping[str, Any]) -> Table:
     first = found["table"][0]
     caption = (
@@ -89,17 +79,9 @@ def _differences(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Paired differences in points, p after Holm's correction", ["difference", *metrics.values()], table_rows)
 
 
-def difference_cell(row: Mapping[str, Any] | None) -> str:
-    """``+1.2 [-0.3, +2.7] p=0.120``, in points; a dash for a difference without an interval."""
-    if row is None or row["low"] is None:
-        return ABSENT
-    p = "" if row["p_holm"] is None else f" p={row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else " p<0.001"
-    return f"{100 * row['estimate']:+.1f} [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]{p}"
-
-
 def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
     cells = [
-        [_share(value) if isinstance(value, float) else ABSENT if value is None else str(value) for value in row.values()]
+        [percent(value) if isinstance(value, float) else ABSENT if value is None else str(value) for value in row.values()]
         for row in rows
     ]
     return Table("Right first answers, in percent", [name.replace("_recall", " R") for name in rows[0]], [*map(Row, cells)])
@@ -107,14 +89,14 @@ def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _calibration(found: Mapping[str, Any]) -> list[Table]:
     rows = [
-        Row([f"{row['from']:.1f} to {row['to']:.1f}", str(row["issues"]), _share(row["stated"]), _share(row["right"])])
+        Row([f"{row['from']:.1f} to {row['to']:.1f}", str(row["issues"]), percent(row["stated"]), percent(row["right"])])
         for row in found["bins"]
     ]
-    sure = ABSENT if found["sure_right"] is None else _share(found["sure_right"])
+    sure = ABSENT if found["sure_right"] is None else percent(found["sure_right"])
     caption = (
-        f"Confidence in the first file, in percent. From {SURE} on: {_share(found['sure'])}% of the issues, "
+        f"Confidence in the first file, in percent. From {SURE} on: {percent(found['sure'])}% of the issues, "
         f"{sure}% of them right. "
-        f"Expected calibration error: {_share(found['expected_error'])} points"
+        f"Expected calibration error: {percent(found['expected_error'])} points"
     )
     return [Table(caption, ["confidence", "issues", "stated, mean", "right"], rows)]
 
@@ -127,7 +109,7 @@ def _together(found: Mapping[str, Any]) -> list[Table]:
         for row in found["fusion"]
     ]
     routing = [
-        [row["system"], str(row["sure"]), _share(row["saved"]), interval_cell(row["f1"])]
+        [row["system"], str(row["sure"]), percent(row["saved"]), interval_cell(row["f1"])]
         + [difference_cell(row["gain"][key]) for key in ("f1", "file_recall@1", "function_recall@1")]
         for row in found["routing"]
     ]
@@ -166,7 +148,7 @@ def _wordings(found: Mapping[str, Any] | None) -> list[Table]:
 
 def _rules(rows: Sequence[Mapping[str, Any]]) -> Table:
     header = ["rule", *(TITLES[name] for name in rows[0] if name in TITLES)] if rows else []
-    cells = [[str(value) if name == "rule" else _share(value) for name, value in row.items()] for row in rows]
+    cells = [[str(value) if name == "rule" else percent(value) for name, value in row.items()] for row in rows]
     return Table("F1 of fused answers, mean over the systems; of Lite what is not in Verified", header, [*map(Row, cells)])
 
 
@@ -182,15 +164,3 @@ def _arms(caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _left_out(reasons: Mapping[str, str]) -> Table:
     return Table("Left out", ["instance", "why"], [Row([name, reason]) for name, reason in sorted(reasons.items())])
-
-
-def interval_cell(found: Mapping[str, Any] | None) -> str:
-    """``51.2 [48.0, 54.4]``, in percent; a dash for ``None``."""
-    if found is None:
-        return ABSENT
-    text = _share(found["estimate"])
-    return text if found["low"] is None else f"{text} [{_share(found['low'])}, {_share(found['high'])}]"
-
-
-def _share(value: float) -> str:
-    return f"{100 * value:.1f}"

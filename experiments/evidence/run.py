@@ -1,8 +1,8 @@
-"""All figures of the page: systems by set, arms of training, groups of features."""
+"""The figures of systems by set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,56 +11,32 @@ from typing import Any
 import polars as pl
 
 from experiments.evidence.cases import in_order, language, read_cases
-from experiments.evidence.commits import fixes
-from experiments.evidence.learned import Tables, both, drawn, leave_out, of_other_owners
 from experiments.evidence.measures import (
-    F1,
-    RANKED,
     best_readings,
     by_group,
     confidence_of,
     differences,
-    interval,
-    one_file,
     table,
 )
 from experiments.evidence.systems import System, free, released, scored
-from experiments.evidence.together import READING, rules, together
+from experiments.evidence.together import READING, together
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.config import Rank
 from fusesearch.core.schema import Answer, Instance, Score
-from fusesearch.core.storage import read_instances
-from fusesearch.evaluation.statistics import compare, measure
 from fusesearch.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
 from fusesearch.localizers.ranker.features import Candidate
 from fusesearch.localizers.ranker.trees import COLUMNS, Model, log_odds
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-from fusesearch.training.ranking import Floats, collect, folds_of, in_turn, ranked, train, with_files
+from fusesearch.training.ranking import Floats, collect, folds_of, ranked, train
 
+Tables = dict[str, pl.DataFrame]
+"""Features of files and of functions."""
 RANKER, OWN = "ranker", "ranker, its own answer"
 ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 """Single columns of the ranker as systems."""
 SHOWN = (RANKER, "bm25", "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
-PER_HISTORY, SYNTHETIC = 50, 200
-"""Most commits of a history, and most synthetic faults, that are learned from."""
 CONFIDENCE = 0.95
-DRAWS = 3
-SMALL = (50, 200)
-GROUPS = {
-    "words": ("all", "title", "prose", "block", "code", "text", "rank", "coverage", "best_function", "top_functions", "words"),
-    "path": ("path_", "stem_"),
-    "names": ("defines_", "named_", "name_", "class_", "pair", "owner_fits"),
-    "traceback": ("frame",),
-    "calls": ("calls", "called_by"),
-    "literals": ("literal", "phrase"),
-    "modules": ("module",),
-    "history": ("history_",),
-    "prior": ("prior",),
-}
-"""Groups of features by the beginnings of their names, with or without ``file_``."""
-
-
 UNCALIBRATED = {level: Model([], [0.0], [0.0], 0.0) for level in COLUMNS}
 
 
@@ -72,15 +48,13 @@ class Given:
     repos: Path
     cosil: Path
     also: Sequence[Path]
-    histories: Sequence[str]
-    synthetic: Path | None
     free: Sequence[str]
     only: Sequence[str]
     out: Path
 
 
 def evidence(given: Given, rank: Rank) -> dict[str, Any]:
-    """The figures of the page."""
+    """The figures of SWE-bench Verified and Lite."""
     cases = read_cases({**given.sets, **{path.stem: path for path in given.also}}, given.repos, given.out)
     store = SnapshotStore(given.out / "snapshots")
     snapshots = partial(instance_snapshot, store, given.repos)
@@ -94,21 +68,18 @@ def evidence(given: Given, rank: Rank) -> dict[str, Any]:
     ours |= {name: free(name, evaluated, snapshots, given.out) for name in given.free}
     theirs = released(given.cosil, cases, given.repos, given.out)
     sets = {name: [row for row in cases.of(name) if row.instance_id in had] for name in given.sets}
-    verified = {row.instance_id for row in sets["verified"]}
-    samples = {"lite": [row for row in sets["lite"] if row.instance_id not in verified], "verified": sets["verified"]}
-    tried = {
-        name: {run: system.only(row.instance_id for row in rows) for run, system in theirs[name].items()}
-        for name, rows in samples.items()
-    }
     return {
         "sets": {name: of_set(rows, ours | theirs[name]) for name, rows in sets.items()},
-        "rules": rules(ours[RANKER], tried),
-        "arms": arms(real, evaluated, other_sources(given, store), rank),
-        "ablation": ablation(real, evaluated, rank),
         "left_out": cases.left_out,
         "only": sorted(given.only),
         "learned": {"issues": len(had), "repositories": sorted(set(real["file"]["repo"]))},
     }
+
+
+def of_other_owners(table: pl.DataFrame, repos: Iterable[str]) -> pl.DataFrame:
+    """The rows of repositories whose owner has none of ``repos``: packages of one project have one owner."""
+    owners = sorted({repo.partition("/")[0] for repo in repos})
+    return table.filter(~pl.col("repo").str.split("/").list.first().is_in(owners))
 
 
 def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str, System]:
@@ -173,77 +144,6 @@ def _candidate(entity: str) -> Candidate:
 def answered(row: Instance, answer: Answer) -> Score:
     """The score of an answer."""
     return scored(row, answer.files, answer.functions)
-
-
-def other_sources(given: Given, store: SnapshotStore) -> dict[str, Tables]:
-    """What is learned from besides real issues."""
-    found: dict[str, Tables] = {}
-    if given.histories:
-        rows = [row for repo in given.histories for row in fixes(repo, given.repos, PER_HISTORY)]
-        found["commit messages"] = collect(rows, partial(instance_snapshot, store, given.repos), given.out / "commits")
-    if given.synthetic:
-        rows = in_turn(read_instances(given.synthetic / "data/filtered/instances.parquet"), SYNTHETIC)
-        snapshots = partial(instance_snapshot, store, given.synthetic / "data/repos")
-        found["synthetic faults"] = collect(rows, snapshots, given.out / "synthetic")
-    return found
-
-
-def arms(real: Tables, evaluated: Sequence[Instance], others: Mapping[str, Tables], rank: Rank) -> list[dict[str, Any]]:
-    """What the ranker is worth by what it learned from, in parts of the repositories."""
-    learned: dict[str, list[Tables]] = {"all real issues": [real]}
-    learned |= {f"{count} real issues": [drawn(real, count, seed) for seed in range(DRAWS)] for count in SMALL}
-    learned |= {name: [tables] for name, tables in others.items()}
-    learned |= {f"all real issues and {name}": [both(real, tables)] for name, tables in others.items()}
-    return _compared({name: [(tables, COLUMNS) for tables in found] for name, found in learned.items()}, real, evaluated, rank)
-
-
-def ablation(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> list[dict[str, Any]]:
-    """What the ranker is worth without a group of features."""
-    left = {
-        group: {level: tuple(name for name in names if not _in(group, name)) for level, names in COLUMNS.items()}
-        for group in GROUPS
-    }
-    return _compared(
-        {"all features": [(real, COLUMNS)], **{f"without {group}": [(real, columns)] for group, columns in left.items()}},
-        real,
-        evaluated,
-        rank,
-    )
-
-
-def _in(group: str, column: str) -> bool:
-    name = column.removeprefix("file_")
-    return any(name == start or (start.endswith(("_", "e", "r")) and name.startswith(start)) for start in GROUPS[group])
-
-
-def _compared(
-    learned: Mapping[str, Sequence[tuple[Tables, Mapping[str, Sequence[str]]]]],
-    real: Tables,
-    evaluated: Sequence[Instance],
-    rank: Rank,
-) -> list[dict[str, Any]]:
-    """Figures of each arm, and its difference in F1 from the first; the draws of an arm are its seeds."""
-    names = {row.instance_id for row in evaluated}
-    tables = {level: table.filter(pl.col("instance_id").is_in(names)) for level, table in real.items()}
-    found: dict[str, dict[int, list[Score]]] = {}
-    for arm, draws in learned.items():
-        for seed, (given, columns) in enumerate(draws):
-            scores = leave_out(tables, given, rank, seed, columns)
-            scores["function"] = with_files(tables, scores, 0.5)
-            rankings = rankings_of(tables, scores, UNCALIBRATED)
-            found.setdefault(arm, {})[seed] = [answered(row, rankings[row.instance_id].listed()) for row in evaluated]
-    sets = {arm: {seed: one_file(scores, READING) for seed, scores in runs.items()} for arm, runs in found.items()}
-    first = next(iter(found))
-    against = compare(
-        {arm: {0: runs[0]} for arm, runs in sets.items()}, [(arm, first) for arm in found if arm != first], {"f1": F1}
-    )
-    by_arm = {row.first: row.model_dump(mode="json") for row in against}
-    return [
-        {"arm": arm, "trained on": f"{len(set(learned[arm][0][0]['file']['instance_id'])):,} issues"}
-        | {key: interval(measure(runs, statistic)) for key, statistic in RANKED.items()}
-        | {"f1": interval(measure(sets[arm], F1)), "difference": by_arm.get(arm)}
-        for arm, runs in found.items()
-    ]
 
 
 def of_set(rows: Sequence[Instance], systems: Mapping[str, System]) -> dict[str, Any]:

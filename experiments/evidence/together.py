@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
 from experiments.evidence.measures import F1, ONE_FILE, RANKED, best_readings, interval, one_file, table
 from experiments.evidence.systems import RELEASED, System, read_as
 from fusesearch.core.schema import Score
-from fusesearch.evaluation.statistics import compare, estimate, measure
+from fusesearch.evaluation.statistics import compare, measure
 from fusesearch.localizers.direct import FILES, FUNCTIONS
 from fusesearch.localizers.fusion import fused
-
-Rule = Callable[[Sequence[str], Mapping[str, float], int], list[str]]
-"""What an answer names, the probabilities of the ranker's candidates, best first, and how many of them count; in one order."""
 
 READING = "first file"
 """How a fused answer is read for F1; a released one has the reading that flatters it most."""
 SURE = (0.6, 0.7, 0.8)
 """Confidences from which the ranker answers alone."""
-_FLAT = 60  # of reciprocal ranks (Cormack et al., 2009)
-
-
-def agreement(named: Sequence[str], probabilities: Mapping[str, float], listed: int) -> list[str]:
-    """What both name, then the rest of the answer, then the rest of the ranking."""
-    top = [*probabilities][:listed]
-    return list(dict.fromkeys([*(name for name in named if name in top), *named, *top]))
-
-
-def reciprocal(named: Sequence[str], probabilities: Mapping[str, float], listed: int) -> list[str]:
-    """By the sum of reciprocal ranks."""
-    worth: dict[str, float] = defaultdict(float)
-    for ranking in (named, [*probabilities][:listed]):
-        for rank, name in enumerate(ranking, 1):
-            worth[name] += 1 / (_FLAT + rank)
-    return sorted(worth, key=lambda name: -worth[name])
-
-
-RULES: dict[str, Rule] = {"agreement first": agreement, "reciprocal ranks": reciprocal, "probability and place": fused}
-"""The last one is that of the localizers ``NAME+ranker``."""
 
 
 def released_of(systems: Mapping[str, System]) -> dict[str, System]:
@@ -58,7 +34,7 @@ def together(ranker: System, own: System, systems: Mapping[str, System]) -> dict
 
 
 def _fusion(ranker: System, alone: Mapping[str, list[Score]], as_sets: Mapping[str, list[Score]]) -> list[dict[str, Any]]:
-    both = {name: [fuse(score, ranker, fused) for score in scores] for name, scores in alone.items()}
+    both = {name: [fuse(score, ranker) for score in scores] for name, scores in alone.items()}
     sets = {name: one_file(scores, READING) for name, scores in both.items()}
     ours = one_file(ranker.scores.values(), READING)
     gains = _paired(both, alone, RANKED) | _paired(sets, as_sets, {"f1": F1})
@@ -105,27 +81,11 @@ def _paired(first: Mapping[str, list[Score]], second: Mapping[str, list[Score]],
     return {(row.metric, row.first.removesuffix(" 1")): row.model_dump(mode="json") for row in found}
 
 
-def fuse(score: Score, ranker: System, rule: Rule) -> Score:
+def fuse(score: Score, ranker: System) -> Score:
     """A released answer with the ranker's: five files, and ten functions in them."""
     known = ranker.probabilities[score.instance_id]
     by_file = {name: value for name, value in known.items() if "::" not in name}
     by_function = {name: value for name, value in known.items() if "::" in name}
-    files = rule(score.predicted_files, by_file, FILES)[:FILES]
-    functions = [name for name in rule(score.predicted_functions, by_function, FUNCTIONS) if name.partition("::")[0] in files]
+    files = fused(score.predicted_files, by_file, FILES)[:FILES]
+    functions = [name for name in fused(score.predicted_functions, by_function, FUNCTIONS) if name.partition("::")[0] in files]
     return score.model_copy(update={"predicted_files": files, "predicted_functions": functions[:FUNCTIONS]})
-
-
-def rules(ranker: System, sets: Mapping[str, Mapping[str, System]]) -> list[dict[str, Any]]:
-    """F1 of every rule by set, as the mean over the released systems."""
-    return [
-        {"rule": title}
-        | {
-            name: fmean(
-                estimate(one_file([fuse(score, ranker, rule) for score in system.scores.values()], READING), F1) or 0.0
-                for system in theirs.values()
-            )
-            for name, theirs in sets.items()
-            if theirs
-        }
-        for title, rule in RULES.items()
-    ]

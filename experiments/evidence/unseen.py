@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from experiments.evidence.cases import in_order, language, read_cases
-from experiments.evidence.learned import Tables
 from experiments.evidence.measures import RANKED
-from experiments.evidence.run import ALONE, by_column, of_set, rankings_of, systems_of
+from experiments.evidence.run import ALONE, Tables, by_column, of_set, rankings_of, systems_of
 from experiments.evidence.systems import free
 from fusesearch.core.errors import DataError
 from fusesearch.evaluation.statistics import estimate

@@ -12,6 +12,9 @@ from typing import Annotated
 
 import typer
 
+PER_HISTORY = 50
+"""Most commits of a history that are learned from."""
+
 
 def main(
     repos: Annotated[Path, typer.Option(help="Folder of clones with full history, `owner__name.git`.", metavar="DIR")],
@@ -30,7 +33,6 @@ def main(
 
     from experiments.evidence.cases import in_order, read_cases
     from experiments.evidence.commits import fixes
-    from experiments.evidence.run import PER_HISTORY
     from fusesearch.core.config import Rank
     from fusesearch.core.storage import write_text
     from fusesearch.data.swe_bench import read_rows

@@ -12,7 +12,7 @@ from fusesearch.cli.choices import BaseUrlOption
 from fusesearch.cli.output import usage_error
 
 QuestionsArgument = Annotated[
-    Path, typer.Argument(help="Questions, as `import-questions` or the stages mine and filter write them.", metavar="Q.parquet")
+    Path, typer.Argument(help="Questions, as `import` or the stages mine and filter write them.", metavar="Q.parquet")
 ]
 OutOption = Annotated[Path, typer.Option(help="File to write the questions to.", metavar="Q.parquet")]
 
@@ -36,9 +36,9 @@ def import_questions(
     fusesearch compare results --protocol swe-qa
     ```
     """
+    from experiments.questions.swe_qa import read_commits, read_questions
     from fusesearch.core.errors import DataError
     from fusesearch.core.storage import write_instances
-    from fusesearch.data.swe_qa import read_commits, read_questions
 
     drops: Counter[str] = Counter()
     rows = list(read_questions(files, read_commits(commits) if commits else {}, drops))

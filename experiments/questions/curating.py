@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import combinations
+from pathlib import Path
+from string import Template
 
 from fusesearch.agents.loop import run_episodes
 from fusesearch.agents.models.base import Message, Model, Sampling
-from fusesearch.agents.prompts import render_rewrite
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ArtifactError, InfrastructureError
 from fusesearch.core.schema import Instance, Record, Score
-from fusesearch.core.storage import Journal
+from fusesearch.core.storage import Journal, read_text
 from fusesearch.evaluation.judged import JudgedScore
 from fusesearch.evaluation.judges import CONCURRENCY, MAX_CHARS, Case, Judge
 from fusesearch.evaluation.results import CellResult
@@ -26,6 +27,8 @@ SAMPLES = 3
 TEMPERATURE = 0.7
 SOLVED = 0.8
 """Grade from which an answer counts as right."""
+PROMPT = Template(read_text(Path(__file__).with_name("rewrite.md")).strip())
+"""The request to rewrite a question and its answer."""
 
 _FORM = re.compile(r"^## Question\s*\n(.+?)\n## Answer\s*\n(.+)$", re.DOTALL | re.MULTILINE)
 
@@ -71,7 +74,7 @@ async def rewrite(
 
 async def _rewritten(instance: Instance, model: Model, judge: Judge, journal: Journal) -> Rewriting:
     question, answer = instance.problem_statement[:MAX_CHARS], (_reference(instance) or "")[:MAX_CHARS]
-    prompt = render_rewrite(question=question, answer=answer, fence=f"=== {digest(question, answer)[:16]} ===")
+    prompt = PROMPT.substitute(question=question, answer=answer, fence=f"=== {digest(question, answer)[:16]} ===")
     key = digest(model.name, prompt)
     if key in journal:
         return Rewriting.model_validate(journal.rows[key])

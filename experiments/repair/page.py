@@ -5,19 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from experiments.repair.inverses import OUTSIDE
 from experiments.repair.orders import ALONE, ANSWER, FIRST, PRE_SEARCH, RANDOM, SUB_AGENT, TRUE
 from experiments.repair.outcomes import Outcome
 from fusesearch.core.errors import DataError
+from fusesearch.core.storage import read_csv
 from fusesearch.evaluation.statistics import Measured, Seeds, Statistic, compare, estimate, measure, share
-from fusesearch.reporting.page import Section
-from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
+from fusesearch.reporting.page import Page, Section
+from fusesearch.reporting.table import ABSENT, MINUS, Row, Table, records_table
 
 Arm = tuple[str, str]
 """A system and its configuration; all random orders are one arm."""
 
+PAPERS = {
+    "By localizer": ("ToolTrain table 3: %Resolved of SWE-bench Verified", "tooltrain_table3_resolution.csv"),
+    "By configuration": ("FuseSearch table 6: pass rate in percent, thousand tokens", "fusesearch_table6_downstream.csv"),
+}
+"""Caption and file of a paper's table by the section that it stands in."""
+REFERENCE = Path(__file__).parents[1] / "reference"
 PLACES = {"first": (0, 1), "2 to 5": (1, 5), "6 to 20": (5, 20), "21 to 100": (20, 100), "later": (100, 1 << 30)}
 
 
@@ -120,6 +128,21 @@ def _places(arms: Mapping[Arm, list[Outcome]], budgets: Sequence[int]) -> list[d
                     record[key] = _interval(measure(_seeds(inside), statistic))
             found.append(record)
     return found
+
+
+def results_page(figures: Mapping[str, Any], texts: Mapping[str, Sequence[str]]) -> str:
+    """The page in Markdown, with the papers' tables; ``texts`` has the paragraphs of each section by its title."""
+    counted = f"{figures['faults']} faults; skipped: {figures['skipped'] or 'none'}."
+    filled = [Section("What this is", [*texts.get("What this is", ()), counted])]
+    for part in sections_of(figures):
+        tables = part.tables
+        if part.title in PAPERS:
+            caption, name = PAPERS[part.title]
+            tables = [*tables, records_table(caption, read_csv(REFERENCE / name))]
+        filled.append(Section(part.title, [*texts.get(part.title, ())], tables))
+    shown = {section.title for section in filled}
+    filled += [Section(title, [*paragraphs]) for title, paragraphs in texts.items() if title not in shown]
+    return Page("Repair: is a better localizer a cheaper repairer?", filled).render("md")
 
 
 def sections_of(figures: Mapping[str, Any]) -> list[Section]:

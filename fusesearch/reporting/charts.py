@@ -19,8 +19,7 @@ BLUE, RED, GREY = "#0072B2", "#D55E00", "#555555"
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right")
 DASHES = ([1, 0], [6, 3], [8, 3, 2, 3], [2, 3], [12, 3], [6, 2, 2, 2, 2, 2], [3, 1])
 DECIDED, UNDECIDED = "decided after Holm's correction", "undecided"
-"""Verdicts of :func:`differences`."""
-KEPT, DROPPED = BLUE, RED
+"""Verdicts of :func:`difference_panels`."""
 LINE_POINTS = 300
 """The most points of a line; longer lines are thinned."""
 
@@ -36,7 +35,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 def figure(name: str, caption: str, chart: Chart | None) -> list[Figure]:
     """The chart as a figure of a page; empty without a chart."""
-    return [] if chart is None else [Figure(name, caption, svg(chart))]
+    return [] if chart is None else [Figure(name, caption, chart)]
 
 
 def svg(chart: Chart) -> str:
@@ -63,7 +62,7 @@ def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 
 def dressed(chart: Chart) -> Chart:
-    """The chart with the style of all charts, in the app and in the export."""
+    """The chart with the style of all charts."""
     return (
         chart.configure_view(stroke=None)
         .configure_axis(labelFontSize=12, titleFontSize=12, labelLimit=260, gridColor="#dddddd")
@@ -116,16 +115,11 @@ def _estimates(rows: Rows, x: str, seeds: Rows = ()) -> Any:
     return alt.layer(whiskers, *ticks, points)
 
 
-def differences(rows: Rows, x: str) -> Chart:
-    """Differences with intervals and a line at zero.
+def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
+    """Paired differences with intervals, a panel for each title in a column, or ``None``.
 
     Rows: ``pair, value, low, high, verdict`` (:data:`DECIDED` or :data:`UNDECIDED`), and optionally ``paper`` and ``margin``.
     """
-    return dressed(_differences(rows, x).properties(height=alt.Step(28), width="container"))
-
-
-def difference_panels(parts: Sequence[tuple[str, Rows]]) -> Chart | None:
-    """Several :func:`differences` in a column, or ``None``."""
     drawn = [_differences(rows, title).properties(height=alt.Step(24), width=500) for title, rows in parts if rows]
     return dressed(alt.vconcat(*drawn)) if drawn else None
 
@@ -151,7 +145,7 @@ def _differences(rows: Rows, x: str) -> Any:
 
 
 def whisker(found: Any, of: Metric) -> dict[str, float | None]:
-    """Value and bounds for a row of :func:`estimates` or :func:`differences`, in the unit of the heading.
+    """Value and bounds for a row of :func:`estimates` or :func:`difference_panels`, in the unit of the heading.
 
     ``found`` is any object with ``estimate``, ``low`` and ``high``.
     """
@@ -226,9 +220,9 @@ def bars(rows: Rows, x: str, kinds: Mapping[str, str]) -> Chart:
     return dressed((filled + numbers).properties(height=alt.Step(24), width="container"))
 
 
-def plane(rows: Rows, min_f1: float, min_efficiency: float, y: str, outcomes: tuple[str, str] = ("stays", "goes")) -> Chart:
+def plane(rows: Rows, min_f1: float, min_efficiency: float) -> Chart:
     """Candidates by F1 and e; more candidates make a larger mark. Rows: ``f1, efficiency, count, outcome``."""
-    domain, decided = list(outcomes), "with these thresholds"
+    domain, decided = ["kept", "dropped"], "with these thresholds"
     frame = pd.DataFrame(rows, columns=["f1", "efficiency", "count", "outcome"])
     edge = alt.Scale(domain=[-0.03, 1.03], nice=False)
     places = (
@@ -236,9 +230,9 @@ def plane(rows: Rows, min_f1: float, min_efficiency: float, y: str, outcomes: tu
         .mark_point(opacity=0.7, strokeWidth=1.6)
         .encode(
             x=alt.X("f1:Q", title="F1 (0.7 file + 0.3 function)", scale=edge),
-            y=alt.Y("efficiency:Q", title=y, scale=edge),
+            y=alt.Y("efficiency:Q", title="Tool efficiency e", scale=edge),
             size=alt.Size("count:Q", title="candidates", scale=alt.Scale(type="sqrt", range=[25, 500])),
-            color=alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=[KEPT, DROPPED]), title=decided),
+            color=alt.Color("outcome:N", scale=alt.Scale(domain=domain, range=[BLUE, RED]), title=decided),
             shape=alt.Shape("outcome:N", scale=alt.Scale(domain=domain, range=["circle", "cross"]), title=decided),
             tooltip=["f1:Q", "efficiency:Q", "count:Q", "outcome:N"],
         )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from fusesearch.core.storage import write_text
 from fusesearch.core.text import printable
@@ -14,11 +16,18 @@ from fusesearch.reporting.table import Table, markdown_cell, terminal_table
 
 @dataclass(frozen=True)
 class Figure:
-    """An SVG, the name of its file, and what it shows."""
+    """A chart of Altair, the name of its file, and what it shows."""
 
     name: str
     caption: str
-    svg: str
+    chart: Any
+
+    @cached_property
+    def svg(self) -> str:
+        """The chart as SVG."""
+        from fusesearch.reporting.charts import svg
+
+        return svg(self.chart)
 
 
 @dataclass(frozen=True)
@@ -52,10 +61,6 @@ class Page:
             "data_uri": lambda svg: f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}",
         }
         return pages.get_template(f"page.{suffix}.j2").render(page=self)
-
-    def without_figures(self) -> Page:
-        """For git, which holds no plots."""
-        return replace(self, sections=[replace(section, figures=[]) for section in self.sections])
 
     def write_figures(self, out: Path) -> None:
         """Write every figure below ``out``."""

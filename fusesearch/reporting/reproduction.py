@@ -45,28 +45,13 @@ Summary = dict[str, dict[str, Measured | None]]
 
 def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence[tuple[str, str]] = ()) -> Path:
     """Write ``report.md``, ``report.html`` (needs no other file, and links to the pages in ``cases``), ``plots/*.svg``,
-    ``metrics.json`` (flat) and the CSV files that ``dvc plots`` and the dashboard read. ``provenance`` names the sources.
-    Returns the path of the Markdown page.
+    ``metrics.json`` (flat) and the CSV files that ``dvc plots`` reads. ``provenance`` names the sources. Returns the path of
+    the Markdown page.
     """
     arms = by_arm(inputs.scores)
     summary = summarize(arms, params)
     differences = compare_arms(arms, params)
-    sections = [
-        _results(inputs, arms, summary, params),
-        _differences(differences, params),
-        _behaviour(inputs),
-        cases.section(inputs.study, "cases/"),
-        _training(inputs),
-        _data(inputs, params),
-    ]
-    repositories = {score.repo for score in inputs.scores if score.repo}
-    held_out = f"{len({score.instance_id for score in inputs.scores})} instances of {len(repositories)} repositories"
-    page = Page(
-        f"FuseSearch reproduction, profile {params.profile}",
-        [section for section in sections if section.tables or section.figures],
-        verdicts(differences),
-        [("Profile", params.profile), ("Seed", str(params.seed)), ("Held out", held_out), *provenance],
-    )
+    page = page_of(inputs, params, summary, differences, provenance)
     page.write_figures(out)
     for suffix in ("md", "html"):
         write_text(out / f"report.{suffix}", page.render(suffix))
@@ -79,6 +64,32 @@ def write_report(inputs: Inputs, params: Params, out: Path, provenance: Sequence
     write_csv(out / "calls_by_turn.csv", [{"arm": arm, **row} for arm, rows in inputs.calls_by_turn.items() for row in rows])
     write_csv(out / "candidates.csv", [row._asdict() for row in inputs.plane])
     return out / "report.md"
+
+
+def page_of(
+    inputs: Inputs,
+    params: Params,
+    summary: Summary,
+    differences: Sequence[Difference],
+    provenance: Sequence[tuple[str, str]] = (),
+) -> Page:
+    """The page of these figures; ``provenance`` names the sources."""
+    sections = [
+        _results(inputs, by_arm(inputs.scores), summary, params),
+        _differences(differences, params),
+        _behaviour(inputs),
+        cases.section(inputs.study, "cases/"),
+        _training(inputs),
+        _data(inputs, params),
+    ]
+    repositories = {score.repo for score in inputs.scores if score.repo}
+    held_out = f"{len({score.instance_id for score in inputs.scores})} instances of {len(repositories)} repositories"
+    return Page(
+        f"FuseSearch reproduction, profile {params.profile}",
+        [section for section in sections if section.tables or section.figures],
+        verdicts(differences),
+        [("Profile", params.profile), ("Seed", str(params.seed)), ("Held out", held_out), *provenance],
+    )
 
 
 DIFFERENCE_COLUMNS = ("first", "second", "metric", "estimate", "low", "high", "instances", "p", "p_holm")
@@ -298,5 +309,5 @@ def _candidates(plane: Sequence[Candidate], params: Params) -> list[Figure]:
         for (f1, e, kept), number in found.items()
     ]
     caption = f"Candidate trajectories; kept are those with F1 >= {least_f1:g} and e >= {least_e:g}"
-    chart = charts.plane(rows, least_f1, least_e, "Tool efficiency e", ("kept", "dropped")) if rows else None
+    chart = charts.plane(rows, least_f1, least_e) if rows else None
     return charts.figure("candidates", caption, chart)

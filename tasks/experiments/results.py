@@ -46,7 +46,7 @@ def write_results(experiment: Experiment, runs: Sequence[ArmRun], folder: Path |
     write_csv(files / "curves.csv", curves)
     for figure in draw(experiment.figures, results, curves):
         write_text(files / f"figures/{figure.name}.svg", figure.svg + "\n")
-    write_text(out / PAGE, page(results, TRAINED))
+    write_text(out / PAGE, page(results, TRAINED).render("md"))
     write_json(out / RESULTS, results.model_dump(mode="json"))
     return results
 

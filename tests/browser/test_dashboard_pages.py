@@ -7,9 +7,8 @@ from urllib.parse import urlencode
 from dashboards.tabs import PAGES
 
 TITLES = {name: page.TITLE for name, page in PAGES.items()}
-CHARTS = {"results": 3, "experiments": 4, "training": 2, "funnel": 2, "plane": 1, "trajectories": 1}
+CHARTS = {"report": 3, "experiments": 4, "training": 2, "trajectories": 1}
 SAID = "chart => (chart.getAttribute('aria-label') || chart.querySelector('[aria-label]')?.getAttribute('aria-label') || '')"
-STAYING = "[aria-label='With these thresholds'] tbody th"
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 
 
@@ -21,7 +20,7 @@ def settled(page, title):
 
 
 def opened(page, dashboard, name):
-    page.goto(f"{dashboard}/{'' if name == 'results' else name}", wait_until="domcontentloaded")
+    page.goto(f"{dashboard}/{'' if name == 'report' else name}", wait_until="domcontentloaded")
     settled(page, TITLES[name])
 
 
@@ -46,7 +45,7 @@ def test_clicking_through_all_pages(page, dashboard):
     )
     page.on("pageerror", lambda error: broken.append(str(error)))
     page.goto(dashboard, wait_until="domcontentloaded")
-    settled(page, TITLES["results"])
+    settled(page, TITLES["report"])
     for name in PAGES:
         page.get_by_role("link", name=PAGES[name].TAB, exact=True).click()
         settled(page, TITLES[name])
@@ -69,29 +68,12 @@ def test_every_chart_has_a_legend_and_says_in_words_what_it_shows(page, dashboar
         assert all(legends), name
 
 
-def test_the_lines_of_the_plane_move_by_keyboard_and_the_count_follows(page, dashboard):
-    opened(page, dashboard, "plane")
-    slider = page.get_by_role("slider", name="F1 at least (rho_F)")
-    slider.focus()
-    before = page.locator(STAYING).inner_text()
-    page.keyboard.press("Home")
-    page.wait_for_function("([at, text]) => document.querySelector(at).innerText !== text", arg=[STAYING, before])
-    settled(page, TITLES["plane"])
-    assert count(page.locator(STAYING).inner_text()) > count(before)
-    assert "f1=0" in page.url
-
-
-def count(text):
-    """12 of "12 of 1,234"."""
-    return int(text.partition(" of ")[0].replace(",", ""))
-
-
 def test_pages_are_reached_by_the_tabulator_key_alone(page, dashboard):
-    opened(page, dashboard, "results")
-    assert tabbed_to(page, "Funnel", presses=40)
+    opened(page, dashboard, "report")
+    assert tabbed_to(page, "Trajectories", presses=40)
     page.keyboard.press("Enter")
-    settled(page, TITLES["funnel"])
-    assert page.url.endswith("/funnel")
+    settled(page, TITLES["trajectories"])
+    assert page.url.endswith("/trajectories")
 
 
 def tabbed_to(page, name: str, presses: int) -> bool:

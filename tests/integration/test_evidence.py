@@ -10,11 +10,11 @@ import pytest
 from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.commits import fixes
 from experiments.evidence.measures import best_readings, confidence_of, differences, table
-from experiments.evidence.page import results_page, sections
+from experiments.evidence.page import results_page
 from experiments.evidence.run import ALONE, OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
 from experiments.evidence.unseen import unseen
-from experiments.evidence.wordings import wordings
+from experiments.pages import texts_of
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.trees import WEIGHTS
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
@@ -104,13 +104,14 @@ def test_confidence_is_that_in_the_first_file(cases):
     assert [(row["issues"], row["right"]) for row in found["bins"]] == [(1, 0.0), (1, 1.0)]
 
 
-def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases):
+def test_the_page_has_the_text_of_its_sections_and_tables_of_the_figures(cases, tmp_path):
     rows = cases.of("verified")
     ours = {name: {row.instance_id: scored(row, row.truth.files, row.truth.functions) for row in rows} for name in (RANKER, OWN)}
     systems = {name: System(name, scores, confidence=dict.fromkeys(scores, 0.9)) for name, scores in ours.items()}
     systems["bad"] = System("bad", {row.instance_id: scored(row, ["README"], []) for row in rows}, [0.5, 0.7])
     results = {"sets": {"verified": of_set(rows, systems)}, "rules": [], "arms": [], "ablation": [], "left_out": cases.left_out}
-    page = results_page(results, sections("## SWE-bench Verified\n\nWhat it\nsays.\n\n## How it was measured\n\nSo."))
+    (tmp_path / "text.md").write_text("## SWE-bench Verified\n\nWhat it\nsays.\n\n## How it was measured\n\nSo.")
+    page = results_page(results, texts_of(tmp_path))
     assert "## SWE-bench Verified\n\nWhat it says.\n" in page
     assert f"| {RANKER} | 100.0" in page
     assert "| bad | 0.0" in page
@@ -146,31 +147,6 @@ def test_repositories_that_nobody_looked_at_are_scored_with_a_finished_model_fil
     (tmp_path / "weights.json").write_text(json.dumps(learned))
     with pytest.raises(DataError, match="was trained on u/n"):
         unseen(files, tmp_path / "repos", tmp_path / "weights.json", [], tmp_path / "out")
-
-
-def test_an_issue_in_other_words_is_right_where_each_wording_finds_the_file(root, tmp_path):
-    others = {
-        "o__n-1": ["`total` returns 2", "interest(rate) of a bank is not what I asked for"],
-        "o__n-2": ["interest too high", "def interest(rate)"],
-    }
-    file = tmp_path / "wordings.jsonl"
-    file.write_text("".join(json.dumps({"instance_id": name, "wordings": texts}) + "\n" for name, texts in others.items()))
-    given = (file, root / "verified.jsonl", root / "repos")
-    found = wordings(*given, WEIGHTS, tmp_path / "out")
-    assert (found["texts"], found["issues"]) == (6, 2)
-    assert found["first files"]["o__n-1"][RANKER] == ["shop.py", "shop.py", "bank.py"]
-    for row in found["systems"]:
-        assert row["right"]["estimate"] == pytest.approx(5 / 6)
-        assert (row["right by wording"], row["same"], row["all right"]) == ([2, 2, 1], 1, 1)
-    assert (found["difference"]["estimate"], found["difference"]["instances"]) == (0, 2)
-    page = results_page({"sets": {}, "rules": [], "arms": [], "ablation": [], "left_out": {}, "wordings": found}, {})
-    assert "## The same issue in other words\n" in page
-    assert "| 2 | 2 | 1 | 1 | 1 |" in page
-    learned = json.loads(WEIGHTS.read_text())
-    learned["provenance"]["commits"] = [f"o/n@{json.loads((root / 'lite.jsonl').read_text())['base_commit'][:12]}"]
-    (tmp_path / "weights.json").write_text(json.dumps(learned))
-    with pytest.raises(DataError, match="was trained on o/n@"):
-        wordings(*given, tmp_path / "weights.json", tmp_path / "out")
 
 
 def test_fixes_are_commits_that_describe_a_bug_and_modify_a_function(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from experiments.questions.__main__ import app as curation
 from fusesearch.cli import app
 from fusesearch.core.schema import Expected, Instance, Truth
 from fusesearch.core.storage import read_instances, write_instances
@@ -60,8 +61,8 @@ def served(request):
     return {"role": "assistant", "content": "Hm." if "rope3" in prompt else verdict}
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+def run(*arguments, program=app):
+    return CliRunner().invoke(program, [str(argument) for argument in arguments])
 
 
 def evaluate(world, tmp_path, url, instances, **more):
@@ -102,9 +103,8 @@ def test_open_questions_are_imported_evaluated_and_judged(world, tmp_path):
     (tmp_path / "commits.txt").write_text(f"https://github.com/o/yard {commit[:7]}\n")
     rows = [{"question": f"How long is `{name}` unless said otherwise?", "answer": f"- {LIMITS[name]}"} for name in LIMITS]
     (tmp_path / "yard.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    done = run(
-        "import-questions", tmp_path / "yard.jsonl", "--commits", tmp_path / "commits.txt", "--out", tmp_path / "q.parquet"
-    )
+    files = [tmp_path / "yard.jsonl", "--commits", tmp_path / "commits.txt", "--out", tmp_path / "q.parquet"]
+    done = run("import", *files, program=curation)
     assert "6 questions about 1 repositories" in done.output
     with Endpoint(served) as endpoint:
         evaluate(world, tmp_path, endpoint.url, tmp_path / "q.parquet")
@@ -124,11 +124,11 @@ def test_questions_are_rewritten_and_chosen_by_difficulty(world, tmp_path):
     write_instances(tmp_path / "q.parquet", opened)
     with Endpoint(written) as endpoint:
         files = [tmp_path / "q.parquet", "--out", tmp_path / "r.parquet"]
-        rewriting = ["rewrite-questions", *files, "--model", "w", "--base-url", endpoint.url]
-        done = run(*rewriting)
+        rewriting = ["rewrite", *files, "--model", "w", "--base-url", endpoint.url]
+        done = run(*rewriting, program=curation)
         assert "4 questions; 2 dropped: no two rewritings agree" in done.output, done.output
         asked = len(endpoint.asked)
-        assert run(*rewriting).output == done.output
+        assert run(*rewriting, program=curation).output == done.output
         assert len(endpoint.asked) == asked  # all of it was kept
     assert endpoint.errors == []
     first = read_instances(tmp_path / "r.parquet")[0]
@@ -138,9 +138,9 @@ def test_questions_are_rewritten_and_chosen_by_difficulty(world, tmp_path):
     with Endpoint(served) as endpoint:
         evaluate(world, tmp_path, endpoint.url, tmp_path / "q.parquet")
         assert run("judge", tmp_path / "out", "--model", "j", "--base-url", endpoint.url).exit_code == 0
-    choosing = ["calibrate-questions", tmp_path / "q.parquet", tmp_path / "out", "--out", tmp_path / "k.parquet"]
-    done = run(*choosing, "--weak", "closed-book", "--strong", "rag")
+    choosing = ["calibrate", tmp_path / "q.parquet", tmp_path / "out", "--out", tmp_path / "k.parquet"]
+    done = run(*choosing, "--weak", "closed-book", "--strong", "rag", program=curation)
     # the judge says nothing of rope3
     assert "5 questions; 1 dropped: no grade of a weak system" in done.output, done.output
-    assert "5 dropped: a weak system solves it" in run(*choosing, "--weak", "rag").output
-    assert "no cell of guess" in run(*choosing, "--weak", "guess").stderr
+    assert "5 dropped: a weak system solves it" in run(*choosing, "--weak", "rag", program=curation).output
+    assert "no cell of guess" in run(*choosing, "--weak", "guess", program=curation).stderr

@@ -49,11 +49,6 @@ def render_judge(**parts: str) -> str:
     return _render("judge", **parts)
 
 
-def render_rewrite(**parts: str) -> str:
-    """The request to rewrite a question and its answer."""
-    return _render("rewrite", **parts)
-
-
 def render_hermes_tools(tools: list[dict[str, Any]]) -> str:
     """Tool schemas and the call format as text, for servers without support for ``tools``."""
     return _render("hermes_tools", schemas="\n".join(json.dumps(tool["function"]) for tool in tools))

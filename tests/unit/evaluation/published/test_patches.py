@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fusesearch.core.errors import DataError
 from fusesearch.evaluation.published import patches
-from fusesearch.evaluation.published.patches import Fault, Patch, located, read_evaluations, read_predictions, read_resolved
+from fusesearch.evaluation.published.patches import Fault, Patch, located, read_predictions, read_resolved
 
 SHOP = "def total(prices):\n    return sum(prices)\n\n\ndef tax(price):\n    return price * 0.2\n"
 TREE = {"shop.py": SHOP, "notes.txt": "old\n"}
@@ -110,14 +110,6 @@ def test_a_prediction_without_a_patch_is_an_empty_one(tmp_path):
 def test_a_row_of_another_form_is_an_error_that_names_it(tmp_path, name, content, message):
     with pytest.raises(DataError, match=message):
         list(read_predictions(written(tmp_path / name, content)))
-
-
-def test_evaluations_have_the_resolving_patches_of_many_systems(tmp_path):
-    resolved = [{"name": "one", "patch": FIX, "updated_spans": {}}, {"name": "two", "patch": None}]
-    rows = [{"instance_id": "a", "resolved_by": resolved, "golden_patch": ""}, {"instance_id": "b", "resolved_by": []}]
-    assert read_evaluations(written(tmp_path / "e.json", rows)) == [Patch("a", "one", FIX), Patch("a", "two", "")]
-    with pytest.raises(DataError, match="resolved_by"):
-        read_evaluations(written(tmp_path / "e.json", [{"instance_id": "a"}]))
 
 
 @pytest.mark.parametrize(

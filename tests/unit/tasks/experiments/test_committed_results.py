@@ -15,7 +15,7 @@ from tasks.stages import TRAINED
 @pytest.mark.parametrize("name", experiment_names())
 def test_a_committed_page_is_made_of_the_committed_results(name):
     folder = EXPERIMENTS / name
-    assert (folder / "RESULTS.md").read_text() == page(read_results(folder), TRAINED)
+    assert (folder / "RESULTS.md").read_text() == page(read_results(folder), TRAINED).render("md")
 
 
 def test_the_committed_page_over_all_experiments_is_made_of_their_results():

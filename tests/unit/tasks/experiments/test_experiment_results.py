@@ -134,7 +134,7 @@ def test_seconds_and_what_the_paper_does_not_print_are_no_orderings(root):
     assert [row.metric for row in found.differences if ordering(row)] == ["file_micro_f1"]
     assert "Of 1 ordering in the paper's table" in found.summary
     assert found.arm("none").figures["seconds"].paper == 9
-    text = page(found, TRAINED)
+    text = page(found, TRAINED).render("md")
     assert "Seconds are of runs that had the machine to themselves or shared it" in text
     assert "The paper's F1 0.7/0.3, pooled is computed from its F1 of files and of functions" in text
 

@@ -6,8 +6,8 @@ from collections import Counter
 import polars as pl
 import pytest
 
+from experiments.questions.swe_qa import read_commits, read_questions
 from fusesearch.core.errors import DataError
-from fusesearch.data.swe_qa import read_commits, read_questions
 from fusesearch.evaluation.environments import environment_named
 
 LIST = "https://github.com/o/yard 0a041d3\n\n# more\nhttps://github.com/p/dock.py.git 3abcdef012\n"
