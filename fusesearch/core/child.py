@@ -37,10 +37,14 @@ def end(process: subprocess.Popen[Any], seconds: float = 0.0, first: int = signa
 @cache
 def end_with_parent() -> None:
     """End this process with the one that started it, if :mod:`multiprocessing` did."""
-    import multiprocessing
+    import multiprocessing.process
+
+    def follow(parent: multiprocessing.process.BaseProcess) -> None:
+        parent.join()
+        os._exit(1)
 
     if parent := multiprocessing.parent_process():
-        threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+        threading.Thread(target=follow, args=[parent], daemon=True).start()
 
 
 def _keep(command: Sequence[str]) -> int:

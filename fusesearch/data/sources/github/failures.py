@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from fusesearch.core.config import GitHubSource
 from fusesearch.core.errors import DataError, FusesearchError, InfrastructureError
@@ -66,16 +66,16 @@ def retries_of(config: GitHubSource, failed: Callable[[], None], pause: Callable
     :class:`InfrastructureError`.
     """
     from github import GithubRetry
-    from urllib3 import Retry
     from urllib3.exceptions import MaxRetryError
 
     class Retries(GithubRetry):
-        def increment(self, *arguments: Any, **named: Any) -> Retry:
+        def increment(self, *arguments: Any, **named: Any) -> GithubRetry:  # type: ignore[override]
             limited = getattr(named.get("response"), "status", None) in _LIMITS
             if not limited:
                 failed()
             try:  # a limit is no try
-                return GithubRetry.increment(self.new(total=config.retries + 1) if limited else self, *arguments, **named)
+                before = self.new(total=config.retries + 1) if limited else self
+                return cast("GithubRetry", GithubRetry.increment(before, *arguments, **named))
             except MaxRetryError as error:
                 reason = f"GitHub failed {len(self.history) + 1} times in a row ({_short(error.reason)})"
                 raise InfrastructureError(f"{reason}: run the same command again") from None
