@@ -21,6 +21,7 @@ REASONS = {
     "errored": "the infrastructure failed while the teacher searched",
     "no_answer": "the teacher named no location to modify",
     "low_f1": "F1 is below select.min_f1",
+    "unreadable": "its text does not read as its calls and answer",
     "low_efficiency": "e is below select.min_efficiency",
     "duplicate": "an earlier candidate of the instance says the same, word for word",
     "over_limit": "select.max_trajectories were kept already: one of every instance first, repositories taking turns",
