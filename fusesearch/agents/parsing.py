@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from fusesearch.code.naming import read_name
 from fusesearch.core.schema import Answer, Location, ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -244,26 +245,41 @@ def _entry(line: str, strict: bool) -> Location | None:
     """The location on a line, or None. ``strict`` accepts only lines that start with a path under ``/repo``."""
     bullet = _BULLET.match(line)
     body = line[bullet.end() :] if bullet else line
-    token, rest = _token(body.lstrip("* "))
+    token, rest, quoted = _token(body.lstrip("* "))
     rooted = token == ROOT or token.startswith(f"{ROOT}/")
     if not rooted and (strict or not (bullet or "::" in token)):
         return None
-    path, _, function = token.partition("::")
+    path, separator, name = token.partition("::")
     suffix = _SUFFIX.search(path)  # a.py:12 or a.py:12-30
     relative = _relative(path[: suffix.start()] if suffix else path, rooted)
     if relative is None:
         return None
+    function = None
+    if separator:
+        name = name if quoted else body.partition("::")[2]
+        function, rest = _function(name, relative, quoted, rest)
     lines = _LINES.search(rest) or suffix
-    return Location(path=relative, function=_function(function), lines=_span(lines) if lines else None)
+    return Location(path=relative, function=function, lines=_span(lines) if lines else None)
 
 
-def _token(body: str) -> tuple[str, str]:
-    """The first word, or the text in backticks if the line starts with them, and the rest."""
+def _token(body: str) -> tuple[str, str, bool]:
+    """The first word, or the text in backticks if the line starts with them; the rest; and whether it was in backticks."""
     if body.startswith("`"):
-        token, _, rest = body[1:].partition("`")
-        return token, rest
+        fence = "``" if body.startswith("``") else "`"
+        token, _, rest = body[len(fence) :].partition(fence)
+        return token.strip() if fence == "``" else token, rest, True
     token, _, rest = body.partition(" ")
-    return token.replace("`", "").replace("**", "").rstrip(",;:"), rest
+    return token.replace("`", "").replace("**", "").rstrip(",;:"), rest, False
+
+
+def _function(text: str, path: str, quoted: bool, rest: str) -> tuple[str | None, str]:
+    """The function named at the start of ``text``, and the text after it and its arguments, where lines may stand."""
+    if quoted and _WORDS.fullmatch(text) and not path.endswith(".py"):
+        return text, rest
+    found = read_name(text.lstrip("*`" if path.endswith(".py") else "*"), path)
+    if found is None or (found[1] and found[1][0] not in " .,;:*`(<"):
+        return None, rest
+    return found[0], rest if quoted else found[1]
 
 
 def _relative(path: str, rooted: bool) -> str | None:
@@ -274,11 +290,6 @@ def _relative(path: str, rooted: bool) -> str | None:
         return None
     parts = [part for part in path.split("/") if part not in ("", ".")]
     return None if not parts or ".." in parts else _encodable("/".join(parts))
-
-
-def _function(name: str) -> str | None:
-    name = name.partition("(")[0].replace("::", ".").strip(" .,;:*")
-    return name if name and all(part.isidentifier() for part in name.split(".")) else None
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:
@@ -299,5 +310,7 @@ _TITLE = re.compile(r"[#*_:\-\s\d.)]*(?:(locations\s+to\s+modify)|related\s+cont
 _OPENING_MARKS = re.compile(r"\s*(?:[*_]+(?=\s|$))?\s*")
 _BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _EXTENSION = re.compile(r"\w\.[A-Za-z]\w{0,7}$")
+_WORDS = re.compile(r"[^\W\d][\w$. -]*(?<! )")
+"""A name with blanks, such as Kotlin's in backticks."""
 _SUFFIX = re.compile(r":(\d{1,7})(?:-(\d{1,7}))?$")
 _LINES = re.compile(r"\b[Ll]ines? (\d{1,7})(?: ?(?:-|–|to) ?(\d{1,7}))?", re.ASCII)  # noqa: RUF001

@@ -143,7 +143,7 @@ def _c_simple(node: Any) -> str:
         return text_of(node.child_by_field_name("name"))
     if node.type == "operator_cast":
         return f"operator {text_of(node.child_by_field_name('type'))}"
-    return text_of(node).replace("::", ".")
+    return re.sub(r"^operator(?=(?:new|delete)\b)", "operator ", text_of(node).replace("::", "."))
 
 
 def csharp_member(node: Any) -> str | None:
@@ -206,8 +206,10 @@ def kotlin_type(node: Any) -> str | None:
 
 
 def _unquoted(node: Any) -> str:
-    name = text_of(node).replace("::", ".").replace("?.", ".")
-    return name.strip("'\"`") if name[:1] in ("'", '"', "`") else name
+    name = text_of(node)
+    if name[:1] in ("'", '"', "`"):
+        return " ".join(node.text[:_MAX_CHARS].decode("utf-8", "replace").split()).strip("'\"`")
+    return name.replace("::", ".").replace("?.", ".")
 
 
 def _all(names: str, namer: NameOf) -> dict[str, NameOf]:

@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from fusesearch.code.entities import Entities, ending
 from fusesearch.code.functions import function_spans
+from fusesearch.code.naming import read_name
 from fusesearch.code.outline import Outline
 from fusesearch.code.spans import FunctionSpan, function_at
 from fusesearch.core.errors import RepositoryError
@@ -43,6 +44,7 @@ SPAN = re.compile(r"(\d{1,7})(?: ?- ?(\d{1,7}))?")
 _MAX_PARTS = 20
 _MAX_DEPTH = 40
 _WRAPPING = " \t\r\n`'\"*,;<>[]{}"
+_QUOTES = " \t\r\n'\",;"
 _NAME = re.compile(r"(?:async\s+)?(?:def\s+|class\s+)?(?P<name>[\w.]*\w)(?P<rest>.*)", re.DOTALL)
 _PARTS = re.compile(r"::|[#/]|->")
 
@@ -373,9 +375,12 @@ def _module_file(path: str, snapshot: Files) -> str | None:
 
 def _cleaned_name(text: str, path: str) -> str:
     """``Class.method`` without path, module, signature, ``def`` and trailing words."""
-    text = text[:MAX_TEXT].strip(_WRAPPING)
+    text = text[:MAX_TEXT].strip(_WRAPPING if path.endswith(".py") else _QUOTES)
     for prefix in (path, path.rpartition("/")[2]):
         text = text.removeprefix(f"{prefix}::").removeprefix(f"{prefix}:")
+    if not path.endswith(".py"):
+        found = read_name(text.lstrip("."), path)
+        return _without_module(found[0], path) if found else ""
     match = _NAME.match(_PARTS.sub(".", text).lstrip("."))
     if match is None:
         return ""

@@ -13,16 +13,17 @@ from itertools import islice
 
 from fusesearch.agents.parsing import visible
 from fusesearch.code.names import SPAN, Kind, Named
+from fusesearch.code.naming import read_name
 
 MAX_LINES = 400
 MAX_LINE_CHARS = 500
 MAX_TEXT_CHARS = 200_000
 
 _FENCE = "```"
-_PATH = re.compile(r"[^\s:*?\"<>|`',;()\[\]{}]{1,400}")
+_PATH = re.compile(r"[^\s:*?\"<>|`;]{1,400}")
+_PLAIN = re.compile(r"[^',()\[\]{}]*")
 _BULLET = re.compile(r"(?:[-*+•>]|\d{1,3}[.):]|[Tt]op_?\d{1,2} ?:)\s+")
 _KIND = re.compile(r"(class|function|method|variable|line)s? ?: ?(.*)", re.IGNORECASE)
-_NAME = re.compile(r"\w[\w.]{0,200}")
 
 
 def fenced_lines(text: str) -> list[str]:
@@ -52,7 +53,13 @@ def _without_marks(line: str) -> str:
 
 
 def _is_path(text: str) -> bool:
-    return bool(_PATH.fullmatch(text)) and ("/" in text or "." in text.strip("."))
+    """Whether a word looks like a path. Brackets count inside a path with folders: ``app/[slug]/page.tsx``."""
+    if not _PATH.fullmatch(text):
+        return False
+    if _PLAIN.fullmatch(text):
+        return "/" in text or "." in text.strip(".")
+    wrapped = text[0] in "([{'" and text[-1] in ")]}'"
+    return "/" in text and not wrapped and all(text.count(left) == text.count(right) for left, right in ("()", "[]", "{}"))
 
 
 def _named(lines: Iterable[str]) -> Iterator[Named]:
@@ -62,8 +69,8 @@ def _named(lines: Iterable[str]) -> Iterator[Named]:
         head, mark, name = line.partition("::")
         if kind and path:
             yield from _of_kind(path, kind[1].lower(), kind[2])
-        elif mark and _is_path(head.strip()) and (match := _NAME.match(name.strip())):
-            yield Named(head.strip(), "any", match[0].rstrip("."))
+        elif mark and _is_path(head.strip()) and (found := read_name(name.strip(), head.strip())):
+            yield Named(head.strip(), "any", found[0])
         elif not kind:
             word = line.removeprefix("### ").removeprefix("File:").strip().rstrip(",;:")
             path = word if _is_path(word) else path
@@ -74,6 +81,6 @@ def _of_kind(path: str, kind: str, rest: str) -> Iterator[Named]:
         if kind == "line":
             if match := SPAN.match(item.strip()):
                 yield Named(path, "line", match[0].replace(" ", ""))
-        elif match := _NAME.match(item.strip().replace("::", ".")):
+        elif found := read_name(item.strip(), path):
             known: Kind = "class" if kind == "class" else "variable" if kind == "variable" else "function"
-            yield Named(path, known, match[0].rstrip("."))
+            yield Named(path, known, found[0])

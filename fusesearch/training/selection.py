@@ -1,5 +1,7 @@
 """Selects the candidates to learn from: F1 >= rho_F and e >= rho_e (FuseSearch equation 5).
 
+What a student learns to write is text: native calls of a teacher become text here, and a candidate whose text does not read as
+exactly its calls and its answer is dropped as ``unreadable``.
 On questions the share of the answer that is right takes the place of F1.
 """
 
@@ -10,13 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fusesearch.agents.conversation import as_text, reads_back
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
 from fusesearch.core.examples import Examples
 from fusesearch.core.schema import Score, Trajectory, Truth
 from fusesearch.evaluation.metrics import Scope, efficiency_of, quality_of, score_trajectory
 
-REASONS = ("errored", "no_answer", "low_f1", "low_efficiency", "duplicate", "over_limit")
+REASONS = ("errored", "no_answer", "unreadable", "low_f1", "low_efficiency", "duplicate", "over_limit")
 """Reasons to drop a candidate, in the order of the checks; the first that applies counts."""
 
 
@@ -57,7 +60,8 @@ def select(
         if trajectory.instance_id not in truths:
             raise DataError(f"{trajectory.instance_id}: a candidate of an unknown instance; run synthesize again")
         score = scorer(trajectory, truths[trajectory.instance_id], scope=scope)
-        judged.append(Judged(trajectory, score, _reason(trajectory, score, rules, scope)))
+        written = as_text(trajectory)
+        judged.append(Judged(written, score, _reason(written, score, rules, scope)))
     return _limit(_distinct(judged), rules.max_trajectories)
 
 
@@ -116,6 +120,8 @@ def _reason(trajectory: Trajectory, score: Score, rules: Select, scope: Scope) -
         return "errored"
     if trajectory.answer is None or not (trajectory.answer.modify or trajectory.answer.text):
         return "no_answer"
+    if not reads_back(trajectory):
+        return "unreadable"
     if (quality_of(score) or 0.0) < rules.min_f1:
         return "low_f1"
     return "low_efficiency" if efficiency_of(score, scope) < rules.min_efficiency else None

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fusesearch.agents.conversation import messages_of
+from fusesearch.agents.conversation import as_text, messages_of, reads_back
 from fusesearch.agents.models.chat import training_ids
 from fusesearch.core.config import Params, Sft, as_recorded
 from fusesearch.core.errors import ConfigError, DataError
@@ -146,8 +146,12 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     """Rows of ``input_ids`` and ``labels`` (-100 outside assistant tokens), and how many were too long.
 
     The system prompt lacks the teacher's guidance, because the student should choose its breadth itself. ``sft.drills`` rows
-    are drills, so that a small model does not forget how to copy names while it learns to search.
+    are drills, so that a small model does not forget how to copy names while it learns to search. Native calls are trained as
+    text. Raises :class:`DataError` for a text that does not read as the calls and the answer of its turns.
     """
+    trajectories = [as_text(trajectory) for trajectory in trajectories]
+    if lost := [trajectory.instance_id for trajectory in trajectories if not reads_back(trajectory)]:
+        raise DataError(f"the text of {len(lost)} trajectories does not read as their calls and answer, first {lost[0]}")
     environment = environment_named(params.agent.toolset)
     students = [environment.spec.of(_answers(trajectory)).instruct(params.agent, "", None) for trajectory in trajectories]
     tools = environment.spec.instruct(params.agent, "", None).tools

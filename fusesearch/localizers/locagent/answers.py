@@ -20,7 +20,7 @@ _KEY = re.compile(r"(class|function|method|lines?)s?\s*:\s*(.*)", re.IGNORECASE)
 _BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _NUMBERS = re.compile(r"([0-9]{1,7})(?:\s*-\s*([0-9]{1,7}))?")
 _NUMBER = re.compile(r"[0-9]{1,7}")
-_PATH = re.compile(r"[\w./+-]*\w\.\w{1,8}(?=$|::?|\s|`|,)")
+_PATH = re.compile(r"(?:[\w./+@$-]|\[[\w.@$-]*\]|\([\w.@$-]*\))*\w\.\w{1,8}(?=$|::?|\s|`|,)")
 
 
 def read_answer(text: str, namer: Namer) -> Answer:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fusesearch.agents.parsing import format_answer
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
 from fusesearch.core.examples import read_examples
@@ -17,7 +18,7 @@ RULES = Select(min_f1=0.5, min_efficiency=0.5)
 def candidate(instance="i", answer=RIGHT, gain=1.0, text="look", error=None):
     call = ToolCall(id="c", name="grep", arguments={"pattern": "f"})
     seen = Observation(call_id="c", output="", entities=["a.py"], gain_turn=gain, gain_call=gain / 2)
-    turns = [Turn(text=text, calls=[call], observations=[seen]), Turn(text="done")]
+    turns = [Turn(text=text, calls=[call], observations=[seen]), Turn(text=format_answer(answer or RIGHT))]
     return Trajectory(
         instance_id=instance, localizer="lexical", system="", issue="", turns=turns, answer=answer, error=error, guidance=2
     )
@@ -34,6 +35,7 @@ def reasons(candidates, scope="turn", **rules):
         ({}, None),
         ({"answer": None}, "no_answer"),
         ({"answer": Answer(related=[Location(path="a.py")])}, "no_answer"),
+        ({"answer": Answer(modify=[Location(path="a.py", function="f g")])}, "unreadable"),
         ({"answer": WRONG}, "low_f1"),
         ({"gain": 0.4}, "low_efficiency"),
         ({"answer": WRONG, "gain": 0.0}, "low_f1"),

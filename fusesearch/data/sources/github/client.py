@@ -141,7 +141,8 @@ class Api:
     ) -> Any:  # fmt: skip
         """The answer of ``ask``, which is repeated with other accounts, after waits, and after ``smaller()``."""
         with self._lock:
-            retries, self._cost = self._retries, cost if resource == "graphql" else 0
+            retries: Any = self._retries
+            self._cost = cost if resource == "graphql" else 0
             while True:
                 self._keep_to_budget()
                 account = self._choose(resource, cost)
