@@ -5,7 +5,6 @@ import json
 
 import pytest
 import yaml
-from fusesearch.agents.toolsets import make_episode
 
 from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Sampling
@@ -14,6 +13,7 @@ from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.config import Select, overlay, parse_params
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Instance, Truth
+from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.training.selection import kept, select
 from fusesearch.training.sft import tokenize
