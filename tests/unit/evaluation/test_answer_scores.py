@@ -2,6 +2,7 @@
 
 import pytest
 
+from fusesearch.agents.answers import format_values, parse_values
 from fusesearch.core.config import Select
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Expected, Instance, Observation, Score, ToolCall, Trajectory, Truth, Turn, Usage
@@ -20,8 +21,8 @@ def episode(*values, error=None, broken=0):
     seen = [Observation(call_id="1", output="", entities=["a.py:3", "a.py:4"], gain_turn=1, gain_call=1)]
     seen += [Observation(call_id=str(n + 2), output="", error="no") for n in range(broken)]
     calls = [ToolCall(id=row.call_id, name="grep") for row in seen]
-    turns = [Turn(text="", calls=calls, observations=seen, usage=Usage()), Turn(text="")]
-    answer = Answer(values=list(values), text="x") if values else None
+    turns = [Turn(text="", calls=calls, observations=seen, usage=Usage()), Turn(text=format_values(values) if values else "")]
+    answer = parse_values(turns[-1].text)
     return Trajectory(instance_id="i", localizer="x", system="", issue="", turns=turns, answer=answer, error=error)
 
 

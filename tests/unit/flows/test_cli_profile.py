@@ -28,8 +28,8 @@ def checkout(tmp_path, monkeypatch):
 def test_the_checkouts_needs_are_checked_beside_the_installation(run, checkout):
     result = run("doctor")
     assert result.exit_code == 0, result.output
-    missing = result.stdout.index("missing  base checkpoint")
-    assert "make base" in result.stdout[missing:].splitlines()[1]
+    absent = result.stdout.index("absent   base checkpoint")
+    assert "make base" in result.stdout[absent:].splitlines()[1]
     names = {check["name"] for check in json.loads(run("doctor", "--format", "json").stdout)["checks"]}
     assert names >= {"ripgrep", "prefect server", "mlflow store", "base checkpoint"}
 
