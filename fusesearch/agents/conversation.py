@@ -36,7 +36,7 @@ def conversation(system: str, issue: str, turns: Sequence[Turn]) -> list[Message
 def assistant_message(turn: Turn) -> Message:
     """The message that the model wrote, with ``tool_calls`` unless its text already contains them."""
     native = [] if OPEN in turn.text else turn.calls
-    return Message(role="assistant", content=turn.text, tool_calls=native, tokens=turn.tokens)
+    return Message(role="assistant", content=turn.text, tool_calls=native, tokens=turn.tokens, extra=turn.extra)
 
 
 def as_text(trajectory: Trajectory) -> Trajectory:

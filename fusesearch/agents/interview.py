@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 from fusesearch.agents.loop import CallRunner, Instructions, OnEvent, calls_of, conclusion, new_trajectory, observe, record
-from fusesearch.agents.models.base import Message, Model, Sampling
+from fusesearch.agents.models.base import Completion, Message, Model, Sampling
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Instance, Trajectory, Turn
 from fusesearch.search.gain import History
@@ -27,6 +27,7 @@ class Interview:
         self.sampling = sampling
         self._emit = on_event or (lambda kind, payload: None)
         self._history = History()
+        self._last: Completion | None = None
 
     async def ask(
         self, prompt: str, before: Sequence[Message] = (), tools: Sequence[dict[str, Any]] = (), system: str | None = None
@@ -42,8 +43,10 @@ class Interview:
         completion = await self.model.complete(messages, list(tools), self.sampling)
         number = len(self.trajectory.turns) + 1
         turn = Turn(
-            text=completion.text, prompt=prompt, calls=calls_of(completion, number) if tools else [], usage=completion.usage
-        )
+            text=completion.text, prompt=prompt, calls=calls_of(completion, number) if tools else [], usage=completion.usage,
+            extra=completion.extra,
+        )  # fmt: skip
+        self._last, self.trajectory.changes = completion, completion.changes
         self.trajectory.turns.append(turn)
         self._emit("turn", {"number": number, "turn": turn})
         return turn
@@ -55,7 +58,7 @@ class Interview:
 
     def answer(self, answer: Answer) -> None:
         """End with ``answer``, which counts only with a location to modify."""
-        self.trajectory.stop, self.trajectory.answer = conclusion(answer)
+        self.trajectory.stop, self.trajectory.answer = conclusion(answer, self._last)
 
 
 class Interviewer(Protocol):

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from fusesearch.agents.conversation import conversation
-from fusesearch.agents.models.base import Completion, Message, Model, Sampling
+from fusesearch.agents.models.base import Completion, FinishReason, Message, Model, Sampling
 from fusesearch.agents.parsing import parse_answer, parse_turn
 from fusesearch.agents.prompts import render_notice
 from fusesearch.core.config import Agent
@@ -25,6 +25,7 @@ from fusesearch.search.tools import ToolResult
 
 OnEvent = Callable[[str, dict[str, Any]], None]
 T = TypeVar("T")
+_CUT: dict[FinishReason, StopReason] = {"length": "length", "filter": "filter", "context": "max_context"}
 
 NOT_RUN_LAST = "not run: that was the last turn, which had to be the answer"
 NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
@@ -81,6 +82,7 @@ class State:
     history: History = field(default_factory=History)
     stop: StopReason | None = None
     answer: Answer | None = None
+    changes: list[str] = field(default_factory=list)
 
 
 async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) -> State:
@@ -97,12 +99,14 @@ async def step(state: State, episode: Episode, aside: Sequence[Message] = ()) ->
         return replace(state, stop="max_context")
     number = len(state.turns) + 1
     turn = Turn(
-        text=completion.text, calls=calls_of(completion, number), usage=completion.usage, tokens=completion.tokens
+        text=completion.text, calls=calls_of(completion, number), usage=completion.usage, tokens=completion.tokens,
+        extra=completion.extra,
     )  # fmt: skip
+    state = replace(state, changes=completion.changes)
     turns = (*state.turns, turn)
     episode.emit("turn", number=number, turn=turn)
     if not turn.calls:
-        stop, answer = conclusion(instructions.read(turn.text))
+        stop, answer = conclusion(instructions.read(turn.text), completion)
         return replace(state, turns=turns, stop=stop, answer=answer)
     if turn.usage.prompt_tokens + turn.usage.completion_tokens >= agent.max_context_tokens:
         turn.observations = [_refused(call, NOT_RUN_CONTEXT) for call in turn.calls]
@@ -137,7 +141,7 @@ async def run_episode(episode: Episode) -> Trajectory:
         state = State()
         while state.stop is None:
             state = await step(state, replace(episode, on_event=listen))
-        trajectory.stop, trajectory.answer = state.stop, state.answer
+        trajectory.stop, trajectory.answer, trajectory.changes = state.stop, state.answer, state.changes
 
     return await record(trajectory, search(), episode.agent.max_seconds, episode.on_event)
 
@@ -189,10 +193,14 @@ def calls_of(completion: Completion, number: int) -> list[ToolCall]:
     return calls
 
 
-def conclusion(answer: Answer) -> tuple[StopReason, Answer | None]:
-    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer."""
+def conclusion(answer: Answer, last: Completion | None = None) -> tuple[StopReason, Answer | None]:
+    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer.
+
+    ``last`` is the message that it was read from: one that was cut has no answer for that reason.
+    """
     counts = bool(answer.modify or answer.text)
-    return "answer" if counts else "no_answer", answer if counts or answer.related else None
+    stop = "answer" if counts else _CUT.get(last.finish_reason, "no_answer") if last else "no_answer"
+    return stop, answer if counts or answer.related else None
 
 
 async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:

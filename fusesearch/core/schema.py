@@ -17,7 +17,7 @@ SCHEMA_VERSION: Literal[1] = 1
 
 Role = Literal["system", "user", "assistant", "tool"]
 Mode = Literal["parallel", "sequential"]
-StopReason = Literal["answer", "no_answer", "max_turns", "max_context", "error"]
+StopReason = Literal["answer", "no_answer", "length", "filter", "max_turns", "max_context", "error"]
 
 
 class Record(BaseModel):
@@ -48,8 +48,8 @@ class Expected(Record):
 
 
 def _absent(value: object) -> bool:
-    """Whether to leave a field out of files: those that only questions have are not in the files of localization."""
-    return value is None or value in ("", [])
+    """Whether to leave a field out of files: those that only some episodes have are not in the files of others."""
+    return value is None or value in ("", [], {})
 
 
 class Truth(Record):
@@ -93,12 +93,13 @@ class Instance(BaseModel):
 
 
 class ToolCall(Record):
-    """A call as the model wrote it. ``error`` is set if it could not be parsed."""
+    """A call as the model wrote it. ``error`` is set if it could not be parsed; ``extra`` is what a server sent beside it."""
 
     id: str
     name: str
     arguments: dict[str, Any] = Field(default_factory=dict)
     error: str | None = None
+    extra: dict[str, Any] = Field(default_factory=dict, exclude_if=_absent)
 
 
 class Observation(Record):
@@ -142,7 +143,8 @@ class Turn(Record):
 
     There is one observation per call, in the order of the calls; only the last turn of an errored trajectory may lack
     them. ``notice`` is the line about remaining turns that the model was shown below the last observation. ``prompt`` is
-    what a localizer's own step asked before this turn (:mod:`fusesearch.agents.interview`); the loop asks nothing.
+    what a localizer's own step asked before this turn (:mod:`fusesearch.agents.interview`); the loop asks nothing. ``extra``
+    is what a server sent beside the message, such as its reasoning.
     """
 
     text: str
@@ -153,6 +155,7 @@ class Turn(Record):
     usage: Usage = Field(default_factory=Usage)
     tokens: Tokens | None = None
     seconds_tools: float = 0.0
+    extra: dict[str, Any] = Field(default_factory=dict, exclude_if=_absent)
 
 
 class Location(Record):
@@ -201,7 +204,8 @@ class Trajectory(Record):
     """One episode: system prompt, issue, turns with observations, answer and usage.
 
     ``error`` is set only when the infrastructure failed; such an episode has no score. ``guidance`` is the number of
-    calls per turn a teacher was asked for. ``seconds`` is wall time of the whole episode.
+    calls per turn a teacher was asked for. ``changes`` says what the requests lacked because the endpoint refused it.
+    ``seconds`` is wall time of the whole episode.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -220,6 +224,7 @@ class Trajectory(Record):
     guidance: int | None = None
     seed: int | None = None
     seconds: float = 0.0
+    changes: list[str] = Field(default_factory=list, exclude_if=_absent)
 
     def untimed(self) -> dict[str, Any]:
         """The fields without measured times, so that datasets of equal searches have equal digests."""

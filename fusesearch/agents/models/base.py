@@ -10,7 +10,7 @@ from pydantic import Field
 from fusesearch.core.schema import Record, Role, Tokens, ToolCall, Usage
 
 CHARS_PER_TOKEN = 4
-FinishReason = Literal["stop", "tool_calls", "length", "context"]
+FinishReason = Literal["stop", "tool_calls", "length", "filter", "context"]
 
 
 class Message(Record):
@@ -18,7 +18,8 @@ class Message(Record):
 
     An assistant message has its raw text in ``content``, including ``<tool_call>`` blocks; ``tool_calls`` is set only if
     the server parsed the calls out of the text. ``tokens`` are the recorded ids that the model saw and sampled for an
-    assistant message, if any: a model continues from them and never re-tokenizes.
+    assistant message, if any: a model continues from them and never re-tokenizes. ``extra`` is what a server sent beside the
+    message, such as its reasoning, and may want back.
     """
 
     role: Role
@@ -26,6 +27,7 @@ class Message(Record):
     tool_calls: list[ToolCall] = Field(default_factory=list)
     tool_call_id: str | None = None
     tokens: Tokens | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)
 
 
 class Sampling(Record):
@@ -45,8 +47,9 @@ class Completion(Record):
     """One message that a model wrote.
 
     ``calls`` is None if the calls are still in ``text``; the loop then parses them, and fills in empty ids.
-    ``finish_reason`` is ``length`` if the message was cut at ``max_new_tokens``, and ``context`` if the conversation did
-    not fit the model's context, so that nothing was written.
+    ``finish_reason`` is ``length`` if the message was cut at ``max_new_tokens``, ``filter`` if a filter of the server cut it,
+    and ``context`` if the conversation did not fit the model's context, so that nothing was written. ``extra`` is that of
+    :class:`Message`; ``changes`` says in words what requests lack because the server refused it.
     """
 
     text: str
@@ -54,6 +57,8 @@ class Completion(Record):
     usage: Usage = Field(default_factory=Usage)
     tokens: Tokens | None = None
     finish_reason: FinishReason = "stop"
+    extra: dict[str, Any] = Field(default_factory=dict)
+    changes: list[str] = Field(default_factory=list)
 
 
 class Model(Protocol):

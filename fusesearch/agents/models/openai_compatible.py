@@ -1,30 +1,37 @@
 """Any endpoint with OpenAI's chat completions API: vLLM, SGLang, llama.cpp, Ollama, hosted models.
 
-Calls come as native ``tool_calls`` or, from servers that do not parse them, as Hermes text.
+Calls come as native ``tool_calls`` or, from servers that do not parse them, as text. What a server refuses is left out of
+later requests (:mod:`fusesearch.agents.models.dialect`).
 """
 
 from __future__ import annotations
 
+import json
 import time
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any
 
-from fusesearch.agents.models.base import Completion, Message, Sampling, estimated_usage
-from fusesearch.agents.models.retries import MalformedReply, Retries, is_overflow, message_of
-from fusesearch.agents.models.wire import chat_messages
-from fusesearch.agents.parsing import CLOSE, OPEN, call_of
-from fusesearch.core.schema import ToolCall, Usage
+from fusesearch.agents.models.base import Completion, FinishReason, Message, Sampling, estimated_usage
+from fusesearch.agents.models.dialect import Dialect, Refusal, ToolFormat, refusal_in, refusal_of
+from fusesearch.agents.models.retries import MalformedReply, Retries
+from fusesearch.agents.models.wire import extra_of, native_calls, text_of, xml_calls
+from fusesearch.agents.parsing import CLOSE, OPEN
+from fusesearch.core.schema import Usage
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI
+    from openai import AsyncOpenAI
 
-ToolFormat = Literal["auto", "native", "hermes"]
+MOST_CHANGES = 8
+"""Most refusals of one request that are answered by another form of it."""
+
+_REASONS: dict[Any, FinishReason] = {"length": "length", "tool_calls": "tool_calls", "content_filter": "filter"}
+_REASONING = ("reasoning_content", "reasoning")
 
 
 class OpenAICompatibleModel:
     """A model behind ``base_url`` (with its ``/v1``).
 
     ``tool_format``: ``native`` sends schemas to the server, ``hermes`` writes them into the system prompt, ``auto`` starts
-    with native and switches if the server rejects tools. ``retries`` and ``backoff_seconds`` are those of
+    with native and switches if the server rejects the tools of a first turn. ``retries`` and ``backoff_seconds`` are those of
     :class:`~fusesearch.agents.models.retries.Retries`. ``extra_body`` is sent with every request.
     """
 
@@ -42,8 +49,8 @@ class OpenAICompatibleModel:
     ) -> None:
         self.name = model
         self.base_url = base_url
+        self.dialect = Dialect(tool_format)
         self._api_key = api_key
-        self._format = tool_format
         self._timeout = timeout_seconds
         self._extra = extra_body or {}
         self._client: AsyncOpenAI | None = None
@@ -51,19 +58,8 @@ class OpenAICompatibleModel:
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         """The server's next message. Raises what :meth:`~fusesearch.agents.models.retries.Retries.run` does."""
-        return await self._retries.run(lambda: self._send(messages, tools, sampling))
-
-    async def _send(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        from openai import APIStatusError
-
-        hermes = self._format == "hermes" and bool(tools)
-        try:
-            return await self._request(messages, tools, sampling, hermes)
-        except APIStatusError as error:
-            if not tools or hermes or self._format == "native" or is_overflow(error) or not _refuses_tools(error):
-                raise
-            self._format = "hermes"
-            return await self._request(messages, tools, sampling, hermes=True)
+        completion = await self._retries.run(lambda: self._send(messages, tools, sampling))
+        return completion.model_copy(update={"changes": self.dialect.changes()})
 
     async def close(self) -> None:
         """Close the connections."""
@@ -71,27 +67,38 @@ class OpenAICompatibleModel:
             await self._client.close()
             self._client = None
 
-    async def _request(
-        self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling, hermes: bool
-    ) -> Completion:
-        options: dict[str, Any] = {"tools": tools} if tools and not hermes else {}
-        if sampling.seed is not None:
-            options["seed"] = sampling.seed
-        started = time.perf_counter()
-        response = await self._open_client().chat.completions.create(
-            model=self.name,
-            messages=cast(Any, chat_messages(messages, tools if hermes else [])),
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            max_tokens=sampling.max_new_tokens,
-            extra_body=self._extra,
-            **options,
-        )
-        seconds = time.perf_counter() - started
+    async def _send(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
+        """The reply to the request in the form that the server takes. Raises :class:`Refusal` if it takes none."""
+        for _ in range(MOST_CHANGES):
+            request = self.dialect.request(messages, tools, sampling)
+            started = time.perf_counter()
+            try:
+                response = await self._reply(request)
+            except Refusal as refusal:
+                self.dialect.learn(refusal, request)
+                if self.dialect.request(messages, tools, sampling) == request:
+                    raise
+                continue
+            return _completion(response, messages, tools, time.perf_counter() - started)
+        raise Refusal(400, f"the server refuses each form of the request: {', '.join(self.dialect.changes())}")
+
+    async def _reply(self, request: dict[str, Any]) -> Any:
+        from openai import APIConnectionError, APIError
+
+        client = self._open_client()
         try:
-            return _completion(response, messages, seconds)
-        except (AttributeError, TypeError) as error:
-            raise MalformedReply(str(error)) from None
+            response = await client.chat.completions.create(model=self.name, extra_body=self._extra, **request)
+            if self.dialect.streams and not isinstance(response, str):
+                response = await _whole(response)
+        except APIConnectionError:
+            raise
+        except APIError as error:
+            raise refusal_of(error) from None
+        if isinstance(response, str) and response.lstrip().startswith(("data:", ": ", "event:")):
+            raise Refusal(400, "stream: the server answers with events alone")
+        if sent := getattr(response, "error", None):
+            raise refusal_in(sent)
+        return response
 
     def _open_client(self) -> AsyncOpenAI:
         if self._client is None:
@@ -104,33 +111,37 @@ class OpenAICompatibleModel:
         return self._client
 
 
-def _completion(response: Any, messages: list[Message], seconds: float) -> Completion:
+async def _whole(stream: Any) -> Any:
+    """The completion that a stream's chunks make, or that a server sent instead of a stream."""
+    from openai.lib.streaming.chat import ChatCompletionStreamState
+    from openai.types.chat import ChatCompletion
+
+    if "json" in stream.response.headers.get("content-type", ""):
+        return ChatCompletion.construct(**json.loads(await stream.response.aread()))
+    state = ChatCompletionStreamState()
+    async for chunk in stream:
+        state.handle_chunk(chunk)
+    return state.current_completion_snapshot
+
+
+def _completion(response: Any, messages: list[Message], tools: list[dict[str, Any]], seconds: float) -> Completion:
     """A chat completion in the loop's form. Raises :class:`MalformedReply` if it is not one."""
-    choices = getattr(response, "choices", None)
-    if not isinstance(choices, list) or not choices or getattr(choices[0], "message", None) is None:
-        raise MalformedReply("it holds no choices")
-    message = choices[0].message
-    text = message.content if isinstance(message.content, str) else ""
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    reason = choices[0].finish_reason
-    calls = _native_calls(message.tool_calls)
+    try:
+        choice = response.choices[0]
+        message, reason = choice.message, choice.finish_reason
+        text, extra = text_of(message.content), extra_of(message)
+        calls = native_calls(message.tool_calls, [call.id for row in messages for call in row.tool_calls])
+        usage = _usage(response, messages, text, seconds)
+    except (AttributeError, TypeError, IndexError) as error:
+        raise MalformedReply(f"it is no completion ({error})") from None
+    thought = next((name for name in _REASONING if isinstance(extra.get(name), str)), None)
+    if not calls and not text.strip() and thought:  # the server took all for reasoning
+        text = text_of(extra.pop(thought))
     if calls:
         text = text.replace(OPEN, "").replace(CLOSE, "")
-    return Completion(
-        text=text,
-        calls=calls or None,
-        usage=_usage(response, messages, text, seconds),
-        finish_reason=reason if reason in ("length", "tool_calls") else "stop",
-    )
-
-
-def _native_calls(tool_calls: Any) -> list[ToolCall]:
-    calls = []
-    for call in tool_calls or []:
-        function = getattr(call, "function", None)
-        name, arguments = getattr(function, "name", None), getattr(function, "arguments", None)
-        calls.append(call_of(str(getattr(call, "id", None) or ""), name, arguments))
-    return calls
+    else:
+        text, calls = xml_calls(text, tools)
+    return Completion(text=text, calls=calls or None, usage=usage, finish_reason=_REASONS.get(reason, "stop"), extra=extra)
 
 
 def _usage(response: Any, messages: list[Message], text: str, seconds: float) -> Usage:
@@ -138,7 +149,3 @@ def _usage(response: Any, messages: list[Message], text: str, seconds: float) ->
     if usage is None:
         return estimated_usage(messages, text, seconds)
     return Usage(prompt_tokens=usage.prompt_tokens or 0, completion_tokens=usage.completion_tokens or 0, seconds=seconds)
-
-
-def _refuses_tools(error: APIStatusError) -> bool:
-    return error.status_code in (400, 404, 422, 501) and "tool" in message_of(error).lower()

@@ -7,20 +7,17 @@ Temporary failures are retried (429 with Retry-After, 5xx, dropped connections, 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
-import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from fusesearch.agents.models.base import Completion
+from fusesearch.agents.models.dialect import Refusal, refusal_of
 from fusesearch.core.errors import AGAIN, EndpointDown, ModelUnavailable
 
 if TYPE_CHECKING:
-    from openai import APIStatusError
+    pass
 
-_OVERFLOW = ("context length", "context_length", "context size", "context window", "maximum model length", "too many tokens")
-_TEMPORARY = (408, 409, 425, 429)
 MAX_WAIT_SECONDS = 60.0
 LEAST_FAILURES = 8
 """Fewest failed requests in a row before an endpoint counts as down."""
@@ -76,13 +73,14 @@ class Retries:
         for attempt in range(self._retries + 1):
             try:
                 return await send()
-            except APIStatusError as error:
-                if is_overflow(error):
+            except (APIStatusError, Refusal) as error:
+                refusal = error if isinstance(error, Refusal) else refusal_of(error)
+                if refusal.overflow:
                     return Completion(text="", calls=[], finish_reason="context")
-                reason = f"HTTP {error.status_code}: {message_of(error)}"
-                if not _is_temporary(error):
+                reason = str(refusal)
+                if not refusal.temporary:
                     raise ModelUnavailable(f"{self._where} refuses the request for {self._name} ({reason})") from None
-                wait = _retry_after(error)
+                wait = refusal.wait
             except APIConnectionError as error:
                 reason, wait = _one_line(error.__cause__ or error), None
             except (APIError, MalformedReply, ValueError) as error:
@@ -91,39 +89,6 @@ class Retries:
                 backoff = min(self._backoff * 2**attempt, MAX_WAIT_SECONDS) * random.uniform(0.5, 1.0)
                 await asyncio.sleep(backoff if wait is None else min(wait, MAX_WAIT_SECONDS))
         raise ModelUnavailable(f"{self._where} gave nothing for {self._name} in {self._retries + 1} tries ({reason})")
-
-
-def is_overflow(error: APIStatusError) -> bool:
-    """Whether the server refused a conversation because it is too long."""
-    message = message_of(error).lower()
-    return error.status_code in (400, 413, 422) and any(words in message for words in _OVERFLOW)
-
-
-def message_of(error: APIStatusError) -> str:
-    """The server's error message. The body may be ``{"error": {"message": ...}}``, its inner object, or anything else."""
-    body = error.body
-    text = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(text or (json.dumps(body) if body else error.message)).split())[:300]
-
-
-def _is_temporary(error: APIStatusError) -> bool:
-    """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not fix."""
-    return error.code != "insufficient_quota" and (error.status_code in _TEMPORARY or error.status_code >= 500)
-
-
-def _retry_after(error: APIStatusError) -> float | None:
-    """Seconds that a Retry-After header asks for; None if it is missing or invalid."""
-    from email.utils import parsedate_to_datetime
-
-    header = error.response.headers.get("retry-after", "")
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
-    except (ValueError, TypeError, IndexError):
-        return None
 
 
 def _one_line(error: BaseException) -> str:

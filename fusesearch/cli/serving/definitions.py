@@ -32,7 +32,10 @@ _SEARCH = {
     "properties": {
         "localizer": {"type": "string", "description": "who searched"},
         "model": {"type": "string", "description": "the model that searched"},
-        "stop": {"type": "string", "description": "answer; or why there is none: no_answer, max_turns, max_context"},
+        "stop": {
+            "type": "string",
+            "description": "answer, or why not: no_answer, length, filter, max_turns, max_context",
+        },
         "turns": {"type": "integer", "description": "messages of the model, the answer among them"},
         "calls": {"type": "integer", "description": "tool calls made"},
         "efficiency": {"type": "number", "description": "e: mean share of a call's results that earlier turns had not seen"},

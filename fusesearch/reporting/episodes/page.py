@@ -19,6 +19,8 @@ from fusesearch.reporting.episodes.observed import Sources, rows
 STOPS = {
     "answer": "it answered",
     "no_answer": "the last message names no location",
+    "length": "the last message reached its limit of tokens before it named a location",
+    "filter": "a filter of the endpoint cut the last message before it named a location",
     "max_turns": "the turns ran out",
     "max_context": "the conversation got too long",
     "error": "the infrastructure failed",

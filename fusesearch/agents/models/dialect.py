@@ -1,0 +1,171 @@
+"""What one server takes of OpenAI's chat API, as its refusals tell.
+
+Servers word the same refusal in many ways, and give it different codes and statuses. A request is read as refused only if its
+status is the client's fault: a server that is down or busy says nothing about what it takes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.wire import chat_messages
+
+if TYPE_CHECKING:
+    from openai import APIError
+
+ToolFormat = Literal["auto", "native", "hermes"]
+
+_REFUSED = {400, 404, 415, 422, 501}
+_TEMPORARY = {408, 409, 425, 429}
+_OVERFLOW = re.compile(
+    r"context[ _-](?:length|size|window|limit)|(?:prompt|input) is too long|maximum (?:model|prompt|input) length|max_model_len"
+    r"|too many (?:input )?tokens|input token count|number of (?:input )?tokens|`?inputs`? tokens|range of input length"
+    r"|reduce the length|longer than the (?:maximum|model)|exceeds? the (?:maximum|model's|token)|request entity too large"
+)
+_OVERFLOW_CODES = {"context_length_exceeded", "string_above_max_length", "request_too_large"}
+_LIMITS = ("max_tokens", "max_completion_tokens")
+_OPTIONAL = ("top_p", "temperature", "seed", "stream_options")
+_ABSENT = re.compile(r"missing|required|must be (?:set|passed|provided)")
+
+
+@dataclass(eq=False)
+class Refusal(Exception):
+    """An error that a server sent: HTTP status, message in one line, its code, the param that it names, seconds to wait."""
+
+    status: int
+    message: str
+    code: str = ""
+    param: str = ""
+    wait: float | None = None
+
+    def __str__(self) -> str:
+        return f"HTTP {self.status}: {self.message}"
+
+    @property
+    def overflow(self) -> bool:
+        """Whether the conversation is too long for the model."""
+        if self.status in _TEMPORARY:
+            return False
+        return self.status == 413 or self.code in _OVERFLOW_CODES or bool(_OVERFLOW.search(self.message.lower()))
+
+    @property
+    def temporary(self) -> bool:
+        """Whether the same request may succeed later. A used-up quota is a 429 that waiting does not fix."""
+        return self.code != "insufficient_quota" and (self.status in _TEMPORARY or self.status >= 500)
+
+    def names(self, word: str) -> bool:
+        """Whether the message or the param is about ``word``."""
+        return self.param == word or re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.message.lower()) is not None
+
+
+def refusal_of(error: APIError) -> Refusal:
+    """The refusal in an exception of the client, whose body may have any form."""
+    refusal = refusal_in(error.body or error.message, getattr(error, "status_code", None))
+    if response := getattr(error, "response", None):
+        refusal.wait = _retry_after(response.headers.get("retry-after", ""))
+    return refusal
+
+
+def refusal_in(body: Any, status: int | None = None) -> Refusal:
+    """The refusal in an error's body. Without an HTTP status (200 with an error inside) the code may be one; else it is 502."""
+    row = body[0] if isinstance(body, list) and body else body
+    for name in ("error", "detail"):
+        if isinstance(row, dict) and row.get(name):
+            row = row[name]
+    fields: Mapping[str, Any] = row if isinstance(row, dict) else {}
+    message, code, param = (fields.get(name) or "" for name in ("message", "code", "param"))
+    if status is None or status == 200:
+        status = int(code) if str(code).isdigit() and 400 <= int(code) < 600 else 502
+    return Refusal(status, " ".join(str(message or row).split())[:300], str(code), str(param))
+
+
+def _retry_after(header: str) -> float | None:
+    """Seconds that a Retry-After header asks for; None if it is missing or invalid."""
+    from email.utils import parsedate_to_datetime
+
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+@dataclass
+class Dialect:
+    """What a server takes. ``tool_format`` is the one asked for; the other fields follow from what the server refused."""
+
+    tool_format: ToolFormat = "auto"
+    tools: bool = True
+    without: set[str] = field(default_factory=set)
+    limit: str = _LIMITS[0]
+    most_tokens: int | None = None
+    streams: bool = False
+    system: bool = True
+
+    def request(self, messages: Sequence[Message], tools: list[dict[str, Any]], sampling: Sampling) -> dict[str, Any]:
+        """The arguments of a request."""
+        hermes = tools if self.tool_format == "hermes" or not self.tools else []
+        options: dict[str, Any] = {
+            "messages": chat_messages(messages, hermes, system=self.system, without=self.without),
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed,
+            self.limit: min(sampling.max_new_tokens, self.most_tokens or sampling.max_new_tokens),
+            "tools": tools if tools and not hermes else None,
+            "stream": True if self.streams else None,
+            "stream_options": {"include_usage": True} if self.streams else None,
+        }
+        return {name: value for name, value in options.items() if name not in self.without and value is not None}
+
+    def learn(self, refusal: Refusal, sent: Mapping[str, Any]) -> None:
+        """Note what ``refusal`` says about the request ``sent``; a refusal that says nothing changes nothing."""
+        if refusal.status not in _REFUSED or refusal.overflow:
+            return
+        optional = [name for name in _OPTIONAL if name in sent and refusal.names(name)]
+        if optional:
+            self.without |= {optional[0]} if {"top_p", "temperature"} <= set(optional) else set(optional)
+        elif self.limit in sent and refusal.names(self.limit):
+            self._limit(refusal, sent[self.limit])
+        elif extra := [name for name in _extras(sent["messages"]) if refusal.names(name) and not _ABSENT.search(refusal.message)]:
+            self.without |= set(extra)
+        elif refusal.names("system") and any(row["role"] == "system" for row in sent["messages"]):
+            self.system = False
+        elif refusal.names("stream"):
+            self.streams = True
+        elif "tools" in sent and self.tool_format == "auto" and re.search(r"\btools?\b|function", refusal.message.lower()):
+            self.tools = any(row["role"] == "assistant" for row in sent["messages"])  # an episode keeps its form
+
+    def _limit(self, refusal: Refusal, sent: int) -> None:
+        allowed = [number for number in map(int, re.findall(r"\d+", refusal.message)) if number < sent]
+        if allowed and not refusal.names(_LIMITS[1]):
+            self.most_tokens = max(allowed)
+        elif self.limit == _LIMITS[0]:
+            self.limit = _LIMITS[1]
+        else:
+            self.without.add(self.limit)
+
+    def changes(self) -> list[str]:
+        """What requests have or lack because of refusals, in words."""
+        return [
+            *(["tools in the system prompt"] if not self.tools else []),
+            *(["system prompt in the first message"] if not self.system else []),
+            *([f"{self.limit} for max_tokens"] if self.limit != _LIMITS[0] else []),
+            *([f"at most {self.most_tokens} tokens a message"] if self.most_tokens else []),
+            *(["streamed"] if self.streams else []),
+            *(f"without {name}" for name in sorted(self.without - {"stream_options"})),
+        ]
+
+
+def _extras(messages: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Names of the fields that a server sent beside its messages and calls, and got back."""
+    known = {"role", "content", "tool_calls", "tool_call_id", "id", "type", "function"}
+    rows = [row for message in messages for row in (message, *message.get("tool_calls", ()))]
+    return list(dict.fromkeys(name for row in rows for name in row if name not in known))

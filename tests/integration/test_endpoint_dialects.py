@@ -1,0 +1,306 @@
+"""Forms of replies and refusals that servers of OpenAI's API really send: each leads to the right outcome."""
+
+import json
+
+import pytest
+
+from fusesearch.agents.loop import run_episode
+from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.dialect import Refusal, refusal_in
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.core.config import Agent, Tools
+from fusesearch.core.errors import ModelUnavailable
+from fusesearch.core.schema import Instance, ToolCall
+from fusesearch.localizers.episodes import make_episode
+from fusesearch.search.repository import Repository
+from tests.fakes.chat_server import ChatServer, completion, ok, refusal
+
+GREP = {"type": "object", "properties": {"pattern": {"type": "string"}, "limit": {"type": "integer"}}}
+TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": GREP}}]
+CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]
+SAMPLING = Sampling(temperature=0.5, top_p=0.9, max_new_tokens=8192, seed=3)
+ANSWER = "## Locations to Modify\n- /repo/a.py::f\n"
+
+
+@pytest.fixture
+def server():
+    started = []
+
+    def start(*replies):
+        started.append(ChatServer(list(replies)))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+async def ask(server, messages=CHAT, tools=TOOLS, times=1):
+    model = OpenAICompatibleModel("m", server.url, retries=1, backoff_seconds=0.01)
+    try:
+        for _ in range(times):
+            reply = await model.complete(list(messages), tools, SAMPLING)
+        return reply
+    finally:
+        await model.close()
+
+
+def call(identity="c1", name="grep", arguments='{"pattern": "x"}', **extra):
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}, **extra}
+
+
+OVERFLOWS = [
+    (400, "prompt is too long: 212312 tokens > 200000 maximum", None),
+    (400, "input length and `max_tokens` exceed context limit: 198000 + 2048 > 200000", None),
+    (400, "The input token count (1048677) exceeds the maximum number of tokens allowed (1048576).", None),
+    (422, "`inputs` tokens + `max_new_tokens` must be <= 4096", None),
+    (400, "Please reduce the length of the messages or completion.", "context_length_exceeded"),
+    (400, "Input is too long for requested model.", None),
+    (413, "Payload refused", None),
+    (400, "This model's maximum context length is 8192 tokens.", None),
+    (400, "The decoder prompt (length 12345) is longer than the maximum model length of 8192.", None),
+    (400, "the request exceeds the available context size, try increasing it", None),
+    (500, "the request exceeds the available context size, try increasing it", None),
+    (400, "Range of input length should be [1, 98304]", None),
+    (400, "max_tokens=8192 cannot be greater than max_model_len=4096.", None),
+    (400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens.", None),
+    (400, "anything", "context_length_exceeded"),
+]
+
+
+@pytest.mark.parametrize(("status", "message", "code"), OVERFLOWS)
+async def test_a_conversation_that_does_not_fit_is_a_limit_of_the_model(server, status, message, code):
+    endpoint = server(refusal(status, message, code=code))
+    reply = await ask(endpoint)
+    assert (reply.finish_reason, reply.text, len(endpoint.requests)) == ("context", "", 1)
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, "no"),
+        (400, "Invalid token in header"),
+        (429, "Too many tokens per minute"),
+        (401, "token expired"),
+        (500, "overloaded"),
+    ],
+)
+async def test_other_refusals_are_failures(server, status, message):
+    with pytest.raises(ModelUnavailable, match=f"HTTP {status}"):
+        await ask(server(refusal(status, message)))
+
+
+def refuses(test, message, **error):
+    return lambda sent: refusal(400, message, **error) if test(sent) else ok()
+
+
+PARAMS = [
+    (
+        refuses(lambda sent: "max_tokens" in sent, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."),
+        {"max_completion_tokens": 8192, "temperature": 0.5, "seed": 3},
+        ["max_completion_tokens for max_tokens"],
+    ),
+    (
+        refuses(lambda sent: sent.get("temperature", 1) != 1, "Only the default (1) value is supported.", param="temperature"),
+        {"top_p": 0.9, "max_tokens": 8192},
+        ["without temperature"],
+    ),
+    (
+        refuses(lambda sent: {"temperature", "top_p"} <= set(sent), "`temperature` and `top_p` cannot both be specified"),
+        {"temperature": 0.5},
+        ["without top_p"],
+    ),
+    (refuses(lambda sent: "seed" in sent, "Unknown name seed"), {"temperature": 0.5, "top_p": 0.9}, ["without seed"]),
+    (
+        refuses(lambda sent: sent["max_tokens"] > 4096, "max_tokens: 8192 > 4096, the most that this model writes"),
+        {"max_tokens": 4096},
+        ["at most 4096 tokens a message"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("reply", "sent", "changes"), PARAMS)
+async def test_a_param_that_a_server_refuses_is_left_out_from_then_on(server, reply, sent, changes):
+    endpoint = server(reply)
+    assert (await ask(endpoint, times=3)).changes == changes
+    last = endpoint.requests[-1]
+    assert len(endpoint.requests) == 4
+    assert {name: last.get(name) for name in sent} == sent
+    assert {"temperature", "top_p", "seed"} - set(last) == {
+        name.removeprefix("without ") for name in changes if "without" in name
+    }
+
+
+async def test_a_server_without_system_role_and_tools_gets_both_in_the_first_message(server):
+    def plain(sent):
+        if "tools" in sent:
+            return refusal(400, '"auto" tool choice requires --enable-auto-tool-choice')
+        if any(row["role"] == "system" for row in sent["messages"]):
+            return refusal(400, "System role not supported")
+        return ok()
+
+    endpoint = server(plain)
+    reply = await ask(endpoint)
+    (row,) = endpoint.requests[-1]["messages"]
+    assert (row["role"], row["content"].startswith("Locate."), row["content"].endswith("It breaks.")) == ("user", True, True)
+    assert reply.changes == ["tools in the system prompt", "system prompt in the first message"]
+
+
+async def test_an_error_about_messages_of_tools_changes_no_format(server):
+    chat = [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c1", name="grep")])]
+    endpoint = server(refusal(400, "An assistant message with 'tool_calls' must be followed by tool messages"), ok())
+    with pytest.raises(ModelUnavailable):
+        await ask(endpoint, chat)
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize("asked", [True, False])
+async def test_a_server_that_only_streams_is_read_from_its_stream(server, asked):
+    chunks = [
+        {"role": "assistant", "content": "look "},
+        {"content": "here", "tool_calls": [{"index": 0, **call(arguments='{"pattern"')}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": ': "x"}'}}]},
+    ]
+    events = [chunk(delta) for delta in chunks] + [chunk({}, "tool_calls")]
+    stream = (
+        200,
+        {"Content-Type": "text/event-stream"},
+        "".join(f"data: {json.dumps(row)}\n\n" for row in events) + "data: [DONE]\n\n",
+    )
+    refused = refusal(400, "This model only supports stream mode, please enable the stream parameter.")
+    reply = await ask(server(lambda sent: stream if sent.get("stream") or not asked else refused))
+    assert (reply.text, reply.calls) == ("look here", [ToolCall(id="c1", name="grep", arguments={"pattern": "x"})])
+    assert (reply.finish_reason, reply.changes) == ("tool_calls", ["streamed"])
+
+
+async def test_a_server_that_asks_for_streams_may_answer_whole(server):
+    refused = refusal(400, "Only stream mode is supported, enable the stream parameter.")
+    reply = await ask(server(lambda sent: ok("whole") if sent.get("stream") else refused))
+    assert (reply.text, reply.finish_reason) == ("whole", "stop")
+
+
+def chunk(delta, finish=None):
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+
+
+async def test_what_a_server_sends_beside_message_and_calls_goes_back_to_it(server):
+    endpoint = server(ok(None, tool_calls=[call(extra_content={"signature": "QUJD"})], reasoning_content="I should grep."), ok())
+    reply = await ask(endpoint)
+    chat = [*CHAT, Message(role="assistant", content="", tool_calls=reply.calls, extra=reply.extra)]
+    await ask(endpoint, [*chat, Message(role="tool", content="hit", tool_call_id="c1")])
+    back = endpoint.requests[-1]["messages"][2]
+    assert (back["reasoning_content"], back["content"]) == ("I should grep.", None)
+    assert back["tool_calls"][0]["extra_content"] == {"signature": "QUJD"}
+
+
+async def test_a_server_that_refuses_its_own_reasoning_does_not_get_it_back(server):
+    endpoint = server(refuses(lambda sent: "reasoning" in sent["messages"][-1], "reasoning: Extra inputs are not permitted"))
+    reply = await ask(endpoint, [*CHAT, Message(role="assistant", content="x", extra={"reasoning": "y", "other": "z"})])
+    assert "reasoning" not in endpoint.requests[-1]["messages"][-1]
+    assert endpoint.requests[-1]["messages"][-1]["other"] == "z"
+    assert reply.changes == ["without reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ({"content": [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}, {"type": "image"}]}, "one two"),
+        ({"content": None, "reasoning_content": ANSWER}, ANSWER),
+        ({"content": "", "reasoning": ANSWER}, ANSWER),
+        ({"content": "said", "reasoning": ANSWER}, "said"),
+        ({"content": None}, ""),
+    ],
+)
+async def test_the_text_of_a_message(server, message, text):
+    assert (await ask(server(ok(**message)))).text == text
+
+
+async def test_calls_as_servers_garble_them(server):
+    calls = [
+        call("a", "functions.grep"),
+        call("a", "grep<|channel|>commentary"),
+        call("", arguments='{"pattern": "x"} {"pattern": "y"}'),
+        call("d", arguments='{"pattern": "x"}{'),
+        {"id": "e", "type": "function", "function": {"name": "grep", "arguments": {"pattern": "z"}}},
+    ]
+    before = Message(role="assistant", content="", tool_calls=[ToolCall(id="e", name="glob")])
+    reply = await ask(server(ok(None, tool_calls=calls)), [*CHAT, before])
+    assert [(row.id, row.name, row.arguments.get("pattern")) for row in reply.calls] == [
+        ("a", "grep", "x"), ("", "grep", "x"), ("", "grep", "x"), ("", "grep", "y"), ("d", "grep", None), ("", "grep", "z"),
+    ]  # fmt: skip
+    assert [bool(row.error) for row in reply.calls] == [False, False, False, False, True, False]
+
+
+async def test_a_name_that_servers_refuse_goes_back_in_another_form(server):
+    endpoint = server(ok())
+    await ask(endpoint, [*CHAT, Message(role="assistant", content="", tool_calls=[ToolCall(id="c", name="my tool/é")])])
+    assert endpoint.requests[-1]["messages"][-1]["tool_calls"][0]["function"]["name"] == "my_tool__"
+
+
+async def test_calls_in_xml_are_calls_with_arguments_of_the_schemas_types(server):
+    arguments = "<parameter=pattern>\n12\n</parameter>\n<parameter=limit>\n3\n</parameter>"
+    reply = await ask(server(ok(f"I look.\n<tool_call>\n<function=grep>\n{arguments}\n</function>\n</tool_call>")))
+    assert reply.text == "I look."
+    assert reply.calls == [ToolCall(id="", name="grep", arguments={"pattern": "12", "limit": 3})]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [({"message": "maximum context length is 8192 tokens", "code": 400}, "context"), ({"message": "busy", "code": 429}, None)],
+)
+async def test_an_error_in_a_reply_of_status_200_is_an_error(server, error, outcome):
+    endpoint = server((200, {}, {"error": error}))
+    if outcome:
+        assert (await ask(endpoint)).finish_reason == outcome
+    else:
+        with pytest.raises(ModelUnavailable, match="HTTP 429: busy"):
+            await ask(endpoint)
+
+
+@pytest.mark.parametrize(
+    ("body", "read"),
+    [
+        ({"error": {"message": "a\nb", "code": "c", "param": "p"}}, ("a b", "c", "p")),
+        ([{"error": {"message": "a", "code": 400}}], ("a", "400", "")),
+        ({"detail": "a"}, ("a", "", "")),
+        ({"object": "error", "message": "a"}, ("a", "", "")),
+        ("text", ("text", "", "")),
+        ([], ("[]", "", "")),
+        (None, ("None", "", "")),
+    ],
+)
+def test_bodies_of_errors(body, read):
+    found = refusal_in(body, 400)
+    assert (found.message, found.code, found.param) == read
+    assert isinstance(found, Refusal)
+
+
+@pytest.mark.parametrize(
+    ("finish", "content", "stop"),
+    [
+        ("length", "I think the", "length"),
+        ("content_filter", None, "filter"),
+        ("length", ANSWER, "answer"),
+        ("stop", "hm", "no_answer"),
+    ],
+)
+async def test_a_cut_message_is_a_stop_of_its_own(server, tmp_path, finish, content, stop):
+    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
+    model = OpenAICompatibleModel("m", server((200, {}, completion(content, finish=finish))).url)
+    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
+    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
+    await model.close()
+    assert (done.stop, done.error) == (stop, None)
+
+
+async def test_a_trajectory_says_what_the_endpoint_refused(server, tmp_path):
+    (tmp_path / "a.py").write_text("def f():\n    return 1\n")
+    endpoint = server(lambda sent: refusal(400, "no tools here") if "tools" in sent else ok(ANSWER))
+    model = OpenAICompatibleModel("m", endpoint.url)
+    instance = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="`f` is wrong")
+    done = await run_episode(make_episode(instance, Repository(tmp_path), model, Agent(), Tools(), Sampling(), localizer="x"))
+    await model.close()
+    assert (done.stop, done.changes) == ("answer", ["tools in the system prompt"])
+    assert "changes" in done.untimed()
+    assert "changes" not in done.model_copy(update={"changes": []}).untimed()
