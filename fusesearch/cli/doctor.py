@@ -17,6 +17,8 @@ def doctor(
     profile: Annotated[str | None, typer.Option(help="Check what this profile needs instead.", metavar="NAME")] = None,
     gpus: Annotated[int | None, typer.Option(help="GPUs of a machine to plan for, instead of this one.", min=1)] = None,
     gpu_memory: Annotated[float | None, typer.Option(help="Memory of each in GiB.", min=1, metavar="GIB")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Try this endpoint (with its /v1) instead.", metavar="URL")] = None,
+    model: Annotated[str | None, typer.Option(help="Its model. The key is read from OPENAI_API_KEY.", metavar="NAME")] = None,
     format: Annotated[Format, typer.Option(help="How to print the checks.")] = Format.text,
 ) -> None:
     """Check the installation, and say how to fix what is missing.
@@ -27,6 +29,7 @@ def doctor(
     fusesearch doctor
     fusesearch doctor --profile paper-4b
     fusesearch doctor --profile paper-4b --gpus 8 --gpu-memory 80
+    fusesearch doctor --endpoint http://localhost:8000/v1 --model Qwen/Qwen3-4B-Instruct-2507
     ```
     """
     from fusesearch.cli.checks import all_checks
@@ -36,6 +39,10 @@ def doctor(
     root = Path.cwd()
     if (gpus is None) != (gpu_memory is None) or (gpus and not profile):
         raise usage_error("a machine to plan for is --profile, --gpus and --gpu-memory together", "--gpus")
+    if (endpoint is None) != (model is None):
+        raise usage_error("an endpoint is tried with --endpoint and --model together", "--endpoint")
+    if endpoint and model:
+        report(_tried(endpoint, model), format, verdict="Localizers can ask this model.")
     if profile:
         machine = Machine.asked(gpus, gpu_memory) if gpus and gpu_memory else Machine.here()
         checks = list(profile_checks(load_profile(profile, root), root, machine))
@@ -44,8 +51,28 @@ def doctor(
     report(checks, format, all_needed=profile is not None)
 
 
-def report(checks: list[Check], format: Format, all_needed: bool = False) -> NoReturn:
-    """Print the checks and exit: with 1 if one fails that the core needs, or any of them if ``all_needed``."""
+def _tried(endpoint: str, name: str) -> list[Check]:
+    import asyncio
+    import os
+
+    from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+    from fusesearch.cli.endpoint import endpoint_checks
+
+    async def work() -> list[Check]:
+        model = OpenAICompatibleModel(name, endpoint, os.environ.get("OPENAI_API_KEY"), retries=2, timeout_seconds=120)
+        try:
+            return [check async for check in endpoint_checks(model)]
+        finally:
+            await model.close()
+
+    return asyncio.run(work())
+
+
+def report(checks: list[Check], format: Format, all_needed: bool = False, verdict: str = "") -> NoReturn:
+    """Print the checks and exit: with 1 if one fails that the core needs, or any of them if ``all_needed``.
+
+    ``verdict`` is the last line if none fails.
+    """
     from dataclasses import asdict
 
     missing = [check for check in checks if not check.ok and (check.core or all_needed)]
@@ -53,7 +80,7 @@ def report(checks: list[Check], format: Format, all_needed: bool = False) -> NoR
         print_json({"ok": not missing, "checks": [asdict(check) for check in checks]})
     else:
         _print(checks, missing)
-        typer.echo(f"\n{_verdict(checks, missing, all_needed)}")
+        typer.echo(f"\n{verdict if verdict and not missing else _verdict(checks, missing, all_needed)}")
     raise typer.Exit(1 if missing else 0)
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from fusesearch.agents.models import chat, transformers
-from fusesearch.agents.models.base import Message, Sampling
+from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.errors import ArtifactError
 from fusesearch.training import nano
@@ -119,3 +119,32 @@ def test_damaged_checkpoint_is_one_clear_line(checkpoint: Path, tmp_path: Path) 
     with pytest.raises(ArtifactError, match="cannot be loaded") as caught:
         TransformersModel.load(tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(checkpoint: Path) -> None:
+    model = TransformersModel.load(checkpoint)
+    long, short = conversation("n " * 40), conversation("n")
+    length = len(chat.prompt_ids(model.tokenizer, long, []))
+    model.model.config.max_position_embeddings = length + 2
+
+    async def ask() -> list[Completion]:
+        made = await asyncio.gather(*(model.complete(row, [], Sampling(max_new_tokens=6)) for row in (long, short)))
+        model.model.config.max_position_embeddings = length
+        return [*made, await model.complete(long, [], Sampling(max_new_tokens=6))]
+
+    made = asyncio.run(ask())
+    assert [(row.finish_reason, row.usage.completion_tokens) for row in made] == [("length", 2), ("length", 6), ("context", 0)]
+
+
+def test_every_id_of_the_generation_config_ends_a_message(checkpoint: Path) -> None:
+    model = TransformersModel.load(checkpoint)
+    sampling = Sampling(max_new_tokens=6)
+    free = asyncio.run(model.complete(conversation("n"), [], sampling))
+    assert free.tokens
+    third = free.tokens.completion_ids[2]
+    first = free.tokens.completion_ids.index(third)
+    model.model.generation_config.eos_token_id = [model.tokenizer.eos_token_id, third]
+    ended = asyncio.run(TransformersModel(model.model, model.tokenizer).complete(conversation("n"), [], sampling))
+    assert ended.tokens
+    assert (ended.finish_reason, ended.tokens.completion_ids) == ("stop", free.tokens.completion_ids[: first + 1])
+    assert ended.text == model.tokenizer.decode(free.tokens.completion_ids[:first])

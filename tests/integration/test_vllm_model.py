@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.models.vllm import VllmModel
@@ -103,11 +104,19 @@ def test_an_episode_keeps_the_cache_of_the_weights_it_began_with(local: Transfor
     assert len(model.sampled) == 6  # each request may be answered by newer weights
 
 
-def test_a_conversation_that_does_not_fit_ends_as_context(local: TransformersModel, engines: list[Engine]) -> None:
+def test_a_message_gets_what_is_left_of_the_context_and_one_without_room_ends_as_context(
+    local: TransformersModel, engines: list[Engine]
+) -> None:
+    asked = prompt("n")
+    length = len(chat.prompt_ids(local.tokenizer, asked, []))
+    made = []
     with LocalServer(handler_of(engines[0])) as server:
-        model = served(local, server.url)
-        completion = asyncio.run(model.complete(prompt("n"), [], Sampling(max_new_tokens=4096)))
-    assert (completion.finish_reason, completion.text, engines[0].requests) == ("context", "", [])
+        for room in (3, 0):
+            model = served(local, server.url)
+            model.max_context = length + room
+            made.append(asyncio.run(model.complete(asked, [], Sampling(max_new_tokens=4096))))
+    assert [(row.finish_reason, row.usage.completion_tokens) for row in made] == [("length", 3), ("context", 0)]
+    assert [sent["max_tokens"] for _, sent in engines[0].requests] == [3]
 
 
 def test_another_model_at_the_address_is_one_clear_line(local: TransformersModel, engines: list[Engine]) -> None:

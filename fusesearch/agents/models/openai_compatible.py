@@ -85,7 +85,7 @@ class OpenAICompatibleModel:
     async def _reply(self, request: dict[str, Any]) -> Any:
         from openai import APIConnectionError, APIError
 
-        client = self._open_client()
+        client = self.client()
         try:
             response = await client.chat.completions.create(model=self.name, extra_body=self._extra, **request)
             if self.dialect.streams and not isinstance(response, str):
@@ -100,7 +100,8 @@ class OpenAICompatibleModel:
             raise refusal_in(sent)
         return response
 
-    def _open_client(self) -> AsyncOpenAI:
+    def client(self) -> AsyncOpenAI:
+        """The client of the endpoint, for requests of another kind."""
         if self._client is None:
             from openai import AsyncOpenAI
 

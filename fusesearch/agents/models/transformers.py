@@ -60,6 +60,7 @@ class TransformersModel:
         self.model = model
         self.tokenizer = tokenizer
         self.max_batch = max_batch
+        self._ends = end_ids(model, tokenizer)
         self._kept = KeptRows(CACHE_TOKENS)
         self._queue: list[_Request] = []
         self._worker: asyncio.Task[None] | None = None
@@ -89,7 +90,7 @@ class TransformersModel:
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         """One assistant message. Concurrent requests share a batch."""
         prompt = chat.prompt_ids(self.tokenizer, messages, tools)
-        if len(prompt) + sampling.max_new_tokens > self.model.config.max_position_embeddings:
+        if len(prompt) >= self.model.config.max_position_embeddings:
             return Completion(text="", usage=Usage(prompt_tokens=len(prompt)), finish_reason="context")
         loop = asyncio.get_running_loop()
         request = _Request(prompt, _recorded_tokens(messages), sampling, loop.create_future())
@@ -154,7 +155,7 @@ class TransformersModel:
         ]
 
     def _completion(self, prompt: list[int], ids: list[int], logprobs: list[float], seconds: float) -> Completion:
-        ended = bool(ids) and ids[-1] == self.tokenizer.eos_token_id
+        ended = bool(ids) and ids[-1] in self._ends
         text = self.tokenizer.decode(ids[:-1] if ended else ids, skip_special_tokens=False)
         return Completion(
             text=text,
@@ -173,7 +174,8 @@ class TransformersModel:
 
         from fusesearch.agents.models.key_values import BatchCache
 
-        limit, eos = batch[0].sampling.max_new_tokens, self.tokenizer.eos_token_id
+        context, limit = self.model.config.max_position_embeddings, batch[0].sampling.max_new_tokens
+        room = [min(limit, context - len(request.prompt)) for request in batch]
         uniform = torch.tensor(np.stack([_uniform(request, limit) for request in batch])).to(self.model.device)
         longest = max(len(request.prompt) for request in batch)
         starts = [longest - len(request.prompt) for request in batch]  # first column of each row
@@ -193,10 +195,10 @@ class TransformersModel:
             )  # fmt: skip
             token, logprob = _draw(output.logits[:, -1].float(), batch[0].sampling, uniform[rows, step])
             for row, new, value in zip(rows, token.tolist(), logprob.tolist(), strict=True):
-                if sampled[row][-1:] != [eos]:
+                if not self._complete(sampled[row], room[row]):
                     sampled[row].append(new)
                     logprobs[row].append(value)
-            live = [i for i, row in enumerate(rows) if sampled[row][-1] != eos]
+            live = [i for i, row in enumerate(rows) if not self._complete(sampled[row], room[row])]
             if not live:
                 break
             attention = torch.cat([attention, attention.new_ones((len(rows), 1))], 1)
@@ -211,6 +213,10 @@ class TransformersModel:
             step_ids, step_positions = token[:, None], attention.sum(1, keepdim=True) - 1
         self._keep(batch, cache, {row: i for i, row in enumerate(rows)}, starts, sampled)
         return sampled, logprobs
+
+    def _complete(self, sampled: list[int], room: int) -> bool:
+        """Whether a message ends with its last token, or fills its ``room``."""
+        return len(sampled) >= room or (bool(sampled) and sampled[-1] in self._ends)
 
     def _prefill(self, batch: list[_Request]) -> list[Layers]:
         """Keys and values of each prompt without its last token.
@@ -250,6 +256,12 @@ class TransformersModel:
         for number, row in places.items():
             ids = [*batch[number].prompt, *sampled[number][:-1]]
             self._kept.put(ids, cache.row(row, starts[number], starts[number] + len(ids)))
+
+
+def end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    """The ids that end a message: the tokenizer's, and all that the model's generation config names."""
+    named = getattr(getattr(model, "generation_config", None), "eos_token_id", None)
+    return frozenset([tokenizer.eos_token_id, *(named if isinstance(named, list) else [named])]) - {None}
 
 
 def _batch_key(sampling: Sampling) -> tuple[float, float, int]:

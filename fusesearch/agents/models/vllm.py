@@ -39,8 +39,7 @@ class VllmModel:
     An episode (an asyncio task) goes to the server that runs the fewest, and stays there while that server answers, because
     it has the keys and values of earlier turns. ``salt`` names the current weights: an episode keeps the name that its first
     request got, so it never starts from keys and values of other weights; ``sampled`` counts tokens by the name at the time of
-    their request. Conversations of more than ``max_context`` tokens,
-    including the next message, end as ``context``.
+    their request. A message is cut where the conversation has ``max_context`` tokens; one that has as many ends as ``context``.
     """
 
     def __init__(
@@ -69,8 +68,10 @@ class VllmModel:
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
         """One assistant message. Raises what :meth:`~fusesearch.agents.models.retries.Retries.run` does."""
         prompt = chat.prompt_ids(self.tokenizer, messages, tools)
-        if len(prompt) + sampling.max_new_tokens > self.max_context:
+        if (room := self.max_context - len(prompt)) < 1:
             return Completion(text="", usage=Usage(prompt_tokens=len(prompt)), finish_reason="context")
+        if room < sampling.max_new_tokens:
+            sampling = sampling.model_copy(update={"max_new_tokens": room})
         episode = self._episode(starts=all(message.tokens is None for message in messages))
         return await self._retries.run(lambda: self._send(prompt, sampling, episode))
 
@@ -125,9 +126,8 @@ class VllmModel:
             },
         )
         seconds = time.perf_counter() - started
-        tokens = _tokens(response, prompt)
+        tokens, ended = _tokens(response, prompt)
         self.sampled[weights] += len(tokens.completion_ids)
-        ended = tokens.completion_ids[-1] == eos
         return Completion(
             text=self.tokenizer.decode(tokens.completion_ids[: -1 if ended else None], skip_special_tokens=False),
             usage=Usage(prompt_tokens=len(prompt), completion_tokens=len(tokens.completion_ids), seconds=seconds),
@@ -144,8 +144,10 @@ class VllmModel:
         return self._clients[server]
 
 
-def _tokens(response: Any, prompt: list[int]) -> Tokens:
-    """Sampled ids and log-probabilities. Raises :class:`MalformedReply` unless they are whole."""
+def _tokens(response: Any, prompt: list[int]) -> tuple[Tokens, bool]:
+    """Sampled ids and log-probabilities, and whether the last one ends the message: the tokenizer's, or any that the server takes
+    from the generation config. Raises :class:`MalformedReply` unless they are whole.
+    """
     try:
         choice = response.choices[0]
         ids, logprobs = list(choice.token_ids), list(choice.logprobs.token_logprobs)
@@ -154,4 +156,4 @@ def _tokens(response: Any, prompt: list[int]) -> Tokens:
         raise MalformedReply(f"no token ids with log-probabilities ({error})") from None
     if reason not in ("stop", "length") or not ids or len(ids) != len(logprobs) or None in logprobs:
         raise MalformedReply(f"{len(ids)} token ids, {len(logprobs)} log-probabilities, finish_reason {reason!r}")
-    return Tokens(prompt_ids=prompt, completion_ids=ids, logprobs=logprobs)
+    return Tokens(prompt_ids=prompt, completion_ids=ids, logprobs=logprobs), reason == "stop"

@@ -1,0 +1,114 @@
+"""What an endpoint can do, found out by a handful of small requests: ``fusesearch doctor --endpoint``."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from fusesearch.agents.loop import calls_of
+from fusesearch.agents.models.base import Completion, Message, Sampling
+from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
+from fusesearch.cli.checks import Check
+from fusesearch.core.errors import ModelUnavailable
+
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "grep",
+        "description": "Search files for a regular expression.",
+        "parameters": {"type": "object", "properties": {"pattern": {"type": "string"}}, "required": ["pattern"]},
+    },
+}
+OPENING = [
+    Message(role="system", content="You search a repository. Make several tool calls in one message."),
+    Message(role="user", content="Call grep twice in this message: once for `alpha`, once for `beta`. Say nothing else."),
+]
+_LENGTHS = ("max_model_len", "context_length", "context_window", "max_context_length", "max_input_tokens")
+
+
+async def endpoint_checks(model: OpenAICompatibleModel) -> AsyncIterator[Check]:
+    """The checks of ``model``'s endpoint, about six requests of at most 400 tokens. One that does not answer is the last."""
+    try:
+        first = await model.complete(OPENING, [TOOL], Sampling(max_new_tokens=400, top_p=0.95, seed=1))
+        yield Check("endpoint", True, f"{model.base_url} answers as {model.name}")
+        calls = calls_of(first.model_copy(deep=True), 1)
+        yield _tool_calls(model, first, len(calls))
+        if calls:
+            yield await _second_turn(model, first)
+    except ModelUnavailable as error:
+        yield Check("endpoint", False, str(error), "check the address, --model and the key", core=True)
+        return
+    refused = [change for change in model.dialect.changes() if change != "tools in the system prompt"]
+    detail = ", ".join(refused) or "temperature, top_p, seed and max_tokens are taken"
+    yield Check("params", True, f"{detail}{': left out by itself, and said in each trajectory' if refused else ''}")
+    yield await _seeds(model)
+    yield await _context(model)
+    yield await _token_ids(model)
+
+
+def _tool_calls(model: OpenAICompatibleModel, reply: Completion, made: int) -> Check:
+    if not made:
+        said = f"none read; finish reason {reply.finish_reason}, {len(reply.text)} characters"
+        hint = "tell the server to parse calls (vLLM: --enable-auto-tool-choice --tool-call-parser NAME), or take another model"
+        if reply.finish_reason == "length":
+            hint = "the model thinks for more than 400 tokens: switch thinking off, or allow more with --max-new-tokens"
+        return Check("tool calls", False, f"{said}: {' '.join(reply.text.split())[:80]!r}", hint, core=True)
+    form = "parsed by the server (native)" if reply.calls is not None and model.dialect.tools else "read from the text"
+    hint = "" if made > 1 else "searches take a turn per call: compare them with --mode sequential"
+    return Check("tool calls", made > 1, f"{form}, {made} in one message", hint)
+
+
+async def _second_turn(model: OpenAICompatibleModel, first: Completion) -> Check:
+    calls = calls_of(first, 1)
+    native = first.calls or []
+    chat = [*OPENING, Message(role="assistant", content=first.text, tool_calls=native, extra=first.extra)]
+    chat += [Message(role="tool", content="no matches", tool_call_id=call.id) for call in calls]
+    back = ", ".join(sorted({*first.extra, *(name for call in native for name in call.extra)} - model.dialect.without))
+    try:
+        await model.complete(chat, [TOOL], Sampling(max_new_tokens=60, top_p=0.95, seed=1))
+    except ModelUnavailable as error:
+        return Check("second turn", False, str(error), "the server refuses results of calls: try --tool-format hermes", core=True)
+    return Check("second turn", True, f"results of calls are taken{f', with {back} sent back' if back else ''}")
+
+
+async def _seeds(model: OpenAICompatibleModel) -> Check:
+    ask = [Message(role="user", content="Write ten random words.")]
+    try:
+        texts = [
+            (await model.complete(ask, [], Sampling(temperature=1.0, max_new_tokens=40, seed=seed))).text for seed in (7, 7, 8)
+        ]
+    except ModelUnavailable as error:
+        return Check("seeds", False, str(error))
+    if "seed" in model.dialect.without:
+        return Check("seeds", False, "refused", "runs cannot be repeated: report several")
+    same, other = texts[0] == texts[1], texts[0] == texts[2]
+    detail = "equal seeds give equal texts" if same else "equal seeds give different texts"
+    detail += ", and so do different ones" if same and other else ""
+    return Check("seeds", same and not other, detail, "runs cannot be repeated: report several")
+
+
+async def _context(model: OpenAICompatibleModel) -> Check:
+    try:
+        rows = [row for row in (await model.client().models.list()).data if row.id == model.name]
+        facts: dict[str, Any] = rows[0].model_extra or {} if rows else {}
+    except Exception:  # each server has its own way to have no such list
+        facts = {}
+    tokens = next((facts[name] for name in _LENGTHS if isinstance(facts.get(name), int)), None)
+    if tokens is None:
+        return Check("context", False, "not said", "set agent.max_context_tokens to what its maker says")
+    return Check("context", True, f"{tokens:,} tokens: agent.max_context_tokens can be as many")
+
+
+async def _token_ids(model: OpenAICompatibleModel) -> Check:
+    """Whether rollouts can be trained on: sampled ids and log-probabilities, as vLLM gives them."""
+    try:
+        made = await model.client().completions.create(
+            model=model.name, prompt="def f():", max_tokens=4, logprobs=0, extra_body={"return_token_ids": True}
+        )
+        choice: Any = made.choices[0]
+        ids, logprobs = getattr(choice, "token_ids", None), choice.logprobs and choice.logprobs.token_logprobs
+    except Exception:  # no completions API, no log-probabilities, or no list of choices
+        ids = logprobs = None
+    both = bool(ids) and bool(logprobs)
+    detail = f"token ids {'yes' if ids else 'no'}, log-probabilities {'yes' if logprobs else 'no'}"
+    return Check("token ids", both, detail, "its episodes can be evaluated and teach, but not be trained on by GRPO (vLLM's can)")

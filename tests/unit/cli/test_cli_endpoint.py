@@ -1,0 +1,76 @@
+"""``fusesearch doctor --endpoint``: what an endpoint can do, from small requests to a real HTTP server."""
+
+import json
+
+import pytest
+
+from tests.fakes.chat_server import ChatServer, ok, refusal
+
+HERMES = '<tool_call>\n{"name": "grep", "arguments": {"pattern": "alpha"}}\n</tool_call>'
+CALLS = [
+    {"id": f"c{number}", "type": "function", "function": {"name": "grep", "arguments": json.dumps({"pattern": word})}}
+    for number, word in enumerate(("alpha", "beta"))
+]
+
+
+@pytest.fixture
+def tried(run):
+    def doctor(reply):
+        server = ChatServer([reply])
+        try:
+            result = run("doctor", "--endpoint", server.url, "--model", "m", "--format", "json")
+            report = json.loads(result.stdout)
+            return result.exit_code, {check["name"]: check for check in report["checks"]}
+        finally:
+            server.stop()
+
+    return doctor
+
+
+def native(sent):
+    if "prompt" in sent:  # the completions API
+        choice = {"index": 0, "text": "x", "finish_reason": "stop", "token_ids": [1], "logprobs": {"token_logprobs": [-0.5]}}
+        return 200, {}, {"id": "x", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
+    if "tools" in sent and len(sent["messages"]) == 2:
+        return ok(None, tool_calls=CALLS, finish="tool_calls", reasoning_content="two calls")
+    return ok(str(sent.get("seed")))
+
+
+def test_a_server_that_parses_calls(tried):
+    code, checks = tried(native)
+    assert code == 0
+    assert checks["tool calls"]["detail"] == "parsed by the server (native), 2 in one message"
+    assert checks["second turn"]["detail"] == "results of calls are taken, with reasoning_content sent back"
+    assert [checks[name]["ok"] for name in ("seeds", "token ids", "context")] == [True, True, False]
+
+
+def test_a_server_that_refuses_tools_and_params(tried):
+    def plain(sent):
+        if "tools" in sent:
+            return refusal(400, "no tools here")
+        if "seed" in sent:
+            return refusal(400, "seed is not supported")
+        return ok(HERMES if len(sent.get("messages", [])) == 2 else "x")
+
+    code, checks = tried(plain)
+    assert (code, checks["tool calls"]["detail"]) == (0, "read from the text, 1 in one message")
+    assert checks["params"]["detail"].startswith("without seed: ")
+    assert (checks["seeds"]["ok"], checks["seeds"]["detail"]) == (False, "refused")
+
+
+def test_a_model_that_calls_no_tools_cannot_search(tried):
+    code, checks = tried(ok("I would search."))
+    assert (code, checks["tool calls"]["ok"]) == (1, False)
+    assert "--tool-call-parser" in checks["tool calls"]["hint"]
+
+
+def test_an_endpoint_that_refuses_the_key_is_one_check(tried):
+    code, checks = tried(refusal(401, "bad key"))
+    assert (code, list(checks)) == (1, ["endpoint"])
+    assert "bad key" in checks["endpoint"]["detail"]
+
+
+def test_endpoint_and_model_go_together(run):
+    result = run("doctor", "--endpoint", "http://localhost:1/v1")
+    assert result.exit_code == 2
+    assert "an endpoint is tried with" in result.stderr
