@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from fusesearch.cli import ask, compare, doctor, evaluate, exports, imports, judge, localize, mcp, score, tool, truth, view
 from fusesearch.cli.extras import NEEDS, missing, what_to_install
@@ -19,8 +21,45 @@ EPILOG = """
 """
 
 
-class ErrorsOnOneLine(TyperGroup):
-    """A command group whose commands may raise :class:`FusesearchError`: one line on stderr, exit code 1."""
+@contextmanager
+def errors_on_one_line() -> Iterator[None]:
+    """Errors meant for people and failed writes become a line on stderr and exit code 1, Ctrl-C 130."""
+    try:
+        yield
+    except FusesearchError as error:
+        typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(1) from None
+    except ModuleNotFoundError as error:
+        if (line := what_to_install(error, sys.argv[1:])) is None:
+            raise
+        typer.echo(f"fusesearch: {line}", err=True)
+        raise typer.Exit(1) from None
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        typer.echo(f"fusesearch: {error}", err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("fusesearch: interrupted", err=True)
+        raise typer.Exit(130) from None
+
+
+class OneLineCommand(TyperCommand):
+    """The only command of a program, with :func:`errors_on_one_line`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with errors_on_one_line():
+            return super().invoke(ctx)
+
+
+class OneLineGroup(TyperGroup):
+    """The commands of a program, with :func:`errors_on_one_line`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the chosen command."""
+        with errors_on_one_line():
+            return super().invoke(ctx)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List commands that need an extra which is not installed last, in a panel that names the extra."""
@@ -30,32 +69,11 @@ class ErrorsOnOneLine(TyperGroup):
         self.commands = dict(sorted(self.commands.items(), key=lambda item: item[0] in absent))
         super().format_help(ctx, formatter)
 
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command. Errors meant for people and failed writes exit with code 1, Ctrl-C with 130."""
-        try:
-            return super().invoke(ctx)
-        except FusesearchError as error:
-            typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
-            raise typer.Exit(1) from None
-        except ModuleNotFoundError as error:
-            if (line := what_to_install(error, sys.argv[1:])) is None:
-                raise
-            typer.echo(f"fusesearch: {line}", err=True)
-            raise typer.Exit(1) from None
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            typer.echo(f"fusesearch: {error}", err=True)
-            raise typer.Exit(1) from None
-        except KeyboardInterrupt:
-            typer.echo("fusesearch: interrupted", err=True)
-            raise typer.Exit(130) from None
-
 
 def command_group(about: str | None = None, epilog: str | None = None) -> typer.Typer:
     """An application whose errors are one line, and whose help reads Markdown."""
     return typer.Typer(
-        cls=ErrorsOnOneLine,
+        cls=OneLineGroup,
         help=about,
         epilog=epilog,
         no_args_is_help=True,

@@ -17,8 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.downstream import running
+from experiments.downstream.__main__ import app
 from experiments.downstream.attempts import read_attempts
-from fusesearch.cli.app import app
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import write_jsonl
 from fusesearch.evaluation.published.patches import Fault
@@ -75,7 +75,7 @@ def commands(*steps):
 
 
 def words_of(endpoint, agent, configuration="none", *more):
-    words = ["downstream", "--configuration", configuration, "--instances", "issues.jsonl", "--repos", "repos"]
+    words = ["--configuration", configuration, "--instances", "issues.jsonl", "--repos", "repos"]
     return [*words, "--model", "m", "--base-url", endpoint.url, "--agent", str(agent), *more]
 
 
@@ -212,7 +212,7 @@ def test_an_endpoint_that_dies_is_no_outcome_and_the_run_goes_on_later(agent):
 def test_a_killed_run_goes_on_and_leaves_nothing_running(agent, project):
     with Endpoint(commands(FIX, "sleep 876", SUBMIT)) as endpoint:
         words = words_of(endpoint, agent)
-        first = subprocess.Popen([sys.executable, "-m", "fusesearch", *words], cwd=project)
+        first = subprocess.Popen([sys.executable, "-m", "experiments.downstream", *words], cwd=project)
         while not sleeping(876):
             assert first.poll() is None
             time.sleep(0.1)
@@ -232,5 +232,5 @@ def test_other_settings_in_the_same_folder_are_refused_and_reports_are_read(agen
     assert refused.exit_code == 1
     assert "other settings" in refused.output
     Path("report.json").write_text(json.dumps({"resolved_ids": ["o__shapes-2"]}))
-    shown = run("downstream", "--report", "none=report.json").output
+    shown = run("--report", "none=report.json").output
     assert "50.0" in shown
