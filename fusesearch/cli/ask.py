@@ -15,7 +15,9 @@ from fusesearch.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    NewTokensOption,
     SettingsOption,
+    TemperatureOption,
     TurnsOption,
     options_of,
 )
@@ -49,8 +51,10 @@ def ask(
     format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
     save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
     mode: ModeOption = ModeName.parallel,
-    calls_per_turn: CallsOption = 4,
+    calls_per_turn: CallsOption = None,
     max_turns: TurnsOption = None,
+    max_new_tokens: NewTokensOption = None,
+    temperature: TemperatureOption = None,
 ) -> None:
     """Answer a question about the code in DIR.
 
@@ -65,7 +69,10 @@ def ask(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns)
+    options = options_of(
+        mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+        calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
+    )  # fmt: skip
     from fusesearch.cli import report
     from fusesearch.core.errors import OptionError
     from fusesearch.localizers.searcher import choose_answerer, instance_of

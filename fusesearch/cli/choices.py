@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -51,33 +51,26 @@ LocalizerOption = Annotated[
     ),
 ]
 ModeOption = Annotated[ModeName, typer.Option(help="Several calls per turn, run at once, or one call per turn.")]
-CallsOption = Annotated[int, typer.Option(help="Calls per turn of the lexical localizer.", min=1, max=8)]
+CallsOption = Annotated[
+    int | None, typer.Option(help="Calls per turn of a localizer without a model; 4 if not given.", min=1, max=8)
+]
 TurnsOption = Annotated[int | None, typer.Option(help="Most turns; the last one must answer.", min=1)]
+NewTokensOption = Annotated[
+    int | None, typer.Option(help="Most tokens of one message of the model; more for one that thinks first.", min=8)
+]
+TemperatureOption = Annotated[float | None, typer.Option(help="Sampling temperature of the model; 0 if not given.", min=0, max=2)]
 PreSearchOption = Annotated[
     PreSearchName | None,
     typer.Option(help="Show the model the first ten locations of the ranker. Default: as the checkpoint was trained."),
 ]
 
 
-def options_of(
-    model: str | None,
-    base_url: str | None,
-    settings: Path | None,
-    checkpoint: Path | None,
-    localizer: str | None,
-    mode: ModeName,
-    calls_per_turn: int,
-    max_turns: int | None,
-    top: int | None = None,
-    pre_search: PreSearchName | None = None,
-) -> SearchOptions:
+def options_of(mode: ModeName, **options: Any) -> SearchOptions:
     """The options above, checked together. Raises a usage error for values or combinations that make no sense."""
     from fusesearch.core.errors import OptionError
     from fusesearch.localizers.searcher import SearchOptions
 
     try:
-        return SearchOptions(
-            model, base_url, settings, checkpoint, localizer, mode.value, calls_per_turn, max_turns, top, pre_search
-        )
+        return SearchOptions(mode=mode.value, **options)
     except OptionError as error:
         raise usage_error(error.message, f"--{error.option}") from None

@@ -16,8 +16,10 @@ from fusesearch.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    NewTokensOption,
     PreSearchOption,
     SettingsOption,
+    TemperatureOption,
     TurnsOption,
     options_of,
 )
@@ -47,8 +49,10 @@ def localize(
     explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.")] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
     mode: ModeOption = ModeName.parallel,
-    calls_per_turn: CallsOption = 4,
+    calls_per_turn: CallsOption = None,
     max_turns: TurnsOption = None,
+    max_new_tokens: NewTokensOption = None,
+    temperature: TemperatureOption = None,
     pre_search: PreSearchOption = None,
 ) -> None:
     """Find the files and functions of an issue.
@@ -68,7 +72,11 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
-    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns, top, pre_search)
+    options = options_of(
+        mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+        calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
+        top=top, pre_search=pre_search,
+    )  # fmt: skip
     from fusesearch.cli import report
     from fusesearch.localizers.searcher import choose
     from fusesearch.search.repository import Repository

@@ -18,8 +18,10 @@ from fusesearch.cli.choices import (
     ModelOption,
     ModeName,
     ModeOption,
+    NewTokensOption,
     PreSearchOption,
     SettingsOption,
+    TemperatureOption,
     TurnsOption,
     options_of,
 )
@@ -62,8 +64,10 @@ def mcp(
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
     mode: ModeOption = ModeName.parallel,
-    calls_per_turn: CallsOption = 4,
+    calls_per_turn: CallsOption = None,
     max_turns: TurnsOption = None,
+    max_new_tokens: NewTokensOption = None,
+    temperature: TemperatureOption = None,
     pre_search: PreSearchOption = None,
 ) -> None:
     """Serve the localizer and the search tools over MCP.
@@ -79,7 +83,11 @@ def mcp(
 
     The server ends with its stdin or on Ctrl-C. `docs/mcp.md` shows how to configure common coding agents.
     """
-    options = options_of(model, base_url, settings, checkpoint, localizer, mode, calls_per_turn, max_turns, pre_search=pre_search)
+    options = options_of(
+        mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+        calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
+        pre_search=pre_search,
+    )  # fmt: skip
     if token and (len(token) < TOKEN_CHARS or not token.isascii() or not token.isprintable() or " " in token):
         raise usage_error(f"must be {TOKEN_CHARS} or more printable ASCII characters without blanks", "--token")
     from fusesearch.cli.serving import stdio

@@ -159,12 +159,15 @@ class GridRun:
             progress(self.episodes_of(cell), self.episodes_of(cell))
             if read_json(folder / DONE).get("scoring") == scoring:
                 return list(read_jsonl(folder / SCORES, Score))
-            return self._publish(cell, self._rescored(cell, known, prepared), None, scoring)
+            changes = read_json(folder / DONE).get("changes", [])
+            return self._publish(cell, self._rescored(cell, known, prepared), scoring, changes)
         (folder / DONE).unlink(missing_ok=True)
         write_json(folder / SETTINGS, self._settings(cell))
         _seed_journal(folder / JOURNAL, known)
         found = self.episodes_into(folder / JOURNAL, cell, progress=progress)
-        return self._publish(cell, found.scores, found.trajectories, scoring)
+        write_jsonl(folder / TRAJECTORIES, found.trajectories)
+        changes = sorted({change for trajectory in found.trajectories for change in trajectory.changes})
+        return self._publish(cell, found.scores, scoring, changes)
 
     def lacking(self, cell: Cell) -> list[str]:
         """Instances of which the cell lacks a run, in their order."""
@@ -228,14 +231,13 @@ class GridRun:
             return Endpoint(name=cell.model, checkpoint=Path(given.checkpoint), temperature=grid.temperature, dtype=grid.dtype)
         return next(row for row in grid.models if row.name == cell.model)
 
-    def _publish(self, cell: Cell, scores: list[Score], trajectories: Sequence[Trajectory] | None, scoring: str) -> list[Score]:
-        """Put the cell's files in place, the one that says it is finished last."""
+    def _publish(self, cell: Cell, scores: list[Score], scoring: str, changes: list[str]) -> list[Score]:
+        """Put the cell's scores in place, and last the file that says it is finished, and what the endpoint refused."""
         folder = cell_folder(self.out, cell)
-        if trajectories is not None:
-            write_jsonl(folder / TRAJECTORIES, trajectories)
         write_jsonl(folder / SCORES, scores)
         write_scores_table(folder / SCORES_TABLE, scores)
-        write_json(folder / DONE, {"scoring": scoring, "figures": figures_of(scores)})
+        done = {"scoring": scoring, "figures": figures_of(scores), "changes": changes}
+        write_json(folder / DONE, {name: value for name, value in done.items() if value != []})
         (folder / JOURNAL).unlink(missing_ok=True)
         return scores
 

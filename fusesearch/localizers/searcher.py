@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from fusesearch.agents.loop import OnEvent
-from fusesearch.agents.models.base import Model
+from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
 from fusesearch.code.functions import function_spans
 from fusesearch.core.config import Agent, Tools
@@ -40,10 +40,11 @@ class SearchOptions:
 
     ``model`` is one that ``base_url`` serves (``OPENAI_BASE_URL`` if empty; ``OPENAI_API_KEY`` is its key), ``checkpoint``
     a folder. ``settings`` is the folder of the checkpoint that an endpoint serves: its prompt and limits.
-    ``calls_per_turn`` is lexical's, ``top`` the ranker's, ``pre_search`` by default that of the checkpoint.
+    ``calls_per_turn`` is lexical's, ``top`` the ranker's, ``pre_search`` and ``max_new_tokens`` by default those of the
+    checkpoint. ``temperature`` is 0 by default.
 
-    Raises :class:`OptionError` for an unknown localizer, two models, a model where none is asked or none where one is,
-    and a model without the address of its endpoint.
+    Raises :class:`OptionError` for an unknown localizer, two models, a model where none is asked or none where one is, an option
+    of models without one, and a model without the address of its endpoint.
     """
 
     model: str | None = None
@@ -52,8 +53,10 @@ class SearchOptions:
     checkpoint: Path | None = None
     localizer: str | None = None
     mode: Mode = "parallel"
-    calls_per_turn: int = 4
+    calls_per_turn: int | None = None
     max_turns: int | None = None
+    max_new_tokens: int | None = None
+    temperature: float | None = None
     top: int | None = None
     pre_search: str | None = None
 
@@ -71,8 +74,11 @@ class SearchOptions:
             raise OptionError("localizer", f"{self.localizer} asks no model: leave out the {given}")
         if self.top and (self.localizer or (None if given else WITHOUT_MODEL)) != "ranker":
             raise OptionError("top", "only the ranker ranks: leave it out, or choose the localizer ranker")
-        if self.pre_search and not given:
-            raise OptionError("pre-search", "is for a model that searches: name a model or a checkpoint")
+        for name in ("pre_search", "max_new_tokens", "temperature"):
+            if getattr(self, name) is not None and not given:
+                raise OptionError(name.replace("_", "-"), "is for a model that searches: name a model or a checkpoint")
+        if self.calls_per_turn and given:
+            raise OptionError("calls-per-turn", f"is for localizers without a model: leave it out, or the {given}")
         if self.base_url and not self.model:
             raise OptionError("model", "name the model that the endpoint serves")
         if self.settings and not self.model:
@@ -95,17 +101,19 @@ class Searcher:
     agent: Agent
     tools: Tools
     top: int | None = None
+    temperature: float = 0.0
 
     async def run(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
-        """One greedy episode; the model is closed afterwards, also when it is interrupted."""
+        """One episode; the model is closed afterwards, also when it is interrupted."""
         try:
             return await self.search(instance, repository, on_event)
         finally:
             await self.close()
 
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
-        """One greedy episode; the model stays open for others, which may run at the same time."""
-        setup = Setup(self.model, self.agent, self.tools, on_event=on_event, top=self.top)
+        """One episode; the model stays open for others, which may run at the same time."""
+        sampling = Sampling(max_new_tokens=self.agent.max_new_tokens, temperature=self.temperature)
+        setup = Setup(self.model, self.agent, self.tools, sampling, on_event, top=self.top)
         return await make_localizer(self.name, setup).localize(instance, repository)
 
     def answering(self, toolset: str = "questions") -> Searcher:
@@ -121,7 +129,7 @@ class Searcher:
 
 def choose(options: SearchOptions) -> Searcher:
     """The searcher the options ask for; ``WITHOUT_MODEL`` when they name neither a model nor a localizer."""
-    given = {"max_turns": options.max_turns, "pre_search": options.pre_search}
+    given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens")}
     changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
     name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
     if options.checkpoint is not None:
@@ -134,8 +142,9 @@ def choose(options: SearchOptions) -> Searcher:
         key = os.environ.get("OPENAI_API_KEY")
         model = load_model(options.model, options.address, api_key=key, retries=3)  # few, since a person waits
     else:
-        model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn)
-    return Searcher(name, model, Agent.model_validate(agent.model_dump() | changes), tools, options.top)
+        model, tools, agent = None, Tools(), Agent(max_calls_per_turn=options.calls_per_turn or 4)
+    agent = Agent.model_validate(agent.model_dump() | changes)
+    return Searcher(name, model, agent, tools, options.top, options.temperature or 0.0)
 
 
 def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:

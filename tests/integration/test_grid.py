@@ -121,6 +121,20 @@ def test_a_grid_has_a_cell_per_system_and_says_what_it_left_out(clean):
     assert not list(clean.rglob("journal.jsonl"))
 
 
+def test_a_finished_cell_says_what_its_endpoint_refused(world, tmp_path):
+    def plain(request):
+        if "seed" in request:
+            raise ValueError("seed is not supported")
+        return answer(request)
+
+    answer = served()
+    with Endpoint(plain) as server:
+        run_grid(grid_file(world, tmp_path, server.url, localizers=["fusesearch"]), tmp_path / "results")
+    done = json.loads((tmp_path / "results/cells/fusesearch.m.verified/cell.json").read_text())
+    assert done["changes"] == ["without seed"]
+    assert {row.error for result in read_results([tmp_path / "results"]).cells for row in result.scores} == {None}
+
+
 def test_an_endpoint_that_fails_a_fifth_of_the_time_gives_the_same_table(world, clean, tmp_path):
     with Endpoint(served(), {"drop": 0.1, "cut": 0.05, "half": 0.05}, seed=1) as server:
         run_grid(grid_file(world, tmp_path, server.url), tmp_path / "results")

@@ -152,6 +152,12 @@ def test_a_model_behind_an_endpoint_searches_with_the_key_of_the_environment(run
     assert {headers["Authorization"] for headers in endpoint.headers} == {"Bearer secret"}
 
 
+def test_length_and_temperature_of_messages_can_be_chosen(run, repo, issue, endpoint):
+    options = ("--model", "m", "--base-url", endpoint.url, "--max-new-tokens", "300", "--temperature", "0.7")
+    assert run("localize", "--repo", repo, "--issue", issue, *options).exit_code == 0
+    assert {(sent["max_tokens"], sent["temperature"]) for sent in endpoint.asked} == {(300, 0.7)}
+
+
 def test_a_model_behind_an_endpoint_searches_under_the_settings_of_its_checkpoint(run, repo, issue, endpoint, tmp_path):
     agent = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 99}
     (tmp_path / SETTINGS).write_text(json.dumps({"tools": {"grep_lines": 1}, "agent": agent}))
@@ -187,6 +193,9 @@ def test_an_endpoint_that_is_down_is_one_line_and_the_trajectory_is_saved(run, r
         ["--localizer", "nobody"],
         ["--mode", "both"],
         ["--calls-per-turn", "0"],
+        ["--temperature", "0.5"],
+        ["--max-new-tokens", "100"],
+        ["--checkpoint", "c", "--calls-per-turn", "2"],
     ],
 )
 def test_options_that_do_not_fit_are_usage_errors(run, repo, issue, monkeypatch, options):
