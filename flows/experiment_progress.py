@@ -21,7 +21,7 @@ from tasks.running.timing import usual_seconds
 
 
 @dataclass
-class Row:
+class TaskState:
     """The state of a task. ``reason`` says why it failed, or, if ``busy``, that another process has it locked."""
 
     task: ExperimentTask
@@ -63,7 +63,7 @@ class Row:
 
 
 @contextmanager
-def watch(rows: Sequence[Row], workers: int) -> Iterator[Callable[[], None]]:
+def watch(rows: Sequence[TaskState], workers: int) -> Iterator[Callable[[], None]]:
     """Yields a function that displays the current state of the rows."""
     if not sys.stderr.isatty():
         yield _Lines(rows, workers)
@@ -76,7 +76,7 @@ def watch(rows: Sequence[Row], workers: int) -> Iterator[Callable[[], None]]:
 class _Bars:
     """One bar over all tasks with the time left, and one per running task."""
 
-    def __init__(self, progress: Progress, rows: Sequence[Row], workers: int) -> None:
+    def __init__(self, progress: Progress, rows: Sequence[TaskState], workers: int) -> None:
         self.progress, self.rows, self.workers = progress, rows, workers
         self.total = progress.add_task("all runs", total=len(rows), words="")
         self.bars: dict[str, TaskID] = {}
@@ -101,7 +101,7 @@ class _Bars:
 class _Lines:
     """A line in the flow's log when a task starts, waits for another process, or ends."""
 
-    def __init__(self, rows: Sequence[Row], workers: int) -> None:
+    def __init__(self, rows: Sequence[TaskState], workers: int) -> None:
         self.rows, self.workers = rows, workers
         self.logger = get_run_logger()
         self.printed: dict[str, str] = {}
@@ -117,7 +117,7 @@ class _Lines:
             self.logger.info("[%d/%d] %s: %s%s; %s", ended, len(self.rows), row.task.name, row.status, took, remaining)
 
 
-def time_left(rows: Sequence[Row], workers: int) -> str:
+def time_left(rows: Sequence[TaskState], workers: int) -> str:
     """An estimate of how long the unfinished tasks will take."""
     usual = usual_seconds()
     whole = seconds_left([row.task for row in rows if row.state in ("waiting", "running")], usual)

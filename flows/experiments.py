@@ -27,7 +27,7 @@ from prefect.runtime import deployment, flow_run
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
-from flows.experiment_progress import Row, watch
+from flows.experiment_progress import TaskState, watch
 from flows.server import prefect_server
 from fusesearch.core import child
 from fusesearch.core.config import load_params
@@ -118,7 +118,7 @@ def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
 
     A task is skipped if one that it needs failed; the others run. Raises :class:`DataError` at the end if any failed.
     """
-    rows = {own.name: Row(own) for own in tasks}
+    rows = {own.name: TaskState(own) for own in tasks}
     stopped = Event()
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**os.environ, "PATH": path, OWNER: identity(os.getpid())}
@@ -153,10 +153,10 @@ def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
     if failed:
         reasons = "; ".join(f"{row.task.name} failed: {row.reason} (its output: {row.task.log})" for row in failed)
         blocked = sum(row.state == "waiting" for row in rows.values() if row not in failed)
-        raise DataError(f"{reasons}; {len(failed)} failed, {blocked} wait for them; {AGAIN}")
+        raise DataError(f"{reasons}; {len(failed)} failed, {blocked} depend on them and were not run; {AGAIN}")
 
 
-def _run_node(row: Row, environment: dict[str, str], stopped: Event) -> None:
+def _run_node(row: TaskState, environment: dict[str, str], stopped: Event) -> None:
     """Run a node to its end. It gets its own process group, so that Ctrl-C reaches it only once, from here."""
     LOGS.mkdir(parents=True, exist_ok=True)
     with row.task.log.open("wb") as log:

@@ -21,7 +21,7 @@ GRACE_SECONDS = 30.0
 def end_with_starter() -> None:
     """Interrupt this process, as Ctrl-C would, once one of :func:`starters` is gone. Call it from the main thread.
 
-    A process that a script started in its background ignores interruptions, and so do those it starts: not this one.
+    Background jobs of a script ignore interruptions, and so do their children: the usual handler is put back.
     """
     watched = starters()
     if watched:

@@ -26,7 +26,7 @@ def publish_trained(job: Job) -> None:
 
 
 class TrainingLog:
-    """Hands each logged step on to progress and curve, after a resume all steps of the killed run first."""
+    """Reports each logged step to progress and curve. After a resume, reports the killed run's steps first."""
 
     def __init__(self, job: Job) -> None:
         self.job = job

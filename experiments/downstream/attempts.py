@@ -13,7 +13,7 @@ from fusesearch.core.schema import Record, Trajectory
 from fusesearch.core.storage import read_text
 from fusesearch.evaluation.metrics import tool_statistics
 from fusesearch.evaluation.published.patches import Fault
-from fusesearch.evaluation.published.rows import Row, json_document
+from fusesearch.evaluation.published.rows import ReleasedRow, json_document
 
 JOURNAL = "journal.jsonl"
 
@@ -28,7 +28,7 @@ class Spent(Record):
 
     @property
     def tokens(self) -> int:
-        """Of prompts and completions."""
+        """Tokens of prompts and completions together."""
         return self.prompt_tokens + self.completion_tokens
 
 
@@ -47,29 +47,29 @@ class Attempt(Record):
     error: None = None
 
 
-class _Usage(Row):
+class _Usage(ReleasedRow):
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
-class _Reply(Row):
+class _Reply(ReleasedRow):
     usage: _Usage = _Usage()
 
 
-class _Extra(Row):
+class _Extra(ReleasedRow):
     response: _Reply | str | None = None
     """Text where mini-swe-agent could not store the reply."""
 
 
-class _Message(Row):
+class _Message(ReleasedRow):
     extra: _Extra = _Extra()
 
 
-class _Info(Row):
+class _Info(ReleasedRow):
     exit_status: str = ""
 
 
-class _Trajectory(Row):
+class _Trajectory(ReleasedRow):
     """What counts of mini-swe-agent's trajectory."""
 
     info: _Info = _Info()

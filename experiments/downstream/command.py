@@ -38,7 +38,7 @@ def downstream(
     localizer_checkpoint: Annotated[Path | None, typer.Option(help="Checkpoint of the localizer.", metavar="DIR")] = None,
     localizer_model: Annotated[str | None, typer.Option(help="Model of the localizer.", metavar="NAME")] = None,
     localizer_base_url: Annotated[str | None, typer.Option(help="Address of its endpoint.", metavar="URL")] = None,
-    max_instances: Annotated[int | None, typer.Option(help="Only the first so many issues.", min=1)] = None,
+    max_instances: Annotated[int | None, typer.Option(help="Use only the first N issues.", min=1)] = None,
     max_turns: Annotated[int, typer.Option(help="Most requests of the main agent per issue.", min=1)] = 250,
     max_seconds: Annotated[int, typer.Option(help="Most seconds of the main agent per issue.", min=1)] = 3600,
     command_seconds: Annotated[int, typer.Option(help="Most seconds of one of its commands.", min=1)] = 60,

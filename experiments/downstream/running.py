@@ -217,7 +217,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _main_agent(task: str, tree: Path, settings: Settings, folder: Path) -> tuple[str, Spent]:
-    """Run ``mini`` to its end. Its trajectory is saved after every step, so that one that is killed has spent what it spent."""
+    """Run ``mini`` to its end. Its trajectory is saved after every step, so that the tokens of a killed run still count."""
     config, trajectory, log = folder / "config.yaml", folder / "trajectory.json", folder / "log.txt"
     write_text(config, yaml.safe_dump(_config(task, tree, settings, folder), allow_unicode=True))
     extra = [part for spec in settings.extra for part in ("-c", spec)]

@@ -115,7 +115,7 @@ def _kinds(rows: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 
 def _places(arms: Mapping[Arm, list[Outcome]], budgets: Sequence[int]) -> list[dict[str, Any]]:
-    """By the place of the true function in a localizer's order, over all systems: of the faults that the ceiling resolves."""
+    """Repair rate by the rank of the true function, pooled over systems, for faults that the ceiling resolves."""
     solvable = {row.instance_id for row in arms.get((TRUE, TRUE), []) if row.resolved}
     rows = [row for (_, configuration), found in arms.items() if configuration == SUB_AGENT for row in found]
     found = []
@@ -228,7 +228,7 @@ def _place_table(rows: Sequence[Mapping[str, Any]], budgets: Sequence[int]) -> T
         for row in rows
     ]  # fmt: skip
     header = ["place", "orders", *(f"resolved, {budget}" for budget in budgets), *(f"candidates, {budget}" for budget in budgets)]
-    caption = f"By the place of the true function, all localizers as {SUB_AGENT}, faults that the true function resolves"
+    caption = f"By the rank of the true function, all localizers as {SUB_AGENT}, faults that the true function resolves"
     return Table(caption, header, [Row(row) for row in cells])
 
 

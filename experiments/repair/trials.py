@@ -30,7 +30,7 @@ EVENTS = 200_000
 """Python calls and lines of the changed function that a candidate may run beyond ten times those of its examples."""
 
 SECONDS = 5.0
-"""Processor seconds of a candidate, should counting events fail."""
+"""CPU-second limit of a candidate, a fallback for the event counter."""
 
 HIDDEN = 100
 """Most hidden examples of a submission, drawn by chance."""
@@ -133,7 +133,7 @@ class Trials:
         if bench.passed([self._fault], self._fault[1], [unit], SECONDS):
             raise DataError("the reproducer does not show the fault")
         self.failing_seconds = bench.sandbox.used() - started
-        """Of a run in which nothing changed."""
+        """The outcome of a run in which nothing changed."""
 
     @cached_property
     def functions(self) -> list[str]:
@@ -156,7 +156,7 @@ class Trials:
         return self.reaches(entity) and (not candidate.lines or bool(candidate.lines & self._reached[entity]))
 
     def result(self, entity: str, index: int) -> Result:
-        """Of one candidate that matters."""
+        """The outcome of a candidate on executed lines."""
         if (entity, index) not in self._results:
             self._results[entity, index] = self._run(entity, self.space(entity)[index])
         return self._results[entity, index]

@@ -26,7 +26,7 @@ from fusesearch.evaluation.predictions import Prediction
 from fusesearch.search.git import Git
 
 WALL_SECONDS = 900.0
-"""Of one child, against sleepers; processor time ends all others long before, also on a busy machine."""
+"""Wall-clock limit of a child, for those that sleep; the limit of processor time ends all others long before."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What a profile needs, beside what a machine has: memory, hours and disk by formulas, and the pieces that must be there.
+"""Compares the needs of a profile (memory, hours and disk by formulas; files and services) with a machine.
 
 The formulas are in :mod:`fusesearch.training.budget`. A rank of training takes a GPU, and so does a server,
 which may share it.
@@ -163,7 +163,7 @@ def _serving(params: Params, model: Architecture, machine: Machine, options: arg
 def _training(
     params: Params, model: Architecture, machine: Machine, stage: str, key: str, length: int, share: float = 0.0
 ) -> Check:
-    """The peak of a step of ``stage``, whose rows have ``length`` tokens (the param ``key``) at most.
+    """Whether a training step of ``stage`` fits into memory, with rows of ``length`` tokens (the param ``key``).
 
     ``share`` is what a vLLM server takes of the same GPU.
     """

@@ -24,7 +24,7 @@ brace after it on the same line."""
 
 
 def parse(data: bytes, language: str) -> Any:
-    """The ``tree_sitter.Tree`` of a source in UTF-8. If it has errors, the second reading counts if that has none."""
+    """The ``tree_sitter.Tree`` of a source in UTF-8. With errors, a second way of parsing is tried."""
     tree = _parser(language).parse(data)
     if tree.root_node.has_error and language in _SECOND_READING:
         pattern, replacement = _SECOND_READING[language]

@@ -40,7 +40,7 @@ class _Line(BaseModel):
 def read_accepted(path: Path, instances: set[str], truth_of: TruthOfPatch) -> Accepted:
     """The accepted answers for ``instances``; lines for others are left out.
 
-    A patch that cannot be read or does not apply is told under ``unusable``, by line. Raises :class:`DataError` with file and
+    A patch that cannot be read or does not apply is listed in ``unusable`` with its line. Raises :class:`DataError` with file and
     line for a line that cannot be read.
     """
     found = Accepted()

@@ -75,12 +75,12 @@ def snapshot(benchmark: Benchmark, store: SnapshotStore, instance: Instance) -> 
 def read_benchmark(path: Path) -> list[Instance]:
     """Instances of a file in the SWE-bench schema, or of this project's; a truth that a row carries is kept.
 
-    Raises :class:`DataError` for a file that cannot be read, and for an instance that is there twice.
+    Raises :class:`DataError` for a file that cannot be read, and for a duplicate instance.
     """
     rows = list(_ours(path) or _theirs(path))
     ids = [row.instance_id for row in rows]
     if twice := next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None:
-        raise DataError(f"{path}: instance {twice} is there twice")
+        raise DataError(f"{path}: duplicate instance {twice}")
     return rows
 
 

@@ -12,7 +12,7 @@ SURE = 0.8
 
 
 def calibration(pairs: Iterable[tuple[float, bool]]) -> dict[str, Any]:
-    """Of (stated confidence in [0, 1], whether it was right): a row per filled bin, and what the bins come to.
+    """Calibration of pairs (stated confidence in [0, 1], whether it was right): a row per filled bin, and the errors over all.
 
     ``expected_error`` is the mean distance of stated and right over the bins, weighted by their sizes; ``sure`` is the share
     stated from :data:`SURE` on, ``sure_right`` how many of those were right (None of none).

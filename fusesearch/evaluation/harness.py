@@ -150,7 +150,7 @@ def _checked(instances: Iterable[Instance]) -> list[Instance]:
     seen: dict[str, Instance] = {}
     for instance in instances:
         if instance.instance_id in seen:
-            raise DataError(f"instance {instance.instance_id} is given twice")
+            raise DataError(f"duplicate instance {instance.instance_id}")
         if not truth_of(instance).files and truth_of(instance).expected is None:
             raise DataError(f"{instance.instance_id}: the truth names no file, so the instance cannot be scored")
         seen[instance.instance_id] = instance

@@ -27,7 +27,7 @@ PESSIMISM = 0.2
 
 @dataclass(frozen=True)
 class Variances:
-    """Of the value of one cell: between seeds, between instances, and what is left. All in squares of the figure's unit."""
+    """Variances of a cell's value: between seeds, between instances, and the rest, in squares of the figure's unit."""
 
     seeds: float
     instances: float
@@ -95,7 +95,7 @@ def detectable(variances: Variances, seeds: int, instances: int, alpha: float = 
 
 @dataclass(frozen=True)
 class _Test:
-    """What the test does with its estimate: ``bounds`` are what it has to exceed, equally likely; ``error`` is its true one."""
+    """The test of an estimate. ``bounds``: equally likely critical values; ``error``: its true standard error."""
 
     bounds: Array
     error: float

@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 from pydantic import Field, model_validator
 
 from fusesearch.core.errors import DataError
-from fusesearch.evaluation.published.rows import Row, json_lines
+from fusesearch.evaluation.published.rows import ReleasedRow, json_lines
 from fusesearch.evaluation.quality import Pair, summarize
 
 
-class _Located(Row):
+class _Located(ReleasedRow):
     """A line of either file: files and functions of one instance. Other columns are ignored."""
 
     instance_id: str
@@ -52,7 +52,7 @@ def score_files(predictions: Path, truth: Path) -> dict[str, Any]:
     Truth lines may also be instances with a nested ``truth``. Returns ``file`` and ``function``, each with ``micro`` and
     ``macro`` precision, recall and F1 and the ranked metrics; ``f1`` combined; ``instances``; ``missing`` (instances
     without a prediction, scored as empty); ``unknown`` (predictions for instances not in the truth, left out). Raises
-    :class:`DataError` with file and line for an unreadable line, and for an instance that appears twice.
+    :class:`DataError` with file and line for an unreadable line, and for a duplicate instance.
     """
     wanted = _by_instance(truth, _TruthLine)
     if not wanted:
@@ -79,6 +79,6 @@ def _by_instance(path: Path, model: type[L]) -> dict[str, L]:
     rows: dict[str, L] = {}
     for row in json_lines(path, model):
         if row.instance_id in rows:
-            raise DataError(f"{path}: instance {row.instance_id} appears twice")
+            raise DataError(f"{path}: duplicate instance {row.instance_id}")
         rows[row.instance_id] = row
     return rows

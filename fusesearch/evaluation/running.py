@@ -179,7 +179,7 @@ class GridRun:
     def episodes_into(
         self, journal: Path, cell: Cell, only: Container[str] | None = None, progress: Progress = silent
     ) -> Evaluation:
-        """The cell's episodes, or those on some instances, of which ``journal`` has what is finished."""
+        """Run the cell's episodes, or those on the instances of ``only``; goes on from ``journal``."""
         with self._model(cell) as model:
             return asyncio.run(self._evaluate(cell, model, journal, only, progress))
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # NumPy and SciPy are imported where something is measured: `
     Array = NDArray[np.float64]
 
 LEVEL = 0.05
-"""Of the tests, after correction."""
+"""Significance level of the tests after Holm's correction."""
 
 LEAST_SEEDS = 3
 """With fewer, nothing is decided about two ways to train: the test finds more than its level allows."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 from fusesearch.core.errors import ToolError
 from fusesearch.search import searches
 from fusesearch.search.repository import Repository, clipped, virtual_path
-from fusesearch.search.results import Outcome, Row, listing
-from fusesearch.search.ripgrep import Search
+from fusesearch.search.results import Hit, Outcome, listing
+from fusesearch.search.ripgrep import RipgrepRun
 from fusesearch.search.tool import Tool
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Glob(Tool):
         "path": {"type": "string", "description": "folder below /repo to look in"},
     }
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Paths of matching files, in path order. Raises :class:`ToolError`.
 
         A pattern without a slash matches names at any depth below ``path``; one with a slash starts at ``path`` or at the
@@ -42,7 +42,7 @@ class Glob(Tool):
         where = searches.where(self.pattern, place, repository)
         output = searches.run(["--files", "--null", *where], repository, limits, search)
         found = searches.by_path(output.stdout, searches.PATHS)
-        rows = [Row(virtual_path(path), path) for path, _ in found if searches.is_part(path, place, True, repository)]
+        rows = [Hit(virtual_path(path), path) for path, _ in found if searches.is_part(path, place, True, repository)]
         if not rows:
             return searches.nothing("No files match", place, self.pattern, repository, output)
         return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", output.complete)

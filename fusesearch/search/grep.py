@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fusesearch.search import searches
 from fusesearch.search.repository import Repository, clipped, virtual_path
-from fusesearch.search.results import Outcome, Row, cut, listing
-from fusesearch.search.ripgrep import Search
+from fusesearch.search.results import Hit, Outcome, cut, listing
+from fusesearch.search.ripgrep import RipgrepRun
 from fusesearch.search.tool import Tool
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Grep(Tool):
         "context": {"type": "integer", "description": f"content mode: lines shown around each match, at most {MAX_CONTEXT}"},
     }
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Matching lines, files or counts per file, in path order. Raises :class:`ToolError`."""
         place = repository.resolve(self.path)
         context = 0
@@ -48,7 +48,7 @@ class Grep(Tool):
         where = searches.where(self.glob, place, repository)
         arguments = [*self._mode_flags(limits, context), f"--regexp={self.pattern}", *where]
         output = searches.run(arguments, repository, limits, search)
-        rows: list[Row] = []
+        rows: list[Hit] = []
         for path, records in searches.by_path(output.stdout, _RECORDS[self.output_mode]):
             if searches.is_part(path, place, bool(self.glob), repository):
                 rows.extend(self._rows(path, records, limits.line_chars, context))
@@ -66,16 +66,16 @@ class Grep(Tool):
         columns = [f"--max-columns={4 * limits.line_chars}", "--max-columns-preview"]
         return ["--line-number", "--with-filename", "--null", f"--context={context}", "--no-context-separator", *columns]
 
-    def _rows(self, path: str, records: list[tuple[bytes, ...]], chars: int, context: int) -> Iterator[Row]:
+    def _rows(self, path: str, records: list[tuple[bytes, ...]], chars: int, context: int) -> Iterator[Hit]:
         name = virtual_path(path)
         if self.output_mode == "files_with_matches":
-            yield Row(name, path)
+            yield Hit(name, path)
         elif self.output_mode == "count":
-            yield Row(f"{name}:{int(records[0][1])}", path)
+            yield Hit(f"{name}:{int(records[0][1])}", path)
         else:
             before = -1
             for _, digits, mark, text in records:
                 number, separator = int(digits), mark.decode("ascii")
                 line = cut(text.decode("utf-8", "replace"), chars)
-                yield Row(f"{name}{separator}{number}{separator}{line}", f"{path}:{number}", context > 0 and number != before + 1)
+                yield Hit(f"{name}{separator}{number}{separator}{line}", f"{path}:{number}", context > 0 and number != before + 1)
                 before = number

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fusesearch.core.errors import ToolError
 from fusesearch.search.repository import Repository, clipped
-from fusesearch.search.results import Outcome, Row, cut, fitting, shorten
-from fusesearch.search.ripgrep import MAX_FILE_BYTES, Search
+from fusesearch.search.results import Hit, Outcome, cut, fitting, shorten
+from fusesearch.search.ripgrep import MAX_FILE_BYTES, RipgrepRun
 from fusesearch.search.tool import Tool
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class ReadFile(Tool):
     }
     quick = True
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Lines ``start_line`` to ``end_line`` with their numbers, at most ``limits.read_lines``. Raises :class:`ToolError`.
 
         Lines end at newlines alone, as in ripgrep. If not all requested lines are shown, a last line in parentheses says which
@@ -59,7 +59,7 @@ class ReadFile(Tool):
         start, end = self._range(len(lines), name, limits.read_lines)
         relative = real.relative_to(repository.root).as_posix()
         numbers = range(start, end + 1)
-        rows = [Row(f"{number}\t{cut(lines[number - 1], limits.line_chars)}", f"{relative}:{number}") for number in numbers]
+        rows = [Hit(f"{number}\t{cut(lines[number - 1], limits.line_chars)}", f"{relative}:{number}") for number in numbers]
         kept = rows[: fitting(rows, limits.output_chars)]
         last = start + len(kept) - 1
         if (start, last) != (self.start_line or 1, self.end_line or len(lines)):

@@ -14,8 +14,8 @@ from fusesearch.core.errors import ToolError
 from fusesearch.search.grep import Grep
 from fusesearch.search.read_file import ReadFile
 from fusesearch.search.repository import Repository, clipped, virtual_path
-from fusesearch.search.results import Outcome, Row, listing
-from fusesearch.search.ripgrep import Search
+from fusesearch.search.results import Hit, Outcome, listing
+from fusesearch.search.ripgrep import RipgrepRun
 from fusesearch.search.tool import Tool
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ListFiles(Tool):
     description = "List the files and folders in a folder."
     properties: ClassVar = {"folder": {"type": "string", "description": "folder below /repo"}}
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Paths in path order, folders among them. Raises :class:`ToolError`."""
         inside = _inside(repository, self.folder)
         names = dict.fromkeys(path[len(inside) :].partition("/")[0] for path in repository.files() if path.startswith(inside))
@@ -61,7 +61,7 @@ class ReviewFile(Tool):
     }
     quick = True
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Numbered lines; see :meth:`ReadFile.run`. Raises :class:`ToolError`."""
         most = limits.model_copy(update={"read_lines": min(MAX_LINES, limits.read_lines)})
         return ReadFile(self.file, self.start_line, self.end_line).run(repository, most, search)
@@ -81,7 +81,7 @@ class SearchFile(Tool):
         "folder": {"type": "string", "description": "folder below /repo"},
     }
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """At most 20 paths. Raises :class:`ToolError`."""
         inside = _inside(repository, self.folder)
         found = [path for path in repository.files() if path.startswith(inside) and path.rpartition("/")[2] == self.file_name]
@@ -102,7 +102,7 @@ class SearchSymbol(Tool):
         "file": {"type": "string", "description": "file below /repo"},
     }
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Matching lines. Raises :class:`ToolError`, also for a folder."""
         if repository.resolve(self.file).is_dir():
             raise ToolError(f"{clipped(self.file)} is a folder; search_keyword_in_folder searches folders")
@@ -123,7 +123,7 @@ class SearchKeyword(Tool):
         "folder": {"type": "string", "description": "folder below /repo"},
     }
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """Numbers of matching lines by file. Raises :class:`ToolError`."""
         return Grep(_literal(self.keyword), self.folder, output_mode="count").run(repository, limits, search)
 
@@ -144,7 +144,7 @@ def _inside(repository: Repository, folder: str) -> str:
 
 
 def _paths(paths: Iterable[str], most: int, limits: Tools) -> Outcome:
-    rows = [Row(virtual_path(path), path) for path in paths]
+    rows = [Hit(virtual_path(path), path) for path in paths]
     return listing(rows, most, limits.output_chars, "paths", complete=True) if rows else Outcome("Nothing was found")
 
 

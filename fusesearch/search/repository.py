@@ -135,7 +135,7 @@ class Repository:
     @cached_property
     def _listed(self) -> tuple[list[str], frozenset[str]]:
         arguments = ["--files", "--null", *self.search_flags(), ripgrep.NO_HIDDEN, "--", "./"]
-        output = ripgrep.Search().run(arguments, self.root, time.monotonic() + _LISTING_SECONDS, _LISTING_BYTES)
+        output = ripgrep.RipgrepRun().run(arguments, self.root, time.monotonic() + _LISTING_SECONDS, _LISTING_BYTES)
         names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
         files = sorted(filter(None, map(clean_name, names)), key=path_order)
         return files, frozenset(files)

@@ -20,7 +20,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Row:
+class Hit:
     """One line of a result and its entity. With ``apart`` a line ``--`` precedes it, unless it is the first."""
 
     text: str
@@ -28,7 +28,7 @@ class Row:
     apart: bool = False
 
 
-def listing(rows: Sequence[Row], most: int, chars: int, hint: str, complete: bool) -> Outcome:
+def listing(rows: Sequence[Hit], most: int, chars: int, hint: str, complete: bool) -> Outcome:
     """As many leading rows as fit into ``most`` rows and ``chars``. ``hint`` names the rows and says how to get fewer.
 
     ``complete`` is False if there were more rows than ``rows`` has.
@@ -40,7 +40,7 @@ def listing(rows: Sequence[Row], most: int, chars: int, hint: str, complete: boo
     return Outcome("\n".join(lines), tuple(row.entity for row in kept))
 
 
-def fitting(rows: Sequence[Row], chars: int) -> int:
+def fitting(rows: Sequence[Hit], chars: int) -> int:
     """How many leading rows fit into ``chars`` with room for a notice; at least one."""
     remaining = chars - _NOTICE_CHARS
     for count, row in enumerate(rows):
@@ -63,7 +63,7 @@ def shorten(text: str, chars: int) -> str:
     return text if len(text) <= chars else text[: chars - 1] + "…"
 
 
-def _lines(rows: Sequence[Row], chars: int) -> Iterator[str]:
+def _lines(rows: Sequence[Hit], chars: int) -> Iterator[str]:
     yield from (shorten(row.text, chars - _NOTICE_CHARS) for row in islice(rows, 1))
     for row in islice(rows, 1, None):
         if row.apart:

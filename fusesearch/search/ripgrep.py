@@ -59,7 +59,7 @@ class Output:
     returncode: int
 
 
-class Search:
+class RipgrepRun:
     """One run of ripgrep, which another thread may :meth:`stop`."""
 
     def __init__(self) -> None:

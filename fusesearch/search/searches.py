@@ -63,7 +63,7 @@ def _check_searchable(real: Path, repository: Repository) -> None:
     decode(repository.read_bytes(real, _SNIFF_BYTES), name, cut_off=True)
 
 
-def run(arguments: list[str], repository: Repository, limits: Tools, search: ripgrep.Search) -> ripgrep.Output:
+def run(arguments: list[str], repository: Repository, limits: Tools, search: ripgrep.RipgrepRun) -> ripgrep.Output:
     """Run ripgrep, and again in path order if there is too much output. Raises :class:`ToolError` with its message."""
     arguments = [*repository.search_flags(), *arguments]
     deadline = time.monotonic() + limits.timeout_seconds

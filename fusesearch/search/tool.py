@@ -11,7 +11,7 @@ from fusesearch.core.errors import ToolError
 from fusesearch.core.text import printable
 from fusesearch.search.repository import Repository, clipped
 from fusesearch.search.results import Outcome
-from fusesearch.search.ripgrep import Search
+from fusesearch.search.ripgrep import RipgrepRun
 
 if TYPE_CHECKING:
     from fusesearch.core.config import Tools
@@ -33,7 +33,7 @@ class Tool:
     quick: ClassVar[bool] = False
     """Whether a call takes less time than passing it to a thread."""
 
-    def run(self, repository: Repository, limits: Tools, search: Search) -> Outcome:
+    def run(self, repository: Repository, limits: Tools, search: RipgrepRun) -> Outcome:
         """The observation. Other threads may stop ``search``, the ripgrep run. Raises :class:`ToolError`."""
         raise NotImplementedError
 

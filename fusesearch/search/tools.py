@@ -26,7 +26,7 @@ from fusesearch.search.grep import Grep
 from fusesearch.search.read_file import ReadFile
 from fusesearch.search.repository import Repository, clipped
 from fusesearch.search.results import Outcome, shorten
-from fusesearch.search.ripgrep import Search, Unfinished
+from fusesearch.search.ripgrep import RipgrepRun, Unfinished
 from fusesearch.search.tool import Tool
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Toolbox:
             request = parse_call(name, arguments, self.tools)
             outcome = self._memory.get(request)
             if outcome is None:
-                outcome = self._answer(request, Search()) if request.quick else await self._search(request)
+                outcome = self._answer(request, RipgrepRun()) if request.quick else await self._search(request)
         except ToolError as error:
             outcome = self._failed(str(error))
         return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
@@ -128,7 +128,7 @@ class Toolbox:
             self._memory.land(request, flight)
             flight.future.set_result(outcome)
 
-    def _answer(self, request: Tool, search: Search) -> Outcome:
+    def _answer(self, request: Tool, search: RipgrepRun) -> Outcome:
         """Answer and remember the outcome, also of failures. Raises :class:`Unfinished`, which must not be remembered."""
         try:
             outcome = request.run(self.repository, self.limits, search)
@@ -150,7 +150,7 @@ class _Flight:
     """One running search. Its future counts as running from the start, so that one waiter cannot cancel it for all."""
 
     def __init__(self) -> None:
-        self.search = Search()
+        self.search = RipgrepRun()
         self.future: Future[Outcome] = Future()
         self.future.set_running_or_notify_cancel()
         self.waiting = 0

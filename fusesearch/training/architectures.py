@@ -47,7 +47,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "intermediate_size": 27_648,
     },
 }  # fmt: skip
-"""Of the models' own ``config.json`` on the hub, what memory, arithmetic and a small model of the same kind depend on."""
+"""Shapes of models, from their ``config.json`` on the hub: memory, arithmetic and a small model of the same kind need them."""
 
 
 @dataclass(frozen=True)

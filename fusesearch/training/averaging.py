@@ -11,7 +11,7 @@ from typing import Any
 
 
 def average_callback(model: Any, first: int, folder: Path) -> Any:
-    """A trainer callback that finally sets ``model`` to the mean of its weights after each step beyond ``first``.
+    """A trainer callback that replaces the final weights of ``model`` by their mean over the steps after ``first``.
 
     Writes the mean so far to ``folder`` with every checkpoint of the trainer, so that a killed run can resume.
     """

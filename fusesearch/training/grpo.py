@@ -28,7 +28,7 @@ from fusesearch.training.launch import train_in_ranks
 from fusesearch.training.local import Local
 from fusesearch.training.ranks import from_first_rank, rank, world_size
 from fusesearch.training.renaming import Names, kept_words
-from fusesearch.training.rollouts import Batch, Episodes, alike, reward_deviation, rollout_figures
+from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
 from fusesearch.training.served import Ahead, Policy, make
 from fusesearch.training.serving import Servers
 from fusesearch.training.sft import describe_checkpoint
@@ -98,8 +98,8 @@ def _train(
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
     issues, kept = (task.problem_statement for task in tasks.values()), kept_words(environment)
     names = Names.of(issues, tokenizer, kept) if section.renamed else None
-    order, spares = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
-    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, spares)
+    order, refills = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
+    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, refills)
     made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
     if rank():
         made = nullcontext((None, OtherRank(params.model.dtype) if section.rollouts == "vllm" else None))
@@ -149,12 +149,12 @@ class Rollouts:
         return {**rollout_figures(self._batch.scores), "reward_deviation": deviation, **self._batch.figures}
 
     def speed(self, section: Grpo, config: Any) -> dict[str, float]:
-        """Of the training of the last step, now that it ends: seconds, and what :func:`throughput` says.
+        """Seconds and :func:`throughput` of the training of the step that just ended.
 
-        Without a KL term, rollouts in groups that are alike are not trained and do not count.
+        Without a KL term, rollouts of degenerate groups are not trained and do not count.
         """
         seconds, columns = time.perf_counter() - self._made, self._batch.columns
-        left_out = () if section.kl else alike(self._batch.scores, section.group)
+        left_out = () if section.kl else degenerate(self._batch.scores, section.group)
         forwards = (section.kl > 0) + (section.rollouts == "vllm")
         lengths = [
             len(prompt) + len(completion)
@@ -165,7 +165,7 @@ class Rollouts:
 
 
 class Published:
-    """What TRL takes for its own vLLM: it calls :meth:`sync_weights` before it asks for the rollouts of a new step."""
+    """Stands in for TRL's vLLM client: TRL calls :meth:`sync_weights` before the rollouts of each step."""
 
     def __init__(self, trainer: Any, weights: Weights) -> None:
         self.figures: dict[str, float] = {}
@@ -201,8 +201,8 @@ def _served(
         servers.start(weights.write(model, 0))
         check_publishing(model, tokenizer, weights, servers, section.temperature, params.model.dtype)
         policy = Policy(tokenizer, servers.addresses, servers.name, servers.max_context, weights.version)
-        foreseen = order if section.ahead else None
-        ahead = stack.enter_context(Ahead(episodes, policy, foreseen, section.group, section.ahead)) if foreseen else None
+        planned = order if section.ahead else None
+        ahead = stack.enter_context(Ahead(episodes, policy, planned, section.group, section.ahead)) if planned else None
 
         def batch_of(ids: list[str], trainer: Any) -> Batch:
             step = trainer.state.global_step
@@ -211,7 +211,7 @@ def _served(
                 **trainer.vllm_generation.figures,
                 **batch.figures,
                 "server_restarts": servers.restarts,
-                "server_strangers": servers.strangers,
+                "server_external_restarts": servers.external_restarts,
             }
             return replace(batch, figures=figures)
 

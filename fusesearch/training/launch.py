@@ -19,7 +19,7 @@ from fusesearch.training.ranks import HOST, Group, Log, RanksFailed, Work, free_
 START_SECONDS = 120.0
 """How long Ray may take to start a process on a machine whose GPUs are free."""
 END_SECONDS = 20.0
-"""How long the other machines may take to say how they ended when a rank has failed: each loses the others."""
+"""Seconds to wait for the other machines' errors after a rank has failed."""
 
 
 def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log, shared: Path = Path()) -> dict[str, float]:

@@ -116,7 +116,7 @@ def _rank(number: int, group: Group, messages: Any, work: Work, arguments: tuple
 
 
 def from_first_rank(make: Callable[[], T] | None) -> T:
-    """What rank 0 makes, in all ranks; the others give None. They wait on the CPU: NCCL would take time of GPUs that sample."""
+    """Broadcast the result of rank 0; the others pass None. They wait on the CPU: NCCL would take time of GPUs that sample."""
     import torch
 
     group = _cpu_group() if world_size() > 1 else None

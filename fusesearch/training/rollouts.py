@@ -56,7 +56,8 @@ class Episodes:
     """Runs and scores the rollouts of a step.
 
     ``eos`` ends a message, ``names`` are those that renamed prompts draw from, and ``out`` is the folder for trees and for the
-    verdicts of ``grpo.judge``. ``spares`` are the prompts of each step that :meth:`make` tries where a group is :func:`alike`.
+    verdicts of ``grpo.judge``. ``refills`` are the prompts of each step that :meth:`make` tries in place of
+    :func:`degenerate` groups.
 
     After an infrastructure error, the judge's included, a rollout has reward ``None``, and TRL gives it no advantage.
     """
@@ -68,7 +69,7 @@ class Episodes:
     eos: int
     names: Names | None = None
     out: Path | None = None
-    spares: Sequence[Sequence[str]] = ()
+    refills: Sequence[Sequence[str]] = ()
 
     @property
     def reward(self) -> Reward:
@@ -77,54 +78,56 @@ class Episodes:
         return make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
 
     def of(self, ids: list[str], step: int) -> Episodes:
-        """The same for these instances and the spares of ``step`` only, to send to another process."""
-        return replace(self, tasks={name: self.tasks[name] for name in [*ids, *self._spares(step)]})
+        """The same for these instances and the refill prompts of ``step`` only, to send to another process."""
+        return replace(self, tasks={name: self.tasks[name] for name in [*ids, *self._refills(step)]})
 
-    def make(self, ids: list[str], step: int, policy: Model, places: Sequence[int] | None = None) -> Batch:
+    def make(self, ids: list[str], step: int, policy: Model, positions: Sequence[int] | None = None) -> Batch:
         """One rollout of ``policy`` for each instance id, in this order; closes ``policy``.
 
-        Groups of spares stand in the places of groups that are :func:`alike`, as far as spares give others.
-        ``places``: of those, the ones at these places alone, as they are among all.
+        Degenerate groups (:func:`degenerate`) are replaced by groups of refill prompts, while there are any. ``positions``: run
+        only the rollouts at these indices; they equal those rows of a full run.
         """
-        trajectories, scores, figures = asyncio.run(self._run(ids, step, policy, range(len(ids)) if places is None else places))
+        trajectories, scores, figures = asyncio.run(
+            self._run(ids, step, policy, range(len(ids)) if positions is None else positions)
+        )
         sequences = [sequence_of(trajectory, self.eos) for trajectory in trajectories]
         columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
         return Batch(columns, scores, figures)
 
     async def _run(
-        self, ids: list[str], step: int, policy: Model, places: Sequence[int]
+        self, ids: list[str], step: int, policy: Model, positions: Sequence[int]
     ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
-        every = [*ids, *(name for name in self._spares(step) for _ in range(self.section.group))]
+        every = [*ids, *(name for name in self._refills(step) for _ in range(self.section.group))]
         async with self._judge() as judge:
-            trajectories, scores, figures = await self._scored(every, step, policy, judge, places)
+            trajectories, scores, figures = await self._scored(every, step, policy, judge, positions)
             if self.section.refill:
                 figures |= await self._refill(every, step, policy, judge, trajectories, scores)
         await policy.close()
         return trajectories, scores, figures
 
-    def _spares(self, step: int) -> Sequence[str]:
-        return self.spares[step] if self.spares else ()
+    def _refills(self, step: int) -> Sequence[str]:
+        return self.refills[step] if self.refills else ()
 
     async def _refill(
         self, every: list[str], step: int, policy: Model, judge: Judge | None, trajectories: list[Trajectory], scores: list[Score]
     ) -> dict[str, float]:
-        """Replace groups that are alike by others, of the prompts that follow in ``every``; how many, and how many were tried."""
+        """Replace degenerate groups by groups of the next prompts of ``every``. Returns how many, and how many were tried."""
         size, first = self.section.group, len(scores)
-        tried, replaced, dull = first, 0, alike(scores, size)
-        while dull and tried < len(every):
-            places = range(tried, min(tried + len(dull) * size, len(every)))
-            others, worths, _ = await self._scored(every, step, policy, judge, places)
-            for number in sorted({*range(len(worths) // size)} - {*alike(worths, size)}):
-                old, new = (slice(group * size, (group + 1) * size) for group in (dull.pop(0), number))
-                trajectories[old], scores[old] = others[new], worths[new]
+        tried, replaced, empty = first, 0, degenerate(scores, size)
+        while empty and tried < len(every):
+            positions = range(tried, min(tried + len(empty) * size, len(every)))
+            others, other_scores, _ = await self._scored(every, step, policy, judge, positions)
+            for number in sorted({*range(len(other_scores) // size)} - {*degenerate(other_scores, size)}):
+                old, new = (slice(group * size, (group + 1) * size) for group in (empty.pop(0), number))
+                trajectories[old], scores[old] = others[new], other_scores[new]
                 replaced += 1
-            tried = places.stop
+            tried = positions.stop
         return {"refilled": float(replaced), "refill_tried": (tried - first) / size}
 
     async def _scored(
-        self, ids: list[str], step: int, policy: Model, judge: Judge | None, places: Sequence[int]
+        self, ids: list[str], step: int, policy: Model, judge: Judge | None, positions: Sequence[int]
     ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
-        trajectories, figures = await self._episodes(ids, step, policy, judge, places)
+        trajectories, figures = await self._episodes(ids, step, policy, judge, positions)
         scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
         return trajectories, scores, figures
 
@@ -143,9 +146,9 @@ class Episodes:
                 await model.close()
 
     async def _episodes(
-        self, ids: list[str], step: int, policy: Model, judge: Judge | None, places: Sequence[int]
+        self, ids: list[str], step: int, policy: Model, judge: Judge | None, positions: Sequence[int]
     ) -> tuple[list[Trajectory], dict[str, float]]:
-        own = [ids[place] for place in places]
+        own = [ids[place] for place in positions]
         repositories = {name: self.snapshot(self.tasks[name]) for name in set(own)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
@@ -162,9 +165,9 @@ class Episodes:
             )  # fmt: skip
             return number, await run_episode(episode)
 
-        jobs = [partial(rollout, place, name) for place, name in zip(places, own, strict=True)]
+        jobs = [partial(rollout, place, name) for place, name in zip(positions, own, strict=True)]
         done = dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
-        return [done[place] for place in places], {}
+        return [done[place] for place in positions], {}
 
     async def _trees(
         self,
@@ -189,8 +192,8 @@ class Episodes:
             empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
             size = ids.count(instance_id)
             try:
-                worths = (self._worth(reward, judge) for reward in (self.reward, outcome_of(self.reward)))
-                tree = await grow(self.section.search, episode, size, *worths)
+                values = (self._worth(reward, judge) for reward in (self.reward, outcome_of(self.reward)))
+                tree = await grow(self.section.search, episode, size, *values)
             except InfrastructureError as error:
                 return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
             found = [trajectory_of(node, episode) for node in tree.chosen]
@@ -232,13 +235,13 @@ class Episodes:
 
 
 def _rewards(scores: Sequence[Score], size: int) -> list[list[float]]:
-    """The rewards that there are of each group of ``size`` rollouts."""
+    """The rewards of each group of ``size`` rollouts, without those that are absent."""
     groups = (scores[at : at + size] for at in range(0, len(scores), size))
     return [[score.reward for score in group if score.reward is not None] for group in groups]
 
 
-def alike(scores: Sequence[Score], size: int) -> list[int]:
-    """The numbers of the groups, of ``size`` rollouts each, whose rewards do not differ: none of them has an advantage."""
+def degenerate(scores: Sequence[Score], size: int) -> list[int]:
+    """Numbers of the groups of ``size`` rollouts whose rewards are all equal, so that no rollout has an advantage."""
     return [number for number, rewards in enumerate(_rewards(scores, size)) if len({*rewards}) < 2]
 
 

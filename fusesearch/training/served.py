@@ -23,9 +23,9 @@ from fusesearch.training.trainer import load_student
 from fusesearch.training.weights import FileWeights, check_publishing, folder_of
 
 RETRIES = 12
-"""Of a request: minutes, in which a server that died is started again."""
+"""Tries of a request: they last for minutes, in which a server that died is started again."""
 DEATHS = 3
-"""Of the process that makes rollouts, in one step, after which it is not replaced."""
+"""Times that the process of rollouts may die in one step before training gives up."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _on_disk(checkpoint: Path | str) -> Path:
         return Path(snapshot_download(str(checkpoint)))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ArtifactError(f"{checkpoint} is neither a folder nor to be had from the hub ({reason})") from None
+        raise ArtifactError(f"{checkpoint} is no folder and cannot be downloaded from the hub ({reason})") from None
 
 
 def make(episodes: Episodes, ids: list[str], step: int, policy: Policy) -> Batch:
@@ -121,7 +121,7 @@ class Ahead:
     def take(self, ids: list[str], step: int) -> Batch:
         """The rollouts of ``step``, which are of ``ids``. Raises what making them raised."""
         if ids != self._order[step]:
-            raise DataError(f"step {step} trains other prompts than were foreseen")
+            raise DataError(f"step {step}: TRL asks for other prompts than were planned; resume with the same data and seed")
         started = time.perf_counter()
         for deaths in range(DEATHS + 1):
             try:

@@ -124,8 +124,8 @@ class Servers:
     """The servers of ``compute``. A context manager: at its end those that it started stop.
 
     A started server that dies or hangs is started again with the newest weights; requests meanwhile are tried again by their
-    clients. ``restarts`` counts that. ``strangers`` counts changes that found a server with other weights than it took before:
-    somebody else started it again. Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with
+    clients. ``restarts`` counts that. ``external_restarts`` counts changes that found a server with other weights than
+    it took before: somebody else started it again. Servers at given addresses must run with :data:`FOR_ROLLOUTS` and with
     ``VLLM_SERVER_DEV_MODE=1``, without which they cannot change their weights.
     """
 
@@ -136,7 +136,7 @@ class Servers:
         self._ended = threading.Event()
         self._failure: FusesearchError | None = None
         self._watcher = threading.Thread(target=self._watch, name="watch-vllm", daemon=True)
-        self.restarts = self.strangers = 0
+        self.restarts = self.external_restarts = 0
         self.name, self.max_context = NAME, 0
         if gpus and not compute.servers and gpus < compute.serve:
             raise ConfigError(f"compute.serve asks for {compute.serve} GPUs, and this machine has {gpus}")
@@ -199,7 +199,7 @@ class Servers:
             assert self._weights is not None  # noqa: S101 - set by reload
             try:
                 found = _change(server.address, self._weights)
-                self.strangers += server.version not in (None, found)
+                self.external_restarts += server.version not in (None, found)
                 server.version = self._weights.name
             except httpx2.HTTPError as error:
                 if server.process is None:

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 def sharded() -> dict[str, Any]:
-    """Arguments for FSDP2, of which each rank saves its share; made anew, because transformers writes into them."""
+    """Arguments of FSDP2, with sharded checkpoints. A new dict each time: transformers changes it."""
     return {
         "fsdp": True,
         "fsdp_config": {"state_dict_type": "SHARDED_STATE_DICT"},

@@ -54,7 +54,7 @@ class Weights(Protocol):
 class FileWeights:
     """Publishes weights as a checkpoint in a new folder each time, which the servers read.
 
-    A new folder, because a path that is read again may give what it held before; with a random number in its name, because a
+    A new folder, because vLLM caches a checkpoint by its path; with a random number in its name, because a
     resumed run comes to the same steps with other weights. The last two stay. Embeddings and head are written apart also
     where the model ties them: vLLM 0.31's CPU build keeps the old head when tied weights are reloaded.
     """

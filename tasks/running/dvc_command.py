@@ -15,7 +15,7 @@ _EXITED = re.compile(r"exited with (-?\d+)")
 
 
 class Busy(DataError):
-    """Another process runs a stage, or reads what it made, for longer than was waited."""
+    """Another process kept DVC's lock until the time limit: it runs a stage, or reads its files."""
 
 
 def repro(stage: str, *options: str) -> list[str]:

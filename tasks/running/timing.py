@@ -16,7 +16,7 @@ LAST = 5
 
 
 def parts_of(stage: str, params: Params) -> int:
-    """Of how many equal parts a run of a stage is; what it takes is remembered by part: the cells of an evaluation."""
+    """Number of equal parts of a run, an evaluation's cells; durations are kept per part."""
     return len(params.evaluate.cells) if stage == "evaluate" else 1
 
 

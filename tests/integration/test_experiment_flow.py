@@ -78,7 +78,7 @@ def test_nodes_that_need_a_failed_node_are_blocked_and_the_rest_runs(project):
     fails = "import sys; print('error: data/x is missing: run the stage that makes it'); sys.exit(1)"
     said = run(task("a", fails), task("b", needs=("a",)), task("c", needs=("b",)), task("d", APPEND.format("d")))
     assert said.startswith("a failed: data/x is missing: run the stage that makes it (its output: .fusesearch/experiments/a.log)")
-    assert "1 failed, 2 wait for them" in said
+    assert "1 failed, 2 depend on them and were not run" in said
     assert (project / "order").read_text() == "d "
 
 

@@ -11,7 +11,7 @@ from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
 from fusesearch.agents.prompts import render_system
 from fusesearch.cli.app import app
-from fusesearch.core.config import Params, Search, parse_params
+from fusesearch.core.config import Params, RolloutSearch, parse_params
 from fusesearch.core.schema import Instance, Trajectory, Truth
 from fusesearch.core.storage import Journal, write_json
 from fusesearch.evaluation.harness import evaluate
@@ -99,7 +99,7 @@ def rolled_out(instance: Instance, params: Params, policy: Recording) -> list[Tr
 
 def grown(instance: Instance, params: Params, policy: Recording) -> Trajectory:
     """The only line of a tree with one simulation and one child."""
-    section = params.grpo.model_copy(update={"search": Search(kind="mcts", simulations=1, children=1)})
+    section = params.grpo.model_copy(update={"search": RolloutSearch(kind="mcts", simulations=1, children=1)})
     episodes = Episodes(params, section, {instance.instance_id: instance}, lambda _: Repository("tree"), eos=0)
     found, padding = asyncio.run(episodes._run([instance.instance_id] * section.group, 0, policy, range(section.group)))[0]
     assert padding.error

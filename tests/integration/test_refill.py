@@ -39,22 +39,22 @@ class Policy:
         pass
 
 
-def made(tmp_path: Path, params: Params, prompts: list[str], spares: list[str]) -> tuple[Batch, list[str]]:
+def made(tmp_path: Path, params: Params, prompts: list[str], refills: list[str]) -> tuple[Batch, list[str]]:
     """The rollouts of a step of two each, and the issues of which there were any."""
     (tmp_path / "a.py").write_text("def prime(n): ...\n")
     truth = Truth(files=["a.py"], functions=["a.py::prime"])
     tasks = {
         name: Instance(instance_id=name, repo="o/r", base_commit="c", problem_statement=name, truth=truth)
-        for name in (*prompts, *spares)
+        for name in (*prompts, *refills)
     }
-    section = params.grpo.model_copy(update={"refill": len(spares)})
-    episodes = Episodes(params, section, tasks, lambda _: Repository(tmp_path), eos=0, spares=[spares])
+    section = params.grpo.model_copy(update={"refill": len(refills)})
+    episodes = Episodes(params, section, tasks, lambda _: Repository(tmp_path), eos=0, refills=[refills])
     policy = Policy()
     return episodes.make([name for name in prompts for _ in range(2)], 0, policy), policy.asked
 
 
 @pytest.mark.parametrize(
-    ("prompts", "spares", "trained", "tried"),
+    ("prompts", "refills", "trained", "tried"),
     [
         (["mixed-1", "mixed-2"], ["mixed-3"], ["mixed-1", "mixed-2"], 0),
         (["right-1", "mixed-1"], ["mixed-2", "mixed-3"], ["mixed-2", "mixed-1"], 1),
@@ -64,21 +64,21 @@ def made(tmp_path: Path, params: Params, prompts: list[str], spares: list[str]) 
     ],
 )
 def test_a_group_without_variance_makes_room_for_one_with_it(
-    tmp_path: Path, params: Params, prompts: list[str], spares: list[str], trained: list[str], tried: int
+    tmp_path: Path, params: Params, prompts: list[str], refills: list[str], trained: list[str], tried: int
 ) -> None:
-    batch, asked = made(tmp_path, params, prompts, spares)
+    batch, asked = made(tmp_path, params, prompts, refills)
     assert [score.instance_id for score in batch.scores] == [name for name in trained for _ in range(2)]
     assert len(batch.columns["prompt_ids"]) == len(batch.scores)
     assert (batch.figures["refilled"], batch.figures["refill_tried"]) == (len({*trained} - {*prompts}), tried)
-    assert {*asked} == {*prompts, *spares[:tried]}
+    assert {*asked} == {*prompts, *refills[:tried]}
 
 
 def test_no_prompt_comes_twice_before_all_came(params: Params) -> None:
     names = [f"i{number}" for number in range(12)]
     section = params.grpo.model_copy(update={"steps": 3, "prompts_per_step": 2, "refill": 2})
-    own, spares = grpo._order(names, section, 1)
-    assert sorted(name for step in (*own, *spares) for name in step) == sorted(names)
-    assert grpo._order(names, section, 1) == (own, spares)
+    own, refills = grpo._order(names, section, 1)
+    assert sorted(name for step in (*own, *refills) for name in step) == sorted(names)
+    assert grpo._order(names, section, 1) == (own, refills)
     without = section.model_copy(update={"refill": 0})
     assert grpo._order(names, without, 1)[1] == [[], [], []]
 

@@ -124,10 +124,10 @@ def test_a_server_that_somebody_else_started_again_is_counted(tmp_path: Path, se
     weights = FileWeights(tmp_path / "given", given, setting.tokenizer, "float32")
     weights.publish(setting.model, 1)
     weights.publish(setting.model, 2)
-    assert given.strangers == 0
+    assert given.external_restarts == 0
     setting.weights.publish(setting.model, 3)
     weights.publish(setting.model, 4)
-    assert given.strangers == 1
+    assert given.external_restarts == 1
 
 
 @pytest.mark.rare

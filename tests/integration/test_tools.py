@@ -270,7 +270,7 @@ def test_a_caller_cannot_change_the_memory(toolbox):
 def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
     toolbox = Toolbox(Repository(root), Tools(concurrency=3), memory_bytes=0)
     now, most, lock = 0, 0, threading.Lock()
-    real = ripgrep.Search.run
+    real = ripgrep.RipgrepRun.run
 
     def counted(*arguments):
         nonlocal now, most
@@ -284,7 +284,7 @@ def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
             with lock:
                 now -= 1
 
-    monkeypatch.setattr(ripgrep.Search, "run", counted)
+    monkeypatch.setattr(ripgrep.RipgrepRun, "run", counted)
 
     async def many():
         return await asyncio.gather(*(toolbox.call("grep", {"pattern": f"beta|x{n}"}) for n in range(20)))
@@ -332,6 +332,6 @@ def test_a_missing_ripgrep_is_raised_and_never_shown_to_the_model(root, monkeypa
 
 
 def count_runs(monkeypatch):
-    runs, real = [], ripgrep.Search.run
-    monkeypatch.setattr(ripgrep.Search, "run", lambda *arguments: (runs.append(arguments), real(*arguments))[1])
+    runs, real = [], ripgrep.RipgrepRun.run
+    monkeypatch.setattr(ripgrep.RipgrepRun, "run", lambda *arguments: (runs.append(arguments), real(*arguments))[1])
     return runs

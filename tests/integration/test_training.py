@@ -17,7 +17,7 @@ from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.parsing import format_answer, format_calls
-from fusesearch.core.config import Base, Lora, ModelSection, Params, Search
+from fusesearch.core.config import Base, Lora, ModelSection, Params, RolloutSearch
 from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.schema import Answer, Expected, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import read_instances, write_instances, write_jsonl
@@ -189,7 +189,7 @@ def test_grpo_takes_issues_and_questions_together(
 
 def test_grpo_trains_on_trees(tmp_path: Path, params: Params, base: Path, instances: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
-    search = Search(kind="mcts", simulations=3, self_critique="distil", expansion="lazy")
+    search = RolloutSearch(kind="mcts", simulations=3, self_critique="distil", expansion="lazy")
     section = params.grpo.model_copy(update={"search": search})
     logged: list[dict[str, float]] = []
     figures = train_grpo(params, section, instances, base, snapshot(tmp_path), tmp_path / "out", on_log=logged.append)

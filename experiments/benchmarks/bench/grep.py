@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 
 from experiments.benchmarks.bench.episodes import copy_of, size_of
-from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent, timed
+from experiments.benchmarks.bench.rows import Goal, Measure, Say, Side, interleave, milliseconds, ratio_row, silent, timed
 from fusesearch.search import ripgrep
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
@@ -38,13 +38,13 @@ _FLAGS = {"files_with_matches": "--files-with-matches", "content": "--line-numbe
 _AGAIN = 200
 
 
-def measure(quick: bool = False, say: Say = silent) -> list[Row]:
+def measure(quick: bool = False, say: Say = silent) -> list[Measure]:
     """One call, the first call on a tree, eight calls at once, and a repeated call."""
     with copy_of(PACKAGE) as root:
         return measure_on(root, 3 if quick else 25, say)
 
 
-def measure_on(root: Path, repeats: int, say: Say = silent, calls: Sequence[Call] = CALLS) -> list[Row]:
+def measure_on(root: Path, repeats: int, say: Say = silent, calls: Sequence[Call] = CALLS) -> list[Measure]:
     """The rows for the tree below ``root``."""
     with asyncio.Runner() as runner:
         size = f"{PACKAGE}, {size_of(root)}"
@@ -55,7 +55,7 @@ def measure_on(root: Path, repeats: int, say: Say = silent, calls: Sequence[Call
         ]
 
 
-def _single(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Runner, say: Say, size: str) -> list[Row]:
+def _single(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Runner, say: Say, size: str) -> list[Measure]:
     """The calls one by one; and the first one, which scans the folders of the tree once."""
     warm = Toolbox(_scanned(root), memory_bytes=0)
     sides: dict[str, Side] = {}
@@ -76,7 +76,7 @@ def _single(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Run
     ]  # fmt: skip
 
 
-def _at_once(root: Path, repeats: int, runner: asyncio.Runner, say: Say) -> list[Row]:
+def _at_once(root: Path, repeats: int, runner: asyncio.Runner, say: Say) -> list[Measure]:
     """One turn of eight calls, against ``xargs -P`` with as many processes and with one per core."""
     warm, cores = Toolbox(_scanned(root), memory_bytes=0), os.cpu_count() or 1
     sides: dict[str, Side] = {"tool": lambda: runner.run(_together(warm))}
@@ -92,7 +92,7 @@ def _at_once(root: Path, repeats: int, runner: asyncio.Runner, say: Say) -> list
     ]
 
 
-def _remembered(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Runner, say: Say) -> Row:
+def _remembered(root: Path, calls: Sequence[Call], repeats: int, runner: asyncio.Runner, say: Say) -> Measure:
     """A repeated call, against the same call the first time on a scanned tree."""
     first, again = [], []
     for number in range(repeats):

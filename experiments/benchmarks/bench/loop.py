@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from experiments.benchmarks.bench.episodes import Episode, copy_of, make_episodes, scripted, size_of
-from experiments.benchmarks.bench.rows import Goal, Row, Say, Side, interleave, milliseconds, ratio_row, silent
+from experiments.benchmarks.bench.rows import Goal, Measure, Say, Side, interleave, milliseconds, ratio_row, silent
 from fusesearch.agents import loop
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.specs import FUSESEARCH
@@ -27,13 +27,13 @@ EPISODES = 256
 OURS, ALONE = "fusesearch", "tools alone"
 
 
-def measure(quick: bool = False, say: Say = silent) -> list[Row]:
+def measure(quick: bool = False, say: Say = silent) -> list[Measure]:
     """256 episodes at once on each side."""
     with copy_of(PACKAGE) as root:
         return measure_on(root, 16 if quick else EPISODES, 2 if quick else 7, say)
 
 
-def measure_on(root: Path, count: int, repeats: int, say: Say = silent) -> list[Row]:
+def measure_on(root: Path, count: int, repeats: int, say: Say = silent) -> list[Measure]:
     """The rows for ``count`` episodes on the tree below ``root``."""
     repository = Repository(root)
     episodes = make_episodes(repository, count)
@@ -48,18 +48,18 @@ def measure_on(root: Path, count: int, repeats: int, say: Say = silent) -> list[
         return [_own_row(taken, count, size_of(root)), _remembered_row(repository, episodes, runner, repeats)]
 
 
-def _own_row(taken: dict[str, list[float]], count: int, size: str) -> Row:
+def _own_row(taken: dict[str, list[float]], count: int, size: str) -> Measure:
     ours, alone = taken[OURS], taken[ALONE]
     detail = f"{PACKAGE}, {size}; {count} episodes of 6 calls in {milliseconds(ours)}, the calls alone {milliseconds(alone)}"
     return ratio_row("episodes / their tool calls alone", ours, alone, Goal("<=", 1.2), detail)
 
 
-def _remembered_row(repository: Repository, episodes: Sequence[Episode], runner: asyncio.Runner, repeats: int) -> Row:
+def _remembered_row(repository: Repository, episodes: Sequence[Episode], runner: asyncio.Runner, repeats: int) -> Measure:
     """The loop's own time: all calls are answered from memory."""
     box = Toolbox(repository, memory_bytes=1 << 30)
     taken = interleave({OURS: lambda: runner.run(_ours(box, episodes))}, repeats)[OURS]
     each = sorted(1000 * seconds / len(episodes) for seconds in taken)
-    return Row(
+    return Measure(
         "the loop's own milliseconds per episode", each[len(each) // 2], each[0], each[-1], None,
         "every call answered from memory: prompts, parsing, gain, records",
     )  # fmt: skip

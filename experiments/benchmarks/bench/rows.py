@@ -39,7 +39,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Row:
+class Measure:
     """One line: a median ratio with its range, or a count. ``detail`` gives both sides' times, or the things counted."""
 
     what: str
@@ -55,7 +55,7 @@ class Row:
         return None if self.goal is None else self.goal.holds(self.value)
 
 
-Results = dict[str, list[Row]]
+Results = dict[str, list[Measure]]
 
 
 def silent(_: str) -> None:
@@ -90,10 +90,10 @@ def interleave(sides: Mapping[str, Side], repeats: int, say: Say = silent) -> di
     return taken
 
 
-def ratio_row(what: str, over: Sequence[float], under: Sequence[float], goal: Goal | None, detail: str) -> Row:
+def ratio_row(what: str, over: Sequence[float], under: Sequence[float], goal: Goal | None, detail: str) -> Measure:
     """``over`` divided by ``under``, round by round: the median ratio and its range."""
     ratios = [a / b for a, b in zip(over, under, strict=True)]
-    return Row(what, statistics.median(ratios), min(ratios), max(ratios), goal, f"{detail}; {len(ratios)} rounds")
+    return Measure(what, statistics.median(ratios), min(ratios), max(ratios), goal, f"{detail}; {len(ratios)} rounds")
 
 
 def milliseconds(seconds: Sequence[float]) -> str:
@@ -115,12 +115,12 @@ def as_markdown(results: Results, machine: dict[str, str], date: str, command: s
     return "\n".join(parts)
 
 
-def value(row: Row) -> str:
+def value(row: Measure) -> str:
     """A count as an integer, a measured figure with three digits."""
     return f"{row.value:,.0f}" if row.low is None and float(row.value).is_integer() else _figure(row.value)
 
 
-def spread(row: Row) -> str:
+def spread(row: Measure) -> str:
     """Lowest and highest."""
     return "" if row.low is None or row.high is None else f"{_figure(row.low)} to {_figure(row.high)}"
 

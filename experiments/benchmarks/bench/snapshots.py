@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from experiments.benchmarks.bench.rows import Goal, Row, Say, silent
+from experiments.benchmarks.bench.rows import Goal, Measure, Say, silent
 from fusesearch.search.git import git_command, git_environment
 from fusesearch.search.snapshots import SnapshotStore
 
@@ -24,14 +24,14 @@ GOAL = Goal("<=", 1 / 3)
 NO_LIMIT = 10**15
 
 
-def measure(quick: bool = False, say: Say = silent) -> list[Row]:
+def measure(quick: bool = False, say: Say = silent) -> list[Measure]:
     """Time and disk for 100 commits of this project's own repository."""
     say("work trees beside snapshots")
     with tempfile.TemporaryDirectory(prefix="snapshots-") as scratch:
         return measure_repository(Path(), 5 if quick else 100, Path(scratch))
 
 
-def measure_repository(repo: Path, count: int, scratch: Path) -> list[Row]:
+def measure_repository(repo: Path, count: int, scratch: Path) -> list[Measure]:
     """Time and disk of both ways for ``count`` commits of ``repo``, laid out below ``scratch``."""
     bare = scratch / "repo.git"
     _git(Path("."), "clone", "--quiet", "--bare", "--shared", "--", str(repo.resolve()), str(bare))
@@ -55,8 +55,8 @@ def measure_repository(repo: Path, count: int, scratch: Path) -> list[Row]:
     times = f"{commits}: {seconds[0]:.1f} s, work trees {seconds[1]:.1f} s"
     disk = f"{commits}: {ours / 1e6:.0f} MB, work trees {theirs / 1e6:.0f} MB"
     return [
-        Row("snapshots / git worktree add, time", seconds[0] / seconds[1], goal=GOAL, detail=times),
-        Row("snapshots / git worktree add, disk", ours / theirs, goal=GOAL, detail=disk),
+        Measure("snapshots / git worktree add, time", seconds[0] / seconds[1], goal=GOAL, detail=times),
+        Measure("snapshots / git worktree add, disk", ours / theirs, goal=GOAL, detail=disk),
     ]
 
 

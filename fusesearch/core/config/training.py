@@ -130,7 +130,7 @@ class JudgeSection(Section):
         return self
 
 
-class Search(Section):
+class RolloutSearch(Section):
     """How the rollouts of a prompt are found. RepoSearch-R1: mcts with its other defaults, and self_critique: distil."""
 
     kind: Literal["independent", "mcts", "branching"] = Field(
@@ -169,9 +169,7 @@ class Grpo(Rewarded):
     learning_rate: float = Field(1e-6, gt=0)
     optimizer: Literal["muon", "adamw"] = "adamw"
     micro_batch: int = Field(8, ge=1, description="rollouts per forward and backward pass")
-    averaged: float = Field(
-        0.0, ge=0, le=1, description="share of the steps, the last ones, over whose weights the mean is taken; 0: none is taken"
-    )
+    averaged: float = Field(0.0, ge=0, le=1, description="average the weights over this final share of the steps; 0: off")
     save_steps: int = Field(20, ge=1)
     rollouts: Literal["transformers", "vllm"] = Field(
         "transformers", description="what samples: the model that is trained, or vLLM servers with its weights (section compute)"
@@ -189,7 +187,7 @@ class Grpo(Rewarded):
     )
     lora: Lora = Lora()
     judge: JudgeSection = JudgeSection()
-    search: Search = Search()
+    search: RolloutSearch = RolloutSearch()
 
     @model_validator(mode="after")
     def _steps_are_whole_batches(self) -> Grpo:

@@ -18,12 +18,12 @@ from pydantic import TypeAdapter, ValidationError
 from fusesearch.code.names import Claim
 from fusesearch.core.errors import DataError, first_fault
 from fusesearch.evaluation.published.claims import Published, answer, clip, entity_claim
-from fusesearch.evaluation.published.rows import Row, json_lines, parquet_rows
+from fusesearch.evaluation.published.rows import ReleasedRow, json_lines, parquet_rows
 
 FINISH = "localization_finish"
 
 
-class CodeScoutRow(Row):
+class CodeScoutRow(ReleasedRow):
     """One rollout. Its prediction has one of several shapes, so it is validated later."""
 
     instance_id: str
@@ -34,7 +34,7 @@ class CodeScoutRow(Row):
     messages: Any = None
 
 
-class Place(Row):
+class Place(ReleasedRow):
     """One location of the answer."""
 
     file: str
@@ -42,7 +42,7 @@ class Place(Row):
     function_name: str | None = None
 
 
-class Levels(Row):
+class Levels(ReleasedRow):
     """An answer as lists of names."""
 
     files: list[str] | None = None

@@ -20,14 +20,14 @@ from fusesearch.code.names import Claim
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.published import codescout, orcaloca
 from fusesearch.evaluation.published.claims import Published, answer, claims_of_file, entity_claim
-from fusesearch.evaluation.published.rows import Row, json_lines
+from fusesearch.evaluation.published.rows import ReleasedRow, json_lines
 
 Blocks = str | list[str] | None
 ByFile = dict[str, Blocks]
 Found = ByFile | list[ByFile | Blocks] | None
 
 
-class AgentlessRow(Row):
+class AgentlessRow(ReleasedRow):
     """One line of the file, without the model's texts."""
 
     instance_id: str
@@ -36,7 +36,7 @@ class AgentlessRow(Row):
     found_edit_locs: Found = None
 
 
-class CosilRow(Row):
+class CosilRow(ReleasedRow):
     """One line of the file."""
 
     instance_id: str
@@ -44,7 +44,7 @@ class CosilRow(Row):
     found_related_locs: dict[str, list[str] | None] | None = None
 
 
-class LocAgentRow(Row):
+class LocAgentRow(ReleasedRow):
     """One line of the file, without the raw texts and the copy of the instance."""
 
     instance_id: str

@@ -15,13 +15,13 @@ from pydantic import AliasChoices, Field
 from fusesearch.code.names import Claim
 from fusesearch.core.errors import DataError
 from fusesearch.evaluation.published.claims import Published, answer, clip
-from fusesearch.evaluation.published.rows import Row, json_document
+from fusesearch.evaluation.published.rows import ReleasedRow, json_document
 
 MAX_FILES = 100_000
 _PREFIX, _SUFFIX = "searcher_", ".json"
 
 
-class BugLocation(Row):
+class BugLocation(ReleasedRow):
     """One place; an empty string equals null."""
 
     file_path: str | None = Field(default=None, validation_alias=AliasChoices("file_path", "file_name", "file"))
@@ -29,7 +29,7 @@ class BugLocation(Row):
     method_name: str | None = None
 
 
-class OrcaLocaAnswer(Row):
+class OrcaLocaAnswer(ReleasedRow):
     """The content of one file."""
 
     bug_locations: list[BugLocation] | None = None

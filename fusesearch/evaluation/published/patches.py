@@ -24,7 +24,7 @@ from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import Repositories
 from fusesearch.data.truth import Reader, truth_from_changes
 from fusesearch.evaluation.published.importing import EXAMPLES, Prediction
-from fusesearch.evaluation.published.rows import Row, json_document, json_lines
+from fusesearch.evaluation.published.rows import ReleasedRow, json_document, json_lines
 
 MAX_CHARS = 1_000_000
 """A longer patch is not read; the longest gold patch of SWE-bench Verified has 17,385 characters."""
@@ -59,7 +59,7 @@ class Located(NamedTuple):
     detail: str = ""
 
 
-class _Prediction(Row):
+class _Prediction(ReleasedRow):
     instance_id: str
     model_name_or_path: str | None = None
     model_patch: str | None = None
@@ -69,7 +69,7 @@ class _Predictions(RootModel[list[_Prediction] | dict[str, _Prediction]]):
     """A whole file; its mapping is from ids of instances."""
 
 
-class _Report(Row):
+class _Report(ReleasedRow):
     """``resolved_ids`` of the harness, or the list ``resolved`` of SWE-bench's collection of submissions."""
 
     resolved_ids: list[str] | None = None

@@ -21,7 +21,7 @@ BATCH_ROWS = 50
 BOM = b"\xef\xbb\xbf"  # which some editors put before the first line
 
 
-class Row(BaseModel):
+class ReleasedRow(BaseModel):
     """Base of the formats' rows: ignores other columns and does not convert types."""
 
     model_config = ConfigDict(extra="ignore", strict=True)

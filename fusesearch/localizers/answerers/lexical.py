@@ -63,7 +63,7 @@ class LexicalAnswers(ScriptedModel):
         outputs: dict[int, list[str]] = {}
         for call in calls_of(messages):
             outputs.setdefault(call.turn, []).append(call.output)
-        program = _Search(self.window, self.calls).program(*read)
+        program = _Programs(self.window, self.calls).program(*read)
         try:
             calls = next(program)
             for turn in sorted(outputs):
@@ -97,7 +97,7 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _Programs:
     """The programs, with ``window`` lines per read and ``calls`` per turn."""
 
     window: int

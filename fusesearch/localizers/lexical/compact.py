@@ -133,7 +133,7 @@ class Compact:
         return max(above, key=lambda d: d.line, default=None)
 
     def _best(self, mention: Mention) -> Definition | None:
-        """Of several definitions of a name, the one in its owner, else one in an imported module."""
+        """Chooses among several definitions of a name: the one in its owner, else one in an imported module."""
         used = {part for module in modules_of(self.issue) for part in module.split(".")} | {mention.owner}
 
         def fit(definition: Definition) -> tuple[bool, bool, int]:

@@ -15,7 +15,7 @@ from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, S
 from fusesearch.localizers.ranker.facts import literal_terms, words_of
 
 MAX_CHARS = 60_000
-"""Of a longer issue the beginning and, by a sixth, the end count."""
+"""Most characters of an issue that count; a longer one is read at its beginning and, for a sixth, its end."""
 MAX_WORDS = 250
 MAX_NAMES = 150
 MAX_LITERALS = 300

@@ -165,7 +165,7 @@ class WholeTree:
         _to_one(self.columns["calls"])
 
     def add_exports(self, index: Index) -> None:
-        """Of several definitions of a name, the one that packages export is what users call."""
+        """Chooses among several definitions of a name: users call the one that packages export."""
         for name, mention in self.matches.evidence.names.items():
             files = self.matches.defining(name)
             if len(files) > MAX_EXPORTS or not mention.kinds & {"title", "inline", "outer", "imported"}:

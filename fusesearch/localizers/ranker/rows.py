@@ -14,7 +14,7 @@ from fusesearch.search.repository import Repository
 
 
 @dataclass(frozen=True)
-class Row:
+class CandidateFeatures:
     """One candidate of one issue. ``features`` are in the order of ``FILE_COLUMNS`` or ``FUNCTION_COLUMNS``."""
 
     query: str
@@ -24,7 +24,7 @@ class Row:
     label: int
 
 
-def rows_of(instance: Instance, repository: Repository, folder: Path | None) -> Iterator[Row]:
+def rows_of(instance: Instance, repository: Repository, folder: Path | None) -> Iterator[CandidateFeatures]:
     """The files, then the functions, best first by the sum set by hand. ``folder`` is where the index lies.
 
     A modified file or function that is not a candidate has no row, so recall can stay below 1.
@@ -35,6 +35,8 @@ def rows_of(instance: Instance, repository: Repository, folder: Path | None) -> 
     with Index(repository, folder) as index:
         found = candidates_of(instance.problem_statement, index)
     for file in found.files:
-        yield Row(instance.instance_id, "file", file.path, file.row(), int(file.path in truth.files))
+        yield CandidateFeatures(instance.instance_id, "file", file.path, file.row(), int(file.path in truth.files))
     for function in found.functions:
-        yield Row(instance.instance_id, "function", function.entity, function.row(), int(function.entity in truth.functions))
+        yield CandidateFeatures(
+            instance.instance_id, "function", function.entity, function.row(), int(function.entity in truth.functions)
+        )

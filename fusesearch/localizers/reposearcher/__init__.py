@@ -34,10 +34,10 @@ class RepoSearcherLocalizer(BaseLocalizer):
         system = render(__package__, "system", calls=max(self.agent.max_turns - LAST_TURNS, 0))
         instructions = Instructions(system, render_issue(self.agent, instance.problem_statement), schemas())
         tools = SearchTools(repository, self.tools)
-        return await interviewed(self, instance, instructions, seed, lambda interview: _Search(interview, tools).run())
+        return await interviewed(self, instance, instructions, seed, lambda interview: _Requests(interview, tools).run())
 
 
-class _Search:
+class _Requests:
     """The requests of one episode."""
 
     def __init__(self, interview: Interview, tools: SearchTools) -> None:

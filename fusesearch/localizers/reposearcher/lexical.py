@@ -22,7 +22,7 @@ from fusesearch.localizers.lexical.example import mentions_of, statements_of
 from fusesearch.localizers.reposearcher.tools import EXIT, LAST_TURNS, files_of
 
 Call = tuple[str, dict[str, Any]]
-Search = Generator[Call, str, None]
+Steps = Generator[Call, str, None]
 
 MISSES = 3
 """Files in which a name is looked up."""
@@ -59,7 +59,7 @@ class RepoSearcherTeacher(ScriptedModel):
         return format_calls([call if call and len(made) < self.turns - LAST_TURNS else (EXIT, {})])
 
 
-def _search(issue: str, found: list[Location]) -> Search:
+def _search(issue: str, found: list[Location]) -> Steps:
     """Yields calls and is sent their results; fills ``found``, the likeliest first."""
     frames = [frame for frame in reversed(frames_of(issue)) if frame.name and frame.name[0] != "<"]
     for frame in frames[:2]:
@@ -104,7 +104,7 @@ def _function(path: str, name: str, found: list[Location]) -> Generator[Call, st
     return output
 
 
-def _follow(path: str, name: str, body: str, found: list[Location]) -> Search:
+def _follow(path: str, name: str, body: str, found: list[Location]) -> Steps:
     """Look up the first function of the file that the code calls; a short body only wraps it, so it is likelier then."""
     code = code_of(list(enumerate(body.split("\n")[1:])))
     called = [called for line in code for called in _CALLED.findall(line)]

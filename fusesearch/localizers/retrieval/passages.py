@@ -25,7 +25,7 @@ MOST = 15
 
 LINES = 60
 LINE_CHARS = 200
-"""Of a longer passage, the lines that share a word with the query come before the others; longer lines are cut."""
+"""A passage of more lines shows those that share a word with the query first; longer lines are cut."""
 
 _FILES, _FUNCTIONS = 10, 20
 _INDEXES = PerSnapshot(Index, lambda index: index.bytes)

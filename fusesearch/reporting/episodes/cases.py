@@ -72,7 +72,7 @@ def read_study(scores: Mapping[str, Iterable[Score]], episodes: Mapping[str, Pat
 
 
 def choose(arms: Mapping[str, Mapping[str, Score]]) -> list[Case]:
-    """Of each two neighbouring arms the instance whose F1 gains most, and the one that loses most; and the typical one.
+    """The instances whose F1 gains and loses most between each two neighbouring arms, and the typical one.
 
     Among equals the one whose id has the smallest digest; no instance twice. A rule that nothing fits has no case. Raises
     :class:`DataError` where the arms have no scored instance in common.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fusesearch.core.schema import Location, ToolCall, Trajectory
-from fusesearch.reporting.episodes.observed import Row, Seen, Span, answered_calls, defines, place, rows
+from fusesearch.reporting.episodes.observed import Line, Seen, Span, answered_calls, defines, place, rows
 from fusesearch.search.tool import describe
 
 Shows = Literal["file", "lines", "definition"]
@@ -138,7 +138,7 @@ def _sighting(seen: Seen, target: Target, lines: list[int]) -> Sighting:
     return Sighting(*seen[:3], "file", visible[0] if visible else None, len(own))
 
 
-def _definition(observed: list[Row], target: Target) -> int | None:
+def _definition(observed: list[Line], target: Target) -> int | None:
     """The line where the target's function starts, if it was shown. Its name decides if its lines are not known."""
     for row in observed:
         if target.function is None or row.path != target.path or row.line is None:

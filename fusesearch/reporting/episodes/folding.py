@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal
 
 from fusesearch.reporting.episodes.hits import Mark
-from fusesearch.reporting.episodes.observed import Row
+from fusesearch.reporting.episodes.observed import Line
 
 SHOWN = 9
 """How many items at the top of an observation are always visible."""
@@ -50,7 +50,7 @@ class Segment:
         return sum(item.is_hit for item in self.items)
 
 
-def items(marked: Iterable[tuple[Row, Mark]]) -> list[Item]:
+def items(marked: Iterable[tuple[Line, Mark]]) -> list[Item]:
     """The rows of an observation, with a heading where another file starts."""
     found: list[Item] = []
     current: str | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from fusesearch.core.schema import Observation, Truth
-from fusesearch.reporting.episodes.observed import Row, Sources, Span, place
+from fusesearch.reporting.episodes.observed import Line, Sources, Span, place
 
 Mark = Literal["", "file", "function", "change"]
 
@@ -25,7 +25,7 @@ class Hits:
             path, _, function = entity.partition("::")
             self._spans.setdefault(path, []).extend((span, entity) for span in sources.spans(path, function))
 
-    def mark(self, row: Row) -> Mark:
+    def mark(self, row: Line) -> Mark:
         """The strongest mark of a row."""
         if row.path not in self._files or row.path is None:
             return ""

@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Row:
+class Line:
     """One line of an observation, which shows nothing of the repository, a file, or a line of a file.
 
     ``text`` is the text of the file's line, or the count beside a listed path, or else the whole line.
@@ -50,7 +50,7 @@ def place(entity: str) -> tuple[str, int | None]:
     return path, int(entity[len(path) + 1 :]) if path != entity else None
 
 
-def rows(observation: Observation) -> list[Row]:
+def rows(observation: Observation) -> list[Line]:
     """The lines of an observation in order. Entities are in the order of the lines that show them."""
     waiting = iter(observation.entities)
     entity = next(waiting, None)
@@ -59,7 +59,7 @@ def rows(observation: Observation) -> list[Row]:
         row = None if entity is None else _row(text, entity)
         if row is not None:
             entity = next(waiting, None)
-        found.append(row or Row(text))
+        found.append(row or Line(text))
     return found
 
 
@@ -92,18 +92,18 @@ class Sources:
         return sorted(set(found))
 
 
-def _row(text: str, entity: str) -> Row | None:
+def _row(text: str, entity: str) -> Line | None:
     """``text`` as the row that shows ``entity``, or None when it does not."""
     path, line = place(entity)
     if line is not None:
         named = f"{VIRTUAL_ROOT}/{path}"
         for prefix in (f"{named}:{line}:", f"{named}-{line}-", f"{line}\t"):
             if text.startswith(prefix):
-                return Row(text[len(prefix) :], path, line)
+                return Line(text[len(prefix) :], path, line)
     named = f"{VIRTUAL_ROOT}/{entity}"
     if text == named:
-        return Row("", entity)
-    return Row(text[len(named) + 1 :], entity) if text.startswith(f"{named}:") else None
+        return Line("", entity)
+    return Line(text[len(named) + 1 :], entity) if text.startswith(f"{named}:") else None
 
 
 def _runs(numbers: Iterable[int]) -> list[list[int]]:

@@ -18,7 +18,7 @@ from fusesearch.agents.conversation import assistant_message, observation_messag
 from fusesearch.agents.loop import Episode, State, new_trajectory, step
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.prompts import render_reflection
-from fusesearch.core.config import Search
+from fusesearch.core.config import RolloutSearch
 from fusesearch.core.errors import InfrastructureError, RepositoryError
 from fusesearch.core.schema import Trajectory
 from fusesearch.training.search.tree import Node, back_up, choose, select, weight_at
@@ -42,7 +42,7 @@ class Tree:
     deviation: float = 0.0
 
     def figures(self) -> dict[str, float]:
-        """Of the tree: turns sampled, those in trained episodes, finished episodes, simulations without a new one, and the
+        """The tree's figures: turns sampled, those in trained episodes, finished episodes, simulations without a new one, and the
         deviation."""
         nodes = list(self.root.everyone())[1:]
         finished = [node for node in nodes if node.finished]
@@ -54,7 +54,7 @@ class Tree:
         }  # fmt: skip
 
 
-async def grow(section: Search, episode: Episode, group: int, worth: Worth, outcome: Worth | None = None) -> Tree:
+async def grow(section: RolloutSearch, episode: Episode, group: int, worth: Worth, outcome: Worth | None = None) -> Tree:
     """The tree of a prompt, with at most ``group`` episodes chosen by ``worth``.
 
     ``outcome`` is what is propagated, if not ``worth``: the paper propagates no process reward. Raises
@@ -93,7 +93,7 @@ def trajectory_of(node: Node, episode: Episode) -> Trajectory:
 class _Grower:
     """One tree being grown. Chance depends on the seed of the episode and the place in the tree alone."""
 
-    def __init__(self, section: Search, episode: Episode, worth: Worth, outcome: Worth) -> None:
+    def __init__(self, section: RolloutSearch, episode: Episode, worth: Worth, outcome: Worth) -> None:
         self.section, self.episode, self._worth, self._outcome = section, episode, worth, outcome
         self.tree = Tree()
         self.failure = ""

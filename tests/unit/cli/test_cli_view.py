@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fusesearch.core.schema import Answer, Instance, Location, Observation, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.reporting.episodes.folding import fold, items
-from fusesearch.reporting.episodes.observed import Row
+from fusesearch.reporting.episodes.observed import Line
 from fusesearch.reporting.episodes.page import page_of
 from fusesearch.reporting.episodes.rendering import render
 
@@ -264,7 +264,7 @@ def test_long_observations_fold_and_keep_what_is_on_the_truth():
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["", "file", "function", "change"])), max_size=80))
 def test_folding_loses_nothing_and_keeps_the_order(marked):
-    rows = [(Row(str(n), path or None, n if path else None), mark) for n, (path, mark) in enumerate(marked)]
+    rows = [(Line(str(n), path or None, n if path else None), mark) for n, (path, mark) in enumerate(marked)]
     shown = items(rows)
     segments = fold(shown)
     assert [item for segment in segments for item in segment.items] == shown

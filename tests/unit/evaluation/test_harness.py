@@ -180,7 +180,7 @@ async def test_token_ids_are_not_kept(bench):
     [
         ([instance("x", truth=None)], "x has no truth"),
         ([instance("x", truth=Truth())], "x: the truth names no file"),
-        ([instance("x"), instance("x")], "instance x is given twice"),
+        ([instance("x"), instance("x")], "duplicate instance x"),
     ],
 )
 async def test_unusable_instances_are_refused_before_any_work(bench, instances, message):

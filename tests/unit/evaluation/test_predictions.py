@@ -68,7 +68,7 @@ def test_instances_with_a_nested_truth_serve_as_truth(score):
 @pytest.mark.parametrize(
     ("predictions", "message"),
     [
-        ([TRUTH[0], TRUTH[0]], r"predictions.jsonl: instance 1 appears twice"),
+        ([TRUTH[0], TRUTH[0]], r"predictions.jsonl: duplicate instance 1"),
         (["{"], r"predictions.jsonl:1: Invalid JSON"),
         (["[]"], r"predictions.jsonl:1: "),
         ([{"instance_id": "1"}], r"predictions.jsonl:1: neither `files` nor `functions` is given"),
@@ -85,7 +85,7 @@ def test_bad_predictions_are_one_clear_line(score, predictions, message):
 
 @pytest.mark.parametrize(
     ("truth", "message"),
-    [([], "has no instances"), ([{"instance_id": "1"}], "`files` is missing"), ([TRUTH[0], TRUTH[0]], "truth.jsonl: .* twice")],
+    [([], "has no instances"), ([{"instance_id": "1"}], "`files` is missing"), ([TRUTH[0], TRUTH[0]], "truth.jsonl: duplicate instance 1")],
 )
 def test_bad_truth_is_one_clear_line(score, truth, message):
     with pytest.raises(DataError, match=message):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from flows.experiment_progress import Row, time_left
+from flows.experiment_progress import TaskState, time_left
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
 from fusesearch.reporting.experiment.results import read_results
@@ -240,7 +240,7 @@ def test_a_duration_is_as_exact_as_it_is_known(seconds, shown):
 
 def test_the_time_left_counts_what_runs_as_partly_done(project):
     tasks = [ExperimentTask("sft-1", "sft", ()), ExperimentTask("sft-2", "sft", ()), ExperimentTask("sft-3", "sft", ())]
-    rows = [Row(tasks[0], "done"), Row(tasks[1], "running", seconds=300), Row(tasks[2])]
+    rows = [TaskState(tasks[0], "done"), TaskState(tasks[1], "running", seconds=300), TaskState(tasks[2])]
     assert time_left(rows, workers=1) == "time left not known yet"
     note_seconds("sft", 600)
     assert time_left(rows, workers=1) == "15 min left"

@@ -7,7 +7,7 @@ from fusesearch.core.errors import ToolError
 from fusesearch.search.read_file import ReadFile, decode
 from fusesearch.search.repository import Repository
 from fusesearch.search.results import Outcome
-from fusesearch.search.ripgrep import Search
+from fusesearch.search.ripgrep import RipgrepRun
 
 NANO = Tools(read_lines=40, line_chars=80, output_chars=1200)
 
@@ -20,7 +20,7 @@ def repository(tmp_path):
 
 
 def read(repository, limits=NANO, path="a.py", start=None, end=None):
-    return ReadFile(path, start, end).run(repository, limits, Search())
+    return ReadFile(path, start, end).run(repository, limits, RipgrepRun())
 
 
 def test_a_range_is_shown_with_numbers_and_without_a_notice(repository):

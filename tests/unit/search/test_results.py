@@ -2,18 +2,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.search.results import Row, cut, fitting, listing
+from fusesearch.search.results import Hit, cut, fitting, listing
 
-ROWS = st.lists(st.builds(Row, st.text("ab é", max_size=300), st.text("xyz", min_size=1), st.booleans()), max_size=30)
+ROWS = st.lists(st.builds(Hit, st.text("ab é", max_size=300), st.text("xyz", min_size=1), st.booleans()), max_size=30)
 
 
 def test_everything_that_fits_is_shown_without_a_notice():
-    outcome = listing([Row("one", "a"), Row("two", "b")], most=5, chars=200, hint="lines", complete=True)
+    outcome = listing([Hit("one", "a"), Hit("two", "b")], most=5, chars=200, hint="lines", complete=True)
     assert (outcome.output, outcome.entities) == ("one\ntwo", ("a", "b"))
 
 
 def test_the_notice_tells_how_many_there_were():
-    rows = [Row(f"line {number}", f"a:{number}") for number in range(41)]
+    rows = [Hit(f"line {number}", f"a:{number}") for number in range(41)]
     outcome = listing(rows, most=2, chars=1000, hint="lines; narrow the pattern", complete=True)
     assert outcome.output == "line 0\nline 1\n(2 of 41 lines; narrow the pattern)"
     assert outcome.entities == ("a:0", "a:1")
@@ -21,7 +21,7 @@ def test_the_notice_tells_how_many_there_were():
 
 
 def test_groups_are_set_apart_but_not_before_the_first():
-    rows = [Row("one", "a", True), Row("two", "b"), Row("three", "c", True)]
+    rows = [Hit("one", "a", True), Hit("two", "b"), Hit("three", "c", True)]
     assert listing(rows, most=5, chars=200, hint="lines", complete=True).output == "one\ntwo\n--\nthree"
 
 
@@ -55,14 +55,14 @@ def test_as_many_leading_rows_are_shown_as_fit(rows, most, chars, complete):
 
 @pytest.mark.parametrize(("spare", "shown"), [(0, 3), (-1, 2)])
 def test_rows_and_their_separators_are_counted_to_the_character(spare, shown):
-    rows = [Row("one", "a"), Row("two", "b", True), Row("three", "c"), Row("x" * 500, "d")]
+    rows = [Hit("one", "a"), Hit("two", "b", True), Hit("three", "c"), Hit("x" * 500, "d")]
     chars = len("one\n--\ntwo\nthree\n") + NOTICE + spare
     assert fitting(rows, chars) == shown
     assert len(listing(rows, 9, chars, "lines", True).entities) == shown
 
 
 def test_a_first_row_that_is_too_long_is_cut_with_a_mark():
-    outcome = listing([Row("x" * 500, "a")], most=5, chars=200, hint="lines", complete=True)
+    outcome = listing([Hit("x" * 500, "a")], most=5, chars=200, hint="lines", complete=True)
     assert outcome.output == "x" * (200 - NOTICE - 1) + "…"
 
 

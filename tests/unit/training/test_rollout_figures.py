@@ -9,7 +9,7 @@ from fusesearch.core.config import parse_params
 from fusesearch.core.schema import Score
 from fusesearch.training.architectures import CONFIGS
 from fusesearch.training.grpo import Rollouts
-from fusesearch.training.rollouts import Batch, alike, reward_deviation, rollout_figures
+from fusesearch.training.rollouts import Batch, degenerate, reward_deviation, rollout_figures
 from fusesearch.training.trainer import throughput
 
 
@@ -37,7 +37,7 @@ def test_a_step_without_calls_has_no_tool_success():
 def test_a_group_is_degenerate_when_its_known_rewards_are_equal():
     rewards = [1.0, 1.0, 0.0, 1.0, None, None, None, 0.5, 0.0, 0.0]
     scores = [Score(instance_id="i", reward=reward) for reward in rewards]
-    assert alike(scores, 2) == [0, 2, 3, 4]
+    assert degenerate(scores, 2) == [0, 2, 3, 4]
     assert reward_deviation(scores, 2) == pytest.approx(0.5 / 5)
 
 

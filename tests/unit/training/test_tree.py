@@ -16,7 +16,7 @@ from fusesearch.agents.loop import Episode, run_episode
 from fusesearch.agents.models.base import Completion, Sampling
 from fusesearch.agents.parsing import format_calls
 from fusesearch.cli.app import app
-from fusesearch.core.config import Agent, Search
+from fusesearch.core.config import Agent, RolloutSearch
 from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens
 from fusesearch.core.storage import write_json
@@ -98,7 +98,7 @@ def restated(simulations, children, ends, grade_at, draw):
 @settings(max_examples=60, deadline=None)
 @given(SEEDS, st.integers(1, 12), st.integers(1, 3), st.integers(1, 5))
 def test_the_tree_of_the_paper(seed, simulations, children, max_turns):
-    section = Search(kind="mcts", simulations=simulations, children=children)
+    section = RolloutSearch(kind="mcts", simulations=simulations, children=children)
     whole = episode(seed, max_turns)
     tree = asyncio.run(grow(section, whole, 8, worth))
     nodes = {node.address: node for node in tree.root.everyone()}
@@ -118,7 +118,7 @@ def test_the_tree_of_the_paper(seed, simulations, children, max_turns):
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.sampled_from(["full", "lazy"]), st.sampled_from(["none", "distil"]), st.sampled_from(["mcts", "branching"]))
 def test_any_tree_is_made_of_whole_episodes(seed, expansion, critique, kind):
-    section = Search(kind=kind, children=3, expansion=expansion, self_critique=critique, keep="all")
+    section = RolloutSearch(kind=kind, children=3, expansion=expansion, self_critique=critique, keep="all")
     whole = episode(seed)
     tree = asyncio.run(grow(section, whole, 8, worth))
     assert 1 <= len(tree.chosen) <= 8
@@ -152,7 +152,7 @@ def test_the_choice_of_episodes(rewards, most):
 
 
 async def test_one_simulation_with_one_child_is_an_episode():
-    section = Search(kind="mcts", simulations=1, children=1)
+    section = RolloutSearch(kind="mcts", simulations=1, children=1)
     plain = await run_episode(episode())
     tree = await grow(section, episode(), 1, worth)
     assert trajectory_of(tree.chosen[0], episode()).model_copy(update={"seconds": 0}) == plain.model_copy(update={"seconds": 0})
@@ -160,7 +160,7 @@ async def test_one_simulation_with_one_child_is_an_episode():
 
 async def test_a_second_child_sees_the_first_and_is_kept_as_if_it_had_not():
     model = Wanderer()
-    tree = await grow(Search(kind="mcts", self_critique="distil"), episode(model=model), 8, worth)
+    tree = await grow(RolloutSearch(kind="mcts", self_critique="distil"), episode(model=model), 8, worth)
     first, second = tree.root.children
     assert (first.critiqued, second.critiqued) == (False, True)
     seen = model.asked[1]
@@ -180,7 +180,7 @@ async def test_a_world_that_fails_loses_a_simulation_not_the_tree():
                 raise ModelUnavailable("gone")
             return await super().complete(messages, tools, sampling)
 
-    tree = await grow(Search(kind="mcts", children=1, expansion="lazy"), episode(model=Flaky()), 8, worth)
+    tree = await grow(RolloutSearch(kind="mcts", children=1, expansion="lazy"), episode(model=Flaky()), 8, worth)
     assert tree.chosen
 
     class Dead(Wanderer):
@@ -188,14 +188,14 @@ async def test_a_world_that_fails_loses_a_simulation_not_the_tree():
             raise ModelUnavailable("gone for good")
 
     with pytest.raises(InfrastructureError, match="gone for good"):
-        await grow(Search(kind="mcts"), episode(model=Dead()), 8, worth)
+        await grow(RolloutSearch(kind="mcts"), episode(model=Dead()), 8, worth)
 
 
 async def test_a_finished_episode_without_a_reward_is_never_worth_zero():
     async def sometimes(trajectory):
         return None if grade(trajectory) < 0.5 else grade(trajectory)
 
-    tree = await grow(Search(kind="mcts", simulations=12), episode(5), 8, sometimes)
+    tree = await grow(RolloutSearch(kind="mcts", simulations=12), episode(5), 8, sometimes)
     assert all(node.reward >= 0.5 for node in tree.chosen)
     assert tree.lost > 0
     assert tree.root.visits == 12 - tree.lost
@@ -205,21 +205,21 @@ async def test_the_propagated_value_may_differ_from_the_trained_one():
     async def with_process(trajectory):
         return grade(trajectory) + 0.05
 
-    tree = await grow(Search(kind="mcts"), episode(), 8, with_process, worth)
+    tree = await grow(RolloutSearch(kind="mcts"), episode(), 8, with_process, worth)
     ends = [node for node in tree.explored if node.visits]
     assert all(node.value == pytest.approx(node.visits * (node.reward - 0.05)) for node in ends)
 
 
 async def test_seeds_depend_on_the_place_in_the_tree_alone():
-    full, lazy = [await grow(Search(kind="mcts", expansion=e), episode(), 8, worth) for e in ("full", "lazy")]
+    full, lazy = [await grow(RolloutSearch(kind="mcts", expansion=e), episode(), 8, worth) for e in ("full", "lazy")]
     texts = [{node.address: node.state.turns[-1].text for node in list(tree.root.everyone())[1:]} for tree in (full, lazy)]
     assert all(texts[0][at] == text for at, text in texts[1].items() if at in texts[0])
-    other = await grow(Search(kind="mcts"), replace(episode(), sampling=Sampling(seed=4)), 8, worth)
+    other = await grow(RolloutSearch(kind="mcts"), replace(episode(), sampling=Sampling(seed=4)), 8, worth)
     assert [n.state.turns[0].text for n in other.root.children] != [n.state.turns[0].text for n in full.root.children]
 
 
 async def test_a_tree_has_a_page(tmp_path):
-    tree = await grow(Search(kind="mcts", self_critique="distil"), episode(), 8, worth)
+    tree = await grow(RolloutSearch(kind="mcts", self_critique="distil"), episode(), 8, worth)
     file = tmp_path / "0001-i.json"
     write_json(file, {"issue": "Which\n<b>default</b>?", **as_json(tree.root, tree.chosen)})
     result = CliRunner().invoke(app, ["view", "--tree", str(file)])

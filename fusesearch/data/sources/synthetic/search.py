@@ -79,7 +79,7 @@ class Dropped(Exception):
     """The mutant cannot be used; the message is the reason to count."""
 
 
-class Search:
+class MutantSearch:
     """Tries mutants one by one, in an order that depends on the seed and earlier results alone."""
 
     def __init__(self, corpus: Corpus, units: Iterable[Unit], seed: int, sandbox: Sandbox, timeout: float) -> None:

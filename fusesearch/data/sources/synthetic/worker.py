@@ -18,7 +18,7 @@ from fusesearch.data.sources.synthetic.packages import Package
 from fusesearch.data.sources.synthetic.processes import Say, take_job
 from fusesearch.data.sources.synthetic.recording import record
 from fusesearch.data.sources.synthetic.sandbox import Sandbox
-from fusesearch.data.sources.synthetic.search import Finding, Search
+from fusesearch.data.sources.synthetic.search import Finding, MutantSearch
 
 if TYPE_CHECKING:
     from fusesearch.data.sources.synthetic.questions.families import Question
@@ -44,7 +44,7 @@ def mine_package(job: dict[str, Any], say: Say, steady: bool = False) -> dict[st
         corpus = Corpus(package)
         sandbox = Sandbox(job["seconds"], 40 * job["timeout"], job["memory_mb"])
         units = list(record(corpus, job["seed"], sandbox, docstrings=30 + 3 * max(job["keep"], job["questions"])))
-        search = Search(corpus, units, job["seed"], sandbox, job["timeout"])
+        search = MutantSearch(corpus, units, job["seed"], sandbox, job["timeout"])
         search.run(job["keep"], job["attempts"], lambda kept: say({"kept": kept}))
         asked = None
         if job["questions"]:
@@ -123,7 +123,7 @@ def _instance(corpus: Corpus, name: str, finding: Finding, commit: str, patch: s
     }
 
 
-def _table(corpus: Corpus, search: Search, asked: Asked | None) -> dict[str, Any]:
+def _table(corpus: Corpus, search: MutantSearch, asked: Asked | None) -> dict[str, Any]:
     """Counts of mutants tried, kept and dropped, by kind of fault and reason; and of questions, if any were made."""
     return {
         **({"questions": asked.table} if asked else {}),

@@ -5,15 +5,15 @@ from typer.testing import CliRunner
 
 from experiments.benchmarks.bench import __main__ as bench
 from experiments.benchmarks.bench import grep, loop, snapshots
-from experiments.benchmarks.bench.rows import Goal, Row, as_markdown, interleave
+from experiments.benchmarks.bench.rows import Goal, Measure, as_markdown, interleave
 
 ROWS = {
     "one": [
-        Row("a ratio", 1.234, 1.1, 12.34, Goal("<=", 1.15), "why"),
-        Row("a count", 1200, goal=Goal(">=", 1200)),
-        Row("a ratio without range", 0.25),
+        Measure("a ratio", 1.234, 1.1, 12.34, Goal("<=", 1.15), "why"),
+        Measure("a count", 1200, goal=Goal(">=", 1200)),
+        Measure("a ratio without range", 0.25),
     ],
-    "two": [Row("another", 3)],
+    "two": [Measure("another", 3)],
 }
 
 
