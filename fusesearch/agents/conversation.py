@@ -74,10 +74,10 @@ def reads_back(trajectory: Trajectory) -> bool:
     if answer is None:
         return True
     read = parse_values if answer.text else parse_answer
-    return bool(trajectory.turns) and _places(read(trajectory.turns[-1].text)) == _places(answer)
+    return bool(trajectory.turns) and _contents(read(trajectory.turns[-1].text)) == _contents(answer)
 
 
-def _places(answer: Answer) -> tuple[list[tuple[str, str | None]], list[tuple[str, str | None]], list[str], str]:
+def _contents(answer: Answer) -> tuple[list[tuple[str, str | None]], list[tuple[str, str | None]], list[str], str]:
     """What an answer says; confidence and reasons are not written in messages."""
     modify, related = ([(row.path, row.function) for row in rows] for rows in (answer.modify, answer.related))
     return modify, related, answer.values, answer.text

@@ -239,13 +239,13 @@ def _trainer(
     from fusesearch.training.trl_trimmed import TrimmedGRPOTrainer
 
     params, section = episodes.params, episodes.section
-    share = section.prompts_per_step * section.group // world_size()
-    micro = min(section.micro_batch, share)
+    each = section.prompts_per_step * section.group // world_size()
+    micro = min(section.micro_batch, each)
     arguments = GRPOConfig(
         **trainer_arguments(out, section, params),
         max_steps=section.steps,
         per_device_train_batch_size=micro,
-        gradient_accumulation_steps=share // micro,
+        gradient_accumulation_steps=each // micro,
         num_generations=section.group,
         temperature=section.temperature,
         beta=section.kl,

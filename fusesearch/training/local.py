@@ -68,34 +68,34 @@ class Local:
         weights = io.BytesIO()
         torch.save(model.state_dict(), weights)
         prompts = list(dict.fromkeys(ids))
-        shares = [[place for place, name in enumerate(ids) if name in prompts[part::processes]] for part in range(processes)]
+        parts = [[i for i, name in enumerate(ids) if name in prompts[part::processes]] for part in range(processes)]
         asked = [
             self._pool.submit(
                 _made,
                 self._episodes.of(ids, step),
                 ids,
                 step,
-                share,
+                positions,
                 self._tokenizer,
                 model.config.to_json_string(),
                 weights.getvalue(),
             )
-            for share in shares
+            for positions in parts
         ]
         try:
-            return _joined([answer.result() for answer in asked], shares)
+            return _joined([answer.result() for answer in asked], parts)
         except BrokenProcessPool:
             raise InfrastructureError(f"a process that makes rollouts died, of memory perhaps: {AGAIN}") from None
 
 
 def _made(
-    episodes: Episodes, ids: list[str], step: int, places: Sequence[int], tokenizer: Any, config: str, weights: bytes
+    episodes: Episodes, ids: list[str], step: int, positions: Sequence[int], tokenizer: Any, config: str, weights: bytes
 ) -> Batch:
     import torch
 
     model = _empty(config)
     model.load_state_dict(torch.load(io.BytesIO(weights), weights_only=True))
-    return episodes.make(ids, step, TransformersModel(model, tokenizer, max_batch=len(places)), places)
+    return episodes.make(ids, step, TransformersModel(model, tokenizer, max_batch=len(positions)), positions)
 
 
 @lru_cache(maxsize=1)
@@ -105,9 +105,9 @@ def _empty(config: str) -> Any:
     return AutoModelForCausalLM.from_config(AutoConfig.for_model(**json.loads(config))).eval()
 
 
-def _joined(batches: Sequence[Batch], shares: Sequence[Sequence[int]]) -> Batch:
-    """The rollouts of all in the order of their places; figures are means over rollouts."""
-    order = sorted((place, part, row) for part, share in enumerate(shares) for row, place in enumerate(share))
+def _joined(batches: Sequence[Batch], parts: Sequence[Sequence[int]]) -> Batch:
+    """All rollouts in the order of their positions; figures are means over rollouts."""
+    order = sorted((at, part, row) for part, positions in enumerate(parts) for row, at in enumerate(positions))
     return Batch(
         columns={name: [batches[part].columns[name][row] for _, part, row in order] for name in batches[0].columns},
         scores=[batches[part].scores[row] for _, part, row in order],

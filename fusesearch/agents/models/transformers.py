@@ -250,10 +250,10 @@ class TransformersModel:
         return cache.row(0, 0, len(ids))
 
     def _keep(
-        self, batch: list[_Request], cache: BatchCache, places: dict[int, int], starts: list[int], sampled: list[list[int]]
+        self, batch: list[_Request], cache: BatchCache, rows: dict[int, int], starts: list[int], sampled: list[list[int]]
     ) -> None:
-        """Cache keys and values of requests (``places``: number in the batch -> row of the cache) for their next turn."""
-        for number, row in places.items():
+        """Cache keys and values of requests (``rows``: number in the batch -> row of the cache) for their next turn."""
+        for number, row in rows.items():
             ids = [*batch[number].prompt, *sampled[number][:-1]]
             self._kept.put(ids, cache.row(row, starts[number], starts[number] + len(ids)))
 

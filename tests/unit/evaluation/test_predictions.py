@@ -85,7 +85,11 @@ def test_bad_predictions_are_one_clear_line(score, predictions, message):
 
 @pytest.mark.parametrize(
     ("truth", "message"),
-    [([], "has no instances"), ([{"instance_id": "1"}], "`files` is missing"), ([TRUTH[0], TRUTH[0]], "truth.jsonl: duplicate instance 1")],
+    [
+        ([], "has no instances"),
+        ([{"instance_id": "1"}], "`files` is missing"),
+        ([TRUTH[0], TRUTH[0]], "truth.jsonl: duplicate instance 1"),
+    ],
 )
 def test_bad_truth_is_one_clear_line(score, truth, message):
     with pytest.raises(DataError, match=message):
