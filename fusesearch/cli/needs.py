@@ -249,7 +249,7 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
     hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
     weights = bool(folder and any(folder.glob("*.safetensors")))
     yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
-    lacking = _lacking_of_tokenizer(folder)
+    lacking = _lacking_of_tokenizer(folder, tools=params.agent.prompt == "full")
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
     if params.compute.machines > 1:
         yield _cluster(params.compute.machines)
@@ -282,12 +282,15 @@ def _cluster(machines: int) -> Check:
     return Check("machines", address not in ("", "local"), f"{machines} needed, FUSESEARCH_RAY is {address or 'not set'}", hint)
 
 
-def _lacking_of_tokenizer(folder: Path | None) -> str:
+def _lacking_of_tokenizer(folder: Path | None, tools: bool) -> str:
     if folder is None or not ((folder / "tokenizer.json").is_file() or (folder / "vocab.json").is_file()):
         return "no tokenizer on this machine"
-    settings = folder / "tokenizer_config.json"
-    template = (folder / "chat_template.jinja").is_file() or (settings.is_file() and "chat_template" in read_json(settings))
-    return "" if template else "its tokenizer has no chat template"
+    settings, own = folder / "tokenizer_config.json", folder / "chat_template.jinja"
+    template = own.read_text(encoding="utf-8") if own.is_file() else ""
+    template = template or str((read_json(settings) if settings.is_file() else {}).get("chat_template") or "")
+    if not template:
+        return "its tokenizer has no chat template"
+    return "its chat template shows no tools" if tools and "tools" not in template else ""
 
 
 def _servers(params: Params) -> Iterator[Check]:

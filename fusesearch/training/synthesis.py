@@ -18,6 +18,7 @@ from pathlib import Path
 
 from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
+from fusesearch.agents.models.chat import unreadable_calls
 from fusesearch.agents.models.loading import load_model
 from fusesearch.core.config import Params, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError, InfrastructureError
@@ -186,4 +187,9 @@ def _asked(teacher: Teacher, params: Params, out: Path) -> Iterator[Callable[[],
         yield lambda: load_model(teacher.model, teacher.base_url, api_key=os.environ.get(teacher.api_key_env))
     else:
         with served(teacher.model, params.compute, out, params.model.dtype) as policy:
+            if (form := unreadable_calls(policy.tokenizer)) and params.agent.prompt == "full":
+                raise ConfigError(
+                    f"teacher.model {teacher.model} writes tool calls as {form!r}, which cannot be read from its text: serve it "
+                    "with `vllm serve --enable-auto-tool-choice --tool-call-parser NAME`, and set teacher.base_url"
+                )
             yield policy.model

@@ -8,10 +8,12 @@ prefix-preserving chat template: the text of the first n messages is a prefix of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from fusesearch.agents.models.base import Message
-from fusesearch.core.errors import DataError
+from fusesearch.agents.parsing import parse_turn
+from fusesearch.core.errors import ArtifactError, DataError
 
 PLACEHOLDER = "x"
 
@@ -30,11 +32,18 @@ def encode(tokenizer: Any, text: str) -> list[int]:
 def prompt_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[dict[str, Any]]) -> list[int]:
     """Ids of the request that asks for the next assistant message.
 
-    Starts from the recorded tokens of the last assistant message that has any, and tokenizes only what follows.
+    Starts from the recorded tokens of the last assistant message that has any, and tokenizes only what follows. Raises
+    :class:`ArtifactError` for a chat template that leaves the tools out: the model would never hear of them.
     """
     last = max((i for i, message in enumerate(messages) if message.tokens is not None), default=None)
     if last is None:
-        return encode(tokenizer, render(tokenizer, messages, tools, prompt=True))
+        text = render(tokenizer, messages, tools, prompt=True)
+        if tools and text == render(tokenizer, messages, [], prompt=True):
+            raise ArtifactError(
+                f"the chat template of {tokenizer.name_or_path} shows no tools: give it one that does, or describe the tools in "
+                "the system prompt (agent.prompt: nano)"
+            )
+        return encode(tokenizer, text)
     recorded = messages[last].tokens
     assert recorded is not None  # noqa: S101 - narrowed above
     ids = recorded.prompt_ids + recorded.completion_ids
@@ -62,6 +71,24 @@ def training_ids(tokenizer: Any, messages: Sequence[Message], tools: Sequence[di
         mask += [0] * len(given) + [1] * len(sampled)
         seen = before + PLACEHOLDER + tokenizer.eos_token
     return ids, mask
+
+
+def unreadable_calls(tokenizer: Any) -> str:
+    """A tool call as the chat template writes it if :func:`parse_turn` cannot read that; empty if it can, or none is known."""
+    question = Message(role="user", content="q")
+    schema = {"type": "function", "function": {"name": "probe", "parameters": {"type": "object", "properties": {}}}}
+    before = render(tokenizer, [question], [schema], prompt=False)
+    for arguments in ({"pattern": "x"}, '{"pattern": "x"}'):  # templates want either
+        call = {"id": "functions.probe:0", "type": "function", "function": {"name": "probe", "arguments": arguments}}
+        rows = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "", "tool_calls": [call]}]
+        with suppress(Exception):  # templates raise whatever they like
+            text = tokenizer.apply_chat_template(rows, tools=[schema], tokenize=False).removeprefix(before)
+            calls = parse_turn(text)[1]
+            if any((row.name, row.arguments, row.error) == ("probe", {"pattern": "x"}, None) for row in calls):
+                return ""
+            if "probe" in text:
+                return text[:200]
+    return ""
 
 
 def _held(messages: Sequence[Message]) -> list[Message]:

@@ -89,7 +89,8 @@ def test_flash_attention_is_missed_only_where_a_profile_asks_for_it(checkout, mo
 
 def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
     (checkout / "no/base").mkdir(parents=True)
-    for name, text in {"config.json": "{}", "model.safetensors": "", "tokenizer.json": "{}", "chat_template.jinja": ""}.items():
+    files = {"config.json": "{}", "model.safetensors": "", "tokenizer.json": "{}", "chat_template.jinja": "{{ messages }}"}
+    for name, text in files.items():
         (checkout / "no/base" / name).write_text(text)
     result = run("doctor", "--profile", "nano")
     assert result.exit_code == 0, result.output
@@ -101,6 +102,18 @@ def test_a_tokenizer_without_a_chat_template_is_no_tokenizer_for_training(run, c
     (checkout / "no/base/config.json").write_text("{}")
     (checkout / "no/base/tokenizer_config.json").write_text("{}")
     assert "its tokenizer has no chat template" in run("doctor", "--profile", "nano").stdout
+
+
+@pytest.mark.parametrize(
+    ("prompt", "template", "fits"), [("full", "{{ messages }}", False), ("full", "{{ tools }}", True), ("nano", "x", True)]
+)
+def test_a_chat_template_has_to_show_the_tools_that_the_prompt_leaves_to_it(checkout, prompt, template, fits):
+    (checkout / "no/base").mkdir(parents=True)
+    for name, text in {"config.json": "{}", "tokenizer.json": "{}", "chat_template.jinja": template}.items():
+        (checkout / "no/base" / name).write_text(text)
+    params = parse_params({"agent": {"prompt": prompt}, "model": {"base": "no/base"}})
+    (check,) = [check for check in profile_checks(params, checkout, NOTHING) if check.name == "tokenizer"]
+    assert (check.ok, "shows no tools" in check.detail) == (fits, not fits)
 
 
 def machine(gpus, gib):

@@ -1,0 +1,60 @@
+"""Chat templates of others' models: whether they show tools, and whether their calls can be read from text."""
+
+import pytest
+
+from fusesearch.agents.models.base import Message
+from fusesearch.agents.models.chat import prompt_ids, unreadable_calls
+from fusesearch.core.errors import ArtifactError
+from fusesearch.training import nano
+
+TOOLS = [
+    {"type": "function", "function": {"name": "grep", "description": "", "parameters": {"type": "object", "properties": {}}}}
+]
+TURN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}CALLS<|im_end|>{% endfor %}"
+SHOWN = "{% if tools %}{{ tools | tojson }}{% endif %}" + TURN
+
+
+def calls(form):
+    return SHOWN.replace("CALLS", "{% for c in m.tool_calls or [] %}" + form + "{% endfor %}")
+
+
+@pytest.fixture
+def tokenizer():
+    made = nano.train_tokenizer(["def f(): return 1"] * 9, 300)
+    made.name_or_path = "some/model"
+    return made
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        '\n<tool_call>\n{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>',
+        '<tool_call>{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments.strip() }}}</tool_call>',
+        "",
+    ],
+)
+def test_calls_that_can_be_read_and_templates_without_any(tokenizer, form):
+    tokenizer.chat_template = calls(form)
+    assert unreadable_calls(tokenizer) == ""
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "<|tool_calls_section_begin|>{{ c.id }}<|tool_call_argument_begin|>{{ c.function.arguments }}<|tool_calls_section_end|>",
+        "[TOOL_CALLS]{{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}",
+    ],
+)
+def test_calls_in_another_form_are_shown(tokenizer, form):
+    tokenizer.chat_template = calls(form)
+    assert "probe" in unreadable_calls(tokenizer)
+
+
+def test_a_template_that_leaves_the_tools_out_is_refused(tokenizer):
+    tokenizer.chat_template = TURN.replace("CALLS", "")
+    asked = [Message(role="system", content="s"), Message(role="user", content="u")]
+    assert prompt_ids(tokenizer, asked, [])
+    with pytest.raises(ArtifactError, match=r"some/model shows no tools.*agent\.prompt"):
+        prompt_ids(tokenizer, asked, TOOLS)
+    tokenizer.chat_template = calls("")
+    assert prompt_ids(tokenizer, asked, TOOLS)
