@@ -89,7 +89,7 @@ def test_flash_attention_is_missed_only_where_a_profile_asks_for_it(checkout, mo
 
 def test_a_profile_that_can_run_here_is_exit_code_0(run, checkout):
     (checkout / "no/base").mkdir(parents=True)
-    files = {"config.json": "{}", "model.safetensors": "", "tokenizer.json": "{}", "chat_template.jinja": "{{ messages }}"}
+    files = {"config.json": "{}", "model.safetensors": "", "tokenizer.json": "{}", "chat_template.jinja": "{{ tools }}"}
     for name, text in files.items():
         (checkout / "no/base" / name).write_text(text)
     result = run("doctor", "--profile", "nano")
