@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from fusesearch.core.schema import Answer, Instance, Score, Trajectory
     from fusesearch.evaluation.environments import Environment
     from fusesearch.localizers.base import Localizer
-    from fusesearch.localizers.searcher import ask, localize
+    from fusesearch.localizers.searcher import ask, localize, localize_async
 
-__all__ = ["Answer", "Environment", "Instance", "Localizer", "Score", "Trajectory", "ask", "localize"]
+__all__ = ["Answer", "Environment", "Instance", "Localizer", "Score", "Trajectory", "ask", "localize", "localize_async"]
 
 
 def __getattr__(name: str) -> Any:
@@ -36,5 +36,6 @@ def __getattr__(name: str) -> Any:
         "Localizer": "fusesearch.localizers.base",
         "ask": "fusesearch.localizers.searcher",
         "localize": "fusesearch.localizers.searcher",
+        "localize_async": "fusesearch.localizers.searcher",
     }
     return getattr(import_module(homes.get(name, "fusesearch.core.schema")), name)

@@ -23,7 +23,8 @@ from fusesearch.cli.choices import (
     TurnsOption,
     options_of,
 )
-from fusesearch.cli.output import Format, print_json, read_input, save_text
+from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
+from fusesearch.core.errors import DataError
 
 if TYPE_CHECKING:
     from fusesearch.core.schema import Instance, Trajectory
@@ -31,14 +32,18 @@ if TYPE_CHECKING:
     from fusesearch.search.repository import Repository
 
 NO_ANSWER = 3
+_TEXT_FILES = {".md", ".txt", ".rst", ".json", ".log"}
 
 
 def localize(
-    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")],
-    issue: Annotated[
-        str,
-        typer.Option(help="The issue: a file, its address on GitHub, its text, or `-` for stdin.", metavar="FILE|ADDRESS|TEXT"),
-    ],
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            help="The issue: its text, a file, its address on GitHub, or `-` for stdin.", metavar="ISSUE", show_default=False
+        ),
+    ] = None,
+    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")] = Path(),
+    issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE")] = None,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
@@ -59,12 +64,12 @@ def localize(
 
     Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. The ranker says how sure
     it is and why, and keeps an index in the user's cache folder.
-    An --issue that contains a blank or a newline and is not a file is taken as the text itself.
+    ISSUE is a file where one exists, otherwise an address or the text itself.
     An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`; the issue's title and text are fetched,
     with GITHUB_TOKEN if it is set, from GITHUB_API_URL if you use your own server.
 
     ```
-    fusesearch localize --repo . --issue issue.md
+    fusesearch localize "perimeter(3) returns 9 but should be 12"
     fusesearch localize --repo . --issue https://github.com/sympy/sympy/issues/12345 --explain
     fusesearch localize --repo . --issue issue.md --checkpoint artifacts/grpo/checkpoint
     gh issue view 12 | fusesearch localize --repo . --issue - --model qwen3 --base-url http://localhost:8000/v1 --format json
@@ -72,6 +77,9 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
     """
+    given = text if issue is None else issue
+    if given is None or (text is not None and issue is not None):
+        raise usage_error("give the issue once: its text, a file, an address or `-`", "ISSUE")
     options = options_of(
         mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
@@ -82,7 +90,7 @@ def localize(
     from fusesearch.search.repository import Repository
 
     repository = Repository(repo)
-    instance = _instance(repository.root.name, issue)
+    instance = _instance(repository.root.name, given)
     searcher = choose(options)
     trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)
@@ -103,9 +111,14 @@ def _instance(tree: str, issue: str) -> Instance:
         return instance_of(tree, read_input(Path(issue), "issue"))
     if any(character.isspace() for character in issue.strip()):
         return instance_of(tree, issue)
-    address = issues.address_of(issue)
-    instance = instance_of(tree, issues.fetch(address) if address else read_input(Path(issue), "issue"))
-    return instance.model_copy(update={"instance_id": address.instance_id}) if address else instance
+    if address := issues.address_of(issue):
+        instance = instance_of(tree, issues.fetch(address))
+        return instance.model_copy(update={"instance_id": address.instance_id})
+    if os.path.exists(issue) or "/" in issue or Path(issue).suffix.lower() in _TEXT_FILES:
+        return instance_of(tree, read_input(Path(issue), "issue"))
+    if issue.strip("#").isdecimal():
+        raise DataError(f"{issue} alone is no issue: give OWNER/REPO#{issue.strip('#')}, or the issue's text")
+    return instance_of(tree, issue)
 
 
 def run_and_save(instance: Instance, repository: Repository, searcher: Searcher, save: Path | None, *, quiet: bool) -> Trajectory:

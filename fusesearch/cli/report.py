@@ -128,7 +128,7 @@ def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: 
 def _doubt(confidence: float | None) -> str:
     if confidence is None:
         return ""
-    return f" (the first file is right with {confidence:.0%}{': doubtful' if confidence < DOUBTFUL else ''})"
+    return f" ({confidence:.0%} sure of the first file{': doubtful' if confidence < DOUBTFUL else ''})"
 
 
 def _summary(cost: dict[str, Any]) -> str:

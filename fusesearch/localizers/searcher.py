@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -195,20 +198,48 @@ def localize(
 ) -> Answer:
     """The files and functions of ``issue`` (its text) in the directory ``repo``, most likely first, as on the command line.
 
-    Nothing in the directory is changed or run. Not to be called where an event loop runs: use a :class:`Localizer` there.
+    Nothing in the directory is changed or run. :func:`localize_async` is the same for programs with an event loop.
 
     Raises:
         OptionError: an unknown localizer, or a model that it does not ask or lacks.
         RepositoryError: the directory cannot be read.
         InfrastructureError: the model's endpoint failed.
     """
+    return _finished(
+        localize_async(
+            repo, issue, localizer=localizer, model=model, base_url=base_url, checkpoint=checkpoint, max_turns=max_turns
+        )
+    )
+
+
+async def localize_async(
+    repo: str | Path,
+    issue: str,
+    *,
+    localizer: str | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    checkpoint: str | Path | None = None,
+    max_turns: int | None = None,
+) -> Answer:
+    """:func:`localize` for programs with an event loop; a model may answer several at once."""
     folder = Path(checkpoint) if checkpoint is not None else None
     searcher = choose(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
     repository = Repository(Path(repo))
-    trajectory = asyncio.run(searcher.run(instance_of(repository.root.name, issue), repository))
+    trajectory = await searcher.run(instance_of(repository.root.name, issue), repository)
     if trajectory.error is not None:
         raise InfrastructureError(trajectory.error)
     return with_lines(trajectory.answer or Answer(), repository)
+
+
+def _finished(work: Coroutine[Any, Any, Answer]) -> Answer:
+    """The result of ``work``, also inside an event loop, such as a notebook's: then another thread runs it."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(work)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, work).result()
 
 
 def ask(
@@ -225,10 +256,15 @@ def ask(
     folder = Path(checkpoint) if checkpoint is not None else None
     searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
     repository = Repository(Path(repo))
-    trajectory = asyncio.run(searcher.run(instance_of(repository.root.name, question, "question"), repository))
-    if trajectory.error is not None:
-        raise InfrastructureError(trajectory.error)
-    return trajectory.answer or Answer()
+    instance = instance_of(repository.root.name, question, "question")
+
+    async def work() -> Answer:
+        trajectory = await searcher.run(instance, repository)
+        if trajectory.error is not None:
+            raise InfrastructureError(trajectory.error)
+        return trajectory.answer or Answer()
+
+    return _finished(work())
 
 
 def with_lines(answer: Answer, repository: Repository) -> Answer:

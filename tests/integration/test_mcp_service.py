@@ -182,3 +182,18 @@ async def until(condition):
     while not condition():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.05)
+
+
+async def test_the_ranker_lists_as_many_places_as_asked_for_and_a_model_takes_no_top(tree):
+    async with Client(service(tree / "code").server()) as client:
+        (schema,) = [tool.input_schema for tool in (await client.list_tools()).tools if tool.name == "localize"]
+        assert schema["properties"]["top"]["maximum"] == 100
+        few, one = [await client.call_tool("localize", {"issue": ISSUE, "top": top}) for top in (3, 1)]
+        assert len(few.structured_content["modify"]) >= len(one.structured_content["modify"]) == 1
+        for top in (0, 101, "3", True):
+            refused = await client.call_tool("localize", {"issue": ISSUE, "top": top})
+            assert text(refused) == "Error: localize: top must be a number from 1 to 100"
+    async with Client(service(tree / "code", script=SCRIPT).server()) as client:
+        (schema,) = [tool.input_schema for tool in (await client.list_tools()).tools if tool.name == "localize"]
+        assert "top" not in schema["properties"]
+        assert "unknown argument top" in text(await client.call_tool("localize", {"issue": ISSUE, "top": 3}))

@@ -1,12 +1,13 @@
 """The Python API, as README shows it."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
 import fusesearch
-from fusesearch import localize
+from fusesearch import localize, localize_async
 from fusesearch.core.errors import OptionError, RepositoryError
 
 README = Path(__file__).parents[2] / "README.md"
@@ -22,6 +23,14 @@ def test_the_snippet_of_the_readme_runs(repo, capsys):
     (snippet,) = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.DOTALL | re.MULTILINE)
     exec(snippet.replace("path/to/repository", str(repo)), {})
     assert capsys.readouterr().out == "shapes.py perimeter (1, 2)\n"
+
+
+def test_localize_runs_where_an_event_loop_runs_and_has_an_async_twin(repo):
+    async def notebook():
+        return [localize(repo, "perimeter is wrong"), await localize_async(repo, "perimeter is wrong")]
+
+    plain = localize(repo, "perimeter is wrong")
+    assert asyncio.run(notebook()) == [plain, plain]
 
 
 def test_every_public_name_is_there():

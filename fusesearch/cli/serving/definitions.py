@@ -57,7 +57,7 @@ _ANSWER = {
     },
     "required": ["root", "modify", "related", "trajectory"],
 }
-_ISSUE = {
+_ISSUE: dict[str, Any] = {
     "type": "object",
     "properties": {"issue": {"type": "string", "description": "the whole text of the issue: what happens, what should, errors"}},
     "required": ["issue"],
@@ -65,6 +65,7 @@ _ISSUE = {
 }
 
 
+_TOP = {"type": "integer", "minimum": 1, "maximum": 100, "description": "so many places, however sure"}
 _QUESTION = {
     "type": "object",
     "properties": {"question": {"type": "string", "description": "the whole question"}},
@@ -83,9 +84,12 @@ _ANSWERED = {
 }
 
 
-def tools(roots: list[str]) -> list[Tool]:
-    """``localize``, ``ask`` and the tools of :mod:`fusesearch.search.tools`, each with the argument ``root``."""
-    return [_localize(roots), _ask(roots), *(_search_tool(schema["function"], roots) for schema in schemas())]
+def tools(roots: list[str], *, ranks: bool) -> list[Tool]:
+    """``localize``, ``ask`` and the tools of :mod:`fusesearch.search.tools`, each with the argument ``root``.
+
+    ``ranks``: no model searches, and ``localize`` takes ``top``.
+    """
+    return [_localize(roots, ranks), _ask(roots), *(_search_tool(schema["function"], roots) for schema in schemas())]
 
 
 def instructions(roots: list[str]) -> str:
@@ -100,16 +104,20 @@ def instructions(roots: list[str]) -> str:
     )
 
 
-def _localize(roots: list[str]) -> Tool:
-    description = (
-        "Find the files and functions an issue is about. A search agent greps and reads the root by itself and answers with "
-        "ranked places to modify, and related ones apart. Takes from under a second to minutes, depending on the model behind it."
+def _localize(roots: list[str], ranks: bool) -> Tool:
+    how = (
+        "An index of names, words and history answers in about a second (longer the first time), with how sure it is and why. "
+        "It names few places when it is sure; with top, that many of the ranking."
+        if ranks
+        else "A search agent greps and reads the root by itself and answers with ranked places to modify, and related ones "
+        "apart. Takes seconds to minutes."
     )
+    asked = {**_ISSUE, "properties": {**_ISSUE["properties"], "top": _TOP}} if ranks else _ISSUE
     return Tool(
         name=LOCALIZE,
         title="Locate an issue in the code",
-        description=description,
-        input_schema=_with_root(_ISSUE, roots),
+        description=f"Find the files and functions an issue is about. {how}",
+        input_schema=_with_root(asked, roots),
         output_schema=_ANSWER,
         annotations=READ_ONLY,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -29,6 +29,7 @@ from fusesearch.core.config import Tools
 from fusesearch.core.errors import FusesearchError, ToolError
 from fusesearch.core.installation import DISTRIBUTION, installed
 from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import Searcher, instance_of
 from fusesearch.search.repository import Repository, clipped
 from fusesearch.search.tools import Toolbox
@@ -73,11 +74,17 @@ class Service:
             line = f"Error: {clipped(' '.join(str(error).split()), 500)}"
             return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)
 
+    @property
+    def _ranks(self) -> bool:
+        return self.searcher.name == WITHOUT_MODEL
+
     async def _localize(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
-        repository = self.roots.repository(root)
-        trajectory = await self._search(
-            self.searcher, instance_of(root, _text(arguments, "localize", "issue")), repository, session
-        )
+        repository, searcher = self.roots.repository(root), self.searcher
+        if self._ranks and (top := arguments.pop("top", None)) is not None:
+            if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= 100:
+                raise ToolError("localize: top must be a number from 1 to 100")
+            searcher = replace(searcher, top=top)
+        trajectory = await self._search(searcher, instance_of(root, _text(arguments, "localize", "issue")), repository, session)
         raise_on_failure(trajectory)
         found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
         text = TextContent(type="text", text=found.as_text())
@@ -102,10 +109,10 @@ class Service:
             return trajectory
 
     async def _list_tools(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=definitions.tools(self.roots.names))
+        return ListToolsResult(tools=definitions.tools(self.roots.names, ranks=self._ranks))
 
     async def _call_tool(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
-        names = [tool.name for tool in definitions.tools(self.roots.names)]
+        names = [tool.name for tool in definitions.tools(self.roots.names, ranks=self._ranks)]
         if params.name not in names:
             raise MCPError(INVALID_PARAMS, f"there is no tool {clipped(params.name, 40)}; the tools are {', '.join(names)}")
         with anyio.CancelScope() as scope:

@@ -28,7 +28,7 @@ def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
 
 def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker")
-    assert "the first file is right with " in result.stdout.splitlines()[0]
+    assert "% sure of the first file" in result.stdout.splitlines()[0]
     assert "`perimeter` is " in result.stdout.splitlines()[2]
     listed = json.loads(
         run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker", "--top", "2", "--format", "json").stdout
@@ -49,6 +49,32 @@ def test_an_issue_with_blanks_that_names_no_file_is_the_text_itself(run, repo, t
     assert json.loads((tmp_path / "t.json").read_text())["issue"] == "The area of a circle is wrong."
     missing = run("localize", "--repo", repo, "--issue", "missing.md")
     assert (missing.exit_code, missing.stderr) == (1, "fusesearch: cannot read the issue missing.md: No such file or directory\n")
+
+
+def test_the_issue_is_an_argument_and_the_folder_by_default_the_current_one(run, repo, issue, monkeypatch):
+    monkeypatch.chdir(repo)
+    by_option = run("localize", "--repo", repo, "--issue", issue).stdout.splitlines()[:-1]
+    assert run("localize", issue).stdout.splitlines()[:-1] == by_option
+    assert "perimeter" in run("localize", "perimeter(3) is wrong").stdout
+    assert "perimeter" in run("localize", "perimeter").stdout  # one word that is no file and looks like none
+    for wrong in ([], [issue, "--issue", issue]):
+        refused = run("localize", *wrong)
+        assert refused.exit_code == 2
+        assert "give the issue once" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("word", "says"),
+    [
+        ("missing.md", "cannot read the issue missing.md"),
+        ("docs/missing", "cannot read the issue"),
+        ("#12", "give OWNER/REPO#12"),
+    ],
+)
+def test_a_word_that_looks_like_a_file_or_a_number_is_no_text(run, repo, word, says):
+    refused = run("localize", word, "--repo", repo)
+    assert (refused.exit_code, len(refused.stderr.splitlines())) == (1, 1)
+    assert says in refused.stderr
 
 
 def test_the_last_line_has_the_seconds_alone_where_nobody_searched(run, repo, issue):
