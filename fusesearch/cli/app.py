@@ -10,7 +10,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fusesearch.cli import ask, compare, doctor, evaluate, exports, imports, judge, localize, mcp, score, tool, truth, view
+from fusesearch.cli import (
+    ask,
+    compare,
+    doctor,
+    evaluate,
+    exports,
+    imports,
+    judge,
+    localize,
+    localizers,
+    mcp,
+    score,
+    tool,
+    truth,
+    view,
+)
 from fusesearch.cli.extras import NEEDS, missing, what_to_install
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.installation import DISTRIBUTION, installed
@@ -108,6 +123,7 @@ def about(
 
 app.command("localize", rich_help_panel="Use")(localize.localize)
 app.command("ask", rich_help_panel="Use")(ask.ask)
+app.command("localizers", rich_help_panel="Use")(localizers.localizers)
 app.command("view", rich_help_panel="Use")(view.view)
 app.command("mcp", rich_help_panel="Use")(mcp.mcp)
 app.command("tool", rich_help_panel="Use")(tool.tool)

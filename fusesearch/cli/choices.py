@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fusesearch.cli.output import usage_error
-from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL
+from fusesearch.localizers.registry import WITHOUT_MODEL
 
 if TYPE_CHECKING:
     from fusesearch.localizers.searcher import SearchOptions
@@ -42,11 +42,10 @@ SettingsOption = Annotated[
 CheckpointOption = Annotated[
     Path | None, typer.Option(help="Directory of a trained checkpoint to run on this machine.", metavar="DIR")
 ]
-_SYSTEMS = "".join(f"\n\n    * `{name}`: {entry.summary}" for name, entry in LOCALIZERS.items())
 LocalizerOption = Annotated[
     str | None,
     typer.Option(
-        help=f"How to search. Default: fusesearch with a model, {WITHOUT_MODEL} without one.{_SYSTEMS}",
+        help=f"How to search: one of `fusesearch localizers`. Default: fusesearch with a model, {WITHOUT_MODEL} without one.",
         metavar="NAME",
     ),
 ]

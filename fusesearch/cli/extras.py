@@ -20,6 +20,7 @@ NEEDS = {
     "ask": "",
     "ask --model": "models",
     "ask --checkpoint": "train",
+    "localizers": "",
     "view": "",
     "mcp": "",
     "mcp --model": "models",

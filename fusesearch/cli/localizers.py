@@ -1,0 +1,33 @@
+"""``fusesearch localizers``: the systems that can search, and what each needs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fusesearch.cli.output import Format, print_json
+from fusesearch.localizers.registry import LOCALIZERS
+
+
+def localizers(format: Annotated[Format, typer.Option(help="How to print the list.")] = Format.text) -> None:
+    """List the localizers: for `--localizer` of `localize`, `ask` and `mcp`, and for grids of `evaluate`.
+
+    A localizer that asks a model can be fused with the ranking: `NAME+ranker`.
+
+    ```
+    fusesearch localizers
+    fusesearch localize "perimeter(3) returns 9" --localizer bm25
+    ```
+    """
+    if format is Format.json:
+        about = ("asks_model", "questions", "summary")
+        print_json({name: {key: getattr(entry, key) for key in about} for name, entry in LOCALIZERS.items()})
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("localizer", "model", "how it searches", box=None, header_style="bold")
+    for name, entry in LOCALIZERS.items():
+        table.add_row(name, "asked" if entry.asks_model else "none", entry.summary)
+    Console().print(table)
