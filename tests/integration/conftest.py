@@ -8,6 +8,7 @@ from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import parse_params
 from fusesearch.core.schema import Answer, Instance, Location, Truth
 from fusesearch.core.storage import write_instances
+from tests.fakes.chat_server import ChatServer
 from tests.fakes.git import committed, git
 
 SEARCH = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
@@ -90,3 +91,17 @@ def instances(tmp_path):
     ]
     write_instances(tmp_path / "rl.parquet", rows)
     return tmp_path / "rl.parquet"
+
+
+@pytest.fixture
+def chat_server():
+    """Starts chat servers, each with the replies that it plays."""
+    started = []
+
+    def start(*replies):
+        started.append(ChatServer(list(replies)))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()

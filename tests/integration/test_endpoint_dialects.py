@@ -13,7 +13,7 @@ from fusesearch.core.errors import ModelUnavailable
 from fusesearch.core.schema import Instance, ToolCall
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
-from tests.fakes.chat_server import ChatServer, completion, ok, refusal
+from tests.fakes.chat_server import completion, ok, refusal
 
 GREP = {"type": "object", "properties": {"pattern": {"type": "string"}, "limit": {"type": "integer"}}}
 TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": GREP}}]
@@ -23,16 +23,8 @@ ANSWER = "## Locations to Modify\n- /repo/a.py::f\n"
 
 
 @pytest.fixture
-def server():
-    started = []
-
-    def start(*replies):
-        started.append(ChatServer(list(replies)))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.stop()
+def server(chat_server):
+    return chat_server
 
 
 async def ask(server, messages=CHAT, tools=TOOLS, times=1):

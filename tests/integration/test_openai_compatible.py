@@ -11,7 +11,7 @@ from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.errors import EndpointDown, ModelUnavailable
 from fusesearch.core.schema import ToolCall
-from tests.fakes.chat_server import ChatServer, completion, ok, refusal
+from tests.fakes.chat_server import completion, ok, refusal
 
 TOOLS = [{"type": "function", "function": {"name": "grep", "description": "search", "parameters": {"type": "object"}}}]
 CHAT = [Message(role="system", content="Locate."), Message(role="user", content="It breaks.")]
@@ -19,16 +19,8 @@ SAMPLING = Sampling(temperature=0.5, max_new_tokens=77, seed=3)
 
 
 @pytest.fixture
-def endpoint():
-    started = []
-
-    def start(*replies):
-        started.append(ChatServer(list(replies)))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.stop()
+def endpoint(chat_server):
+    return chat_server
 
 
 async def ask(endpoint, messages=CHAT, tools=TOOLS, **options):
