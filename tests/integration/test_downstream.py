@@ -212,7 +212,8 @@ def test_an_endpoint_that_dies_is_no_outcome_and_the_run_goes_on_later(agent):
 def test_a_killed_run_goes_on_and_leaves_nothing_running(agent, project):
     with Endpoint(commands(FIX, "sleep 876", SUBMIT)) as endpoint:
         words = words_of(endpoint, agent)
-        first = subprocess.Popen([sys.executable, "-m", "experiments.downstream", *words], cwd=project)
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+        first = subprocess.Popen([sys.executable, "-m", "experiments.downstream", *words], cwd=project, env=environment)
         while not sleeping(876):
             assert first.poll() is None
             time.sleep(0.1)
