@@ -117,7 +117,7 @@ def _instance(tree: str, issue: str) -> Instance:
     if os.path.exists(issue) or "/" in issue or Path(issue).suffix.lower() in _TEXT_FILES:
         return instance_of(tree, read_input(Path(issue), "issue"))
     if issue.strip("#").isdecimal():
-        raise DataError(f"{issue} alone is no issue: give OWNER/REPO#{issue.strip('#')}, or the issue's text")
+        raise DataError(f"{issue} alone does not name an issue: give OWNER/REPO#{issue.strip('#')}, or the issue's text")
     return instance_of(tree, issue)
 
 
