@@ -15,7 +15,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint reproduce base serve stop dashboard serve-model main-agent try-training try-kills clean
+.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model main-agent try-training try-kills clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,6 +49,12 @@ lint: env ## ruff, mypy, and dvc.yaml against the stages and their imports
 reproduce: env ## the whole pipeline: dvc repro, from mining to the report
 	$(BIN)/dvc repro
 	@echo "Report: artifacts/report/report.html. Runs: make serve"
+
+smol: env ## the profile smol: SmolLM2-135M as the base checkpoint, then its dvc repro (overnight on two cores)
+	test -f experiments/smol/base/config.json || { $(BIN)/uv pip install --quiet --python $(BIN)/python -c requirements.lock gguf \
+		&& $(BIN)/python -m experiments.smol; }
+	$(BIN)/python -m flows profile use smol
+	$(BIN)/dvc repro
 
 base: env ## train the nano base checkpoint from scratch (its result is committed)
 	$(BIN)/dvc repro split

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from fusesearch.core.config import Params
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.overrides import flat_params
+from fusesearch.training.architectures import is_folder
 
 
 class Count(NamedTuple):
@@ -80,17 +81,22 @@ class Stage:
         earlier = self.added if recorded else {}
         return {key: value for key, value in found.items() if key not in earlier or value != earlier[key]}
 
+    def found(self, params: Params) -> tuple[str, ...]:
+        """Its inputs with the base model of these params; one of the hub is no file of the checkout."""
+        base = params.model.base if is_folder(params.model.base) else None
+        return tuple(filter(None, (base if name == BASE else name for name in self.inputs)))
+
     def reads(self, params: Params) -> tuple[str, ...]:
-        """Its inputs under these params."""
+        """Those of :meth:`found` that these params have it read."""
         if self.models is None:
-            return self.inputs
-        unread = {path for name, path in MODELS.items() if name not in self.models(params)}
-        return tuple(name for name in self.inputs if name not in unread)
+            return self.found(params)
+        unread = {params.model.base if name == "base" else path for name, path in MODELS.items() if name not in self.models(params)}
+        return tuple(name for name in self.found(params) if name not in unread)
 
 
 BASE = "experiments/nano/base"
 MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
-"""The model that training starts from and those that stages make: the input by the name that params have for it."""
+"""The model that training starts from (:data:`BASE` stands for ``model.base``) and those that stages make, by the name in params."""
 
 
 def _ranking(params: Params) -> list[str]:

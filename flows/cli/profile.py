@@ -49,9 +49,9 @@ def show(name: Name) -> None:
 
 @app.command()
 def use(name: Name) -> None:
-    """Write a profile to `params.yaml`.
+    """Write a profile to `params.yaml`, and what it reads to `dvc.yaml`.
 
-    The next `dvc repro` runs at that scale. `profile use nano` restores the nano params exactly.
+    The next `dvc repro` runs at that scale. `profile use nano` restores both files exactly.
 
     ```
     python -m flows profile use small && fusesearch doctor --profile small
@@ -94,12 +94,16 @@ def _doing(step: str, what: str) -> None:
 
 
 def switch(name: str, root: Path) -> None:
-    """Write profile ``name`` to ``params.yaml``. Keeps a copy of nano's file, so that it can be restored exactly."""
+    """Write profile ``name`` to ``params.yaml`` and its base model and localizers to ``dvc.yaml``.
+
+    Keeps a copy of nano's params, so that they can be restored exactly.
+    """
     import yaml
 
     from fusesearch.core.config import parse_params
     from fusesearch.core.storage import write_text
     from fusesearch.evaluation.names import check_names
+    from tasks.running.deps import DVC_YAML, render
 
     data = merged(name, root)
     check_names(parse_params(data, source=name), name)
@@ -112,3 +116,5 @@ def switch(name: str, root: Path) -> None:
         text += yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     write_text(root / NANO_COPY, nano)
     write_text(root / PARAMS, text)
+    if (root / DVC_YAML).exists():
+        write_text(root / DVC_YAML, render(root))

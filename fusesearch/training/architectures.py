@@ -73,10 +73,10 @@ class Architecture:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Architecture:
-        """From ``config.json`` of the families Qwen2, Qwen3 and Qwen3-MoE. Raises :class:`ConfigError` for any other."""
+        """From ``config.json`` of the families Llama, Qwen2, Qwen3 and Qwen3-MoE. Raises :class:`ConfigError` for any other."""
         kind, experts = config.get("model_type"), int(config.get("num_experts", 0))
-        if kind not in ("qwen2", "qwen3", "qwen3_moe"):
-            raise ConfigError(f"no formula for models of type {kind!r}: only qwen2, qwen3 and qwen3_moe are known")
+        if kind not in ("llama", "qwen2", "qwen3", "qwen3_moe"):
+            raise ConfigError(f"no formula for models of type {kind!r}: only llama, qwen2, qwen3 and qwen3_moe are known")
         heads = config["num_attention_heads"]
         return cls(
             layers=config["num_hidden_layers"],
@@ -91,7 +91,7 @@ class Architecture:
             experts=experts,
             active=config["num_experts_per_tok"] if experts else 1,
             biased=kind == "qwen2",
-            normed=kind != "qwen2",
+            normed=kind in ("qwen3", "qwen3_moe"),
         )
 
     @property
@@ -111,6 +111,11 @@ class Architecture:
         feed_forward = experts * 3 * self.hidden * self.feed_forward + self.hidden * self.experts
         embeddings = self.vocabulary * self.hidden * (1 if self.tied else 2)
         return self.layers * (attention + feed_forward + 2 * self.hidden) + self.hidden + embeddings
+
+
+def is_folder(checkpoint: str | Path) -> bool:
+    """Whether ``checkpoint`` names a folder, which may be missing, and not a model of the hub."""
+    return Path(checkpoint).exists() or str(checkpoint).startswith((".", "/", "artifacts", "experiments"))
 
 
 def folder_of(base: str, root: Path) -> Path | None:

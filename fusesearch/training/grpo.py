@@ -90,7 +90,7 @@ def _train(
     on_log: Callable[[dict[str, float]], None],
 ) -> dict[str, float]:
     quiet()
-    model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params))
+    model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params), params.model.matmul)
     environment = environment_named(params.agent.toolset)
     own = (environment.own if section.judge.model else environment.trainable)(read_instances(instances))
     tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}

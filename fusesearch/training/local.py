@@ -93,6 +93,7 @@ def _made(
 ) -> Batch:
     import torch
 
+    torch.set_float32_matmul_precision(episodes.params.model.matmul)
     model = _empty(config)
     model.load_state_dict(torch.load(io.BytesIO(weights), weights_only=True))
     return episodes.make(ids, step, TransformersModel(model, tokenizer, max_batch=len(positions)), positions)

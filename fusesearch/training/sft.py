@@ -51,7 +51,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
 
 def _train(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
     quiet()
-    model, tokenizer = load_student(params.model.base, student_dtype(params.sft.lora, params))
+    model, tokenizer = load_student(params.model.base, student_dtype(params.sft.lora, params), params.model.matmul)
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)
     figures = fit(model, tokenizer, rows, params.sft, params, out, on_log)
     if not rank():

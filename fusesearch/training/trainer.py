@@ -13,7 +13,7 @@ from typing import Any
 
 from fusesearch.core.config import Grpo, Lora, Params, Sft
 from fusesearch.core.errors import ArtifactError, ConfigError
-from fusesearch.training.architectures import Architecture
+from fusesearch.training.architectures import Architecture, is_folder
 from fusesearch.training.budget import training_flop, utilization
 from fusesearch.training.ranks import PATIENCE, rank, world_size
 
@@ -42,8 +42,10 @@ def quiet() -> None:
     disable_progress_bar()
 
 
-def load_student(checkpoint: str | Path, dtype: str = "float32") -> tuple[Any, Any]:
-    """Model and tokenizer. Raises :class:`ArtifactError` if a local checkpoint is damaged.
+def load_student(checkpoint: str | Path, dtype: str = "float32", matmul: str = "highest") -> tuple[Any, Any]:
+    """Model and tokenizer; from now on this process multiplies float32 as ``matmul`` says.
+
+    Raises :class:`ArtifactError` if a local checkpoint is damaged.
 
     Weights that train are float32 whatever the passes compute in: a step of 1e-6 is below bfloat16's precision, and would not
     move them.
@@ -51,8 +53,8 @@ def load_student(checkpoint: str | Path, dtype: str = "float32") -> tuple[Any, A
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    local = Path(checkpoint).exists() or str(checkpoint).startswith((".", "/", "artifacts", "experiments"))
-    if local and not (Path(checkpoint) / "config.json").is_file():
+    torch.set_float32_matmul_precision(matmul)
+    if is_folder(checkpoint) and not (Path(checkpoint) / "config.json").is_file():
         raise ArtifactError(f"{checkpoint} holds no checkpoint (no config.json): run the stage that makes it")
     try:
         tokenizer = AutoTokenizer.from_pretrained(str(checkpoint))
@@ -67,7 +69,7 @@ def trainer_arguments(out: Path, section: Sft | Grpo, params: Params) -> dict[st
     import torch
 
     gpu = torch.cuda.is_available()
-    precision = (section.precision if isinstance(section, Sft) else None) or (params.model.dtype if gpu else "float32")
+    precision = section.precision or (params.model.dtype if gpu else "float32")
     return {
         "output_dir": str(out / "trainer"),
         "learning_rate": section.learning_rate,

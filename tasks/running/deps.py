@@ -57,9 +57,10 @@ DECIDES_NOTHING = (
 
 def code_of(stage: str) -> list[Path]:
     """The code that decides a stage's outputs, as ``dvc.yaml`` has it. Raises :class:`ConfigError` where that is damaged."""
-    inputs = {MAIN.input(name).as_posix() for name in stage_named(stage).inputs}
+    others = stage_named(stage).code
     try:
-        return [Path(dep) for dep in _parsed(read_text(DVC_YAML))["stages"][stage]["deps"] if dep not in inputs]
+        deps = map(Path, _parsed(read_text(DVC_YAML))["stages"][stage]["deps"])
+        return [dep for dep in deps if dep.parts[0] in PACKAGES or dep.as_posix() in others]
     except (yaml.YAMLError, TypeError, KeyError) as error:
         raise ConfigError(f"{DVC_YAML} is damaged ({error}): run `python -m tasks.running.deps --write`") from None
 
@@ -79,8 +80,9 @@ def render(root: Path = Path()) -> str:
 
 def entry(stage: Stage, root: Path = Path()) -> dict[str, Any]:
     """A stage as DVC has it."""
-    inputs = [MAIN.input(name).as_posix() for name in stage.inputs]
-    run = [stage.run, *(path for name in stage.localizers(load_params(root / PARAMS)) for path in paths_of(name))]
+    params = load_params(root / PARAMS)
+    inputs = [MAIN.input(name).as_posix() for name in stage.found(params)]
+    run = [stage.run, *(path for name in stage.localizers(params) for path in paths_of(name))]
     return {
         "cmd": f"python -m flows.run {stage.name}",
         "desc": stage.description,

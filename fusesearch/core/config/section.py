@@ -33,6 +33,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
         },
         "Sft": {"lora": {"rank": 0, "alpha": 32}, "padding_free": False},
     },
+    3: {"Grpo": {"precision": None}, "ModelSection": {"matmul": "highest"}},
 }
 """Params that a version of the schema added, by section, each with the value that all earlier runs had.
 
