@@ -292,7 +292,7 @@ def small(config: Mapping[str, Any], vocabulary: int) -> dict[str, Any]:
     }  # fmt: skip
     if "num_experts" in config:
         changed |= {"num_experts": EXPERTS, "num_experts_per_tok": 2, "moe_intermediate_size": FEED_FORWARD // 4}
-    if config["model_type"] == "qwen2":  # has no head_dim of its own
+    if config["model_type"] in ("qwen2", "llama"):  # heads divide the width
         del changed["head_dim"]
         changed["hidden_size"] = HEAD * changed["num_attention_heads"]
     return kept | changed

@@ -90,13 +90,14 @@ class Stage:
         """Those of :meth:`found` that these params have it read."""
         if self.models is None:
             return self.found(params)
-        unread = {params.model.base if name == "base" else path for name, path in MODELS.items() if name not in self.models(params)}
+        read = self.models(params)
+        unread = {params.model.base if name == "base" else path for name, path in MODELS.items() if name not in read}
         return tuple(name for name in self.found(params) if name not in unread)
 
 
 BASE = "experiments/nano/base"
 MODELS = {"base": BASE, "sft": "sft.checkpoint", "grpo": "grpo.checkpoint"}
-"""The model that training starts from (:data:`BASE` stands for ``model.base``) and those that stages make, by the name in params."""
+"""The model that training starts from, for which :data:`BASE` stands, and those that stages make, by the name in params."""
 
 
 def _ranking(params: Params) -> list[str]:

@@ -1,0 +1,1 @@
+"""The base checkpoint of the profile ``smol``."""

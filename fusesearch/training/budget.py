@@ -101,6 +101,22 @@ def utilization(flop: float, seconds: float, gpu: str, ranks: int = 1) -> float 
     return flop / (seconds * peak * ranks) if peak else None
 
 
+def processor_flop() -> float:
+    """FLOP a second of this machine's cores in a product of float32 matrices, measured in half a second."""
+    import time
+
+    import numpy as np
+
+    size = 1024
+    matrix = np.ones((size, size), np.float32)
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / min(seconds)
+
+
 def training_hours(model: Architecture, flop: float, peak: float) -> tuple[float, float]:
     """Fewest and most hours at the published shares of ``peak``, FLOP a second of all GPUs together."""
     low, high = PUBLISHED_MFU["experts" if model.experts else "dense"]

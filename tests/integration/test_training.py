@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from fusesearch.agents.loop import run_episode
 from fusesearch.agents.models.base import Sampling
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.parsing import format_answer, format_calls
-from fusesearch.core.config import Base, Lora, ModelSection, Params, RolloutSearch
+from fusesearch.core.config import Base, Grpo, Lora, ModelSection, Params, RolloutSearch, Sft
 from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.schema import Answer, Expected, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.storage import read_instances, write_instances, write_jsonl
@@ -29,7 +30,7 @@ from fusesearch.training.base import train_base
 from fusesearch.training.grpo import train_grpo
 from fusesearch.training.rollouts import sequence_of
 from fusesearch.training.sft import fit, tokenize, train_sft, use_flash_attention
-from fusesearch.training.trainer import load_student, save_checkpoint, settle
+from fusesearch.training.trainer import load_student, save_checkpoint, settle, trainer_arguments
 
 CALLS = format_calls([("grep", {"pattern": "def prime", "output_mode": "content"})])
 ANSWER = format_answer(Answer(modify=[Location(path="a.py", function="prime")]))
@@ -116,6 +117,26 @@ def test_small_steps_move_weights_that_come_in_bfloat16(tmp_path: Path, params: 
     before, after = (load_file(path / "model.safetensors") for path in (start, tmp_path / "out" / "checkpoint"))
     moved = torch.cat([(after[name].float() != before[name].float()).flatten() for name in before if "proj" in name])
     assert moved.float().mean() > 0.9
+
+
+@pytest.mark.parametrize("section", [Sft, Grpo])
+def test_precision_is_the_sections_own(section: Any, tmp_path: Path, params: Params) -> None:
+    def bfloat16(precision: str | None, dtype: str = "float32") -> bool:
+        given = params.model_copy(update={"model": params.model.model_copy(update={"dtype": dtype})})
+        return bool(trainer_arguments(tmp_path, section(precision=precision), given)["bf16"])
+
+    assert bfloat16("bfloat16")
+    assert not bfloat16(None)
+    assert not bfloat16("float32", "bfloat16")
+
+
+def test_products_of_float32_have_the_precision_that_params_say(base: Path) -> None:
+    try:
+        load_student(base, matmul="medium")
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        load_student(base)
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_killed_training_goes_on_from_its_last_step(tmp_path: Path, params: Params, base: Path) -> None:

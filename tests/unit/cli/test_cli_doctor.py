@@ -130,7 +130,21 @@ def test_every_committed_profile_loads_and_says_what_it_needs(name):
     assert params.profile == name
     checks = report(name, machine(8, 80))
     assert {"gpu", "disk", "base checkpoint", "tokenizer"} <= set(checks)
-    assert name == "nano" or {"sft memory", "grpo memory", "vllm memory", "sft hours", "grpo hours"} <= set(checks)
+    assert params.model.dtype == "float32" or {"sft memory", "grpo memory", "vllm memory", "sft hours", "grpo hours"} <= set(
+        checks
+    )
+
+
+def test_hours_on_processors_are_told_before_the_base_model_is_there(tmp_path, monkeypatch):
+    monkeypatch.setattr(needs, "processor_flop", lambda: 1e12)
+    checks = {check.name: check for check in profile_checks(load_profile("smol", ROOT), tmp_path, NOTHING)}
+    assert not checks["base checkpoint"].ok
+    assert checks["base checkpoint"].hint == "make smol"
+    hours = float(checks["grpo hours"].detail.partition(" ")[0])
+    monkeypatch.setattr(needs, "processor_flop", lambda: 2e12)
+    faster = {check.name: check for check in profile_checks(load_profile("smol", ROOT), tmp_path, NOTHING)}
+    assert float(faster["grpo hours"].detail.partition(" ")[0]) == pytest.approx(hours / 2, abs=0.1)
+    assert "sft hours" not in report("nano", NOTHING), "a model so small takes minutes, most of them in Python"
 
 
 def test_the_small_profile_fits_on_one_gpu_of_40_gib():

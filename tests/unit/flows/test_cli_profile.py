@@ -10,7 +10,7 @@ from flows.cli import doctor
 from fusesearch.core.config import load_params, parse_params
 
 ROOT = Path(__file__).parents[3]
-NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: no/base}\n"
+NANO = "# nano, with a comment\nprofile: nano\nseed: 7\nmodel: {base: ./no/base}\n"
 BIG = "profile: big\nmodel: {base: org/big, dtype: bfloat16}\ngrpo: {rollouts: vllm}\nteacher: {localizer: model, base_url: http://127.0.0.1:9/v1}\n"
 
 
@@ -65,6 +65,25 @@ def test_use_overlays_and_nano_comes_back_as_it_was(run, checkout):
     assert run("profile", "use", "big").exit_code == 0
     assert run("profile", "use", "nano").exit_code == 0
     assert (checkout / "params.yaml").read_text() == NANO
+
+
+def test_the_base_model_of_a_profile_is_what_dvc_watches(run, checkout, monkeypatch):
+    monkeypatch.setattr("tasks.running.deps.imported_code", lambda modules, root: set())
+    (checkout / "experiments/profiles/mine.yaml").write_text("profile: mine\nmodel: {base: experiments/mine/base}\n")
+    (checkout / "dvc.yaml").write_text("")
+
+    def watched():
+        stages = yaml.safe_load((checkout / "dvc.yaml").read_text())["stages"]
+        bases = {name: [dep for dep in stage["deps"] if dep.endswith("base")] for name, stage in stages.items()}
+        return {name: found for name, found in bases.items() if found}
+
+    trained = ("sft", "grpo", "evaluate")
+    assert run("profile", "use", "mine").exit_code == 0
+    assert watched() == {stage: ["experiments/mine/base"] for stage in trained}
+    assert run("profile", "use", "big").exit_code == 0
+    assert watched() == {}, "a model of the hub is no file of the checkout"
+    assert run("profile", "use", "nano").exit_code == 0
+    assert watched() == {stage: ["no/base"] for stage in trained}
 
 
 def test_list_marks_the_current_profile_and_show_prints_all_params(run, checkout):

@@ -42,6 +42,14 @@ def test_without_arguments_it_is_the_main_pipelines_run():
     assert node.inputs(Params()) == [MAIN["select.trajectories"], Path("experiments/nano/base")]
 
 
+@pytest.mark.parametrize(("base", "read"), [("experiments/smol/base", ["experiments/smol/base"]), ("org/model", [])])
+def test_the_base_model_that_is_read_is_the_params_own(base, read):
+    params = override(Params(), {"model.base": base}, "test")
+    assert parse_node("sft", []).inputs(params) == [MAIN["select.trajectories"], *map(Path, read)]
+    from_base = override(params, {"grpo.start": "base"}, "test")
+    assert [path for path in parse_node("grpo", []).inputs(from_base) if path not in MAIN.values()] == [*map(Path, read)]
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

