@@ -49,7 +49,7 @@ def localize(
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
-    top: Annotated[int | None, typer.Option(help="The first N places of the ranker, however sure.", min=1, max=100)] = None,
+    top: Annotated[int | None, typer.Option(help="Files to show, however likely; 5 by default.", min=1, max=100)] = None,
     format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
     explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.")] = False,
     save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
@@ -75,7 +75,7 @@ def localize(
     gh issue view 12 | fusesearch localize --repo . --issue - --model qwen3 --base-url http://localhost:8000/v1 --format json
     ```
 
-    Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
+    Exit codes: 0 an answer, 3 no answer or too little to go on, 1 a failure, 2 a wrong option.
     """
     given = text if issue is None else issue
     if given is None or (text is not None and issue is not None):

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.errors import InfrastructureError
-from fusesearch.core.schema import Answer, Location, Trajectory
+from fusesearch.core.schema import Answer, Location, Place, Trajectory
 from fusesearch.core.text import printable
+from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import with_lines
 from fusesearch.reporting.episodes.explain import Explanation, Target, explain
 from fusesearch.reporting.episodes.page import STOPS
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from fusesearch.core.schema import Observation, ToolCall, Turn
 
 
-DOUBTFUL = 0.5
-"""Confidence below which an answer says that it is doubtful."""
+SIGNATURE_CHARS = 110
+TOO_LITTLE = "too little to go on, nothing that the issue names is here: name an error, a function or a file"
 
 
 def raise_on_failure(trajectory: Trajectory) -> None:
@@ -48,6 +49,7 @@ class Report:
     cost: dict[str, Any]
     explanations: Sequence[Explanation] | None = None
     confidence: float | None = None
+    places: Sequence[Place] = ()
 
     @classmethod
     def of(cls, trajectory: Trajectory, repository: Repository, *, explained: bool = False) -> Report:
@@ -56,14 +58,18 @@ class Report:
         answer = with_lines(answer, repository)
         modify, related = answer.modify, answer.related
         explanations = explain(trajectory, map(Target.of, [*modify, *related])) if explained else None
-        return cls(modify, related, cost(trajectory), explanations, answer.confidence)
+        return cls(modify, related, cost(trajectory), explanations, answer.confidence, answer.places)
 
     def as_json(self) -> dict[str, Any]:
-        """``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` if requested.
+        """``outcome``, ``modify`` and ``related`` (path, function, lines), ``trajectory`` (cost), and ``explain`` if requested.
 
+        ``outcome`` is ``answer``, ``too_little`` (the issue names nothing that is here) or ``no_answer``. The ranker adds
+        ``places``: files with their best functions. ``modify`` is the set with the highest expected F1.
         Localizers that can tell add ``confidence`` and, to locations, ``confidence`` and ``reasons``.
         """
         report: dict[str, Any] = {
+            "outcome": "answer" if self.modify else "too_little" if self._says_little else "no_answer",
+            "places": [place.model_dump(mode="json") for place in self.places],
             "modify": [location.model_dump(mode="json") for location in self.modify],
             "related": [location.model_dump(mode="json") for location in self.related],
             "trajectory": self.cost,
@@ -78,13 +84,18 @@ class Report:
     def as_text(self) -> str:
         """Ranked locations, then related context, then one line of cost."""
         why = self.explanations or []
-        asked = self.cost["model"] or self.cost["stop"] != "no_answer"
-        parts = [f"No answer: {STOPS[self.cost['stop']] if asked else 'no code here shares a word with the issue'}."]
-        if self.modify:
-            parts = [f"Locations to modify{_doubt(self.confidence)}", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
+        parts = [f"No answer: {TOO_LITTLE if self._says_little else STOPS[self.cost['stop']]}."]
+        if self.places:
+            parts = _by_file(self.places)
+        elif self.modify:
+            parts = ["Locations to modify", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
         if self.related:
             parts += ["", "Related context", *_rows(self.related, why[len(self.modify) :], ranked=False)]
         return "\n".join([*parts, "", _summary(self.cost)])
+
+    @property
+    def _says_little(self) -> bool:
+        return self.cost["localizer"] == WITHOUT_MODEL and self.cost["stop"] == "no_answer"
 
 
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:
@@ -125,10 +136,27 @@ def _rows(locations: Sequence[Location], why: Sequence[Explanation], *, ranked: 
     return lines
 
 
-def _doubt(confidence: float | None) -> str:
-    if confidence is None:
-        return ""
-    return f" ({confidence:.0%} sure of the first file{': doubtful' if confidence < DOUBTFUL else ''})"
+def _by_file(places: Sequence[Place]) -> list[str]:
+    """Files that are likely enough to act on, then what else to look at: each with its reasons, then its best functions."""
+    lines: list[str] = []
+    for rank, place in enumerate(places, 1):
+        if rank == 1:
+            lines.append("Likely enough to act on" if place.likely else "Nothing is likely enough to act on. Look at")
+        elif places[rank - 2].likely and not place.likely:
+            lines += ["", "What else to look at"]
+        lines.append(f"{rank:>3}. {place.confidence:>4.0%}  {printable(place.path)}{_because(place.reasons)}")
+        for one in place.functions:
+            span = f":{one.lines[0]}-{one.lines[1]}" if one.lines else ""
+            lines.append(
+                f"     {one.confidence or 0:>4.0%}    {printable(f'{one.path}{span}  {one.function}')}{_because(one.reasons)}"
+            )
+            if one.signature:
+                lines.append(f"{'':13}  {printable(one.signature)[:SIGNATURE_CHARS]}")
+    return lines
+
+
+def _because(reasons: Sequence[str]) -> str:
+    return f"  ({printable('; '.join(reasons))})" if reasons else ""
 
 
 def _summary(cost: dict[str, Any]) -> str:

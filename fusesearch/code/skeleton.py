@@ -42,6 +42,20 @@ def numbered(outline: Outline, intervals: Iterable[tuple[int, int]], window: int
     return "\n".join([*rows, *(["..."] if last < total else [])])
 
 
+def signature(lines: Sequence[str], start: int, end: int) -> str:
+    """The head of the function on lines ``start`` to ``end`` (from 1) on one line, without decorators and its body."""
+    begins = next(
+        (number for number in range(start - 1, min(end, len(lines))) if not lines[number].lstrip().startswith(("@", "#", "//"))),
+        start - 1,
+    )
+    parts: list[str] = []
+    for line in lines[begins : min(end, begins + MAX_HEADER)]:
+        parts.append(line.strip())
+        if line.rstrip().endswith(("{", ":", ";", "=>")) or " {" in line or line.count(")") > line.count("("):
+            break
+    return " ".join(filter(None, parts))[:LINE_CHARS].rstrip("{ ")
+
+
 def merged(intervals: Iterable[tuple[int, int]], window: int, total: int) -> list[tuple[int, int]]:
     """Inclusive intervals, widened by ``window`` within lines 1 to ``total``; touching ones are merged."""
     wide = sorted((max(1, start - window), min(total, end + window)) for start, end in intervals)

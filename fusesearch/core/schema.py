@@ -167,6 +167,7 @@ class Location(Record):
     path: str
     function: str | None = None
     lines: tuple[int, int] | None = None
+    signature: str = Field("", exclude_if=_absent)
     confidence: float | None = Field(None, exclude_if=_absent)
     reasons: list[str] = Field(default_factory=list, exclude_if=_absent)
 
@@ -176,15 +177,30 @@ class Location(Record):
         return f"{self.path}::{self.function}" if self.function else self.path
 
 
+class Place(Record):
+    """A file with its best functions, each with its own probability, for people and coding agents.
+
+    ``likely``: it is right more often than not, so act on it; the others are what else to look at.
+    """
+
+    path: str
+    confidence: float
+    likely: bool
+    reasons: list[str] = Field(default_factory=list)
+    functions: list[Location] = Field(default_factory=list)
+
+
 class Answer(Record):
     """The final answer of an issue: two sections, of which only ``modify`` is scored (FuseSearch, appendix E).
 
-    ``confidence`` is the probability that the first file is right, from localizers that can tell.
+    ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
+    ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
     The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
     """
 
     modify: list[Location] = Field(default_factory=list)
     related: list[Location] = Field(default_factory=list)
+    places: list[Place] = Field(default_factory=list, exclude_if=_absent)
     confidence: float | None = Field(None, exclude_if=_absent)
     values: list[str] = Field(default_factory=list, exclude_if=_absent)
     text: str = Field("", exclude_if=_absent)

@@ -33,8 +33,8 @@ class Setup:
     """What a localizer works with.
 
     ``model`` is None for localizers that ask no model. ``sampling`` defaults to greedy. ``caches`` has code graphs and the
-    ranker's index, by default the user's. ``training`` has the questions that ``prior`` knows. ``top`` asks the ranker for that
-    many locations.
+    ranker's index, by default the user's. ``training`` has the questions that ``prior`` knows. ``top`` asks the ranker for an
+    answer for people with that many files.
     """
 
     model: Model | None = None

@@ -16,6 +16,7 @@ from fusesearch.agents.loop import OnEvent
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
 from fusesearch.code.functions import function_spans
+from fusesearch.code.skeleton import signature
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import (
     ArtifactError,
@@ -26,9 +27,10 @@ from fusesearch.core.errors import (
     OptionError,
     first_fault,
 )
-from fusesearch.core.schema import Answer, Instance, Location, Mode, Trajectory
+from fusesearch.core.schema import Answer, Instance, Location, Mode, Place, Trajectory
 from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
+from fusesearch.localizers.direct import FILES
 from fusesearch.localizers.episodes import spec_named
 from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
@@ -116,7 +118,14 @@ class Searcher:
     async def search(self, instance: Instance, repository: Repository, on_event: OnEvent | None = None) -> Trajectory:
         """One episode; the model stays open for others, which may run at the same time."""
         sampling = Sampling(max_new_tokens=self.agent.max_new_tokens, temperature=self.temperature)
-        setup = Setup(self.model, self.agent, self.tools, sampling, on_event, top=self.top)
+        setup = Setup(
+            self.model,
+            self.agent,
+            self.tools,
+            sampling,
+            on_event,
+            top=(self.top or FILES) if self.name == WITHOUT_MODEL else None,
+        )
         return await make_localizer(self.name, setup).localize(instance, repository)
 
     def answering(self, toolset: str = "questions") -> Searcher:
@@ -195,9 +204,12 @@ def localize(
     base_url: str | None = None,
     checkpoint: str | Path | None = None,
     max_turns: int | None = None,
+    top: int | None = None,
 ) -> Answer:
     """The files and functions of ``issue`` (its text) in the directory ``repo``, most likely first, as on the command line.
 
+    ``answer.places`` has the ranker's files, at most five or ``top`` of them, each with its best functions; it is empty where the
+    issue says too little to go on. ``answer.modify`` is the set to modify.
     Nothing in the directory is changed or run. :func:`localize_async` is the same for programs with an event loop.
 
     Raises:
@@ -207,7 +219,7 @@ def localize(
     """
     return _finished(
         localize_async(
-            repo, issue, localizer=localizer, model=model, base_url=base_url, checkpoint=checkpoint, max_turns=max_turns
+            repo, issue, localizer=localizer, model=model, base_url=base_url, checkpoint=checkpoint, max_turns=max_turns, top=top
         )
     )
 
@@ -221,10 +233,11 @@ async def localize_async(
     base_url: str | None = None,
     checkpoint: str | Path | None = None,
     max_turns: int | None = None,
+    top: int | None = None,
 ) -> Answer:
     """:func:`localize` for programs with an event loop; a model may answer several at once."""
     folder = Path(checkpoint) if checkpoint is not None else None
-    searcher = choose(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
+    searcher = choose(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns, top=top))
     repository = Repository(Path(repo))
     trajectory = await searcher.run(instance_of(repository.root.name, issue), repository)
     if trajectory.error is not None:
@@ -268,8 +281,18 @@ def ask(
 
 
 def with_lines(answer: Answer, repository: Repository) -> Answer:
-    """The answer with the lines of every function that is found in the files as they are on disk."""
+    """The answer with the lines of every function that is found in the files as they are on disk, and signatures of places."""
     spans: dict[str, dict[str, tuple[int, int]]] = {}
+
+    def signed(place: Place) -> Place:
+        try:
+            lines = repository.read_text(place.path).split("\n")
+        except FusesearchError:  # the file went away
+            return place
+        functions = [
+            one.model_copy(update={"signature": signature(lines, *one.lines)}) if one.lines else one for one in place.functions
+        ]
+        return place.model_copy(update={"functions": functions})
 
     def located(location: Location) -> Location:
         if location.function is None or location.lines:
@@ -278,7 +301,13 @@ def with_lines(answer: Answer, repository: Repository) -> Answer:
             spans[location.path] = _spans(repository, location.path)
         return location.model_copy(update={"lines": spans[location.path].get(location.function)})
 
-    return answer.model_copy(update={"modify": list(map(located, answer.modify)), "related": list(map(located, answer.related))})
+    return answer.model_copy(
+        update={
+            "modify": list(map(located, answer.modify)),
+            "related": list(map(located, answer.related)),
+            "places": list(map(signed, answer.places)),
+        }
+    )
 
 
 def _spans(repository: Repository, path: str) -> dict[str, tuple[int, int]]:

@@ -24,8 +24,20 @@ _LOCATION = {
         },
         "confidence": {"type": "number", "description": "probability that a fix modifies it, from localizers that can tell"},
         "reasons": {"type": "array", "items": {"type": "string"}, "description": "what speaks for it"},
+        "signature": {"type": "string", "description": "the head of the function"},
     },
     "required": ["path", "function", "lines"],
+}
+_PLACE = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "file, relative to the root"},
+        "confidence": {"type": "number", "description": "probability that a fix modifies the file"},
+        "likely": {"type": "boolean", "description": "more likely than not: act on it; the others are what else to look at"},
+        "reasons": {"type": "array", "items": {"type": "string"}, "description": "what speaks for the file"},
+        "functions": {"type": "array", "items": _LOCATION, "description": "its best functions, each with its own probability"},
+    },
+    "required": ["path", "confidence", "likely", "reasons", "functions"],
 }
 _SEARCH = {
     "type": "object",
@@ -47,7 +59,9 @@ _ANSWER = {
     "type": "object",
     "properties": {
         "root": {"type": "string", "description": "the root that was searched"},
-        "modify": {"type": "array", "items": _LOCATION, "description": "places to modify, most likely first"},
+        "outcome": {"enum": ["answer", "too_little", "no_answer"], "description": "too_little: the issue names nothing here"},
+        "places": {"type": "array", "items": _PLACE, "description": "files to look at, most likely first, from the ranker"},
+        "modify": {"type": "array", "items": _LOCATION, "description": "the set to modify, with the highest expected F1"},
         "related": {"type": "array", "items": _LOCATION, "description": "places worth reading beside them"},
         "confidence": {
             "type": "number",
@@ -55,7 +69,7 @@ _ANSWER = {
         },
         "trajectory": {**_SEARCH, "description": "what the search cost"},
     },
-    "required": ["root", "modify", "related", "trajectory"],
+    "required": ["root", "outcome", "places", "modify", "related", "trajectory"],
 }
 _ISSUE: dict[str, Any] = {
     "type": "object",
@@ -65,7 +79,7 @@ _ISSUE: dict[str, Any] = {
 }
 
 
-_TOP = {"type": "integer", "minimum": 1, "maximum": 100, "description": "so many places, however sure"}
+_TOP = {"type": "integer", "minimum": 1, "maximum": 100, "description": "so many files, however likely; 5 by default"}
 _QUESTION = {
     "type": "object",
     "properties": {"question": {"type": "string", "description": "the whole question"}},
@@ -107,7 +121,7 @@ def instructions(roots: list[str]) -> str:
 def _localize(roots: list[str], ranks: bool) -> Tool:
     how = (
         "An index of names, words and history answers in about a second (longer the first time), with how sure it is and why. "
-        "It names few places when it is sure; with top, that many of the ranking."
+        "It names at most five files with their best functions, or as many as top says, and which are likely enough to act on."
         if ranks
         else "A search agent greps and reads the root by itself and answers with ranked places to modify, and related ones "
         "apart. Takes seconds to minutes."

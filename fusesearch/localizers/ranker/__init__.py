@@ -13,6 +13,7 @@ from fusesearch.localizers.direct import answered
 from fusesearch.localizers.ranker.answer import Ranking, rank
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.places import FEW_FILES, for_people
 from fusesearch.localizers.ranker.trees import WEIGHTS, Model, read_models
 from fusesearch.search.repository import Repository
 
@@ -23,18 +24,20 @@ def models() -> tuple[Model, Model]:
     return read_models(Path(os.environ.get("FUSESEARCH_RANKER") or WEIGHTS))
 
 
-def ranking_of(issue: str, repository: Repository, folder: Path | None = None, on_progress: Progress | None = None) -> Ranking:
+def ranking_of(
+    issue: str, repository: Repository, folder: Path | None = None, on_progress: Progress | None = None, least: int = 0
+) -> Ranking:
     """All candidates for an issue, ranked. ``folder`` is where the index lies, by default in the user's caches.
 
     Raises :class:`ArtifactError` if the models are damaged or made for other features.
     """
     file, function = models()
     with Index(repository, folder or Caches().index, on_progress) as index:
-        return rank(candidates_of(issue, index), file, function)
+        return rank(candidates_of(issue, index), file, function, least)
 
 
 class RankerLocalizer(BaseLocalizer):
-    """As many locations as their probabilities warrant, or the first ``top`` of the ranking."""
+    """As many locations as their probabilities warrant; with ``top``, also that many files with what speaks for them."""
 
     name = "ranker"
 
@@ -46,16 +49,15 @@ class RankerLocalizer(BaseLocalizer):
                 self.on_event("index", {"done": done, "total": total})
 
         def find() -> Answer:
-            return self.answer(ranking_of(instance.problem_statement, repository, self.caches.index, progress))
+            issue = instance.problem_statement
+            ranking = ranking_of(issue, repository, self.caches.index, progress, FEW_FILES if self.top else 0)
+            return for_people(ranking, issue, self.top) if self.top else self.answer(ranking)
 
         return await answered(instance, self.name, find, agent=self.agent, seed=seed, on_event=self.on_event)
 
     def answer(self, ranking: Ranking) -> Answer:
         """The answer from a ranking."""
-        if self.top is None:
-            return ranking.best()
-        listed = ranking.listed(self.top, self.top)
-        return listed.model_copy(update={"modify": listed.modify[: self.top]})
+        return ranking.best()
 
 
 class RankedListLocalizer(RankerLocalizer):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
 
 from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.direct import FILES, FUNCTIONS, as_answer
+from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.features import Candidate, Candidates
 from fusesearch.localizers.ranker.trees import Model, log_odds
 
@@ -17,7 +19,14 @@ FUNCTION_SAY = 0.25
 """What the probability of its best function adds to that of a file, so that the models agree where files are nearly equal."""
 
 MAX_REASONS = 3
-_WEAK = 0.1  # the least weight of a reason, and the least probability of the function that a file's entry names
+WEAK = 0.1  # the least weight of a reason, and the least probability of the function that a file's entry names
+
+
+EXACT = ("path_named", "module", "frame", "literal", *(f"defines_{kind}" for kind in NAMED if kind != "plain"))
+"""Columns of a file that the issue names: by a path, module, frame, literal or definition."""
+
+CHANCE = ("phrase", "defines_plain")
+"""Columns of three words in a row of a message and of a plain word that is a name: running text has them by chance too."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +43,8 @@ class Ranking:
 
     files: list[Ranked]
     functions: list[Ranked]
+    words: dict[str, int] = field(default_factory=dict)
+    """The words of the issue, and how many files have each."""
 
     def best(self) -> Answer:
         """The first file and what else the probabilities warrant, each file by its probable functions."""
@@ -42,7 +53,7 @@ class Ranking:
         for file in files:
             own = [function for function in self.functions if function.candidate.path == file.candidate.path]
             named += [function for function in own if function.probability >= FUNCTION_WORTH] or [
-                function for function in own[:1] if function.probability >= _WEAK
+                function for function in own[:1] if function.probability >= WEAK
             ]
         return self._answer(files, sorted(named, key=lambda function: -function.probability))
 
@@ -64,27 +75,37 @@ class Ranking:
             reasons = ranked.candidate.reasons
             if location.function and not reasons and location.path in by_entity:
                 reasons = by_entity[location.path].candidate.reasons
-            best = dict.fromkeys(text for weight, text in sorted(reasons, key=lambda reason: -reason[0]) if weight >= _WEAK)
+            best = dict.fromkeys(text for weight, text in sorted(reasons, key=lambda reason: -reason[0]) if weight >= WEAK)
             return location.model_copy(update={"confidence": round(ranked.probability, 3), "reasons": list(best)[:MAX_REASONS]})
 
         confidence = round(self.files[0].probability, 3) if self.files else None
         return Answer(modify=list(map(said, plain.modify)), confidence=confidence)
 
 
-def rank(candidates: Candidates, file: Model, function: Model) -> Ranking:
-    """The candidates by the scores of the models; equal ones keep their order."""
+def names_any(files: Iterable[Candidate], columns: Iterable[str] = EXACT) -> bool:
+    """Whether one of the columns of any file is above 0."""
+    names = tuple(columns)
+    return any(file.columns.get(name, 0.0) > 0 for file in files for name in names)
+
+
+def rank(candidates: Candidates, file: Model, function: Model, least: int = 0) -> Ranking:
+    """The candidates by the scores of the models; equal ones keep their order.
+
+    Where there are fewer files than ``least`` and the issue names none of what they have, those that are missing count as files
+    that score as the mean of the others.
+    """
     scores = {found.path: file.score(found.row()) for found in candidates.files}
     functions = _ranked(
         candidates.functions, function, lambda found: function.score(found.row()) + function.file_share * scores[found.path]
     )
     best = {ranked.candidate.path: ranked.probability for ranked in reversed(functions)}
-    files = _ranked(candidates.files, file, lambda found: scores[found.path])
+    files = _ranked(candidates.files, file, lambda found: scores[found.path], 0 if names_any(candidates.files) else least)
     files.sort(key=lambda ranked: -(ranked.probability + FUNCTION_SAY * best.get(ranked.candidate.path, 0.0)))
-    return Ranking(files, functions)
+    return Ranking(files, functions, candidates.words)
 
 
-def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float]) -> list[Ranked]:
+def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float], least: int = 0) -> list[Ranked]:
     scores = [score(candidate) for candidate in candidates]
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
-    odds = log_odds(scores)
+    odds = log_odds([*scores, *[fmean(scores)] * (least - len(scores))]) if scores else []
     return [Ranked(candidates[place], model.probability(odds[place])) for place in order]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, OF_FILE, OF_ISSUE, Candidate
 from fusesearch.localizers.ranker.evidence import draw_evidence
@@ -25,6 +25,8 @@ class Candidates:
 
     files: list[Candidate]
     functions: list[Candidate]
+    words: dict[str, int] = field(default_factory=dict)
+    """The words of the issue, and how many files have each."""
 
 
 def candidates_of(issue: str, index: Index) -> Candidates:
@@ -49,7 +51,7 @@ def candidates_of(issue: str, index: Index) -> Candidates:
         function.columns |= {name: file[name] for name in OF_ISSUE}
         function.columns["prior"] += 0.5 * file["prior"]
         function.columns["prior_rank"] = 1 / rank
-    return Candidates(ranked, functions[:MAX_FUNCTIONS])
+    return Candidates(ranked, functions[:MAX_FUNCTIONS], {word: len(matches.hits[word].files) for word in matches.words})
 
 
 def _add_functions(files: list[Candidate], functions: list[Candidate]) -> None:

@@ -22,18 +22,20 @@ CLOSED = "http://127.0.0.1:9/v1"
 def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue)
     assert result.exit_code == 0, result.output
-    assert "1. pkg/shapes.py:6-7  perimeter" in result.stdout
+    assert "1.  94%  pkg/shapes.py" in result.stdout
+    assert "pkg/shapes.py:6-7  perimeter" in result.stdout
+    assert "def perimeter(side):" in result.stdout
     assert result.stderr == ""
 
 
 def test_the_ranker_says_how_sure_it_is_and_why(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker")
-    assert "% sure of the first file" in result.stdout.splitlines()[0]
+    assert result.stdout.splitlines()[0] == "Likely enough to act on"
     assert "`perimeter` is " in result.stdout.splitlines()[2]
     listed = json.loads(
-        run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker", "--top", "2", "--format", "json").stdout
+        run("localize", "--repo", repo, "--issue", issue, "--localizer", "ranker", "--top", "1", "--format", "json").stdout
     )
-    assert len(listed["modify"]) == 2
+    assert [place["path"] for place in listed["places"]] == ["pkg/shapes.py"]
     refused = run("localize", "--repo", repo, "--issue", issue, "--top", "2", "--localizer", "lexical")
     assert refused.exit_code == 2
     assert "only the ranker ranks" in refused.stderr
@@ -88,7 +90,10 @@ def test_json_has_the_shape_scripts_rely_on(run, repo, issue):
     first = found["modify"][0]
     assert first | {"path": "pkg/shapes.py", "function": "perimeter", "lines": [6, 7]} == first
     assert first.keys() == {"path", "function", "lines", "confidence", "reasons"}
-    assert found.keys() == {"modify", "related", "trajectory", "confidence"}
+    assert found.keys() == {"outcome", "places", "modify", "related", "trajectory", "confidence"}
+    assert found["outcome"] == "answer"
+    assert found["places"][0].keys() == {"path", "confidence", "likely", "reasons", "functions"}
+    assert found["places"][0]["functions"][0]["signature"] == "def perimeter(side):"
     assert {"turns", "calls", "efficiency", "seconds", "tokens_billed", "stop"} <= found["trajectory"].keys()
 
 
@@ -117,10 +122,20 @@ def test_no_answer_is_exit_code_3(run, tmp_path, issue):
     (tmp_path / "empty").mkdir()
     result = run("localize", "--repo", tmp_path / "empty", "--issue", issue)
     assert result.exit_code == 3
-    assert result.stdout.startswith("No answer: no code here shares a word with the issue.")
+    assert result.stdout.startswith("No answer: too little to go on")
     as_json = run("localize", "--repo", tmp_path / "empty", "--issue", issue, "--format", "json")
     assert as_json.exit_code == 3
     assert json.loads(as_json.stdout)["modify"] == []
+    assert json.loads(as_json.stdout)["outcome"] == "too_little"
+
+
+@pytest.mark.parametrize(
+    "text", ["it is broken", "Memory leak", "Das Formular wird mit falschem Wert gespeichert", "### Describe the bug\n"]
+)
+def test_a_text_that_names_nothing_has_no_answer_and_says_what_would_help(run, repo, text):
+    result = run("localize", "--repo", repo, text)
+    assert result.exit_code == 3
+    assert "name an error, a function or a file" in result.stdout
 
 
 def test_an_episode_without_turns_to_search_in_says_so(run, repo, issue):

@@ -1,0 +1,128 @@
+"""The answer for people and coding agents: a few files with their best functions, how likely each is, and what speaks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from fusesearch.core.schema import Answer, Location, Place
+from fusesearch.localizers.ranker.answer import CHANCE, EXACT, FUNCTION_WORTH, MAX_REASONS, WEAK, Ranked, Ranking, names_any
+from fusesearch.localizers.ranker.columns import Candidate
+from fusesearch.localizers.ranker.facts import IDENTIFIER, words_of
+
+FILES, FUNCTIONS = 5, 3
+"""Files of an answer by default, and functions of each."""
+
+LIKELY = 0.5
+"""Probability above which a file is likely enough to act on: it is right more often than not."""
+
+LEAST = 0.01
+"""Probability below which a file's best function is not worth showing."""
+
+LEAST_WORDS = 3
+"""Words of an issue that the tree has, below which the issue says too little if it names nothing exactly."""
+
+LEAST_SHARE = 0.5
+"""The same for the share of the issue's words that the tree has: a text in another language has few."""
+
+FEW_FILES = 20
+"""In a tree of fewer files the missing ones count, unless the issue names something: to be first of five says little."""
+
+_SHARED = re.compile(r"shares the words (.*) with the issue")
+_MESSAGE = re.compile(r"has a message with “(.*)”")
+
+
+def says_little(ranking: Ranking) -> bool:
+    """Whether an issue names nothing that the tree has and shares few words with it."""
+    return _few_words(ranking) and not names_any(_candidates(ranking), (*EXACT, *CHANCE))
+
+
+def _few_words(ranking: Ranking) -> bool:
+    known = sum(files > 0 for files in ranking.words.values())
+    return known < LEAST_WORDS or known < LEAST_SHARE * len(ranking.words)
+
+
+def _candidates(ranking: Ranking) -> list[Candidate]:
+    return [one.candidate for one in ranking.files]
+
+
+def for_people(ranking: Ranking, issue: str, top: int | None = None) -> Answer:
+    """The set that is scored, and as ``places`` at most ``top`` files, by default five; none if the issue says little."""
+    if says_little(ranking):
+        return Answer()
+    if _few_words(ranking) and not names_any(_candidates(ranking)):  # a name among running text may be chance
+        files, functions = (
+            [Ranked(one.candidate, min(one.probability, LIKELY)) for one in part] for part in (ranking.files, ranking.functions)
+        )
+        ranking = Ranking(files, functions)
+    best = ranking.best()
+    ranked = {one.candidate.entity: one for one in [*ranking.files, *ranking.functions]}
+    modify = [location.model_copy(update={"reasons": said(ranked[location.entity], issue)}) for location in best.modify]
+    places = []
+    for file in ranking.files[: top or FILES]:
+        own = [one for one in ranking.functions if one.candidate.path == file.candidate.path]
+        worth = [one for one in own if one.probability >= FUNCTION_WORTH] or [one for one in own[:1] if one.probability >= LEAST]
+        places.append(
+            Place(
+                path=file.candidate.path, confidence=_rounded(file), likely=file.probability > LIKELY, reasons=said(file, issue),
+                functions=[
+                    Location(
+                        path=one.candidate.path, function=one.candidate.entity.partition("::")[2], lines=_lines(one),
+                        confidence=_rounded(one), reasons=said(one, issue),
+                    )
+                    for one in worth[:FUNCTIONS]
+                ],
+            )
+        )  # fmt: skip
+    return best.model_copy(update={"modify": modify, "places": places})
+
+
+def said(ranked: Ranked, issue: str) -> list[str]:
+    """What speaks for a candidate itself, in whole words of the issue, the most telling first."""
+    reasons = sorted(ranked.candidate.reasons, key=lambda reason: -reason[0])
+    texts = list(dict.fromkeys(text for weight, text in reasons if weight >= WEAK))
+    messages = [match[1].split() for text in texts if (match := _MESSAGE.fullmatch(text))]
+    whole = iter([f"has a message with “{' '.join(words)}”" for words in joined(messages)])
+    told: list[str] = []
+    for text in texts:
+        if _MESSAGE.fullmatch(text):
+            text = next(whole, "")
+        elif match := _SHARED.fullmatch(text):
+            written = words_in(issue)
+            words = dict.fromkeys(written.get(word, word) for word in match[1].split(", "))
+            text = f"shares the words {', '.join(words)} with the issue"
+        told += [text] if text else []
+    return told[:MAX_REASONS]
+
+
+def joined(parts: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Sequences of words of which one begins with the last two words of another, put together."""
+    chains = [list(part) for part in parts]
+    merged = True
+    while merged:
+        merged = False
+        for first in chains:
+            after = next((other for other in chains if other is not first and other[:2] == first[-2:]), None)
+            if after is not None:
+                first += after[2:]
+                chains = [chain for chain in chains if chain is not after]
+                merged = True
+                break
+    return chains
+
+
+def words_in(issue: str) -> dict[str, str]:
+    """The words of an issue as they are written, by their stems."""
+    found: dict[str, str] = {}
+    for word in sorted(IDENTIFIER.findall(issue), key=lambda word: len(words_of(word)) > 1):  # a word before a name that holds it
+        for stem in words_of(word):
+            found.setdefault(stem, word)
+    return found
+
+
+def _lines(ranked: Ranked) -> tuple[int, int] | None:
+    return (ranked.candidate.span.start, ranked.candidate.span.end) if ranked.candidate.span else None
+
+
+def _rounded(ranked: Ranked) -> float:
+    return round(ranked.probability, 3)

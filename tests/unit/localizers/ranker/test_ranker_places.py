@@ -1,0 +1,134 @@
+"""The answer for people: which files it shows, what it says of them, and when it says that there is too little to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from fusesearch.code.skeleton import signature
+from fusesearch.code.spans import FunctionSpan
+from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
+from fusesearch.localizers.ranker.columns import Candidate
+from fusesearch.localizers.ranker.facts import words_of
+from fusesearch.localizers.ranker.features import Candidates
+from fusesearch.localizers.ranker.places import FEW_FILES, for_people, joined, said, says_little
+from fusesearch.localizers.ranker.trees import WEIGHTS, read_models
+
+
+def ranking(
+    files: list[float], functions: Sequence[tuple[int, float]] = (), columns: dict[str, float] | None = None, **words: int
+) -> Ranking:
+    found = [Ranked(Candidate(f"{number}.py", None, dict(columns or {})), sure) for number, sure in enumerate(files)]
+    inside = [
+        Ranked(Candidate(f"{file}.py", FunctionSpan(number + 1, number + 2, f"f{number}")), sure)
+        for number, (file, sure) in enumerate(functions)
+    ]
+    return Ranking(found, inside, words)
+
+
+NAMED = {"defines_title": 1.0}
+
+
+def test_at_most_five_files_each_with_at_most_three_functions_and_their_own_probability():
+    found = for_people(ranking([0.6, 0.3, 0.1, 0.1, 0.1, 0.1], [(0, 0.9 - number / 10) for number in range(6)], NAMED), "")
+    assert [place.path for place in found.places] == ["0.py", "1.py", "2.py", "3.py", "4.py"]
+    assert [place.likely for place in found.places] == [True, False, False, False, False]
+    assert [(one.function, one.confidence, one.lines) for one in found.places[0].functions] == [
+        ("f0", 0.9, (1, 2)), ("f1", 0.8, (2, 3)), ("f2", 0.7, (3, 4)),
+    ]  # fmt: skip
+    assert found.places[1].functions == []
+
+
+def test_top_counts_files_and_leaves_the_scored_set_as_it_is():
+    shared = ranking([0.5, 0.45, 0.1], [(0, 0.4), (1, 0.3)], NAMED)
+    for top in (1, 2, 3):
+        found = for_people(shared, "", top)
+        assert len(found.places) == top
+        assert [one.entity for one in found.modify] == [one.entity for one in shared.best().modify]
+
+
+def test_the_reasons_of_a_file_are_never_those_of_its_function():
+    file = Candidate("a.py", None, dict(NAMED), [(4.0, "named in the last frame of the traceback")])
+    found = for_people(Ranking([Ranked(file, 0.9)], [Ranked(Candidate("a.py", FunctionSpan(1, 2, "f")), 0.5)]), "")
+    assert found.places[0].reasons == ["named in the last frame of the traceback"]
+    assert found.places[0].functions[0].reasons == []
+    assert found.modify[0].reasons == []
+
+
+def test_reasons_have_whole_words_and_one_message():
+    stems = ", ".join(words_of(word)[0] for word in ("authorization", "memories"))
+    reasons = [
+        (1.0, "has a message with “must be a”"),
+        (1.0, "has a message with “be a number”"),
+        (0.2, f"shares the words {stems} with the issue"),
+    ]
+    assert said(Ranked(Candidate("a.py", None, {}, reasons), 0.5), "Authorization uses memories") == [
+        "has a message with “must be a number”",
+        "shares the words Authorization, memories with the issue",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ([], []),
+        ([["a", "b", "c"]], [["a", "b", "c"]]),
+        ([["b", "c", "d"], ["a", "b", "c"], ["c", "d", "e"]], [["a", "b", "c", "d", "e"]]),
+        ([["a", "b", "c"], ["x", "y", "z"]], [["a", "b", "c"], ["x", "y", "z"]]),
+        ([["a", "a", "a"]], [["a", "a", "a"]]),
+        ([["a", "b", "a"], ["b", "a", "b"]], [["a", "b", "a", "b"]]),
+    ],
+)
+def test_parts_of_one_message_are_put_together(parts: list[list[str]], whole: list[list[str]]):
+    assert joined(parts) == whole
+
+
+@pytest.mark.parametrize(
+    ("columns", "words", "little"),
+    [
+        ({}, {}, True),
+        ({}, {"broken": 3}, True),
+        ({}, {"memory": 1, "leak": 0}, True),
+        ({}, {"a": 1, "b": 1, "c": 1}, False),
+        ({}, {"a": 1, "b": 1, "c": 1, "d": 0, "e": 0, "f": 0, "g": 0}, True),
+        ({"frame": 1.0}, {}, False),
+        ({"defines_plain": 1.0}, {"broken": 1}, False),
+    ],
+)
+def test_an_issue_says_little_if_it_names_nothing_and_shares_few_words(
+    columns: dict[str, float], words: dict[str, int], little: bool
+):
+    found = ranking([0.9], [], columns, **words)
+    assert says_little(found) is little
+    assert bool(for_people(found, "").places) is not little
+
+
+@pytest.mark.parametrize("column", ["defines_plain", "phrase"])
+def test_what_running_text_has_by_chance_is_never_likely(column: str):
+    found = for_people(ranking([0.9], [(0, 0.8)], {column: 1.0}, broken=1), "broken")
+    assert found.confidence == 0.5
+    assert not found.places[0].likely
+    assert found.places[0].functions[0].confidence == 0.5
+
+
+def test_a_small_tree_is_surer_only_of_what_the_issue_names():
+    file, function = read_models(WEIGHTS)
+    for columns, lower in (({"all": 1.0, "title": 1.0}, True), ({"all": 1.0, "title": 1.0, "path_named": 1.0}, False)):
+        candidates = Candidates([Candidate("a.py", None, columns), Candidate("b.py", None, {})], [])
+        plain, padded = (rank(candidates, file, function, least).files[0].probability for least in (0, FEW_FILES))
+        assert padded < plain if lower else padded == plain
+
+
+@pytest.mark.parametrize(
+    ("source", "head"),
+    [
+        ("@cached\n# why\ndef f(a):\n    return a", "def f(a):"),
+        ("def f(\n    a,\n    b,\n) -> int:\n    return a", "def f( a, b, ) -> int:"),
+        ("func (c *C) F(a int) {\n\treturn\n}", "func (c *C) F(a int)"),
+        ("@only", "@only"),
+    ],
+)
+def test_a_signature_is_the_head_of_a_function_on_one_line(source: str, head: str):
+    lines = source.split("\n")
+    assert signature(lines, 1, len(lines)) == head
