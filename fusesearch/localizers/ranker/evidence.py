@@ -9,10 +9,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from fusesearch.localizers.lexical.clues import IDENTIFIER, Frame, frames_of
+from fusesearch.localizers.lexical.clues import IDENTIFIER, Frame
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.facts import literal_terms, words_of
+from fusesearch.localizers.ranker.frames import all_frames
 
 MAX_CHARS = 60_000
 """Most characters of an issue that count; a longer one is read at its beginning and, for a sixth, its end."""
@@ -20,6 +22,8 @@ MAX_WORDS = 250
 MAX_NAMES = 150
 MAX_LITERALS = 300
 MAX_TITLE_CHARS = 300
+LEAST_STEM = 4
+"""Characters of a word that can be the name of a file without its separators."""
 
 KINDS = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain")
 """How a name is mentioned: in the title; alone between backticks; as the outermost call of a line of code; otherwise in code; in
@@ -32,18 +36,24 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _ENDLESS = re.compile(r"\w{200,}")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]+")
 _URL = re.compile(r"https?://\S+")
-_BLOB = re.compile(rf"/blob/[^/\s]+/(?P<path>[\w./@-]+\.(?:{SUFFIXES}))\b(?:#L(?P<line>\d+))?")
-_PATH = re.compile(
-    rf"(?<![\w.:/\\@-])(?P<path>(?:[\w.@~+-]{{1,100}}[/\\]){{0,30}}[\w.-]{{1,100}}\.(?:{SUFFIXES}))\b(?![\w/\\-])"
-    r"(?:(?::|#L|\", line |, line | line )(?P<line>\d{1,6}))?"
+_LINK = re.compile(
+    r"(?:/(?:blob|blame|raw|edit|tree)/[^/\s]+|raw\.githubusercontent\.com/[^/\s]+/[^/\s]+/(?:refs/heads/)?[^/\s]+)"
+    rf"/(?P<path>[\w./@+()\[\]-]+\.(?:{SUFFIXES}))\b(?:#L(?P<line>\d+))?"
 )
+_PATH = re.compile(
+    r"(?<![\w.:/\\@-])(?P<path>(?:[A-Za-z]:[/\\]|[~.]{0,2}[/\\])?(?:[\w.@~+-]{1,100}[/\\]){0,30}"
+    rf"[\w.-]{{1,100}}\.(?:{SUFFIXES}))\b(?![\w/\\-])(?:(?::|#L|\", line |, line | on line | line )(?P<line>\d{{1,6}}))?"
+)
+_FOLDER = re.compile(r"(?<![\w.:/\\@-])(?:[A-Za-z]:|[~.]{0,2})[/\\][\w.@+-]+[\w./\\@+-]*|[\w.@+-]+(?:[/\\][\w.@+-]+){2,}[/\\]?")
+"""An absolute path, or one of three parts or more."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|\$|irb[^>\n]{0,30}>) ?(.*)$", re.MULTILINE)
 _INDENTED = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n?)+", re.MULTILINE)
 _BACKTICK = re.compile(r"(?<!`)`{1,2}(?!`)([^`\n]{1,200})`{1,2}")
 _DOTTED = re.compile(rf"(?<![\w/\\@-])(?:{IDENTIFIER}(?:\.|::|#|->)){{1,8}}{IDENTIFIER}(?![\w/\\])")
 _CALL = re.compile(rf"((?:{IDENTIFIER}(?:\.|::|->)){{0,8}}{IDENTIFIER})\(")
-_NAME = re.compile(rf"(?<![\w/\\@-]){IDENTIFIER}(?![/\\])")
+_NAME = re.compile(rf"(?<![\w@]){IDENTIFIER}")
+_COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _CAPITAL = re.compile(r"(?<![\w/\\@.-])[A-Z][a-z]\w+")
 _IMPORT = re.compile(r"\bfrom[ \t]+([\w.]+)[ \t]+import[ \t]+([\w, \t*()]+)|^[ \t>.]*import[ \t]+([\w.]+)", re.MULTILINE)
 _DEFINED = re.compile(rf"^[ \t>.]*(?:async[ \t]+)?(?:def|class|function|func|fn)[ \t]+({IDENTIFIER})", re.MULTILINE)
@@ -57,17 +67,6 @@ _QUOTED = re.compile(r"[\"“']([^\"“”'\n]{2,120})[\"”']")
 _OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]{1,40}")
 _HYPHENATED = re.compile(r"(?<![\w-])[a-z]+(?:-[a-z]+){1,5}(?![\w-])")
 _CODE = re.compile(r"(?<![\w.])(?:[a-z_]{1,30}\.)?[A-Z]{1,5}-?\d{2,5}(?!\w)")
-_FRAMES = [  # other languages; all but the first begin with the innermost call
-    re.compile(r"^\s*#\d+ (?P<path>[^\s(]{1,300}\.php)\((?P<line>\d+)\): (?P<name>[\w\\:>-]{1,200})\(", re.MULTILINE),
-    re.compile(
-        r"^\s*at (?:async |new )?(?:(?P<name>[\w$.<>]{1,200})[^\n(]{0,100} \()?(?:file://)?(?P<path>[^\s():]{1,300}\.[cm]?[jt]sx?):(?P<line>\d+):\d+",
-        re.MULTILINE,
-    ),
-    re.compile(r"^\s*at (?P<name>[\w.$<>]{1,300})\((?P<path>\w+\.(?:java|kt|scala)):(?P<line>\d+)\)", re.MULTILINE),
-    re.compile(r"^(?P<name>[\w./()*-]{1,300})\([^\n]{0,300}\)\n\s+(?P<path>[\w./@-]{1,300}\.go):(?P<line>\d+)", re.MULTILINE),
-    re.compile(r"(?P<path>[\w./-]{1,300}\.rb):(?P<line>\d+):in [`'](?:block in )?(?P<name>[\w#.:?!]{1,100})'"),
-    re.compile(r"^\s*(?:\d+: (?P<name>[\w:<>]{1,300})\n\s+)?at (?P<path>[\w./-]{1,300}\.rs):(?P<line>\d+)", re.MULTILINE),
-]
 _ENDINGS = word_set("py pyi js ts java go rs rb php com org net io txt toml ini cfg md rst html json yaml yml png")
 
 
@@ -78,23 +77,43 @@ class Mention:
     kinds: frozenset[str]
     owners: frozenset[str]
 
+    def __or__(self, other: Mention) -> Mention:
+        return Mention(self.kinds | other.kinds, self.owners | other.owners)
+
+
+class Stems(NamedTuple):
+    """Words that a file can be named after, as :func:`squashed` has them: those of the title and of the rest."""
+
+    title: frozenset[str]
+    rest: frozenset[str]
+
+
+class Mentioned(NamedTuple):
+    """A path as the issue has it; one of a link begins at the root of a repository, which may be another."""
+
+    path: str
+    line: int | None
+    link: bool = False
+
 
 @dataclass(frozen=True)
 class Evidence:
     """All that an issue names.
 
     ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
-    ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals.
+    ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
+    ``stems`` are words that a file can be named after.
     """
 
     title: dict[str, int] = field(default_factory=dict)
     prose: dict[str, int] = field(default_factory=dict)
     block: dict[str, int] = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
-    paths: list[tuple[str, int | None]] = field(default_factory=list)
+    paths: list[Mentioned] = field(default_factory=list)
     names: dict[str, Mention] = field(default_factory=dict)
     modules: list[str] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
+    stems: Stems = field(default_factory=lambda: Stems(frozenset(), frozenset()))
     chars: int = 0
 
     @property
@@ -115,7 +134,7 @@ def draw_evidence(issue: str) -> Evidence:
     text = _COMMENT.sub(" ", _WIDE.sub(r" \g<0> ", _ENDLESS.sub(" ", text)))
     title, _, body = text.partition("\n")
     title, rest = title[:MAX_TITLE_CHARS], title[MAX_TITLE_CHARS:]
-    frames = _frames(text)
+    frames = all_frames(text)
     plain = _URL.sub(" ", f"{rest}\n{body}" if rest else body)
     blocks = [*_FENCE.findall(plain)]
     prose = _FENCE.sub("\n", plain)
@@ -133,21 +152,33 @@ def draw_evidence(issue: str) -> Evidence:
         names=_names(title, prose, code),
         modules=_modules(_URL.sub(" ", text)),
         literals=_literals(title, prose, code),
+        stems=Stems(_stems(title), _stems(f"{prose}\n{code}")),
         chars=len(issue),
     )
 
 
-def _frames(text: str) -> list[Frame]:
-    found = frames_of(text)
-    for order, pattern in enumerate(_FRAMES):
-        matches = [Frame(m["path"].replace("\\", "/"), int(m["line"]), m["name"]) for m in pattern.finditer(text)]
-        found += matches if order == 0 else matches[::-1]
-    return found[-60:]
+def squashed(name: str) -> str:
+    """A name in lower case without what separates its words: equal for ``trivial_accessors`` and ``TrivialAccessors``."""
+    return re.sub(r"[\W_]+", "", name).lower()
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(found for name in _COMPOUND.findall(_without_paths(text)) if len(found := squashed(name)) >= LEAST_STEM)
+
+
+def _without_paths(text: str) -> str:
+    """A file's name stays as a word where no folder stands before it; its suffix does not."""
+
+    def stem(match: re.Match[str]) -> str:
+        path = match["path"]
+        return " " if re.search(r"[/\\]", path) else f" {path.rpartition('.')[0]} "
+
+    return _FOLDER.sub(" ", _PATH.sub(stem, text))
 
 
 def _words(text: str) -> dict[str, int]:
     counts: Counter[str] = Counter()
-    for name in _NAME.findall(text):
+    for name in _NAME.findall(_without_paths(text)):
         words = words_of(name)
         if len(words) > 1 or (name.lower() not in STOPWORDS and name.lower() not in SHORT_WORDS):
             counts.update(word for word in words if len(word) > 1 and word not in SHORT_WORDS)
@@ -156,10 +187,13 @@ def _words(text: str) -> dict[str, int]:
     return dict(counts)
 
 
-def _paths(text: str) -> list[tuple[str, int | None]]:
-    found = [*_BLOB.finditer(text), *_PATH.finditer(_URL.sub(" ", text))]
-    rows = ((m["path"].replace("\\", "/").lstrip("./~"), int(m["line"]) if m["line"] else None) for m in found)
-    return list(dict.fromkeys(row for row in rows if row[0]))[:MAX_NAMES]
+def _paths(text: str) -> list[Mentioned]:
+    def mentioned(match: re.Match[str], link: bool) -> Mentioned:
+        return Mentioned(match["path"].replace("\\", "/"), int(match["line"]) if match["line"] else None, link)
+
+    found = [mentioned(match, True) for match in _LINK.finditer(text)]
+    found += [mentioned(match, False) for match in _PATH.finditer(_URL.sub(" ", text))]
+    return list(dict.fromkeys(found))[:MAX_NAMES]
 
 
 def _modules(text: str) -> list[str]:
@@ -198,14 +232,14 @@ def _names(title: str, prose: str, code: str) -> dict[str, Mention]:
     for line in [title, *_BACKTICK.findall(prose), *code.split("\n"), *prose.split("\n")]:
         for name in _outermost(line):
             mention(name, "outer")
-    for name in [*_CALL.findall(code), *_DOTTED.findall(code), *filter(looks_like_code, _NAME.findall(code))]:
+    for name in [*_CALL.findall(code), *_DOTTED.findall(code), *filter(looks_like_code, _NAME.findall(_without_paths(code)))]:
         mention(name, "block")
     for name in [*_named(prose), *_CALL.findall(prose)]:
         mention(name, "prose")
     for _, names, _ in _IMPORT.findall(f"{prose}\n{code}"):
         for name in re.findall(r"\w+", names):
             mention(name, "imported")
-    for name in [*_NAME.findall(title), *_CAPITAL.findall(prose)]:
+    for name in [*_NAME.findall(_without_paths(title)), *_CAPITAL.findall(prose)]:
         if len(name) > 2 and name.lower() not in STOPWORDS:
             mention(name, "plain")
     found = {name: Mention(frozenset(kinds[name]), frozenset(owners.get(name, ()))) for name in kinds}
@@ -218,7 +252,7 @@ def _named(text: str) -> Iterator[str]:
     for dotted in _DOTTED.findall(text):
         if dotted.rpartition(".")[2] not in _ENDINGS:
             yield dotted
-    yield from filter(looks_like_code, _NAME.findall(text))
+    yield from filter(looks_like_code, _NAME.findall(_without_paths(text)))
 
 
 def _outermost(line: str) -> Iterator[str]:

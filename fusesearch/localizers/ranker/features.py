@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fusesearch.localizers.ranker.columns import FILE_COLUMNS, FUNCTION_COLUMNS, OF_FILE, OF_ISSUE, Candidate
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.ranker.file_features import WholeTree
+from fusesearch.localizers.ranker.forms import without_forms
 from fusesearch.localizers.ranker.function_features import functions_of
 from fusesearch.localizers.ranker.history import history_of
 from fusesearch.localizers.ranker.index import Index
@@ -31,7 +32,7 @@ class Candidates:
 
 def candidates_of(issue: str, index: Index) -> Candidates:
     """The candidates for an issue with their columns."""
-    matches = Matches(draw_evidence(issue), index)
+    matches = Matches(draw_evidence(without_forms(issue, index.repository)), index)
     history = history_of(index, matches.words)
     whole = WholeTree(matches, history)
     whole.add_exports(index)

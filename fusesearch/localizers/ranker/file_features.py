@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.evidence import squashed
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
 from fusesearch.localizers.ranker.index import Index
@@ -111,23 +112,27 @@ class WholeTree:
         idf = {word: math.log(1 + count / times) for word, times in having.items()}
         total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
         top = max((sum(idf[word] for word in found) for found in words), default=0.0) or 1.0
-        names = {part.lower() for name in [*evidence.names, *evidence.modules] for part in name.split(".")}
+        names = {squashed(part) for name in [*evidence.names, *evidence.modules] for part in name.split(".")} - {""}
         for file, found in enumerate(words):
             parts = module_parts(matches.paths[file].split("/"))
             own = words_of(parts[-1]) if parts else ()
+            squash = squashed(parts[-1]) if parts else ""
+            in_title = squash in evidence.stems.title
             if found:
                 self._put("path_words", file, sum(idf[word] for word in found) / top)
                 self._put("path_title", file, sum(idf[word] for word in found if word in evidence.title) / total)
                 self._put("path_share", file, len(found.intersection(own)) / max(1, len(set(own))))
-            if own and own[0] in matches.words:
+            if in_title or squash in evidence.stems.rest or (own and own[0] in matches.words):
                 self._put("stem_word", file, 1.0)
-                if own[0] in evidence.title:
+                if in_title or (own and own[0] in evidence.title):
                     self._put("stem_title", file, 1.0)
                     self.reasons[file].append((1.0, f"its name is in the title: `{parts[-1]}`"))
-            if own and parts[-1].lower() in names:
+            if squash in names:
                 self._put("stem_named", file, 1.0)
-        for mentioned, line in evidence.paths:
-            files = matches.resolve.files(mentioned)
+        for file, share in matches.named.items():
+            self._put("path_named", file, share)
+        for mentioned, line, link in evidence.paths:
+            files = matches.resolve.files(mentioned, link)
             for file in files:
                 self._put("path_named", file, 1 / len(files))
                 self.reasons[file].append((4.0 / len(files), "named by its path" + (f" and line {line}" if line else "")))

@@ -147,8 +147,8 @@ def _add_places(matches: Matches, found: list[Candidate]) -> None:
                 columns["frame_last"] = max(columns.get("frame_last", 0.0), float(depth == 0) * value)
                 where = "in the last frame" if depth == 0 else "in a frame"
                 candidate.reasons.append((4 * value, f"named {where} of the traceback"))
-    for mentioned, line in matches.evidence.paths:
-        files = matches.resolve.files(mentioned) if line else []
+    for mentioned, line, link in matches.evidence.paths:
+        files = matches.resolve.files(mentioned, link) if line else []
         for candidate in (candidate for file in files for candidate in by_path[matches.paths[file]]):
             assert candidate.span is not None  # noqa: S101
             assert line is not None  # noqa: S101

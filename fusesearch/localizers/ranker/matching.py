@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from fusesearch.localizers.ranker.evidence import Evidence
+from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Mention, squashed
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 
@@ -18,6 +19,10 @@ K1, B = 1.5, 0.75
 SCORES = ("all", "title", "prose", "block", "code", "text")
 """BM25 of the issue's words with their weights; of the words of its title, prose and code alone; and of all words against the
 code alone and against comments and strings alone."""
+
+
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_INSTALLED = re.compile(r"/(?:site|dist)-packages/|/node_modules/")
 
 
 @dataclass
@@ -48,6 +53,8 @@ class Matches:
         numbers = {path: number for number, path in enumerate(self.paths)}
         for path, facts in index.facts(self.paths):
             self._add(numbers[path], facts, wanted)
+        self.named = _named_in(evidence.stems.title, self.paths)
+        self.evidence = replace(evidence, names=self._spelled(evidence.names))
         self.scores = self._scores()
         self.resolve = Resolver(self.paths)
 
@@ -66,6 +73,14 @@ class Matches:
             if found:
                 return found
         return []
+
+    def _spelled(self, names: Mapping[str, Mention]) -> dict[str, Mention]:
+        """Names as the snapshot defines them, where it has one only in other case or with other separators."""
+        found: dict[str, Mention] = {}
+        for name, mention in names.items():
+            other = next((other for other in _variants(name) if self.defining(other)), name) if not self.defining(name) else name
+            found[other] = found[other] | mention if other in found else mention
+        return found
 
     def _add(self, number: int, facts: Facts, wanted: dict[int, Hits]) -> None:
         self.lengths[number] = facts.code + facts.text
@@ -115,9 +130,14 @@ class Resolver:
             for length in range(1, min(4, len(module)) + 1):
                 self._by_module[module[-length:]].append(number)
 
-    def files(self, mentioned: str) -> list[int]:
-        """Files that share the most trailing parts with a path, which can be of another machine; at least two where both have."""
-        parts = [part for part in mentioned.split("/") if part not in ("", ".", "..")]
+    def files(self, mentioned: str, link: bool = False) -> list[int]:
+        """Files that share the most trailing parts with a path, which can be of another machine; at least two where both have.
+
+        Where a package is installed, all parts below that folder; of a ``link``, which can be of another repository, all but one.
+        """
+        *_, inside = _INSTALLED.split(mentioned)
+        parts = [part for part in inside.split("/") if part not in ("", ".", "..", "~")]
+        least = len(parts) - 1 if link else len(parts) if inside != mentioned else min(2, len(parts))
         best = 0
         found: list[int] = []
         for number in self._by_name.get(parts[-1], []) if parts else []:
@@ -125,7 +145,7 @@ class Resolver:
             shared = 0
             while shared < min(len(parts), len(own)) and parts[-1 - shared] == own[-1 - shared]:
                 shared += 1
-            if shared >= max(best, min(2, len(parts), len(own))):
+            if shared >= max(best, min(least, len(own)), 1):
                 found = [*found, number] if shared == best else [number]
                 best = shared
         return found
@@ -165,8 +185,27 @@ def _idf(having: int, total: int) -> float:
 def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     yield from words
     yield from evidence.literals
-    yield from (f"{prefix}{name}" for name in evidence.names for prefix in ("d:", "c:", "v:", "k:"))
+    names = {other for name in evidence.names for other in (name, *_variants(name))}
+    yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
     yield from (f"d:{bare(frame.name)}" for frame in evidence.frames if frame.name)
+
+
+def _named_in(stems: Container[str], paths: Sequence[str]) -> dict[int, float]:
+    """Files whose name has several words and is in a title, which is as good as a path: with their share of that name."""
+    found: dict[str, list[int]] = {}
+    for file, path in enumerate(paths):
+        stem = module_parts(path.split("/"))[-1]
+        if (name := squashed(stem)) in stems and len(words_of(stem)) > 1:
+            found.setdefault(name, []).append(file)
+    return {file: 1 / len(files) for files in found.values() for file in files}
+
+
+def _variants(name: str) -> Iterator[str]:
+    """``parse_args`` and ``ParseArgs`` for ``parseArgs``, ``Apply`` for ``apply``; nothing for the short names of examples."""
+    parts = _HUMP.sub("_", name.strip("_")).lower().split("_")
+    if len(name) >= LEAST_STEM:
+        capital = "".join(part.capitalize() for part in parts)
+        yield from sorted({"_".join(parts), capital, capital[:1].lower() + capital[1:]} - {name})
 
 
 def bare(name: str) -> str:

@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
+from fusesearch.localizers.ranker.forms import without_forms
+from fusesearch.localizers.ranker.matching import Resolver
+from fusesearch.search.repository import Repository
 
 TRACEBACK = """Crash when saving
 
@@ -35,14 +42,13 @@ def test_frames_of_javascript_java_go_rust_ruby_and_php_end_with_the_innermost()
     rust = "panic\n\n   1: pkg::raw::write\n             at src/raw.rs:7\n   2: pkg::disk::save\n             at src/disk.rs:41\n"
     ruby = "Crash\nraw.rb:7:in `write'\ndisk.rb:41:in `save'\n"
     php = "Crash\n#0 /app/Raw.php(7): Raw->write()\n#1 /app/Disk.php(41): Disk->save()\n"
-    for text in (javascript, java, go, rust, ruby):
+    for text in (javascript, java, go, rust, ruby, php):
         assert [line for _, line, _ in frames(text)] == [41, 7]
-    assert [line for _, line, _ in frames(php)] == [7, 41]
 
 
 def test_a_link_to_a_line_gives_the_path_and_the_line():
     evidence = draw_evidence("Wrong\nsee https://github.com/o/r/blob/d47b9d0/src/pkg/raw.py#L68-L73 and lib/disk.py:12")
-    assert evidence.paths == [("src/pkg/raw.py", 68), ("lib/disk.py", 12)]
+    assert evidence.paths == [("src/pkg/raw.py", 68, True), ("lib/disk.py", 12, False)]
 
 
 def test_names_know_how_they_are_mentioned():
@@ -113,3 +119,101 @@ def test_endless_lines_are_read_and_name_no_frame():
         "<!--" * 250_000,
     ):
         assert draw_evidence(text).frames == draw_evidence("").frames
+
+
+def words(text: str) -> set[str]:
+    return {*draw_evidence(text).words}
+
+
+def test_words_beside_hyphens_and_slashes_count():
+    assert {"const", "invalid", "autofix"} <= words("prefer-const produces invalid autofix")
+    assert {"trivialaccessors", "trivial"} <= words("Style/TrivialAccessors makes changes")
+    assert "TrivialAccessors" in draw_evidence("Style/TrivialAccessors makes changes").names
+    assert {"redi", "cli", "bigkey"} <= words("redis-cli --bigkeys wrong")
+
+
+def test_a_path_is_no_word_and_neither_is_its_suffix():
+    assert words("It fails\nin /usr/lib/python3/http/client.py and pkg/store/disk.go") == words("It fails\nin and")
+    assert {"py", "go"} & words("Wrong\nutils.py and disk.go") == set()
+    assert words("Wrong\nutils.py") >= {"util"}
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line"),
+    [
+        ("/venv/lib/site-packages/black/linegen.py:12", "/venv/lib/site-packages/black/linegen.py", 12),
+        ("/build/redis/src/redis.c:1500", "/build/redis/src/redis.c", 1500),
+        ("C:\\Users\\me\\proj\\src\\black\\linegen.py:12", "C:/Users/me/proj/src/black/linegen.py", 12),
+        ("in /var/www/vendor/x/src/Git.php on line 44", "/var/www/vendor/x/src/Git.php", 44),
+        ("https://github.com/o/r/blame/main/src/store.c#L3", "src/store.c", 3),
+        ("https://raw.githubusercontent.com/o/r/main/src/store.c", "src/store.c", None),
+        ("https://gitlab.com/o/r/-/raw/main/app/[slug]/page.tsx", "app/[slug]/page.tsx", None),
+    ],
+)  # fmt: skip
+def test_absolute_paths_and_links_are_paths(text: str, path: str, line: int | None):
+    assert [found[:2] for found in draw_evidence(f"Wrong\n{text}").paths] == [(path, line)]
+
+
+PATHS = ["src/black/linegen.py", "src/core/utils.py", "src/redis.c", "src/Git.php"]
+
+
+@pytest.mark.parametrize(
+    ("mentioned", "link", "found"),
+    [
+        ("/home/me/lib/python3.11/site-packages/black/linegen.py", False, ["src/black/linegen.py"]),
+        ("/home/me/lib/python3.11/site-packages/numpy/core/utils.py", False, []),
+        ("/build/numpy/core/utils.py", False, ["src/core/utils.py"]),
+        ("C:/Users/me/proj/src/black/linegen.py", False, ["src/black/linegen.py"]),
+        ("~/redis/src/redis.c", False, ["src/redis.c"]),
+        ("linegen.py", False, ["src/black/linegen.py"]),
+        ("other/lib/core/utils.py", True, []),
+        ("src/core/utils.py", True, ["src/core/utils.py"]),
+        ("v2/src/core/utils.py", True, ["src/core/utils.py"]),  # a branch with a slash in its name
+    ],
+)
+def test_a_path_of_another_machine_or_project(mentioned: str, link: bool, found: list[str]):
+    assert [PATHS[number] for number in Resolver(PATHS).files(mentioned, link)] == found
+
+
+TREE = {
+    "lib/rules/prefer-const.js": "function create(context) { return check(context); }\n",
+    "lib/rules/prefer-spread.js": "function create(context) { return invalid(context); }\nfunction invalid() {}\n",
+    "lib/cop/trivial_accessors.rb": "class TrivialAccessors\n  def on_def(node)\n    node\n  end\nend\n",
+    "lib/cop/other.rb": "class Other\n  def changes(node)\n    makes(node)\n  end\nend\n",
+    "src/apply.py": "class Applicator:\n    def parse_config(self):\n        return 1\n",
+    "src/other.py": "def config():\n    return parse()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("issue", "first"),
+    [
+        ("prefer-const produces a bad autofix", "lib/rules/prefer-const.js"),
+        ("Style/TrivialAccessors makes changes", "lib/cop/trivial_accessors.rb"),
+        ("trivial accessors cop makes changes", "lib/cop/trivial_accessors.rb"),
+        ("applicator raises\n\n`parseConfig` of the object is wrong", "src/apply.py"),
+    ],
+)
+def test_a_file_is_found_by_its_name_in_other_spelling(tmp_path: Path, issue: str, first: str):
+    for path, text in TREE.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert ranking_of(issue, Repository(tmp_path), tmp_path / "cache").files[0].candidate.path == first
+
+
+def test_what_an_issue_form_asks_is_not_evidence(tmp_path: Path):
+    forms = tmp_path / ".github/ISSUE_TEMPLATE"
+    forms.mkdir(parents=True)
+    (forms / "bug.yml").write_text(
+        "body:\n  - type: checkboxes\n    attributes:\n      options:\n"
+        "        - label: I have searched the tracker for duplicates\n"
+        "  - type: textarea\n    attributes:\n      label: Steps to reproduce\n"
+    )
+    (forms / "old.md").write_text("**Describe the bug**\nA clear and concise description.\n")
+    (forms / "leads.md").symlink_to("/etc/hostname")
+    issue = (
+        "Steps to reproduce\n\n### Steps to reproduce\nopen the tracker\n- [x] I have searched the tracker for duplicates\n"
+        "**Describe the bug**\nA clear and concise description.\n"
+    )
+    assert without_forms(issue, Repository(tmp_path)) == "Steps to reproduce\n\nopen the tracker"
+    assert without_forms(issue, Repository(forms)) == issue

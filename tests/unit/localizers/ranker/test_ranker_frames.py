@@ -1,0 +1,84 @@
+"""Stack traces as languages and tools print them."""
+
+import pytest
+
+from fusesearch.localizers.ranker.frames import all_frames
+
+
+@pytest.mark.parametrize(
+    ("trace", "innermost"),
+    [
+        ("    at Object.load (C:\\work\\app\\src\\loader.js:12:7)", ("C:/work/app/src/loader.js", 12, "Object.load")),
+        ("    at load (/home/a b/app/loader.ts:12:7)", ("/home/a b/app/loader.ts", 12, "load")),
+        ("    at async load (file:///home/app/loader.mjs:12:7)", ("/home/app/loader.mjs", 12, "load")),
+        ("    at file:///home/app/loader.mjs:12:7", ("/home/app/loader.mjs", 12, None)),
+        ("    at webpack:///./src/App.vue:12:7", ("./src/App.vue", 12, None)),
+        ("    at new Store (/app/store.js:3:1)", ("/app/store.js", 3, "Store")),
+        ("lib/a.rb:3:in `block (2 levels) in run'", ("lib/a.rb", 3, "run")),
+        ("lib/a.rb:3:in `rescue in block in run'", ("lib/a.rb", 3, "run")),
+        ("/app/lib/a.rb:3:in 'Store::Disk#paid?'", ("/app/lib/a.rb", 3, "Store::Disk#paid?")),
+        ("bin/tool.rb:1:in `<top (required)>'", ("bin/tool.rb", 1, "<top (required)>")),
+        ("\tat app//org.pkg.Raw.write(Raw.java:7)", ("org/pkg/Raw.java", 7, "org.pkg.Raw.write")),
+        ("\tat com.acme@1.2/org.pkg.Raw$Inner.write(Raw.java:7)", ("org/pkg/Raw.java", 7, "org.pkg.Raw.Inner.write")),
+        ("\tat org.pkg.Raw.lambda$save$0(Raw.java:7)", ("org/pkg/Raw.java", 7, "org.pkg.Raw.save")),
+        ("main.Map[...](0x1)\n\t/app/raw.go:7 +0x1d", ("/app/raw.go", 7, "main.Map")),
+        ("pkg.(*Store).Put.func1(0x1)\n\t/app/raw.go:7 +0x1d", ("/app/raw.go", 7, "pkg.(*Store).Put")),
+        ("created by pkg.(*Server).Run in goroutine 1\n\t/app/server.go:9 +0x2", ("/app/server.go", 9, "pkg.(*Server).Run")),
+        (
+            "   3: <pkg::Raw as pkg::Write>::write\n             at ./src\\raw.rs:7:5",
+            ("./src/raw.rs", 7, "<pkg::Raw as pkg::Write>::write"),
+        ),
+        (
+            "   3: pkg::raw::write::{{closure}}::h0123456789abcdef\n             at src/raw.rs:7",
+            ("src/raw.rs", 7, "pkg::raw::write"),
+        ),
+        ("thread 'main' panicked at 'no entry', src/raw.rs:7:5", ("src/raw.rs", 7, None)),
+        ("#0 /app/src/Raw.php(7): Acme\\Raw->write()\n#1 {main}", ("/app/src/Raw.php", 7, "Acme\\Raw->write")),
+        (
+            " Composer\\Util\\Git->sync() at phar:///usr/bin/composer.phar/src/Composer/Util/Git.php:153",
+            ("/usr/bin/composer.phar/src/Composer/Util/Git.php", 153, "Composer\\Util\\Git->sync"),
+        ),
+        ("  at ~/venv/site-packages/poetry/app.py:12 in run", ("~/venv/site-packages/poetry/app.py", 12, "run")),
+        ("│ /srv/app/store.py:12 in write                   │", ("/srv/app/store.py", 12, "write")),
+        (
+            "   at Acme.Shop.Orders.Ledger.Settle() in C:\\build\\src\\Acme.Shop\\Ledger.cs:line 7",
+            ("C:/build/src/Acme.Shop/Ledger.cs", 7, "Acme.Shop.Orders.Ledger.Settle"),
+        ),
+        (
+            "   at Acme.Ledger.<SettleAsync>d__5.MoveNext() in /_/src/Acme/Ledger.cs:line 7",
+            ("/_/src/Acme/Ledger.cs", 7, "Acme.Ledger.SettleAsync"),
+        ),
+        ("    #0 0x4f2b1c in put /src/p/store.c:3:12", ("/src/p/store.c", 3, "put")),
+        ("#1  0x00007f in ring::put (key=1) at ../src/store.cc:12", ("../src/store.cc", 12, "ring::put")),
+        ("/usr/bin/redis-server *:6379(bigkeysCommand+0x27d)[0x4f]", ("", 0, "bigkeysCommand")),
+    ],
+)  # fmt: skip
+def test_a_frame_is_read(trace, innermost):
+    frame = all_frames(f"Crash\n\n{trace}\n")[-1]
+    assert (frame.path, frame.line, frame.name) == innermost
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "#0 0x1 in put /p/store.c:3:1\n#1 0x2 in save /p/disk.c:4:1\n#2 0x3 in main /p/main.c:5:1",
+        "   at A.Put() in /_/a/store.cs:line 3\n   at A.Save() in /_/a/disk.cs:line 4\n   at A.Main() in /_/a/main.cs:line 5",
+        "1  a/main.py:5 in main\n2  a/disk.py:4 in save\n3  a/store.py:3 in put",
+        "    at put (/p/store.js:3:1)\n    at save (/p/disk.js:4:1)\n    at main (/p/main.js:5:1)",
+    ],
+)
+def test_the_innermost_frame_is_the_last(trace):
+    assert [frame.line for frame in all_frames(trace)] == [5, 4, 3]
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "/usr/bin/redis-server(logStackTrace+0x2d)[0x1]\n/usr/bin/redis-server(sigsegvHandler+0x1d)[0x2]",
+        "#0 0x1 in raise /b/raise.c:50:1\n#1 0x2 in abort /b/abort.c:79:1\n#2 0x3 in __assert_fail /b/assert.c:1:1",
+        "\tat java.base/java.util.ArrayList.get(ArrayList.java:427)",
+    ],
+)
+def test_what_a_crash_runs_through_afterwards_is_no_frame(handler):
+    assert [frame.name for frame in all_frames(f"{handler}\n./server(put+0x27d)[0x4f]\n")][-1] == "put"
+    assert "abort" not in [frame.name for frame in all_frames(handler)]
