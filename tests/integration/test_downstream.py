@@ -5,6 +5,7 @@
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -117,7 +118,7 @@ def test_the_patch_is_what_changed_and_both_kinds_of_tokens_are_counted(agent):
 def test_before_it_starts_the_agent_sees_the_localizer_s_answer(agent):
     with Endpoint(commands(SUBMIT)) as endpoint:
         assert run(*words_of(endpoint, agent, "pre-search")).exit_code == 0
-        assert "1. pkg/shapes.py" in issue_of(endpoint.asked[0]).partition(ISSUE)[2]
+        assert re.search(r"1\. +\d+%  pkg/shapes\.py", issue_of(endpoint.asked[0]).partition(ISSUE)[2])
     first = attempts("pre-search")[0]
     assert (first.questions, first.fault) == (1, Fault.EMPTY)
     assert first.localizer.seconds > 0
@@ -129,7 +130,7 @@ def test_a_sub_agent_is_a_command_that_can_be_asked_again(agent):
     with Endpoint(commands(asked, FIX, SUBMIT)) as endpoint:
         assert run(*words_of(endpoint, agent, "sub-agent", "--command-seconds", 120)).exit_code == 0
         assert "localize TEXT" in issue_of(endpoint.asked[0])
-        assert "1. pkg/shapes.py" in endpoint.asked[1]["messages"][-1]["content"]
+        assert re.search(r"1\. +\d+%  pkg/shapes\.py", endpoint.asked[1]["messages"][-1]["content"])
     assert [row.questions for row in attempts("sub-agent")] == [2, 2]
 
 

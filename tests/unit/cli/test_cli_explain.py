@@ -126,7 +126,7 @@ def test_text_tells_the_call_below_each_location(run, repo, issue):
 def test_json_has_the_key_only_when_asked(run, repo, issue):
     options = ("--localizer", "lexical", "--format", "json", "--explain")
     found = json.loads(run("localize", "--repo", repo, "--issue", issue, *options).stdout)
-    assert found.keys() == {"modify", "related", "trajectory", "explain"}
+    assert found.keys() == {"outcome", "places", "modify", "related", "trajectory", "explain"}
     assert len(found["explain"]["modify"]) == len(found["modify"])
     strongest = found["explain"]["modify"][0]["strongest"]
     assert strongest.keys() == {"turn", "call", "tool", "arguments", "shows", "line", "lines_shown"}

@@ -25,8 +25,8 @@ def project(tmp_path, monkeypatch):
     """A project whose stage ``select`` can run, without Prefect and MLflow."""
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
-    (tmp_path / "dvc.yaml").write_text("stages:\n  select:\n    deps: [code.py]\n")
-    (tmp_path / "code.py").write_text("1")
+    (tmp_path / "dvc.yaml").write_text("stages:\n  select:\n    deps: [tasks/code.py]\n")
+    write_text(tmp_path / "tasks/code.py", "1")
     for data in SELECT.inputs(load_params()):
         write_text(data, "row")
     for name in ("occupied", "Live", "StageProgress"):
@@ -55,7 +55,7 @@ def test_a_run_writes_its_metrics_and_leaves_nothing_behind(project):
 @pytest.mark.parametrize(
     ("path", "old", "new", "same"),
     [
-        ("code.py", "1", "2", False),
+        ("tasks/code.py", "1", "2", False),
         ("data/synthesized/trajectories.jsonl", "row", "now", False),
         ("params.yaml", "min_f1: 0.5", "min_f1: 0.4", False),
         ("params.yaml", "\nseed: 0", "\nseed: 1", True),
