@@ -82,7 +82,7 @@ class Stage:
         return {key: value for key, value in found.items() if key not in earlier or value != earlier[key]}
 
     def found(self, params: Params) -> tuple[str, ...]:
-        """Its inputs with the base model of these params; one of the hub is no file of the checkout."""
+        """Its inputs with the base model of these params, unless that comes from the hub."""
         base = params.model.base if is_folder(params.model.base) else None
         return tuple(filter(None, (base if name == BASE else name for name in self.inputs)))
 

@@ -19,7 +19,7 @@ _MARKS = re.compile(r"^[\s#>*_-]*(?:\[[ xX]?\])?[\s\"'|]*|[\s\"'*_:]*$")
 
 
 def without_forms(issue: str, repository: Repository) -> str:
-    """The issue without the lines after its title that stand in the forms of the tree; as it is where there are none."""
+    """The issue without the lines after its title that the forms of the tree have, too."""
     rows = [row for text in _forms(repository) for row in text.splitlines()]
     known = {_plain(line) for row in rows for line in (row, _KEY.sub("", row))}
     if not known:

@@ -81,7 +81,7 @@ def test_the_base_model_of_a_profile_is_what_dvc_watches(run, checkout, monkeypa
     assert run("profile", "use", "mine").exit_code == 0
     assert watched() == {stage: ["experiments/mine/base"] for stage in trained}
     assert run("profile", "use", "big").exit_code == 0
-    assert watched() == {}, "a model of the hub is no file of the checkout"
+    assert watched() == {}, "a model of the hub has no folder in the checkout"
     assert run("profile", "use", "nano").exit_code == 0
     assert watched() == {stage: ["no/base"] for stage in trained}
 
