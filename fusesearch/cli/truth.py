@@ -19,7 +19,8 @@ def truth(
 
     Prints JSON: `files`, `functions`, `lines`, `added_files`, `added_functions`.
     `functions` are `path::Qualified.name`; `lines` are inclusive line ranges before the patch;
-    `added_files` and `added_functions` exist only after it.
+    `added_files` and `added_functions` exist only after it. `unread` are files with a changed line in code that
+    cannot be parsed: there, functions are unknown.
 
     Finds functions in Python, JavaScript, TypeScript, Java, Go, Rust, C, C++, C#, Ruby, PHP and Kotlin; other
     languages count as files only. A patch that changes only comments modifies no function.

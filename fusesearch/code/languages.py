@@ -69,9 +69,19 @@ def with_body(node: Any) -> str | None:
     return by_name(node) if node.child_by_field_name("body") else None
 
 
-def exported(node: Any) -> str | None:
-    """``default`` for a function expression that is a module's default export, else None."""
-    return "default" if node.parent is not None and node.parent.type == "export_statement" else None
+def last_name(node: Any) -> str:
+    """The last part of a dotted name: ``b`` of ``a.b``."""
+    return text_of(node).rpartition(".")[2]
+
+
+_AROUND = ("parenthesized_expression", "expression_list", "as_expression", "satisfies_expression", "non_null_expression")
+
+
+def bare(value: Any) -> Any:
+    """A value without parentheses, TypeScript's ``as`` and ``satisfies``, and Go's list of one expression."""
+    while value.type in _AROUND and value.named_child_count and (value.type != "expression_list" or value.named_child_count == 1):
+        value = value.named_children[0]
+    return value
 
 
 def bound_name(node: Any, field: str) -> str | None:
@@ -104,6 +114,13 @@ def rust_type(node: Any) -> str | None:
     return text_of(target).replace(".", "") or None
 
 
+_C_WORDS = frozenset({
+    "", "if", "else", "for", "while", "do", "switch", "case", "return", "sizeof", "void", "int", "char",
+    "public", "private", "protected", "namespace", "class", "struct",
+})  # fmt: skip
+"""What a broken source is read to call a function."""
+
+
 def c_scope(node: Any) -> str | None:
     """Name of a class, struct, union or namespace: dotted if nested, without template arguments; None if unnamed."""
     name = node.child_by_field_name("name")
@@ -111,18 +128,25 @@ def c_scope(node: Any) -> str | None:
 
 
 def c_function(node: Any) -> str | None:
-    """Name inside the declarators of a definition with a body, including the scopes before it."""
+    """Name inside the declarators of a definition with a body, including the scopes before it.
+
+    ``None`` without parameters: what a class behind a macro is read as. A macro's call with a body has the macro's name.
+    """
     if not node.child_by_field_name("body"):
         return None
-    inner = node
+    inner, parameters, called = node, False, node.child_by_field_name("type")
+    if called is not None and node.child_by_field_name("declarator").type == "parenthesized_declarator":
+        return text_of(called)  # TEST_BEGIN(name) {
     for _ in range(_LAYERS):
+        parameters = parameters or inner.type in ("function_declarator", "operator_cast")
         deeper = inner.child_by_field_name("declarator")
         if deeper is None and inner.type in ("parenthesized_declarator", "reference_declarator", "attributed_declarator"):
             deeper = next((child for child in inner.named_children if child.type.endswith(("declarator", "identifier"))), None)
         if inner.type == "operator_cast" or deeper is None:
             break
         inner = deeper
-    return _c_parts(inner) or None if inner is not node else None
+    name = _c_parts(inner) if parameters else ""
+    return name if name.rpartition(".")[2] not in _C_WORDS else None
 
 
 def _c_parts(node: Any) -> str:
@@ -167,6 +191,15 @@ def csharp_accessors(node: Any) -> str | None:
     if not arrow and not any(accessor.child_by_field_name("body") for accessor in accessors):
         return None
     return "this" if node.type == "indexer_declaration" else by_name(node)
+
+
+def php_hooks(node: Any) -> str | None:
+    """A property one of whose hooks has a body (PHP 8.4), without its ``$``."""
+    hooks = [hook for part in node.named_children if part.type == "property_hook_list" for hook in part.named_children]
+    if not any(child.type in ("compound_statement", "=>") for hook in hooks for child in hook.children):
+        return None
+    element = next((part for part in node.named_children if part.type == "property_element"), None)
+    return text_of(element).lstrip("$").partition("=")[0] or None
 
 
 def kotlin_function(node: Any) -> str | None:
@@ -216,12 +249,12 @@ def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
     return dict.fromkeys(names.split(), namer)
 
 
-_SCRIPT_FUNCTIONS = {
-    **_all("function_declaration generator_function_declaration method_definition", with_body),
-    **_all("function_expression arrow_function generator_function", exported),
-}
+_SCRIPT_FUNCTIONS = _all(
+    "function_declaration generator_function_declaration method_definition function_expression generator_function", with_body
+)
 _SCRIPT_CONTAINERS = _all("class_declaration class abstract_class_declaration internal_module module", by_name)
 _SCRIPT_BINDINGS = {
+    "export_statement": ("", "value"),
     "variable_declarator": ("name", "value"),
     "assignment_expression": ("left", "right"),
     "pair": ("key", "value"),
@@ -287,7 +320,7 @@ LANGUAGES: dict[str, Language] = {
         (".cs",),
         {
             **_all("method_declaration constructor_declaration destructor_declaration", csharp_member),
-            **_all("operator_declaration conversion_operator_declaration", csharp_member),
+            **_all("operator_declaration conversion_operator_declaration local_function_statement", csharp_member),
             **_all("property_declaration indexer_declaration event_declaration", csharp_accessors),
         },
         _all("class_declaration struct_declaration interface_declaration enum_declaration record_declaration", by_name),
@@ -301,7 +334,7 @@ LANGUAGES: dict[str, Language] = {
     "php": Language(
         "tree_sitter_php",
         (".php",),
-        _all("function_definition method_declaration", with_body),
+        {**_all("function_definition method_declaration", with_body), "property_declaration": php_hooks},
         _all("class_declaration interface_declaration trait_declaration enum_declaration", by_name),
         entry="language_php",
     ),

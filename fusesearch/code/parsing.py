@@ -36,10 +36,14 @@ _START = "import sys; sys.path.insert(0, sys.argv[1]); from fusesearch.code.pars
 
 @dataclass(frozen=True)
 class Syntax:
-    """Functions of a source in order of their first line, and its lines without comments and trailing blanks."""
+    """Functions of a source in order of their first line, and its lines without comments and trailing blanks.
+
+    ``unread``: first and last line of each part that could not be parsed.
+    """
 
     spans: list[FunctionSpan]
     code: list[str]
+    unread: list[tuple[int, int]]
 
 
 def read_syntax(source: str, language: str) -> Syntax | None:
@@ -52,8 +56,8 @@ def read_syntax(source: str, language: str) -> Syntax | None:
         return None
     if "fault" in found:
         raise RuntimeError(f"reading {language} failed: {found['fault']}")
-    spans = [FunctionSpan(start, end, name) for start, end, name in found["spans"]]
-    return Syntax(spans, _without_comments(data, found["comments"]))
+    spans = [FunctionSpan(*span) for span in found["spans"]]
+    return Syntax(spans, _without_comments(data, found["comments"]), [(first, last) for first, last in found["unread"]])
 
 
 def serve() -> None:
@@ -75,9 +79,8 @@ def _read(language: str, data: bytes) -> dict[str, Any]:
     from fusesearch.code import syntax
 
     try:
-        tree = syntax.parse(data, language)
-        spans = [(span.start, span.end, span.name) for span in syntax.spans_in_tree(tree, language)]
-        return {"spans": spans, "comments": syntax.comments_in_tree(tree, language)}
+        found = syntax.read_source(data, language)
+        return found._asdict() | {"spans": [(span.start, span.end, span.name) for span in found.spans]}
     except MemoryError:
         os._exit(1)
     except Exception as error:  # a bug, which the parent reports

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from fusesearch.code.functions import code_lines, function_spans, is_python, parse, spans_in_tree
@@ -18,10 +18,12 @@ KEPT_CHARS = 300_000
 
 @dataclass(frozen=True)
 class Side:
-    """Functions in order of their first line, and all lines without comments and trailing blanks."""
+    """Functions in order of their first line, all lines without comments and trailing blanks, and the first and last line of each
+    part that could not be parsed."""
 
     spans: list[FunctionSpan]
     code: list[str]
+    unread: list[tuple[int, int]] = field(default_factory=list)
 
     def text(self, span: FunctionSpan) -> str:
         """The code of a function without blank lines."""
@@ -56,4 +58,7 @@ def _side(path: str, source: str, text: str) -> Side:
         return Side(function_spans(source), code_lines(source))
     language = language_of(path, text)
     syntax = read_syntax(source, language) if language and source else None
-    return Side(syntax.spans, syntax.code) if syntax else Side([], source.split("\n"))
+    lines = source.split("\n")
+    if syntax is None:
+        return Side([], lines, [(1, len(lines))] if language and source else [])
+    return Side(syntax.spans, syntax.code, syntax.unread)

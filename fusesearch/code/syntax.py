@@ -6,31 +6,63 @@ Broken sources have trees too: an error node is searched like any other. Some so
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
-from fusesearch.code.languages import LANGUAGES, Language, bound_name, by_name
+from fusesearch.code.languages import LANGUAGES, Language, bare, bound_name, by_name, last_name, text_of
+from fusesearch.code.readings import open_macro, other_branches, readings
 from fusesearch.code.spans import FunctionSpan
 
 _NESTED = frozenset({"object", "class"})
 """Values that contain functions, whose names start with the name of the variable."""
 
-_SECOND_READING = {"kotlin": (re.compile(rb"(?<=[^\s{;])[ \t](?=\})"), b";")}
-"""What to replace (at equal length) if a source does not parse: tree-sitter-kotlin 1.1 rejects a declaration with a closing
-brace after it on the same line."""
+_FUNCTIONS_OF_OTHERS = frozenset({
+    "map", "flatMap", "filter", "reduce", "reduceRight", "forEach", "find", "findIndex", "findLast", "findLastIndex", "some",
+    "every", "sort", "toSorted", "then", "catch", "finally", "on", "once", "off", "subscribe", "addEventListener",
+    "setTimeout", "setInterval", "setImmediate", "requestAnimationFrame", "nextTick",
+})  # fmt: skip
+"""Calls that give back something else than the function that they are given."""
+_AROUND_ITEMS = frozenset(
+    ["source_file", "mod_item", "impl_item", "trait_item", "declaration_list", "expression_statement", "ERROR"]
+)
+"""Nodes of Rust with items inside."""
+_WRAPPERS = 8
+"""Most wrappers around one function."""
 
 
-def parse(data: bytes, language: str) -> Any:
-    """The ``tree_sitter.Tree`` of a source in UTF-8. With errors, a second way of parsing is tried."""
-    tree = _parser(language).parse(data)
-    if tree.root_node.has_error and language in _SECOND_READING:
-        pattern, replacement = _SECOND_READING[language]
-        second = _parser(language).parse(pattern.sub(replacement, data))
-        tree = tree if second.root_node.has_error else second
-    return tree
+class Source(NamedTuple):
+    """Outermost functions in order of their first line; the first byte of each comment and the byte after it; and the lines
+    (first, last) of what no reading of the source can parse."""
+
+    spans: list[FunctionSpan]
+    comments: list[tuple[int, int]]
+    unread: list[tuple[int, int]]
+
+
+def read_source(data: bytes, language: str) -> Source:
+    """A source in UTF-8, by the first of its readings without errors, else by the one with the fewest.
+
+    Functions that this reading leaves out, because they are in another branch of an ``#if``, come from the others.
+    """
+    first = _parser(language).parse(data)
+    trees = [(first, data)] if language != "rust" else [opened_macros(first, data)]
+    if first.root_node.has_error:
+        for grammar, source in readings(data, language):
+            trees.append((_parser(grammar).parse(source), source))
+            if not trees[-1][0].root_node.has_error:
+                break
+    tree, source = min(trees, key=lambda pair: _errors(pair[0]))
+    spans = spans_in_tree(tree, language)
+    if source is not data and language != "rust":
+        kept = source.split(b"\n")
+        trees += [(_parser(language).parse(other), other) for other in other_branches(data, language)]
+        for other, _ in trees[1:]:
+            found = [span for span in spans_in_tree(other, language) if not kept[span.start - 1].strip()]
+            spans += [span for span in found if not any(span.start <= one.end and one.start <= span.end for one in spans)]
+    unread = [(node.start_point[0] + 1, node.end_point[0] + 1) for node in _faults(tree)]
+    return Source(sorted(spans), list(_comments(first, LANGUAGES[language].comments)), unread)
 
 
 def spans_in_tree(tree: Any, language: str) -> list[FunctionSpan]:
@@ -38,9 +70,53 @@ def spans_in_tree(tree: Any, language: str) -> list[FunctionSpan]:
     return sorted(_walk(tree.root_node, LANGUAGES[language]))
 
 
-def comments_in_tree(tree: Any, language: str) -> list[tuple[int, int]]:
-    """First byte of each comment and the byte after it, in order."""
-    return list(_comments(tree, LANGUAGES[language].comments))
+def _errors(tree: Any) -> int:
+    """Bytes in error nodes, and one for each node that is missing."""
+    return sum(max(1, node.end_byte - node.start_byte) for node in _faults(tree))
+
+
+def _faults(tree: Any) -> Iterator[Any]:
+    """Outermost error nodes and missing nodes."""
+    if not tree.root_node.has_error:
+        return
+    cursor = tree.walk()
+    while True:
+        node = cursor.node
+        if node.is_error or node.is_missing:
+            yield node
+        elif node.has_error and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return
+
+
+def opened_macros(tree: Any, data: bytes) -> tuple[Any, bytes]:
+    """A Rust source with its macros opened whose braces hold items, as ``cfg_if! { fn f() {} }`` does."""
+    for _ in range(_WRAPPERS):
+        opened = bytearray(data)
+        for node in _item_macros(tree.root_node):
+            start, end = node.start_byte, node.end_byte
+            inside = open_macro(bytes(data[start:end]))
+            inner = _parser("rust").parse(inside).root_node if inside else None
+            if inner is not None and not inner.has_error:
+                opened[start:end] = inside
+        if opened == data:
+            break
+        data = bytes(opened)
+        tree = _parser("rust").parse(data)
+    return tree, data
+
+
+def _item_macros(root: Any) -> Iterator[Any]:
+    """Calls of macros where an item may stand."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node.type == "macro_invocation":
+            yield node
+        elif node.type in _AROUND_ITEMS:
+            pending += node.named_children
 
 
 def _comments(tree: Any, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
@@ -62,45 +138,74 @@ def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
     pending: list[tuple[Any, str, int]] = [(root, "", 0)]
     while pending:
         node, prefix, first = pending.pop()
-        name = _function_name(node, language)
+        bindings = _bindings(node, language)
+        name = _function_name(node, bindings, language)
         if name is not None:
             row, column = node.end_point
             yield FunctionSpan(first + 1, max(row + (column > 0), first + 1), prefix + name)
             continue
-        prefix += _scope(node, language)
+        if len(bindings) > 1:
+            for bound, value in bindings:
+                if bound and value.type in language.values:
+                    yield FunctionSpan(value.start_point[0] + 1, value.end_point[0] + 1, prefix + bound)
+            continue
+        prefix += _scope(node, bindings, language)
         pending += [(child, prefix, start) for child, start in _children(node, language)]
 
 
-def _function_name(node: Any, language: Language) -> str | None:
+def _function_name(node: Any, bindings: list[tuple[str | None, Any]], language: Language) -> str | None:
     """Name of a function that begins at ``node``: one that has a name, or a binding whose value is a function."""
     namer = language.functions.get(node.type)
     if namer is not None:
         return namer(node)
-    value = _bound_value(node, language)
-    if value is None or value.type not in language.values:
+    if len(bindings) != 1:
         return None
-    name = bound_name(node, language.bindings[node.type][0])
-    return by_name(value) or "exports" if name == "" else name
+    name, value = bindings[0]
+    function = _wrapped(value, language)
+    if function is None:
+        return None
+    return by_name(function) or ("exports" if node.type == "assignment_expression" else "default") if name == "" else name
 
 
-def _scope(node: Any, language: Language) -> str:
+def _scope(node: Any, bindings: list[tuple[str | None, Any]], language: Language) -> str:
     """The prefix that ``node`` adds to names inside it."""
     namer = language.containers.get(node.type)
     name = namer(node) if namer is not None else None
-    value = _bound_value(node, language)
-    if value is not None and value.type in _NESTED:
-        name = bound_name(node, language.bindings[node.type][0])
+    if len(bindings) == 1 and bindings[0][1].type in _NESTED:
+        name = bindings[0][0]
     return f"{name}." if name else ""
 
 
-def _bound_value(node: Any, language: Language) -> Any | None:
-    """The value of a binding, without parentheses and Go's list of one expression."""
+def _bindings(node: Any, language: Language) -> list[tuple[str | None, Any]]:
+    """The names that ``node`` binds, each with its value."""
     if node.type not in language.bindings:
-        return None
-    value = node.child_by_field_name(language.bindings[node.type][1])
-    while value is not None and value.type in ("parenthesized_expression", "expression_list") and value.named_child_count == 1:
-        value = value.named_children[0]
-    return value
+        return []
+    field, where = language.bindings[node.type]
+    value = node.child_by_field_name(where)
+    if value is None:
+        return []
+    names = node.children_by_field_name(field) if field else []
+    if value.type == "expression_list" and len(names) == value.named_child_count > 1:
+        return [(text_of(name), bare(one)) for name, one in zip(names, value.named_children, strict=True)]
+    return [(bound_name(node, field) if field else "", bare(value))]
+
+
+def _wrapped(value: Any, language: Language) -> Any | None:
+    """The function that a value is, or that is handed to the calls around it: ``memo(forwardRef(function Row() {}))``."""
+    for _ in range(_WRAPPERS):
+        if value.type in language.values:
+            return value
+        called = value.child_by_field_name("function") if value.type == "call_expression" else None
+        arguments = value.child_by_field_name("arguments")
+        if called is None or arguments is None or called.type == "parenthesized_expression":
+            return None
+        if last_name(called) in _FUNCTIONS_OF_OTHERS:
+            return None
+        handed = [bare(one) for one in arguments.named_children if one.type != "comment"]
+        value = next((one for one in handed if one.type in language.values or one.type == "call_expression"), None)
+        if value is None:
+            return None
+    return None
 
 
 def _children(node: Any, language: Language) -> Iterator[tuple[Any, int]]:
@@ -111,7 +216,7 @@ def _children(node: Any, language: Language) -> Iterator[tuple[Any, int]]:
         row = child.start_point[0]
         if child.type in language.leading:
             leading = row if leading is None else leading
-        elif child.is_named and not child.is_extra:
+        elif child.is_named and (not child.is_extra or child.is_error):
             start = leading if leading is not None else row
             yield child, start if wrapped is None else wrapped
             leading = None

@@ -57,7 +57,8 @@ class Truth(Record):
 
     ``functions`` are entities ``path::Qualified.name``; ``lines`` maps a file to inclusive 1-based ranges of the old
     side. ``added_files`` and ``added_functions`` exist only after the patch; filters use them. The files of a question are
-    those of its evidence.
+    those of its evidence. ``unread`` are files with a changed line in code that no reading could parse: which functions the
+    patch modifies there is unknown.
     """
 
     files: list[str] = Field(default_factory=list)
@@ -65,6 +66,7 @@ class Truth(Record):
     lines: dict[str, list[tuple[int, int]]] = Field(default_factory=dict)
     added_files: list[str] = Field(default_factory=list)
     added_functions: list[str] = Field(default_factory=list)
+    unread: list[str] = Field(default_factory=list, exclude_if=_absent)
     expected: Expected | None = Field(None, exclude_if=_absent)
 
 
@@ -311,6 +313,11 @@ class Score(Record):
         default_factory=list, description="files that only the patch adds; protocols choose instances by them"
     )
     added_functions: list[str] = Field(default_factory=list, description="functions that only the patch adds")
+    unread: list[str] = Field(
+        default_factory=list,
+        exclude_if=_absent,
+        description="files of the truth whose functions are unknown; then figures of functions are absent",
+    )
     accepted_files: list[str] = Field(
         default_factory=list, description="files of the accepted answer behind `f1_best`; empty where that is the gold patch"
     )

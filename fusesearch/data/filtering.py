@@ -56,6 +56,7 @@ RULES = {
     "does_not_apply": "the patch does not fit the files of the base commit",
     "adds_file": "the patch adds a code file, which cannot be located before it exists",
     "adds_function": "the patch adds a function to a code file",
+    "functions_unknown": "a changed line lies in code that cannot be parsed",
     "no_existing_function": "no existing function in a code file is modified",
     "several_files": "more than one code file is modified (with single_file)",
 }
@@ -340,6 +341,8 @@ def _broken_by_truth(truth: Truth, rules: Filter) -> Iterator[str]:
         yield "adds_file"
     if _in_code(truth.added_functions):
         yield "adds_function"
+    if truth.unread:
+        yield "functions_unknown"
     if not _in_code(truth.functions):
         yield "no_existing_function"
     if rules.single_file and sum(map(is_code, truth.files)) != 1:

@@ -8,6 +8,7 @@ The rules, the same for gold patches of every source:
   because lines were added inside it, at its end, or as a decorator. Signature, decorators and docstring belong to the
   function. Comments and blank lines are ignored, so a patch that changes only comments modifies no function. Lines added
   between functions belong to none. A function whose text is unchanged does not count, even inside a hunk.
+- **unread**: files with a change in lines that no reading of the source could parse, outside the functions found.
 - **lines**: old lines that are changed or removed. A file that only gains lines has none.
 - **added_files**: new files, not counting renamed ones. **added_functions**: qualified names that are new in the file; a
   second definition of a known name, such as a property's setter, does not count.
@@ -98,9 +99,20 @@ def _add_functions(truth: Truth, change: FileChange, old: list[str], new: list[s
     known = {span.name for span in before.spans}
     if change.kind != "copied":
         truth.functions += [f"{change.old}::{name}" for name in _modified(before, after, edits)]
+        truth.unread += [change.old] if _unknown(before, list(_code_edits(edits, before, after))) else []
     else:
         known = set()
     truth.added_functions += [f"{change.new}::{span.name}" for span in after.spans if span.name not in known]
+
+
+def _unknown(before: Side, edits: list[Edit]) -> bool:
+    """Whether an edit lies in lines that could not be parsed, outside every function."""
+    for edit in edits:
+        first, last = edit.start + 1, edit.start + max(1, len(edit.removed))
+        unread = any(first <= end and start <= last for start, end in before.unread)
+        if unread and not any(span.start <= last and first <= span.end for span in before.spans):
+            return True
+    return False
 
 
 def _modified(before: Side, after: Side, edits: list[Edit]) -> list[str]:

@@ -209,6 +209,7 @@ COUNTS = {
     "instances": "instances with a score",
     "scores": "episodes with a score",
     "errored": "episodes without a score because the infrastructure failed",
+    "functions_unknown": "episodes without figures of functions, because a changed file cannot be parsed",
 }
 """What :func:`aggregate` counts besides."""
 
@@ -219,10 +220,12 @@ def aggregate(scores: Iterable[Score]) -> dict[str, Any]:
     """
     every = list(scores)
     measured = [score for score in every if score.error is None]
+    unknown = sum(bool(score.unread) for score in measured)
     return {
         "instances": len({score.instance_id for score in measured}),
         "scores": len(measured),
         "errored": len(every) - len(measured),
+        **({"functions_unknown": unknown} if unknown else {}),
         **{key: statistics.estimate(measured, row.statistic) for key, row in METRICS.items()},
     }
 
@@ -266,7 +269,7 @@ def score_trajectory(
     score = Score(
         instance_id=trajectory.instance_id, repo=trajectory.repo, localizer=trajectory.localizer, arm=arm, run=run,
         error=trajectory.error, true_files=truth.files, true_functions=truth.functions,
-        added_files=truth.added_files, added_functions=truth.added_functions,
+        added_files=truth.added_files, added_functions=truth.added_functions, unread=truth.unread,
         issue_chars=issue_chars,
     )  # fmt: skip
     if trajectory.error is not None:
@@ -333,7 +336,9 @@ def calls_by_turn(trajectory: Trajectory) -> list[int]:
 
 def _quality_figures(score: Score, truth: Truth) -> dict[str, Any]:
     by_file = quality(count(score.predicted_files, truth.files))
-    by_function = quality(count(score.predicted_functions, truth.functions)) if truth.functions else None
+    by_function = None
+    if truth.functions and not truth.unread:
+        by_function = quality(count(score.predicted_functions, truth.functions))
     figures: dict[str, Any] = {f"file_{name}": value for name, value in by_file._asdict().items()}
     for name, value in zip(Quality._fields, by_function or (None,) * len(Quality._fields), strict=True):
         figures[f"function_{name}"] = value

@@ -1,0 +1,1 @@
+"""Functions of real repositories beside those of an independent reader."""

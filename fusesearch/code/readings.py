@@ -1,0 +1,261 @@
+"""Other readings of a source that its grammar cannot parse, at equal length, so that lines and columns stay.
+
+Grammars read a source as it stands, before a preprocessor: two headers of one function under ``#if``, a macro before a class or
+alone on its line, or syntax newer than the grammar take it the functions after them. What is in the way is blanked out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+BRANCHES = 4
+"""Most branches of one ``#if`` that are read."""
+
+_LITERAL = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
+_DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*([a-z]+)\b[ \t]*(\S*)")
+_OPENING, _CLOSING = b"({[", b")}]"
+
+
+@dataclass
+class _Chain:
+    """An ``#if`` with its ``#elif``, ``#else`` and ``#endif``: the lines (from 0) where each branch begins, and the last."""
+
+    starts: list[int]
+    never: bool
+    """Whether it begins with ``#if 0``."""
+    end: int = -1
+    uneven: bool = False
+    depths: list[int] = field(default_factory=lambda: [0])
+
+
+def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
+    """Other readings of a source that does not parse, from the nearest to the farthest, each with its grammar."""
+    if language in ("c", "cpp", "csharp"):
+        even, one = one_branch(data, 0, uneven=True), one_branch(data, 0)
+        yield language, even
+        if language == "csharp":
+            yield language, one
+            return
+        yield language, without_macros(even)
+        one = without_macros(one)
+        yield language, one
+        if language == "c":
+            yield "cpp", one  # which has functions without a type: TEST_BEGIN(name) {
+    elif language == "kotlin":
+        yield language, _KOTLIN_CLOSING.sub(b";", data)
+        newer = _KOTLIN_CLOSING.sub(b";", _kotlin_2(data))
+        yield language, newer
+        yield language, _plainer_kotlin(newer)
+
+
+def other_branches(data: bytes, language: str) -> Iterator[bytes]:
+    """Readings with the second to fourth branch of every ``#if`` that a reading with one branch left out."""
+    if language in ("c", "cpp", "csharp"):
+        most = max((len(chain.starts) for chain in _chains(data)), default=0)
+        for branch in range(1, min(most, BRANCHES)):
+            source = one_branch(data, branch)
+            yield without_macros(source) if language != "csharp" else source
+
+
+def one_branch(data: bytes, branch: int, *, uneven: bool = False) -> bytes:
+    """The source with one branch of each ``#if`` (counted from 0; the last where there are fewer), and without other directives.
+
+    ``uneven``: only where a branch opens or closes a bracket that it does not close or open itself.
+    """
+    lines = data.split(b"\n")
+    blanked = set(_directives(lines))
+    for chain in _chains(data):
+        if uneven and not chain.uneven:
+            blanked -= {*chain.starts, chain.end}
+            continue
+        kept = min(branch, len(chain.starts) - 1) if branch or not chain.never else 1
+        edges = [*chain.starts, chain.end]
+        for index, (start, end) in enumerate(pairwise(edges)):
+            blanked |= set(range(start, end)) if index != kept else set()
+    return b"\n".join(b" " * len(line) if number in blanked else line for number, line in enumerate(lines))
+
+
+def _directives(lines: list[bytes]) -> Iterator[int]:
+    """Lines of directives, with those that continue them."""
+    continued = False
+    for number, line in enumerate(lines):
+        continued = continued or _DIRECTIVE.match(line) is not None
+        if continued:
+            yield number
+        continued = continued and line.rstrip().endswith(b"\\")
+
+
+def _chains(data: bytes) -> list[_Chain]:
+    """Complete chains of conditions, inner ones first."""
+    lines = _LITERAL.sub(lambda match: _blank(match[0]), data).split(b"\n")
+    found: list[_Chain] = []
+    opened: list[_Chain] = []
+    for number, line in enumerate(lines):
+        match = _DIRECTIVE.match(line)
+        word = match[1] if match else b""
+        if match and word in (b"if", b"ifdef", b"ifndef"):
+            opened.append(_Chain([number], word == b"if" and match[2] == b"0"))
+        elif word in (b"elif", b"elifdef", b"elifndef", b"else") and opened:
+            opened[-1].uneven |= opened[-1].depths[-1] != 0
+            opened[-1].starts.append(number)
+            opened[-1].depths.append(0)
+        elif word == b"endif" and opened:
+            chain = opened.pop()
+            chain.uneven |= chain.depths[-1] != 0
+            chain.end = number
+            found.append(chain)
+            if opened:
+                opened[-1].depths[-1] += chain.depths[0]
+        elif opened and not match:
+            for mark in line:
+                opened[-1].depths[-1] += (mark in _OPENING) - (mark in _CLOSING)
+                opened[-1].uneven |= opened[-1].depths[-1] < 0
+    return found
+
+
+_MACRO = re.compile(rb"(?<![\w.])[A-Z][A-Z0-9_]{2,}\b(?!\s*::)")
+_MAX_ARGUMENTS = 4_000
+_BEFORE = re.compile(rb"(\w+)\s*$|(\S)\s*$")
+_TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}]*$")
+_HEAD = re.compile(rb"[A-Za-z_][\w:]*(?:<[^;{}]*?>)?\s*(?:final\s*)?(?::(?!:)|\{)")
+_NAME = re.compile(rb"[A-Za-z_~]|::|\[\[")
+_AFTER_HEADER = re.compile(rb"[{;]|:(?!:)|(?:const|override|final|noexcept)\b|->|=\s*(?:0|default|delete)\b")
+_KEYWORD = re.compile(rb"\b(?:enum|template|class|struct|union|default|delete|new|operator)\b")
+_CAST = re.compile(rb"\b(?:un)?signed(?=\()")
+"""tree-sitter-cpp reads ``unsigned(a) < b`` as the beginning of a template."""
+_NO_NAMES = frozenset(
+    b"""const struct enum union class unsigned signed typename return case goto sizeof new delete else operator throw static
+    inline extern virtual constexpr explicit friend typedef volatile register mutable""".split()
+)
+_TRY = re.compile(rb"(?:TRY|CATCH\w*)$")
+_LABEL = re.compile(rb"[ \t]*:[ \t]*(?:\n|\Z)")
+_ALONE = re.compile(rb"[ \t]*;?[ \t]*(?:\n|\Z)")
+_CONTINUED = {b",", b"(", b"=", b"+", b"-", b"*", b"|", b"&", b"<", b"?", b"["}
+_CONTINUES = {b"{", b")", b",", b".", b"-", b"+", b"*", b"/", b"=", b"?", b"|", b"&", b"<"}
+"""Signs before and after a macro alone on its line that make it a part of an expression."""
+_AROUND = 300
+"""Characters before and after a macro that say what it stands for."""
+
+
+def without_macros(data: bytes) -> bytes:
+    """C or C++ without comments, and without macros in capitals where an attribute, a keyword or a declaration may stand."""
+    source = bytearray(_LITERAL.sub(lambda match: _blank(match[0]) if match[0][:1] == b"/" else match[0], data))
+    lines = data.split(b"\n")
+    directives = set(_directives(lines))
+    line = position = 0
+    for match in _MACRO.finditer(bytes(source)):
+        line += source.count(b"\n", position, match.start())
+        position = match.start()
+        if line not in directives and source[position : match.end()] == match[0]:
+            _replace(source, match)
+    return _CAST.sub(lambda match: b" " + match[0][1:], bytes(source))
+
+
+def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
+    """Blank out one macro, with its arguments, if what stands around it says that nothing of the language stands there."""
+    start, named = macro.span()
+    end = _arguments(source, named)
+    before, after = bytes(source[max(0, start - _AROUND) : start]), bytes(source[end : end + _AROUND])
+    match = _BEFORE.search(before)
+    word, mark = (match[1] or b"", match[2] or b"") if match else (b"", b"")
+    following = after.lstrip()
+    named_before = bool(word) and word not in _NO_NAMES and not word[:1].isdigit()
+    begins = not before.rpartition(b"\n")[2].strip()
+    text = b""
+    if word == b"if":  # if CONSTEXPR (condition)
+        end = named
+    elif word in (b"class", b"struct", b"union", b"enum"):  # class API Store : public Base {
+        if not _HEAD.match(following) and not _MACRO.match(following):
+            return
+    elif mark in (b",", b"<") and end > named and following[:1] in (b",", b">") and _TEMPLATE.search(before):
+        text = b"class"  # template <typename T, ENABLE_IF(condition)>
+    elif following[:1] == b"{" and _TRY.search(macro[0]):  # TRY { } CATCH(...) { }
+        pass
+    elif following[:1] == b"{" and _KEYWORD.search(source, named, end):  # TEST(suite, enum) {
+        start, end = named + 1, end - 1
+    elif _NAME.match(following) and not before.rstrip().endswith((b".", b"->", b"::")):  # API void f()
+        if b"_" not in macro[0] and end == named and not named_before:
+            return
+        text = b"int" if word == b"typedef" else b""
+    elif (mark == b")" or word in (b"const", b"noexcept", b"override")) and _AFTER_HEADER.match(following):
+        pass  # void f() const LOCKS(mutex) {
+    elif named_before and following[:1] in (b",", b")", b";", b"=") and not begins:  # int f(int x UNUSED)
+        pass
+    elif begins and _LABEL.match(after):  # PRIVATE_UNLESS_TESTED:
+        end += after.index(b":") + 1
+    elif not begins or not _ALONE.match(after) or mark in _CONTINUED or following[:1] in _CONTINUES:  # Q_OBJECT
+        return
+    source[start:end] = text + _blank(bytes(source[start + len(text) : end]))
+
+
+def _arguments(source: bytearray, position: int) -> int:
+    """Where the arguments of a macro end that begin at ``position``, or ``position`` if it has none."""
+    match = re.compile(rb"[ \t]*\(").match(source, position)
+    depth = 0
+    for index in range(match.end() - 1, min(len(source), match.end() + _MAX_ARGUMENTS)) if match else ():
+        depth += (source[index] in b"(") - (source[index] in b")")
+        if not depth:
+            return index + 1
+    return position
+
+
+def _blanked(match: re.Match[bytes]) -> bytes:
+    start, end = match.span("macro")
+    whole = match[0]
+    offset = match.start()
+    return whole[: start - offset] + _blank(whole[start - offset : end - offset]) + whole[end - offset :]
+
+
+def _blank(text: bytes) -> bytes:
+    return re.sub(rb"[^\n]", b" ", text)
+
+
+_KOTLIN_CLOSING = re.compile(rb"(?<=[^\s{;])[ \t](?=\})")
+"""tree-sitter-kotlin 1.1 rejects a declaration with a closing brace after it on the same line."""
+_KOTLIN_CONTEXT = re.compile(rb"(?<![\w.])context[ \t]*\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)(?=\s+[a-z@])")
+_KOTLIN_GUARD = re.compile(
+    rb"^[ \t]*(?:(?:is|!is|in|!in)\b[^\n{}]*?|[\w.\"', ]+?)(?P<macro>[ \t]if\b[^\n{}]*?)(?=[ \t]*->)", re.MULTILINE
+)
+_KOTLIN_INTERPOLATION = re.compile(rb"(?P<macro>\$\$+)(?=\"\"\")")
+
+
+def _kotlin_2(data: bytes) -> bytes:
+    """With an annotation for context parameters (2.2), without guards of ``when`` (2.1) and marks before raw strings (2.2)."""
+    data = _KOTLIN_CONTEXT.sub(lambda match: b"@c".ljust(len(match[0])), data)
+    for pattern in (_KOTLIN_GUARD, _KOTLIN_INTERPOLATION):
+        data = pattern.sub(_blanked, data)
+    return data
+
+
+_KOTLIN_MODIFIERS = re.compile(rb"(?P<macro>(?:\b(?:public|private|protected|internal|actual|expect)[ \t]+)+)(?=[a-z@])")
+_KOTLIN_ACCESSOR = re.compile(rb"(?P<macro>@\w+(?:\([^()\n]*\))?[ \t]+)(?=[gs]et[ \t]*\()")
+_KOTLIN_NAMES = re.compile(rb"(?<!private )(?<!internal )(?<!protected )(?<![\w@])(?:[gs]et\b(?!\s*\()|in(?=\d))")
+
+
+def _plainer_kotlin(data: bytes) -> bytes:
+    """Without what tree-sitter-kotlin 1.1 stumbles over: modifiers of constructors on a line of their own, annotated accessors,
+    and variables called ``set``, ``get`` or ``in1``."""
+    data = _KOTLIN_ACCESSOR.sub(_blanked, data)
+    data = _KOTLIN_NAMES.sub(lambda match: b"_" + match[0][1:], data)
+    return _KOTLIN_MODIFIERS.sub(_blanked, data)
+
+
+_RUST_MACRO = re.compile(rb"[\w:]+![ \t]*(?:\w+\s*)?(?P<open>[{(])")
+_RUST_CONDITION = re.compile(rb"\}\s*else\s+if\s+#\[cfg\b[^\n{]*\]\s*\{|\}\s*else\s*\{|\bif\s+#\[cfg\b[^\n{]*\]\s*\{")
+
+
+def open_macro(call: bytes) -> bytes:
+    """What is in the braces of a Rust macro's call, if it may be items; without the conditions of ``cfg_if``."""
+    match = _RUST_MACRO.match(call)
+    end = call.rfind(b"}" if match and match["open"] == b"{" else b")")
+    if match is None or end < match.end() or b"fn " not in call:
+        return b""
+    inside = call[match.end() : end]
+    if call.startswith((b"cfg_if", b"::cfg_if")):
+        inside = _RUST_CONDITION.sub(lambda part: _blank(part[0]), inside)
+        last = inside.rfind(b"}")
+        inside = inside[:last] + b" " + inside[last + 1 :]
+    return _blank(match[0]) + inside + _blank(call[end:])

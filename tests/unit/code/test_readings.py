@@ -1,0 +1,64 @@
+"""Functions of sources that grammars cannot parse as they stand, and of newer syntax."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusesearch.code.functions import function_spans
+from fusesearch.code.languages import language_of
+from fusesearch.code.parsing import read_syntax
+from fusesearch.code.readings import one_branch, readings, without_macros
+
+
+def constructs() -> list[tuple[str, str, list[tuple[int, int, str]]]]:
+    """The cases of constructs.txt: a file's name and source, then its functions with their lines."""
+    rows = []
+    for part in (Path(__file__).parent / "constructs.txt").read_text().split("==== ")[1:]:
+        name, _, rest = part.partition("\n")
+        source, _, listed = rest.rpartition("---- ")
+        functions = [re.fullmatch(r"(\d+)-(\d+) (.+)", one) for one in listed.strip().split("  ") if one]
+        rows.append((name, source, [(int(one[1]), int(one[2]), one[3]) for one in functions if one]))
+    return rows
+
+
+EVERY = constructs()
+
+
+@pytest.mark.parametrize(("path", "source", "functions"), EVERY, ids=[row[0] for row in EVERY])
+def test_functions(path: str, source: str, functions: list[tuple[int, int, str]]) -> None:
+    assert [(span.start, span.end, span.name) for span in function_spans(source, path)] == functions
+
+
+@pytest.mark.parametrize(("path", "source", "functions"), EVERY, ids=[row[0] for row in EVERY])
+def test_all_of_it_is_read(path: str, source: str, functions: list[tuple[int, int, str]]) -> None:
+    syntax = read_syntax(source, language_of(path, source) or "")
+    assert syntax is not None
+    assert syntax.unread == []
+
+
+@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.cs", "a.kt", "a.rs", "a.ts", "a.go", "a.php", "a.rb", "a.java"])
+def test_what_cannot_be_read_is_told(path: str) -> None:
+    source = "<?php\n" * (path == "a.php") + "class ) { ]] ((\n" * 3
+    syntax = read_syntax(source, language_of(path, source) or "")
+    assert syntax is not None
+    assert syntax.unread
+
+
+@given(st.text(alphabet="#if0else ndABC_({[]})\"'/*\\\n x;:,<>", max_size=200))
+def test_readings_keep_every_line(text: str) -> None:
+    data = text.encode()
+    for language in ("c", "cpp", "csharp", "kotlin"):
+        for _, reading in readings(data, language):
+            assert [len(line) for line in reading.split(b"\n")] == [len(line) for line in data.split(b"\n")]
+
+
+@given(st.text(alphabet="abc \n(){};", max_size=200))
+def test_nothing_is_blanked_without_directives_and_macros(text: str) -> None:
+    data = text.encode()
+    assert one_branch(data, 0) == data
+    assert without_macros(data) == data
