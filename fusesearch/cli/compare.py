@@ -147,7 +147,11 @@ def _write_episodes(result: CellResult, scores: Sequence[Score], folder: Path) -
     for score, trajectory in zip(result.scores, read_jsonl(result.folder / "trajectories.jsonl", Trajectory), strict=True):
         key = (score.instance_id, score.run)
         if key in wanted:
-            truth = Truth(files=wanted[key].true_files, functions=wanted[key].true_functions) if score.true_files else None
+            truth = (
+                Truth(files=wanted[key].true_files, functions=wanted[key].true_functions, unread=wanted[key].unread)
+                if score.true_files
+                else None
+            )
             name = safe_name(flat_name(score.instance_id)).lstrip(".")[:150] or "episode"
             pages[key] = folder / f"{name}.{score.run + 1}.html"
             save_text(pages[key], render(page_of(trajectory, truth)))

@@ -7,8 +7,10 @@ The rules follow those for Python (:mod:`fusesearch.code.functions`):
 - It includes everything nested in it. Its name starts with what contains it, joined by dots: classes, interfaces, enums,
   objects, ``impl`` blocks and traits, modules, C++ and TypeScript namespaces, and Go's receivers. Packages do not appear in
   names, nor do namespaces of C# and PHP, which work like packages.
-- In JavaScript, TypeScript and Go, an anonymous function that is assigned to a name takes that name. Other anonymous
-  functions are transparent: a named function inside a callback or a module wrapper counts for itself.
+- In JavaScript, TypeScript and Go, an anonymous function that is assigned to a name takes that name, also through the calls
+  that it is handed to: ``const Row = memo(function () {})``. Other anonymous functions are transparent: a named function
+  inside a callback or a module wrapper counts for itself.
+- A macro's call with a body, such as ``TEST(suite, name) {}``, has the name of the macro.
 - Decorators, attributes, annotations and template headers belong to it; comments above it do not.
 """
 

@@ -77,6 +77,7 @@ def code_of(truth: Truth) -> Truth:
         functions=[*filter(_in_code, truth.functions)],
         added_files=[*filter(is_code, truth.added_files)],
         added_functions=[*filter(_in_code, truth.added_functions)],
+        unread=[*filter(is_code, truth.unread)],
     )
 
 
@@ -183,7 +184,7 @@ PROTOCOLS = {
 
 def _truth_of(score: Score) -> Truth:
     added = {"added_files": score.added_files, "added_functions": score.added_functions}
-    return Truth(files=score.true_files, functions=score.true_functions, **added)
+    return Truth(files=score.true_files, functions=score.true_functions, unread=score.unread, **added)
 
 
 def _best(score: Score) -> Truth | None:

@@ -31,7 +31,7 @@ from fusesearch.localizers.ranker.facts import Facts, analyse, read
 from fusesearch.localizers.ranker.workers import analysed
 from fusesearch.search.repository import Repository
 
-VERSION = 1 << 8 | sys.version_info.minor
+VERSION = 2 << 8 | sys.version_info.minor
 """Changes with what facts contain; the running Python decides which files parse."""
 
 LIMIT_BYTES = 2 << 30

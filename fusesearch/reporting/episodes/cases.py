@@ -154,7 +154,7 @@ def _shown(value: float | None) -> str:
 
 def _truth(arms: Mapping[str, Arm], case: Case) -> Truth:
     score = next(iter(arms.values())).scores[case.instance_id]
-    return Truth(files=score.true_files, functions=score.true_functions)
+    return Truth(files=score.true_files, functions=score.true_functions, unread=score.unread)
 
 
 def _file(case: Case) -> str:

@@ -18,6 +18,7 @@ from fusesearch.data.giveaways import leaks
 FILES = {
     "pkg/a.py": "def f(x):\n    return x\n",
     "pkg/b.py": "def g(x):\n    return x\n",
+    "pkg/c.c": "class ) { ]] ((\n" * 3,
     "tests/test_a.py": "def test():\n    assert f(1)\n",
     "README.md": "one\ntwo\n",
     "setup.cfg": "one\ntwo\n",
@@ -94,6 +95,7 @@ def test_a_kept_pair_has_its_truth_and_keeps_the_rest():
         ({"patch": CODE.replace("pkg/a.py", "pkg/none.py")}, "does_not_apply"),
         ({"patch": CODE + added("pkg/new.py")}, "adds_file"),
         ({"patch": edit("pkg/a.py", new="    return -x\ndef h(): pass")}, "adds_function"),
+        ({"patch": edit("pkg/c.c", "class ) { ]] ((", "class X;")}, "functions_unknown"),
         ({"patch": "--- a/pkg/a.py\n+++ b/pkg/a.py\n@@ -0,0 +1 @@\n+import os\n" + TEST}, "no_existing_function"),
     ],
 )  # fmt: skip

@@ -95,3 +95,22 @@ def test_a_renamed_file_keeps_the_names_it_had_in_another_language():
 def test_a_header_is_read_as_one_language_on_both_sides():
     old = "int f() {\n  return 1;\n}\n"
     assert truth("a.h", old, old.replace("1", "a::b")).functions == ["a.h::f"]
+
+
+@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.kt", "a.cs"])
+def test_a_change_in_code_that_cannot_be_parsed_says_so(path):
+    old = "class ) { ]] ((\n" * 5
+    found = truth(path, old, old.replace("((", "((x", 1))
+    assert (found.files, found.functions, found.unread) == ([path], [], [path])
+
+
+def test_a_change_inside_a_function_is_known_wherever_the_file_is_broken():
+    old = "int f(int x) {\n  return x;\n}\n" + "class ) { ]] ((\n" * 3
+    found = truth("a.cpp", old, old.replace("return x", "return 1"))
+    assert (found.functions, found.unread) == (["a.cpp::f"], [])
+
+
+def test_a_change_of_a_function_behind_two_headers_names_it():
+    old = "#ifdef A\nint b(int x) {\n#else\nint b(long x) {\n#endif\n  return x;\n}\n"
+    found = truth("a.c", old, old.replace("return x", "return 1"))
+    assert (found.functions, found.unread) == (["a.c::b"], [])

@@ -186,6 +186,18 @@ def test_a_truth_without_functions_is_scored_by_files_alone(episode):
     assert score.f1 == score.file_f1 == pytest.approx(2 / 3)
 
 
+def test_functions_that_are_unknown_leave_all_figures_of_functions_and_are_counted(episode):
+    unknown = metrics.score_trajectory(episode, Truth(files=["a.py"], functions=["a.py::f"], unread=["a.py"]))
+    known = metrics.score_trajectory(episode, TRUTH)
+    assert unknown.function_f1 is None
+    assert unknown.f1 == unknown.file_f1
+    both, alone = metrics.aggregate([known, unknown]), metrics.aggregate([known])
+    assert both["functions_unknown"] == 1
+    assert both["function_micro_f1"] == alone["function_micro_f1"]
+    assert both["function_recall_at_5"] == alone["function_recall_at_5"]
+    assert "functions_unknown" not in alone
+
+
 def test_a_truth_without_files_is_refused(episode):
     with pytest.raises(DataError, match="i: the truth names no file"):
         metrics.score_trajectory(episode, Truth())
