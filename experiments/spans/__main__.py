@@ -21,13 +21,20 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from experiments.pages import texts_of
 from experiments.spans.bodies import has_body
 from fusesearch.cli.app import OneLineCommand
 from fusesearch.code.functions import function_spans, is_python
 from fusesearch.code.languages import language_of
 from fusesearch.code.spans import FunctionSpan
+from fusesearch.core.storage import write_text
+from fusesearch.reporting.table import ABSENT
 
 HERE = Path(__file__).parent
+HEADINGS = [
+    "language", "repositories", "thousand lines", "functions of Ctags", "found before (%)", "found (%)", "same last line (%)",
+    "ours in Ctags before (%)", "ours in Ctags (%)", "seconds per million lines",
+]  # fmt: skip
 MAX_BYTES = 1_000_000
 KINDS = {
     "c": ("C", "f", ""), "cpp": ("C++", "f", ""), "csharp": ("C#", "m", "pE"), "go": ("Go", "f", "v"), "java": ("Java", "m", ""),
@@ -88,6 +95,49 @@ def measure(
         writer.writerows(sorted(rows, key=lambda row: (str(row["language"]), str(row["repository"]))))
     if differences:
         differences.write_text("".join(json.dumps(vars(one)) + "\n" for one in listed))
+    if out == HERE / "results.csv" and not only:
+        write_text(HERE / "RESULTS.md", page(read_rows(HERE / "before.csv"), read_rows(out)))
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table that :func:`measure` wrote."""
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def page(before: list[dict[str, str]], after: list[dict[str, str]]) -> str:
+    """The page: by language, then by language and repository, with the figures of an earlier revision beside them."""
+    earlier = {(row["language"], row["repository"]): row for row in before}
+    texts = texts_of(HERE)
+    parts = ["# Functions of real repositories beside those of Universal Ctags", *texts["What it is"]]
+    languages = sorted({row["language"] for row in after})
+    grouped = {language: [row for row in after if row["language"] == language] for language in languages}
+    totals = [("**all**", after), *grouped.items()]
+    parts.append(table(HEADINGS, [[name, str(len(rows)), *_cells(rows, earlier)] for name, rows in totals]))
+    parts += ["## By repository", table(["language", *HEADINGS[1:]], [
+        [row["language"], row["repository"], *_cells([row], earlier)] for row in after
+    ])]  # fmt: skip
+    return "\n\n".join([*parts, "## What differs", *texts["What differs"]]) + "\n"
+
+
+def _cells(rows: list[dict[str, str]], earlier: dict[tuple[str, str], dict[str, str]]) -> list[str]:
+    old = [earlier[key] for row in rows if (key := (row["language"], row["repository"])) in earlier]
+    total, before = ({name: sum(float(row[name]) for row in some) for name in COLUMNS[3:]} for some in (rows, old))
+    return [
+        f"{total['lines'] / 1000:,.0f}", f"{total['ctags']:,.0f}", _share(before["found"], before["ctags"]),
+        _share(total["found"], total["ctags"]), _share(total["same_end"], total["ends"]),
+        _share(before["confirmed"], before["spans"]), _share(total["confirmed"], total["spans"]),
+        f"{total['seconds'] / total['lines'] * 1e6:.0f}",
+    ]  # fmt: skip
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *rows])
+
+
+def _share(part: float, whole: float) -> str:
+    return f"{100 * part / whole:.1f}" if whole else ABSENT
 
 
 def export(clone: Path, commit: str, folder: Path) -> None:
