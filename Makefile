@@ -1,5 +1,5 @@
 # Commands of the project; `make` lists them. Everything runs in .venv, made from requirements.lock. Benchmarks are programs in
-# experiments/benchmarks, trials in tests/trials: `python -m experiments.benchmarks.bench --help`.
+# experiments/benchmarks, trials in tests/trials: `python -m experiments.benchmarks.gpu --help`.
 SHELL := /bin/bash
 # the first of these that runs and is 3.11 or 3.12
 PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
@@ -7,7 +7,6 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3; do \
 BIN := $(CURDIR)/.venv/bin
 STAMP := .venv/.complete
 VLLM := .venv-vllm
-MINI := .venv-mini
 CHECKPOINT ?= experiments/nano/base
 PORT ?= 8000
 DASHBOARD ?= 8501
@@ -15,7 +14,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model main-agent try-training try-kills clean
+.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model try-training clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,20 +86,8 @@ $(VLLM)/.complete: tests/trials/serving/requirements.txt tests/trials/serving/ov
 		--overrides tests/trials/serving/overrides.txt -r tests/trials/serving/requirements.txt
 	touch $@
 
-main-agent: $(MINI)/.complete ## make .venv-mini with mini-swe-agent, the main agent of `python -m experiments.downstream`
-
-# an environment of its own, for litellm's pins; litellm 1.106.2 imports mcp wherever a request has tools, without asking for it
-$(MINI)/.complete:
-	@test -n "$(PYTHON)" || { echo "Python 3.11 or 3.12 is needed: make main-agent PYTHON=/path/to/python3.12" >&2; exit 1; }
-	test -x $(MINI)/bin/python || "$(PYTHON)" -m venv $(MINI)
-	$(MINI)/bin/python -m pip install --quiet --disable-pip-version-check mini-swe-agent==2.4.6 litellm==1.106.2 mcp
-	touch $@
-
 try-training: env $(VLLM)/.complete ## all that training through vLLM has to show without a GPU (hours; after `make reproduce`)
 	$(BIN)/python -m tests.trials.serving
-
-try-kills: env ## kill Prefect, MLflow and the run in the middle of an experiment (EXPERIMENT=filtering; as long as the experiment)
-	$(BIN)/python -m tests.trials.operations.kills $(EXPERIMENT)
 
 clean: ## remove all that was made here: runs in MLflow and Prefect and what mining has read, too; the environment, DVC's cache and remote stay
 	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop

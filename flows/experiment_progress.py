@@ -15,9 +15,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from tasks.experiments.schedule import ExperimentTask, counts_in, duration, end_of, seconds_left, task_seconds
+from tasks.experiments.schedule import ExperimentTask, counts_in, duration, end_of
 from tasks.running.dvc_command import Busy
-from tasks.running.timing import usual_seconds
 
 
 @dataclass
@@ -63,27 +62,27 @@ class TaskState:
 
 
 @contextmanager
-def watch(rows: Sequence[TaskState], workers: int) -> Iterator[Callable[[], None]]:
+def watch(rows: Sequence[TaskState]) -> Iterator[Callable[[], None]]:
     """Yields a function that displays the current state of the rows."""
     if not sys.stderr.isatty():
-        yield _Lines(rows, workers)
+        yield _Lines(rows)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[words]}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        yield _Bars(progress, rows, workers)
+        yield _Bars(progress, rows)
 
 
 class _Bars:
-    """One bar over all tasks with the time left, and one per running task."""
+    """One bar over all tasks, and one per running task."""
 
-    def __init__(self, progress: Progress, rows: Sequence[TaskState], workers: int) -> None:
-        self.progress, self.rows, self.workers = progress, rows, workers
+    def __init__(self, progress: Progress, rows: Sequence[TaskState]) -> None:
+        self.progress, self.rows = progress, rows
         self.total = progress.add_task("all runs", total=len(rows), words="")
         self.bars: dict[str, TaskID] = {}
 
     def __call__(self) -> None:
         ended = sum(row.state in ("done", "failed") for row in self.rows)
-        self.progress.update(self.total, completed=ended, words=time_left(self.rows, self.workers))
+        self.progress.update(self.total, completed=ended, words=f"{ended}/{len(self.rows)}")
         for row in self.rows:
             name = row.task.name
             if row.state == "running" or row.busy:
@@ -101,8 +100,8 @@ class _Bars:
 class _Lines:
     """A line in the flow's log when a task starts, waits for another process, or ends."""
 
-    def __init__(self, rows: Sequence[TaskState], workers: int) -> None:
-        self.rows, self.workers = rows, workers
+    def __init__(self, rows: Sequence[TaskState]) -> None:
+        self.rows = rows
         self.logger = get_run_logger()
         self.printed: dict[str, str] = {}
 
@@ -113,15 +112,4 @@ class _Lines:
                 continue
             self.printed[row.task.name] = row.status
             took = f" in {duration(row.seconds)}" if row.state == "done" else f": {row.reason}" if row.state == "failed" else ""
-            remaining = time_left(self.rows, self.workers)
-            self.logger.info("[%d/%d] %s: %s%s; %s", ended, len(self.rows), row.task.name, row.status, took, remaining)
-
-
-def time_left(rows: Sequence[TaskState], workers: int) -> str:
-    """An estimate of how long the unfinished tasks will take."""
-    usual = usual_seconds()
-    whole = seconds_left([row.task for row in rows if row.state in ("waiting", "running")], usual)
-    if whole is None:
-        return "time left not known yet"
-    elapsed = sum(min(row.seconds, task_seconds(row.task, usual) or 0.0) for row in rows if row.state == "running")
-    return f"{duration(max(0.0, whole - elapsed) / workers)} left"
+            self.logger.info("[%d/%d] %s: %s%s", ended, len(self.rows), row.task.name, row.status, took)

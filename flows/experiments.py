@@ -140,7 +140,7 @@ def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
                 kind = (node if own.target else results).with_options(name=own.stage, task_run_name=own.name)
                 needs = [started[name] for name in own.needs if name in started]
                 started[own.name] = runner.submit(kind, {"name": own.name}, wait_for=needs)
-            with watch(list(rows.values()), workers) as update_display:
+            with watch(list(rows.values())) as update_display:
                 unfinished = {future.wrapped_future for future in started.values()}
                 while unfinished:
                     unfinished = futures.wait(unfinished, timeout=POLL_SECONDS).not_done

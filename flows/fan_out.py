@@ -8,8 +8,11 @@ machines, ``ray://host:10001`` from elsewhere) whose machines have this working 
 from __future__ import annotations
 
 import os
+import socket
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from prefect import task
 from prefect.context import refresh_global_settings_context
@@ -20,8 +23,9 @@ from prefect.task_runners import ProcessPoolTaskRunner
 from flows.limits import has_gpu
 from flows.retries import RETRIED
 from fusesearch.core.child import end_with_parent
-from fusesearch.core.cluster import cluster_address, worker_options
 from fusesearch.core.cores import cores
+from fusesearch.core.errors import ConfigError, InfrastructureError
+from fusesearch.core.installation import how_to_install
 from tasks.running.node import Job
 from tasks.running.parts import Part, done, join, parts_of
 
@@ -30,6 +34,26 @@ PARTS_PER_CORE = 4
 
 LEAST = {"filter": 20, "evaluate": 400}
 """Fewest keys of a stage (repositories, instances of all cells) that are worth the ten seconds in which processes start."""
+
+
+def cluster_address() -> str:
+    """``local``, ``HOST:PORT`` or ``ray://HOST:PORT``; empty if no cluster is named.
+
+    Raises :class:`ConfigError` if one is named and Ray is not installed, or it is no address; :class:`InfrastructureError` at
+    once where nobody listens, which Ray would try for minutes.
+    """
+    address = os.environ.get("FUSESEARCH_RAY", "")
+    if address and not find_spec("prefect_ray"):
+        raise ConfigError(f"FUSESEARCH_RAY is set and Ray is not installed: {how_to_install('ray')}, or unset it")
+    try:
+        place = urlsplit(address if "://" in address else f"//{address}")
+        if place.port is not None:
+            socket.create_connection((place.hostname, place.port), timeout=10).close()
+    except ValueError:
+        raise ConfigError(f"FUSESEARCH_RAY is {address!r}: use local, HOST:PORT or ray://HOST:PORT") from None
+    except OSError:
+        raise InfrastructureError(f"the Ray cluster at {address} does not answer: start it, or unset FUSESEARCH_RAY") from None
+    return address
 
 
 @task(name="part", task_run_name="{job.node.stage}: {part}", **RETRIED)
@@ -51,7 +75,10 @@ def fan_out(job: Job) -> None:
         from prefect_ray import RayTaskRunner
         from prefect_ray.context import remote_options
 
-        with RayTaskRunner(address=address, init_kwargs=worker_options()) as runner, remote_options(num_gpus=int(gpu)):
+        path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))  # so that workers find this project
+        environment = {"env_vars": {"PYTHONPATH": path, "DO_NOT_TRACK": "true"}}
+        options = {"runtime_env": environment, "logging_level": "warning"}
+        with RayTaskRunner(address=address, init_kwargs=options) as runner, remote_options(num_gpus=int(gpu)):
             import ray
 
             _spread(job, parts_of(job, PARTS_PER_CORE * int(ray.cluster_resources()["CPU"])), runner)

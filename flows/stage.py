@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,7 +22,6 @@ from fusesearch.evaluation.names import check_names
 from tasks.running.node import Job, Node, read_node
 from tasks.running.record import digests, reproduction_record, stage_record, write_record
 from tasks.running.resume import alone, finished, is_of, progress_dir
-from tasks.running.timing import note_seconds, parts_of
 from tasks.stages import stage_named
 from tasks.tracking import Live, track
 
@@ -39,10 +37,9 @@ def running(node: Node) -> Iterator[Job]:
     values = stage.values(params)
     scratch = progress_dir(node.name, values, *node.deps(params))
     with alone(node.name, scratch), occupied(limits_of(stage, params)):
-        left = _left(scratch)
+        _left(scratch)
         write_json(scratch / "runs.json", {"prefect": flow_run.id or ""})  # before anything else can fail
         _close_others(node.name, scratch)
-        started = time.perf_counter()
         reproduction = None if node.id else reproduction_record(params)
         if reproduction:
             write_record(reproduction)
@@ -50,8 +47,6 @@ def running(node: Node) -> Iterator[Job]:
         with Live(unfinished) as live, StageProgress(node.name) as progress:
             job = Job(node, params, node.places, scratch, progress, curve=live.log)
             yield job
-        if not left:  # what goes on where another process stopped takes less than usual
-            note_seconds(stage.name, time.perf_counter() - started, parts_of(stage.name, params))
         _check_inputs(node, scratch)
         write_json(job.output("metrics"), job.metrics)
         _COMPLETE.add(node.name)
@@ -86,13 +81,11 @@ def _outputs(node: Node) -> dict[str, str]:
     return {path.as_posix(): "" for path in made if path == repos} | digests(path for path in made if path != repos)
 
 
-def _left(scratch: Path) -> bool:
-    """Whether a process of this stage was killed or failed here; its run in Prefect is marked as crashed."""
+def _left(scratch: Path) -> None:
+    """Mark the run in Prefect of a process that was killed or failed here as crashed."""
     path = scratch / "runs.json"
-    if not path.exists():
-        return False
-    _mark_crashed(read_json(path)["prefect"])
-    return True
+    if path.exists():
+        _mark_crashed(read_json(path)["prefect"])
 
 
 def _close_others(name: str, scratch: Path) -> None:

@@ -63,7 +63,6 @@ CUTS: dict[str, Any] = {
     "grpo.steps": 2,
     "grpo.prompts_per_step": 1,
     "compute.ranks": 1,
-    "compute.machines": 1,
     "compute.serve": 1,
     "compute.servers": [],
     "compute.weights": "",

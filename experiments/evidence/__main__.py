@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.evidence.page import results_page
-from experiments.pages import texts_of
+from experiments.evidence.page import results_page, texts_of
 from fusesearch.cli.app import command_group
 from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
 

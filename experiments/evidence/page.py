@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from experiments.evidence.systems import READINGS
-from experiments.pages import difference_cell, interval_cell, percent
+from fusesearch.core.storage import read_text
 from fusesearch.evaluation.calibration import SURE
 from fusesearch.reporting.page import Page, Section
 from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
@@ -164,3 +165,35 @@ def _arms(caption: str, rows: Sequence[Mapping[str, Any]]) -> Table:
 
 def _left_out(reasons: Mapping[str, str]) -> Table:
     return Table("Left out", ["instance", "why"], [Row([name, reason]) for name, reason in sorted(reasons.items())])
+
+
+def texts_of(folder: Path) -> dict[str, list[str]]:
+    """The paragraphs below each heading of ``text.md`` in the folder of a study."""
+    found: dict[str, list[str]] = {}
+    for part in read_text(folder / "text.md").split("## ")[1:]:
+        title, _, body = part.partition("\n")
+        found[title.strip()] = [
+            " ".join(paragraph.split("\n")) if paragraph[0] != "-" else paragraph for paragraph in body.strip().split("\n\n")
+        ]
+    return found
+
+
+def difference_cell(row: Mapping[str, Any] | None) -> str:
+    """``+1.2 [-0.3, +2.7] p=0.120``, in points; a dash for a difference without an interval."""
+    if row is None or row["low"] is None:
+        return ABSENT
+    p = "" if row["p_holm"] is None else f" p={row['p_holm']:.3f}" if row["p_holm"] >= 0.001 else " p<0.001"
+    return f"{100 * row['estimate']:+.1f} [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]{p}"
+
+
+def interval_cell(found: Mapping[str, Any] | None) -> str:
+    """``51.2 [48.0, 54.4]``, in percent; a dash for ``None``."""
+    if found is None:
+        return ABSENT
+    text = percent(found["estimate"])
+    return text if found["low"] is None else f"{text} [{percent(found['low'])}, {percent(found['high'])}]"
+
+
+def percent(value: float) -> str:
+    """``51.2``, of a share."""
+    return f"{100 * value:.1f}"

@@ -21,7 +21,7 @@ Seeds = Annotated[str | None, typer.Option(help="Run only these seeds, such as 0
 
 @app.command("list")
 def list_experiments() -> None:
-    """List the experiments with their arms, seeds, finished runs, nodes left to run and the time these take.
+    """List the experiments with their arms, seeds, finished runs and nodes left to run.
 
     ```
     python -m flows experiment list
@@ -41,7 +41,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option("--jobs", help="Nodes to run at once; by default two if cores and memory allow it.", min=1)
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run and how long it would take.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run.")] = False,
 ) -> None:
     """Run the nodes of an experiment that are missing or out of date, then write its results.
 
@@ -58,8 +58,7 @@ def run(
     from flows.cli.experiment_tables import chosen
     from fusesearch.core.config import load_params
     from tasks.experiments.rebuild import write_overview
-    from tasks.experiments.schedule import check, duration, experiments_lock, pending_tasks, seconds_left, workers_for
-    from tasks.running.timing import usual_seconds
+    from tasks.experiments.schedule import check, duration, experiments_lock, pending_tasks, workers_for
 
     experiments, numbers = chosen(names), _numbers(seeds)
     for experiment in experiments:
@@ -71,8 +70,7 @@ def run(
         if not pending:
             typer.echo(f"nothing to do: all {total} runs exist, and nothing they depend on has changed")
         else:
-            took = duration(seconds_left(pending, usual_seconds(), workers))
-            typer.echo(f"{len(pending)} of {total} to run, {workers} at a time; time: {took}")
+            typer.echo(f"{len(pending)} of {total} to run, {workers} at a time")
         for task in pending:
             own = " (main pipeline)" if task.target == task.name else ""
             more = f" and {len(task.users) - 2} more" if task.users[2:] else ""

@@ -10,14 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from fusesearch.core.config import load_params
-from tasks.experiments.dvc_file import target
 from tasks.experiments.outcome import is_finished
 from tasks.experiments.plan import nodes_of, plan
-from tasks.experiments.schedule import ExperimentTask, counts_in, duration, end_of, seconds_left, up_to_date, workers_for
+from tasks.experiments.schedule import ExperimentTask, counts_in, end_of, up_to_date
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.running.node import Node
 from tasks.running.places import STATE
-from tasks.running.timing import parts_of, usual_seconds
 from tasks.stages import STAGES
 
 ALL = "all"
@@ -25,26 +23,20 @@ ALL = "all"
 
 def overview() -> Table:
     """The table of ``list``: one row per experiment."""
-    params, current, usual = load_params(), up_to_date(), usual_seconds()
-    workers = workers_for(params)
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, caption=f"time with {workers} nodes at once")
+    params, current = load_params(), up_to_date()
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("name", no_wrap=True)
     table.add_column("title", min_width=12)
     for column in ("arms", "seeds", "finished", "to run"):
         table.add_column(column)
-    table.add_column("time", min_width=len("10 h 59 min"))
     for name in experiment_names():
         experiment = load_experiment(name)
         plans = plan(experiment, params)
-        left = [
-            ExperimentTask(node.name, node.stage, (), target(node), parts=parts_of(node.stage, node.params or params))
-            for node in nodes_of(plans)
-            if node.name not in current
-        ]
+        left = sum(node.name not in current for node in nodes_of(plans))
         done = sum(is_finished(row, current) for row in plans)
         table.add_row(
             name, escape(experiment.title), str(len(experiment.arms)), ",".join(map(str, experiment.seeds)),
-            f"{done} of {len(plans)}", str(len(left)), duration(seconds_left(left, usual, workers)),
+            f"{done} of {len(plans)}", str(left),
         )  # fmt: skip
     return table
 

@@ -12,9 +12,6 @@ def track(
     folders: Annotated[
         list[Path] | None, typer.Argument(help="Folders that `fusesearch evaluate` wrote, to record as well.", metavar="DIR")
     ] = None,
-    traces: Annotated[
-        int | None, typer.Option(help="Episodes per evaluated arm to record as traces; implies --again.", min=0)
-    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Also check recorded runs, and fill in what is missing.")] = False,
 ) -> None:
     """Record finished runs in MLflow that are not recorded yet.
@@ -32,7 +29,6 @@ def track(
     python -m flows track
     python -m flows track results
     MLFLOW_TRACKING_URI=https://mlflow.example.org python -m flows track
-    python -m flows track --traces 50
     ```
     """
     import sys
@@ -43,7 +39,7 @@ def track(
     from fusesearch.core.errors import FusesearchError
     from tasks.running.record import RUNS, records, write_record
     from tasks.tracking.grids import grid_records
-    from tasks.tracking.projection import TRACES, Projection
+    from tasks.tracking.projection import Projection
     from tasks.tracking.store import answers, locked_client, tracking_uri, without_passwords
 
     uri = tracking_uri()
@@ -57,7 +53,7 @@ def track(
     for record in bar(found, "runs", console=Console(stderr=True), disable=not sys.stderr.isatty()):
         try:
             with locked_client(uri) as client:
-                projection = Projection(client, TRACES if traces is None else traces, again or traces is not None)
+                projection = Projection(client, again)
                 if not projection.is_recorded(record):
                     projection.track(record)
                     made += 1

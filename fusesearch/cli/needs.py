@@ -11,16 +11,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
-from math import ceil
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from fusesearch.cli.checks import DISK_GB, Check, disk, gpus
-from fusesearch.core.cluster import cluster_address
 from fusesearch.core.config import Params
 from fusesearch.core.cores import cores
-from fusesearch.core.errors import ArtifactError, ConfigError, FusesearchError
+from fusesearch.core.errors import ArtifactError, ConfigError
 from fusesearch.core.storage import read_json
 from fusesearch.training.architectures import Architecture, config_of, folder_of
 from fusesearch.training.budget import (
@@ -103,16 +101,14 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
 
 def _memory(params: Params, model: Architecture, machine: Machine) -> Iterator[Check]:
     vllm = params.grpo.rollouts == "vllm" and not params.compute.servers
-    machines, serve = params.compute.machines, params.compute.serve if vllm else 0
-    ranks = params.compute.ranks // machines
+    ranks, serve = params.compute.ranks, params.compute.serve if vllm else 0
     wanted = max(ranks, serve)
     seen = f"{machine.count} x {gib(machine.memory):.0f} GiB" if machine.count else "none"
-    each = f" on each of {machines} machines" if machines > 1 else ""
     yield Check(
         "gpu",
         machine.count >= wanted,
-        f"{wanted} needed{each}, {seen}",
-        "use a machine that has them, lower compute.ranks and serve, or spread ranks over compute.machines",
+        f"{wanted} needed, {seen}",
+        "use a machine that has them, or lower compute.ranks and serve",
     )
     options = _options(params, model)
     shared = machine.count < ranks + serve
@@ -137,7 +133,7 @@ def _host(params: Params, model: Architecture, machine: Machine, ranks: int) -> 
         f", this machine has {gib(machine.host):,.0f}" if machine.host else ""
     )
     ok = machine.host is None or needed <= machine.host
-    return Check("host memory", ok, detail, "fewer ranks on each machine (compute.machines), or grpo.kl: 0, or lora")
+    return Check("host memory", ok, detail, "fewer ranks, or grpo.kl: 0, or lora")
 
 
 def _options(params: Params, model: Architecture) -> argparse.Namespace:
@@ -193,10 +189,8 @@ def _training(
     rooms = {"": room, ", with servers on others, named in compute.servers,": machine.memory if share else 0.0}
     for elsewhere, free in rooms.items():
         for more in range(ranks + (not elsewhere), min(size, 64) + 1):
-            machines = max(params.compute.machines, ceil(more / machine.count)) if machine.count else 1
-            if size % more == more % machines == 0 and training_bytes(model, length, more, reference, lora) <= free:
-                spread = f" and compute.machines: {machines}" if machines > 1 else ""
-                hints.append(f"compute.ranks: {more}{spread} on {more} such GPUs{elsewhere} at {stage}.micro_batch 1")
+            if size % more == 0 and training_bytes(model, length, more, reference, lora) <= free:
+                hints.append(f"compute.ranks: {more} on a machine with {more} such GPUs{elsewhere} at {stage}.micro_batch 1")
                 break
     if not lora and training_bytes(model, length, ranks, lora=16) <= room:
         hints.append(f"{stage}.lora: {{rank: 16}} at {stage}.micro_batch 1")
@@ -286,8 +280,6 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
     yield Check("base checkpoint", weights, base if weights else f"the weights of {base} are not on this machine", hint)
     lacking = _lacking_of_tokenizer(folder, tools=params.agent.prompt == "full")
     yield Check("tokenizer", not lacking, f"{base}: {lacking}" if lacking else base, hint)
-    if params.compute.machines > 1:
-        yield _cluster(params.compute.machines)
     if params.sft.padding_free:
         flash = any(find_spec(name) for name in ("flash_attn", "kernels"))
         yield Check("flash attention", flash, "for sft.padding_free", "pip install kernels, or set sft.padding_free to false")
@@ -306,15 +298,6 @@ def _pieces(params: Params, root: Path) -> Iterator[Check]:
         env = params.mine.github.token_env
         token = env in os.environ or params.mine.github.app_id is not None
         yield Check("github token", token, env, "set it to a token that can read public data")
-
-
-def _cluster(machines: int) -> Check:
-    hint = "start Ray on all of them (docs/training.md, Several machines), and set FUSESEARCH_RAY=HOST:PORT"
-    try:
-        address = cluster_address()
-    except FusesearchError as error:
-        return Check("machines", False, f"{machines} needed", str(error))
-    return Check("machines", address not in ("", "local"), f"{machines} needed, FUSESEARCH_RAY is {address or 'not set'}", hint)
 
 
 def _lacking_of_tokenizer(folder: Path | None, tools: bool) -> str:

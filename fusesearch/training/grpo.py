@@ -24,9 +24,8 @@ from fusesearch.evaluation.environments import environment_named
 from fusesearch.localizers.presearch import pre_searched
 from fusesearch.search.repository import Repository
 from fusesearch.training.averaging import average_callback
-from fusesearch.training.launch import train_in_ranks
 from fusesearch.training.local import Local
-from fusesearch.training.ranks import from_first_rank, rank, world_size
+from fusesearch.training.ranks import from_first_rank, rank, train_in_ranks, world_size
 from fusesearch.training.renaming import Names, kept_words
 from fusesearch.training.rollouts import Batch, Episodes, degenerate, reward_deviation, rollout_figures
 from fusesearch.training.served import Ahead, Policy, make
@@ -74,9 +73,7 @@ def train_grpo(
 
     if params.compute.ranks > 1 and section.rollouts == "transformers" and torch.cuda.is_available():
         raise ConfigError("on several GPUs no process has all weights to sample from: set grpo.rollouts to vllm")
-    return train_in_ranks(
-        params.compute, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log, shared=out
-    )
+    return train_in_ranks(params.compute, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
 
 
 def _train(

@@ -1,4 +1,4 @@
-"""Ranks, as torch.distributed calls processes that train together: those of one machine, started and watched."""
+"""Ranks, as torch.distributed calls processes that train together on this machine."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import multiprocessing
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from typing import Any, TypeVar
 
 from fusesearch.core.child import end_with_parent
-from fusesearch.core.errors import FusesearchError
+from fusesearch.core.config import Compute
+from fusesearch.core.cores import cores
+from fusesearch.core.errors import AGAIN, ConfigError, FusesearchError, InfrastructureError
 
 logger = logging.getLogger(__name__)
 
@@ -39,39 +40,28 @@ def world_size() -> int:
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
-@dataclass(frozen=True)
-class Group:
-    """The ranks of one machine: ``count`` from ``first`` on, of ``world``, which find each other at rank 0's address and port.
+def train_in_ranks(compute: Compute, work: Work, *arguments: Any, on_log: Log) -> dict[str, float]:
+    """``work(*arguments)`` in this process, or in ``compute.ranks`` processes that train together. Returns what rank 0 returns.
 
-    ``host`` is this machine's address among them.
-    """
-
-    first: int
-    count: int
-    world: int
-    address: str
-    port: int
-    host: str = HOST
-
-
-class RanksFailed(Exception):
-    """A rank died: which one, and of what."""
-
-
-def run_group(
-    group: Group, work: Work, arguments: tuple[Any, ...], *, on_log: Log, watch: Callable[[], None] = lambda: None
-) -> dict[str, float]:
-    """``work(*arguments)`` in each rank of ``group``. Returns what rank 0 returns, if it is among them.
-
-    ``watch`` is called all the while. When it raises, or a rank fails, all of the group end.
+    When a rank fails, all end.
 
     Raises:
-        RanksFailed: a rank died. A :class:`FusesearchError` of a rank is raised as it is.
+        ConfigError: the machine has fewer GPUs, or without one fewer cores, than ranks.
+        InfrastructureError: a rank died. A :class:`FusesearchError` of a rank is raised as it is.
     """
+    if compute.ranks == 1:
+        return work(*arguments, on_log=on_log)
+    import torch
     from torch.multiprocessing.spawn import ProcessException, spawn
 
+    gpus = torch.cuda.device_count()
+    if (gpus or cores()) < compute.ranks:
+        raise ConfigError(
+            f"compute.ranks asks for {compute.ranks} {'GPUs' if gpus else 'cores, for want of a GPU'}: "
+            f"this machine has {gpus or cores()}"
+        )
     messages = multiprocessing.get_context("spawn").SimpleQueue()
-    context = spawn(_rank, (group, messages, work, arguments), group.count, join=False)
+    context = spawn(_rank, (compute.ranks, free_port(), messages, work, arguments), compute.ranks, join=False)
     last: dict[str, Any] = {}
 
     def read() -> None:
@@ -85,7 +75,6 @@ def run_group(
     try:
         while not context.join(0.2):
             read()
-            watch()
         read()
     except ProcessException as error:
         read()
@@ -93,19 +82,17 @@ def run_group(
             raise known from None
         logger.warning("%s", error)
         reason = str(error).strip().splitlines()[-1]
-        raise RanksFailed(f"rank {group.first + error.error_index} of {group.world} failed ({reason})") from None
+        raise InfrastructureError(f"rank {error.error_index} of {compute.ranks} failed ({reason}): {AGAIN}") from None
     finally:
         for process in context.processes:
             process.kill()
     return last.get("figures", {})
 
 
-def _rank(number: int, group: Group, messages: Any, work: Work, arguments: tuple[Any, ...]) -> None:
+def _rank(number: int, world: int, port: int, messages: Any, work: Work, arguments: tuple[Any, ...]) -> None:
     end_with_parent()
-    values = (group.first + number, number, group.world, group.count, group.address, group.port)
+    values = (number, number, world, world, HOST, port)
     os.environ |= dict(zip(RANK_VARIABLES, map(str, values), strict=True))
-    if group.host != HOST and (found := interface(group.host)):
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", found)  # which takes the host's name for its address, often 127.0.1.1
     try:
         figures = work(*arguments, on_log=lambda row: messages.put(("row", row)))
     except FusesearchError as error:
@@ -133,15 +120,8 @@ def _cpu_group() -> Any:
     return torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=PATIENCE))
 
 
-def free_port(address: str = HOST) -> int:
+def free_port() -> int:
     """A port of this machine that nobody listens at."""
     with socket.socket() as probe:
-        probe.bind((address, 0))
+        probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
-
-
-def interface(address: str) -> str | None:
-    """The network interface of this machine that has ``address``."""
-    import psutil
-
-    return next((name for name, known in psutil.net_if_addrs().items() if address in (one.address for one in known)), None)

@@ -17,9 +17,8 @@ from fusesearch.core.schema import Trajectory
 from fusesearch.core.storage import read_trajectories, write_json
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.training.drills import drill_rows
-from fusesearch.training.launch import train_in_ranks
 from fusesearch.training.optimizer import make_optimizer
-from fusesearch.training.ranks import Log, rank, world_size
+from fusesearch.training.ranks import Log, rank, train_in_ranks, world_size
 from fusesearch.training.renaming import Names, kept_words, renamed
 from fusesearch.training.trainer import (
     adapters,
@@ -46,7 +45,7 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
         DataError: no trajectory fits into ``sft.max_length``.
         InfrastructureError: a rank or machine died.
     """
-    return train_in_ranks(params.compute, _train, params, trajectories, out, on_log=on_log, shared=out)
+    return train_in_ranks(params.compute, _train, params, trajectories, out, on_log=on_log)
 
 
 def _train(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:

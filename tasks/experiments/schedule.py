@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +23,6 @@ from tasks.experiments.plan import ArmPlan, built_on, nodes_of, plan
 from tasks.experiments.spec import FILE, Experiment
 from tasks.running.node import Node
 from tasks.running.places import STATE
-from tasks.running.timing import parts_of
 from tasks.stages import STAGES
 
 LOGS = STATE / "experiments"
@@ -41,7 +40,6 @@ class ExperimentTask:
     """A node, a stage of the main pipeline, or the results of an experiment.
 
     ``needs`` names the tasks it waits for, ``users`` the arms it is for. ``target`` is its name in DVC, empty for results.
-    ``parts`` counts parts that each take the usual time: the main pipeline evaluates all of its arms in one task.
     """
 
     name: str
@@ -49,7 +47,6 @@ class ExperimentTask:
     needs: tuple[str, ...]
     target: str = ""
     users: list[str] = field(default_factory=list)
-    parts: int = 1
 
     @property
     def log(self) -> Path:
@@ -122,8 +119,7 @@ def _add(node: Node, params: Params, own: dict[str, ExperimentTask], found: Cont
     if node.name in own or node.name in found:
         return
     needs = built_on(node, params)
-    parts = parts_of(node.stage, node.params or params)
-    own[node.name] = ExperimentTask(node.name, node.stage, tuple(needs), target(node), parts=parts)
+    own[node.name] = ExperimentTask(node.name, node.stage, tuple(needs), target(node))
     for stage in set(needs) & set(STAGES):
         _add(Node(stage=stage), params, own, found)
 
@@ -186,22 +182,8 @@ def workers_for(params: Params) -> int:
     return max(1, min(2, os.cpu_count() or 1, psutil.virtual_memory().available // needed))
 
 
-def task_seconds(task: ExperimentTask, usual: Mapping[str, float]) -> float | None:
-    """An estimate of how long a task takes; None if its stage never ran here."""
-    one = usual.get(task.stage, 0.0 if task.stage == "results" else None)
-    return None if one is None else one * task.parts
-
-
-def seconds_left(tasks: Iterable[ExperimentTask], usual: Mapping[str, float], workers: int = 1) -> float | None:
-    """An estimate of how long the tasks take, ``workers`` at a time; None if a stage among them never ran here."""
-    rows = [task_seconds(task, usual) for task in tasks]
-    return None if None in rows else sum(value or 0.0 for value in rows) / workers
-
-
-def duration(seconds: float | None) -> str:
+def duration(seconds: float) -> str:
     """``2 h 05 min``."""
-    if seconds is None:
-        return "not known yet"
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min" if minutes else f"{seconds:.0f} s"
 

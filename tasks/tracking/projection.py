@@ -1,24 +1,25 @@
-"""From a record to its run in MLflow. Doing it again changes nothing: runs, points, versions and traces are found by key."""
+"""From a record to its run in MLflow. Doing it again changes nothing: runs, points and versions are found by key."""
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Score
-from fusesearch.core.storage import read_jsonl
+from fusesearch.core.storage import read_jsonl, write_jsonl
 from fusesearch.evaluation.metrics import aggregate
-from fusesearch.evaluation.results import SCORES, TRAJECTORIES
+from fusesearch.evaluation.results import SCORES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.inputs import by_arm
 from tasks.running.record import RunRecord, find_record, is_unchanged
 from tasks.tracking.datasets import dataset_input
-from tasks.tracking.episodes import episodes_of, keep_scores, spread, trace_id, trace_of
 from tasks.tracking.registry import register
 from tasks.tracking.store import locked_client, tracking_uri
 
@@ -34,13 +35,16 @@ RECORDED = "fusesearch.recorded"
 """Tags of a run: the key of its record, its key while it has no outputs yet, the digest of the record that completed it."""
 EXPERIMENT_TAGS = {"mlflow.experimentKind": "custom_model_development"}
 """Makes MLflow's pages open an experiment with its runs and charts, not with traces of language models."""
-TRACES = 10
-"""How many episodes of an evaluated arm become traces."""
 PARAM_CHARS = 6000
 KEPT_SUFFIXES = {".json", ".csv", ".md", ".html", ".png", ".svg"}
 KEPT_BYTES = 20 * 1024**2
 """Tables and pages up to this size are kept with the run."""
 INPUT_TRIES = 3
+_COLUMNS = (
+    "instance_id", "repo", "run", "f1", "file_f1", "function_f1", "efficiency", "efficiency_call", "redundancy_call", "reward",
+    "turns", "calls", "calls_per_turn", "failed_calls", "tokens_billed", "seconds", "error",
+)  # fmt: skip
+_LISTS = ("predicted_files", "true_files", "predicted_functions", "true_functions")
 _CONFLICT = re.compile("IntegrityError|UniqueViolation|Duplicate entry")
 """The errors of SQLite, PostgreSQL and MySQL if another process inserted the same row since MLflow looked for it."""
 logger = logging.getLogger(__name__)
@@ -66,13 +70,11 @@ class Projection:
 
     Args:
         client: MLflow's client of the store.
-        traces: how many episodes of an evaluated arm become traces.
         again: also go through runs that are complete.
     """
 
-    def __init__(self, client: MlflowClient, traces: int = TRACES, again: bool = False) -> None:
+    def __init__(self, client: MlflowClient, again: bool = False) -> None:
         self.client = client
-        self.traces = traces
         self.again = again
         self._experiments: dict[str, str] = {}
         self._errors: list[Exception] = []
@@ -237,7 +239,7 @@ class Projection:
         scores = list(read_jsonl(path, Score))
         if record.kind in ("arm", "cell"):
             rows = [row for row in scores if row.arm == record.tags.get("evaluated", row.arm)]
-            self._episodes(run, record, rows, _trajectories(path, record.tags.get("evaluated", "")))
+            self._scored(run, record, rows)
             return
         parent = run.data.tags.get("mlflow.parentRunId") or run.info.run_id
         for arm, rows in by_arm(scores).items():
@@ -246,31 +248,12 @@ class Projection:
             if child is None:
                 tags = {**tags_of(record), "arm": arm, KEY: key}
                 child = self._create(run.info.experiment_id, f"{record.stage}/{arm}", tags, parent, record.started)
-            self._episodes(child, record, rows, _trajectories(path, arm))
+            self._scored(child, record, rows)
             self._finish(child.info.run_id, record.started + record.seconds)
 
-    def _episodes(self, run: Run, record: RunRecord, scores: Sequence[Score], trajectories: Path | None) -> None:
-        """Record the metrics of an arm, and keep its scores and some episodes as traces.
-
-        A node has no traces: the experiment's arm has them.
-        """
+    def _scored(self, run: Run, record: RunRecord, scores: Sequence[Score]) -> None:
         self._metrics(run, aggregate(scores), record.started + record.seconds)
         self._attempt(keep_scores, self.client, run.info.run_id, scores)
-        if trajectories and record.kind != "node":
-            self._attempt(self._traces, run, scores, trajectories, record.started)
-
-    def _traces(self, run: Run, scores: Sequence[Score], trajectories: Path, started: float) -> None:
-        from mlflow.tracing.client import TracingClient  # MLflow 3.17: the public client cannot log spans that have ended
-
-        run_id, experiment = run.info.run_id, run.info.experiment_id
-        tracing = TracingClient(self.client.tracking_uri)
-        found = tracing.search_traces(locations=[experiment], run_id=run_id, include_spans=False, max_results=10_000)
-        known = {row.info.trace_id for row in found}
-        chosen = [score for score in spread(scores, self.traces) if trace_id(run_id, score) not in known]
-        for score, episode in episodes_of(chosen, scores, trajectories) if chosen else ():
-            info, spans = trace_of(episode, score, run_id=run_id, experiment=experiment, started=started)
-            tracing.log_spans(experiment, spans)
-            tracing.start_trace(info)
 
     def _mark_current(self, run: Run, keys: Sequence[str]) -> None:
         """Tag the runs below an experiment: ``current`` is true for the given keys and false for all others."""
@@ -325,9 +308,17 @@ def _content_digest(record: RunRecord) -> str:
     return digest(record.model_dump(mode="json", exclude={"started", "git_revision", "dirty", "dvc_revision"}))[:32]
 
 
-def _trajectories(scores: Path, arm: str) -> Path | None:
-    """The file of an arm's episodes: beside its scores, or in its cell there."""
-    for path in (scores.parent / TRAJECTORIES, scores.parent / "cells" / arm / TRAJECTORIES):
-        if path.is_file():
-            return path
-    return None
+def keep_scores(client: MlflowClient, run_id: str, scores: Sequence[Score]) -> None:
+    """Keep the scores, and a table of them that MLflow shows and compares across runs.
+
+    ``client.log_table`` does not serve here: it appends to the table that a run already has.
+    """
+    ordered = sorted(scores, key=lambda score: (score.instance_id, score.run))
+    columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in ordered] for name in _COLUMNS}
+    columns |= {name: ["\n".join(getattr(row, name)) for row in ordered] for name in _LISTS}
+    rows = [list(row) for row in zip(*columns.values(), strict=True)]
+    client.log_dict(run_id, {"columns": list(columns), "data": rows}, "instances.json")
+    client.set_tag(run_id, "mlflow.loggedArtifacts", json.dumps([{"path": "instances.json", "type": "table"}]))
+    with TemporaryDirectory() as folder:
+        write_jsonl(Path(folder) / SCORES, scores)
+        client.log_artifact(run_id, str(Path(folder) / SCORES))

@@ -135,6 +135,3 @@ def test_mlflow_holds_one_parent_with_a_child_per_stage_and_arm(project):
     best = next(run for run in children if run.info.run_name == "evaluate/sft+rl")
     kept = {row.path for row in client.list_artifacts(best.info.run_id)}
     assert {"instances.json", "scores.jsonl"} <= kept
-    traces = client.search_traces(locations=[best.info.experiment_id], run_id=best.info.run_id)
-    assert 0 < len(traces) <= 10
-    assert all({"episode", "answer"} <= {span.name for span in trace.data.spans} for trace in traces)

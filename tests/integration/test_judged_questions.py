@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from experiments.questions.__main__ import app as curation
 from fusesearch.cli import app
 from fusesearch.core.schema import Expected, Instance, Truth
-from fusesearch.core.storage import read_instances, write_instances
+from fusesearch.core.storage import write_instances
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git
 
@@ -33,18 +33,6 @@ def world(tmp_path_factory):
     ]  # fmt: skip
     write_instances(root / "asked.parquet", rows)
     return root
-
-
-def written(request):
-    """Rewrites each question in three samples; of rope1 all differ, and rope2's has not the asked form."""
-    prompt = request["messages"][-1]["content"]
-    if "# Verdict" in prompt:
-        reference, candidate = re.findall(r"Its default is (\d+)", prompt)[:2]
-        return {"role": "assistant", "content": f"[[completeness: {100 if reference == candidate else 20}]]"}
-    name, said = re.search(r"`(rope\d)`", prompt)[1], int(re.search(r"# Answer\n\n- (\d+)", prompt)[1])
-    said += request["seed"] if name == "rope1" else 0
-    form = f"## Question\n\nWhich default has `{name}`?\n\n## Answer\n\nIts default is {said}"
-    return {"role": "assistant", "content": "No." if name == "rope2" else form}
 
 
 def served(request):
@@ -114,33 +102,3 @@ def test_open_questions_are_imported_evaluated_and_judged(world, tmp_path):
     assert endpoint.errors == []
     table = run("compare", tmp_path / "out", "--protocol", "swe-qa", "--format", "markdown").stdout
     assert "| rag | m | 100.0 [100.0, 100.0] |" in table
-
-
-def test_questions_are_rewritten_and_chosen_by_difficulty(world, tmp_path):
-    exact = read_instances(world / "asked.parquet")
-    texts = [[f"- {value}" for value in row.truth.expected.values] for row in exact]
-    truths = [Truth(expected=Expected(family="open", kind="text", values=values)) for values in texts]
-    opened = [row.model_copy(update={"truth": truth}) for row, truth in zip(exact, truths, strict=True)]
-    write_instances(tmp_path / "q.parquet", opened)
-    with Endpoint(written) as endpoint:
-        files = [tmp_path / "q.parquet", "--out", tmp_path / "r.parquet"]
-        rewriting = ["rewrite", *files, "--model", "w", "--base-url", endpoint.url]
-        done = run(*rewriting, program=curation)
-        assert "4 questions; 2 dropped: no two rewritings agree" in done.output, done.output
-        asked = len(endpoint.asked)
-        assert run(*rewriting, program=curation).output == done.output
-        assert len(endpoint.asked) == asked  # all of it was kept
-    assert endpoint.errors == []
-    first = read_instances(tmp_path / "r.parquet")[0]
-    assert (first.problem_statement, first.truth.expected.values) == ("Which default has `rope0`?", ["Its default is 400"])
-    assert first.provenance["original"] == {"question": exact[0].problem_statement, "answer": "- 400"}
-
-    with Endpoint(served) as endpoint:
-        evaluate(world, tmp_path, endpoint.url, tmp_path / "q.parquet")
-        assert run("judge", tmp_path / "out", "--model", "j", "--base-url", endpoint.url).exit_code == 0
-    choosing = ["calibrate", tmp_path / "q.parquet", tmp_path / "out", "--out", tmp_path / "k.parquet"]
-    done = run(*choosing, "--weak", "closed-book", "--strong", "rag", program=curation)
-    # the judge says nothing of rope3
-    assert "5 questions; 1 dropped: no grade of a weak system" in done.output, done.output
-    assert "5 dropped: a weak system solves it" in run(*choosing, "--weak", "rag", program=curation).output
-    assert "no cell of guess" in run(*choosing, "--weak", "guess", program=curation).stderr

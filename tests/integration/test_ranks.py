@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -18,15 +16,13 @@ from safetensors.torch import load_file
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import Compute, Lora, ModelSection, Params
 from fusesearch.core.cores import cores
-from fusesearch.core.errors import ConfigError, FusesearchError, InfrastructureError
+from fusesearch.core.errors import ConfigError, FusesearchError
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
 from fusesearch.core.storage import read_trajectories, write_jsonl
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-from fusesearch.training import grpo, launch, sft
-from fusesearch.training.launch import Machine, train_in_ranks
-from fusesearch.training.ranks import interface
+from fusesearch.training import grpo, sft
+from fusesearch.training.ranks import train_in_ranks
 from tests.fakes.cpu_ranks import Part, die, in_turn
-from tests.fakes.ray_cluster import ray_cluster
 from tests.fakes.token_server import interpreter
 
 pytestmark = pytest.mark.skipif(cores() < 2, reason="ranks need cores of their own")
@@ -44,13 +40,6 @@ TRAJECTORIES = [
     Trajectory(instance_id="i", localizer="lexical", system="", issue="prime is wrong " * words, turns=TURNS)
     for words in (1, 9, 4, 2, 8, 3, 6, 5)
 ]
-
-
-class Elsewhere(Machine):
-    """A machine that cannot import what it runs."""
-
-    def __init__(self) -> None:
-        raise ModuleNotFoundError("No module named 'tasks'")
 
 
 def silent(row: dict[str, float]) -> None:
@@ -101,15 +90,14 @@ class Trainings:
         snapshot = partial(instance_snapshot, SnapshotStore(self.folder / "snapshots"), self.folder / "repos")
         return grpo._train, (self.params, section, self.instances, self.base, snapshot, self.folder / name), sharded
 
-    def run(self, ranks: int, *parts: Part, machines: int = 1) -> list[Trained]:
-        train_in_ranks(Compute(ranks=ranks, machines=machines), in_turn, list(parts), on_log=silent)
+    def run(self, ranks: int, *parts: Part) -> list[Trained]:
+        train_in_ranks(Compute(ranks=ranks), in_turn, list(parts), on_log=silent)
         return [Trained(arguments[-1]) for _, arguments, _ in parts]
 
 
 @pytest.fixture
 def trainings(tmp_path: Path, params: Params, base: Path, instances: Path, monkeypatch: pytest.MonkeyPatch) -> Trainings:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))  # for other machines, which import what they run
     return Trainings(tmp_path, params, base, instances)
 
 
@@ -198,81 +186,3 @@ def test_a_rank_that_dies_ends_all_in_one_line(end: Callable[[], None], says: st
 def test_more_ranks_than_the_machine_has_are_refused_before_anything_starts() -> None:
     with pytest.raises(ConfigError, match=r"compute.ranks asks for 4096 cores, for want of a GPU: this machine has \d+"):
         train_in_ranks(Compute(ranks=4096), die, 1, print, on_log=silent)
-
-
-@pytest.mark.rare
-def test_two_machines_train_what_one_trains(trainings: Trainings, monkeypatch: pytest.MonkeyPatch) -> None:
-    it = trainings
-    alone = it.run(1, it.sft("sft"), it.grpo("grpo"))
-    with ray_cluster() as cluster:
-        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
-        together = it.run(2, it.sft("sft-2"), it.grpo("grpo-2"), it.sft("sft-sharded", True), machines=2)
-    for one, two in [(alone[0], together[0]), (alone[1], together[1]), (alone[0], together[2])]:
-        print(one.losses(), two.losses(), one.beside(two))
-        assert two.losses() == pytest.approx(one.losses(), rel=1e-4, abs=1e-6)
-        assert one.beside(two) < 1e-5
-
-
-@pytest.mark.rare
-def test_a_machine_that_is_lost_ends_all_in_one_line_and_training_goes_on_from_its_last_step(
-    trainings: Trainings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    it = trainings
-    compute = Compute(ranks=2, machines=2)
-    (whole,) = it.run(2, it.sft("whole", True, save_steps=4))
-    with ray_cluster() as cluster:
-        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
-
-        def lose(row: dict[str, float]) -> None:
-            for process in psutil.Process(cluster.nodes[1].pid).children(recursive=True):
-                process.kill()
-
-        with pytest.raises(InfrastructureError, match=r"the machine [\d.]+ was lost.*: run the same command") as caught:
-            train_in_ranks(compute, in_turn, [it.sft("cut", True, save_steps=4)], on_log=lose)
-    assert "\n" not in str(caught.value)
-    assert any((it.folder / "cut" / "trainer").glob("checkpoint-*"))
-    with ray_cluster() as cluster:
-        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
-        (again,) = it.run(2, it.sft("cut", True, save_steps=4), machines=2)
-    assert again.beside(whole) == 0
-
-
-@pytest.mark.rare
-def test_a_failure_on_another_machine_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    with ray_cluster() as cluster:
-        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
-        for how, says in [
-            (partial(signal.raise_signal, signal.SIGKILL), r"rank 1 of 2 failed \(process 0 terminated with signal SIGKILL\)"),
-            (partial(read_trajectories, Path("none.jsonl")), "none.jsonl"),
-        ]:
-            with pytest.raises(FusesearchError, match=says) as caught:
-                train_in_ranks(Compute(ranks=2, machines=2), die, 1, how, on_log=silent)
-            assert "\n" not in str(caught.value)
-        with pytest.raises(ConfigError, match=r"compute.machines asks for 2 more with 1 CPUs each: .* has 1"):
-            train_in_ranks(Compute(ranks=3, machines=3), die, 1, print, on_log=silent)
-
-
-def test_an_address_of_this_machine_has_an_interface() -> None:
-    assert interface("127.0.0.1") in {name for _, name in socket.if_nameindex()}
-    assert interface("192.0.2.99") is None
-
-
-def test_machines_without_a_cluster_are_refused_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    for address in ("", "local"):
-        monkeypatch.setenv("FUSESEARCH_RAY", address)
-        with pytest.raises(ConfigError, match=r"compute.machines needs a Ray cluster .*: `ray start"):
-            train_in_ranks(Compute(ranks=2, machines=2), die, 1, print, on_log=silent)
-
-
-@pytest.mark.rare
-def test_a_machine_in_another_environment_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    with ray_cluster() as cluster:
-        monkeypatch.setenv("FUSESEARCH_RAY", cluster.address)
-        monkeypatch.setattr(launch, "Machine", Elsewhere)
-        with pytest.raises(InfrastructureError, match=r"cannot train \(.*No module named.*\): it needs the same environment"):
-            train_in_ranks(Compute(ranks=2, machines=2), die, 1, print, on_log=silent)
-
-
-def test_a_machine_that_does_not_see_the_checkout_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"does not see the files in {tmp_path}"):
-        Machine().enter(str(tmp_path), "marker")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from flows.__main__ import app
 from fusesearch.core.config import Params
 from fusesearch.core.errors import DataError
-from fusesearch.core.schema import Answer, Instance, Location, Observation, Score, ToolCall, Trajectory, Turn, Usage
+from fusesearch.core.schema import Instance, Score
 from fusesearch.core.storage import write_instances, write_jsonl
 from fusesearch.evaluation.metrics import COUNTS, METRICS, aggregate
 from tasks.running.record import RunRecord, digests, reproduction_record, stage_record, write_record
@@ -68,7 +68,7 @@ def curve(path, *rows):
 
 
 def snapshot():
-    """Everything that the store has of runs, versions, traces and files."""
+    """Everything that the store has of runs, versions and files."""
     client = make_client(tracking_uri())
     experiments = [row.experiment_id for row in client.search_experiments()]
     found = sorted(client.search_runs(experiments, max_results=1000), key=lambda run: run.info.run_id)
@@ -80,8 +80,7 @@ def snapshot():
         for name in run.data.metrics
     }
     versions = [dict(row) for row in client.search_model_versions()]
-    traces = sorted(row.info.trace_id for row in client.search_traces(locations=experiments))
-    return [run.to_dictionary() for run in found], points, versions, traces, [artifacts(run) for run in found]
+    return [run.to_dictionary() for run in found], points, versions, [artifacts(run) for run in found]
 
 
 def test_stages_of_a_reproduction_share_one_parent(project):
@@ -160,30 +159,14 @@ def score(number, f1, arm):
     )  # fmt: skip
 
 
-def episode(number):
-    calls = [ToolCall(id="1", name="grep", arguments={"pattern": "x"}), ToolCall(id="2", name="read_file", error="not JSON")]
-    seen = [
-        Observation(call_id="1", output="a.py", entities=["a.py"], gain_turn=1.0, seconds=0.5),
-        Observation(call_id="2", output="bad", error="bad arguments"),
-    ]
-    usage = Usage(prompt_tokens=100, completion_tokens=20, seconds=2.0)
-    return Trajectory(
-        instance_id=f"i{number}", repo="o/r", base_commit="c" * 40, localizer="fusesearch", model="m", system="s",
-        issue="<script>alert(1)</script>", answer=Answer(modify=[Location(path="a.py")]), seconds=5.0,
-        turns=[Turn(text="look", calls=calls, observations=seen, usage=usage, seconds_tools=0.5), Turn(text="done", usage=usage)],
-    )  # fmt: skip
-
-
 def evaluated(folder, **arms):
-    """The files of an evaluation: scores of all arms, and the episodes of each."""
+    """The scores of all arms of an evaluation."""
     scores = [score(number, value, arm) for arm, values in arms.items() for number, value in enumerate(values)]
     write_jsonl(folder / "scores.jsonl", scores)
-    for arm, values in arms.items():
-        write_jsonl(folder / "cells" / arm / "trajectories.jsonl", [episode(number) for number in range(len(values))])
     return folder / "scores.jsonl"
 
 
-def test_every_evaluated_arm_has_its_figures_rows_and_traces(project):
+def test_every_evaluated_arm_has_its_figures_and_rows(project):
     path = evaluated(Path("artifacts/evaluate"), base=[0.0] * 12, sft=[number / 12 for number in range(12)])
     run_stage("evaluate", outputs=[path])
     (parent,) = runs(kind="reproduction")
@@ -195,19 +178,6 @@ def test_every_evaluated_arm_has_its_figures_rows_and_traces(project):
     assert arm.data.metrics == {key: value for key, value in figures.items() if value is not None}
     assert set(arm.data.metrics) <= {*METRICS, *COUNTS}
     assert artifacts(arm) == {"instances.json", "scores.jsonl"}
-    traces = make_client(tracking_uri()).search_traces(locations=[arm.info.experiment_id], run_id=arm.info.run_id)
-    names = {row.info.tags["mlflow.traceName"] for row in traces}
-    assert len(names) == len(traces) == 10
-    assert {"i0", "i11"} <= names  # the worst and the best
-    (best,) = [row for row in traces if row.info.tags["instance_id"] == "i11"]
-    assert (best.info.tags["f1"], best.info.execution_duration) == ("0.917", 5000)
-    assert best.info.token_usage == {"input_tokens": 200, "output_tokens": 40, "total_tokens": 240}
-    spans = {span.name: span for span in best.data.spans}
-    assert set(spans) == {"episode", "turn 1", "answer", "grep", "read_file"}
-    assert spans["grep"].parent_id == spans["turn 1"].span_id != spans["episode"].span_id == spans["turn 1"].parent_id
-    assert (spans["grep"].attributes["gain"], spans["grep"].attributes["hits"]) == (1.0, 1)
-    assert spans["grep"].end_time_ns - spans["grep"].start_time_ns == pytest.approx(5e8, rel=0.01)
-    assert (spans["read_file"].status.status_code.value, spans["read_file"].status.description) == ("ERROR", "not JSON")
 
 
 def test_recording_twice_changes_nothing(project):

@@ -40,9 +40,7 @@ class Params(Section):
 
     @model_validator(mode="after")
     def _training_can_be_shared(self) -> Params:
-        ranks, machines = self.compute.ranks, self.compute.machines
-        if ranks % machines:
-            raise ValueError(f"compute.ranks = {ranks} is not a multiple of compute.machines = {machines}")
+        ranks = self.compute.ranks
         trained: list[tuple[str, Sft | Grpo, int]] = [
             ("sft", self.sft, self.sft.batch_size),
             ("grpo", self.grpo, self.grpo.prompts_per_step * self.grpo.group),

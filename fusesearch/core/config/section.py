@@ -22,7 +22,7 @@ S = TypeVar("S", bound="Section")
 ADDED: dict[int, dict[str, dict[str, Any]]] = {
     2: {
         "Agent": {"pre_search": "none", "sure": 0.8},
-        "Compute": {"machines": 1, "ranks": 1},
+        "Compute": {"ranks": 1},
         "Evaluate": {"agent": {}, "rollouts": "transformers"},
         "GitHubSource": {"questions": False},
         "Grid": {"compute": None, "training": None},
@@ -34,6 +34,7 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
         "Sft": {"lora": {"rank": 0, "alpha": 32}, "padding_free": False},
     },
     3: {"Grpo": {"precision": None}, "ModelSection": {"matmul": "highest"}},
+    4: {},  # ended compute.machines, which all recorded runs left at 1
 }
 """Params that a version of the schema added, by section, each with the value that all earlier runs had.
 

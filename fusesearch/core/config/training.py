@@ -206,19 +206,13 @@ class Grpo(Rewarded):
 
 
 class Compute(Section):
-    """Machines of training; none of it changes what is learned."""
+    """Processes of training, and servers of rollouts; none of it changes what is learned."""
 
     ranks: int = Field(
         1,
         ge=1,
         description="processes that train together, each on a GPU of its own with its share of the weights, or "
         "on cores where there is no GPU; 1: the stage's own process, on one GPU",
-    )
-    machines: int = Field(
-        1,
-        ge=1,
-        description="machines that share the ranks out, the same number each: this one and others of the Ray cluster that "
-        "FUSESEARCH_RAY names",
     )
     servers: list[str] = Field(
         [], description="addresses of running vLLM servers (http://HOST:PORT) for rollouts; empty: the stage starts its own"

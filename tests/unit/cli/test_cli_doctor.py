@@ -183,18 +183,8 @@ def test_each_rank_loads_the_weights_whole_into_the_memory_of_its_machine():
     assert "host memory" not in report("small", machine(1, 40))
 
 
-def test_ranks_beyond_one_machine_are_spread_over_several(monkeypatch):
-    monkeypatch.delenv("FUSESEARCH_RAY", raising=False)
-    assert "compute.ranks: 16 and compute.machines: 2 on 16 such GPUs" in report("paper-30b", machine(8, 80))["sft memory"].hint
-    params = load_profile("paper-30b", ROOT)
-    spread = params.model_copy(update={"compute": params.compute.model_copy(update={"ranks": 32, "machines": 4})})
-    checks = {check.name: check for check in profile_checks(spread, ROOT, machine(8, 80))}
-    assert checks["gpu"].ok
-    assert checks["gpu"].detail == "8 needed on each of 4 machines, 8 x 80 GiB"
-    assert checks["sft memory"].ok
-    assert "on 32 x NVIDIA H100" in checks["sft hours"].detail
-    assert not checks["machines"].ok
-    assert checks["machines"].detail == "4 needed, FUSESEARCH_RAY is not set"
+def test_more_ranks_than_the_machine_has_gpus_are_a_hint():
+    assert "compute.ranks: 16 on a machine with 16 such GPUs" in report("paper-30b", machine(8, 80))["sft memory"].hint
 
 
 def test_a_server_must_hold_one_request_and_at_least_an_episode(checkout):

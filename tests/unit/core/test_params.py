@@ -76,7 +76,6 @@ def test_all_values_of_some_params_make_them_of_any_others(changes):
     [
         ({"compute": {"ranks": 3}, "grpo": {"optimizer": "adamw"}}, "sft has 32 sequences per step, which is not a multiple"),
         ({"compute": {"ranks": 2}, "grpo": {"prompts_per_step": 3}}, "grpo has 24 sequences per step"),
-        ({"compute": {"ranks": 4, "machines": 3}}, "compute.ranks = 4 is not a multiple of compute.machines = 3"),
         ({"compute": {"ranks": 2}, "sft": {"optimizer": "muon"}}, "sft.optimizer adamw: Muon needs whole matrices"),
         ({"grpo": {"lora": {"rank": 4}, "optimizer": "muon"}}, "grpo.optimizer adamw: Muon needs whole matrices"),
         ({"grpo": {"lora": {"rank": 4}, "averaged": 0.5}}, "only with grpo.averaged 0"),

@@ -39,5 +39,5 @@ def test_any_text_is_like_itself_in_any_order_unless_it_is_too_short(texts):
 def test_signatures_are_the_same_in_every_process():
     signature = Similar(0.8).signature(shingles(10))
     assert signature is not None
-    assert signature[:3].tolist() == Similar(0.5).signature(reversed(shingles(10)))[:3].tolist()
+    assert signature == Similar(0.5).signature(reversed(shingles(10)))
     assert Similar(0.8).signature([]) is None

@@ -10,15 +10,13 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from flows.experiment_progress import TaskState, time_left
 from fusesearch.core.config import load_params
 from fusesearch.core.errors import DataError
 from fusesearch.reporting.experiment.results import read_results
 from tasks.experiments import schedule
 from tasks.experiments.plan import nodes_of, plan
-from tasks.experiments.schedule import ExperimentTask, duration, experiments_lock, tasks_of
+from tasks.experiments.schedule import duration, experiments_lock, tasks_of
 from tasks.experiments.spec import load_experiment
-from tasks.running.timing import note_seconds
 
 ROOT = Path(__file__).parents[3]
 PARAMS = load_params(ROOT / "params.yaml")
@@ -100,16 +98,6 @@ def test_the_status_says_how_far_a_node_is_that_another_terminal_started(project
     assert "12 of 50" in shown
     assert "49 of 50" not in shown
     assert " started " in shown.split("started:")[0]
-
-
-def test_jobs_know_how_many_arms_they_evaluate(project):
-    params = load_params()
-    experiment = load_experiment("filters")
-    parts = {
-        task.name: task.parts for task in tasks_of([(experiment, plan(experiment, params))], params) if task.stage == "evaluate"
-    }
-    assert parts.pop("evaluate") == len(params.evaluate.cells)
-    assert set(parts.values()) == {1}
 
 
 def test_a_dry_run_lists_what_would_run_and_writes_nothing(project, run):
@@ -231,16 +219,6 @@ def test_problems_of_the_results_are_reported_before_anything_runs(project, run,
     assert not (project / "experiments/dvc.yaml").exists()
 
 
-@pytest.mark.parametrize(
-    ("seconds", "shown"), [(None, "not known yet"), (12.4, "12 s"), (100, "2 min"), (3600, "1 h 00 min"), (7505, "2 h 05 min")]
-)
+@pytest.mark.parametrize(("seconds", "shown"), [(12.4, "12 s"), (100, "2 min"), (3600, "1 h 00 min"), (7505, "2 h 05 min")])
 def test_a_duration_is_as_exact_as_it_is_known(seconds, shown):
     assert duration(seconds) == shown
-
-
-def test_the_time_left_counts_what_runs_as_partly_done(project):
-    tasks = [ExperimentTask("sft-1", "sft", ()), ExperimentTask("sft-2", "sft", ()), ExperimentTask("sft-3", "sft", ())]
-    rows = [TaskState(tasks[0], "done"), TaskState(tasks[1], "running", seconds=300), TaskState(tasks[2])]
-    assert time_left(rows, workers=1) == "time left not known yet"
-    note_seconds("sft", 600)
-    assert time_left(rows, workers=1) == "15 min left"

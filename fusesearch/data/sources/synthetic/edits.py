@@ -1,6 +1,6 @@
 """A Python file's text and tree, and small changes of the text of one function in it.
 
-For :mod:`~fusesearch.data.sources.synthetic.mutations`, which plants faults; ``experiments.repair`` undoes them.
+For :mod:`~fusesearch.data.sources.synthetic.mutations`, which plants faults.
 """
 
 from __future__ import annotations

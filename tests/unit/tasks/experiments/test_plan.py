@@ -16,11 +16,10 @@ from fusesearch.reporting.experiment.figures import FIGURES
 from tasks.experiments import dvc_file
 from tasks.experiments.paper import REFERENCE
 from tasks.experiments.plan import built_on, nodes_of, plan
-from tasks.experiments.schedule import ExperimentTask, seconds_left, tasks_of, with_dependents
+from tasks.experiments.schedule import tasks_of, with_dependents
 from tasks.experiments.spec import Experiment, experiment_names, load_experiment
 from tasks.running.node import node_file, read_node
 from tasks.running.places import MAIN
-from tasks.running.timing import note_seconds, parts_of, usual_seconds
 from tasks.stages import STAGES
 
 ROOT = Path(__file__).parents[4]
@@ -236,27 +235,3 @@ def some_jobs():
         patch.chdir(ROOT)
         found = load_experiment("filtering")
         TASKS[:] = tasks_of([(found, plan(found, PARAMS))], PARAMS)
-
-
-def test_the_main_evaluation_takes_as_long_as_all_of_its_arms():
-    usual = {"evaluate": 60.0, "sft": 100.0}
-    tasks = [
-        *(ExperimentTask(f"{stage}-1", stage, ()) for stage in ("evaluate", "sft")),
-        ExperimentTask("evaluate", "evaluate", (), parts=5),
-    ]
-    assert seconds_left(tasks, usual) == 5 * 60 + 60 + 100
-    assert parts_of("evaluate", Params()) == len(Params().evaluate.cells) > 1
-    assert parts_of("sft", Params()) == 1
-
-
-def test_how_long_stages_took_is_remembered(tmp_path):
-    record = tmp_path / "seconds.jsonl"
-    for seconds in (1000.0, *[10.0] * 5):
-        note_seconds("sft", seconds, record=record)
-    note_seconds("evaluate", 50.0, parts=5, record=record)
-    record.write_text(record.read_text() + '{"torn')
-    usual = usual_seconds(record)
-    assert usual == {"sft": 10.0, "evaluate": 10.0}
-    tasks = [ExperimentTask(f"{stage}-1", stage, ()) for stage in ("sft", "evaluate", "results")]
-    assert seconds_left(tasks, usual, workers=2) == 10.0
-    assert seconds_left([*tasks, ExperimentTask("grpo-1", "grpo", ())], usual) is None

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 from fusesearch.core.config import Params
 from fusesearch.core.errors import TrackingUnavailable
-from fusesearch.core.schema import Score, Trajectory
-from fusesearch.core.storage import write_jsonl
 from tasks.running.record import RUNS, RunRecord, digests, is_unchanged, records, revision, stage_record, write_record
 from tasks.tracking import track
-from tasks.tracking.episodes import episodes_of, spread
 from tasks.tracking.projection import curve_points, is_kept
 from tasks.tracking.store import locked_client, translated_errors, without_passwords
 from tests.fakes.git import committed
@@ -86,26 +83,6 @@ def test_points_of_a_curve_are_the_numbers_at_their_steps(tmp_path):
     path = tmp_path / "curve.csv"
     path.write_text("step,epoch,reward,note,rewards@k\n1,0.1,0.5,x,\n2.0,0.2,,,3\n")
     assert list(curve_points(path, "grpo/")) == [("grpo/reward", 1, 0.5), ("grpo/rewards_at_k", 2, 3.0)]
-
-
-@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=40), st.integers(0, 12))
-def test_the_sample_of_episodes_is_spread_from_the_worst_to_the_best(figures, most):
-    scores = [Score(instance_id=f"i{number}", f1=f1) for number, f1 in enumerate(figures)]
-    chosen = [row.f1 for row in spread(scores, most)]
-    known = sorted(f1 for f1 in figures if f1 is not None)
-    assert len(chosen) == min(most, len(known))
-    assert len({row.instance_id for row in spread(scores, most)}) == len(chosen)
-    if most > 1 and known:
-        assert (chosen[0], chosen[-1]) == (known[0], known[-1])
-    assert spread(scores[::-1], most) == spread(scores, most)
-
-
-def test_an_episode_belongs_to_the_score_of_its_run(tmp_path):
-    scores = [Score(instance_id=name, run=run, f1=0.5) for name in "ab" for run in range(2)]
-    rows = [Trajectory(instance_id=row.instance_id, localizer="l", system="", issue=str(row.run)) for row in scores]
-    write_jsonl(tmp_path / "episodes.jsonl", rows)
-    found = list(episodes_of([scores[3], scores[0]], scores, tmp_path / "episodes.jsonl"))
-    assert [(score.instance_id, score.run, row.issue) for score, row in found] == [("a", 0, "0"), ("b", 1, "1")]
 
 
 def test_tables_and_pages_are_kept_and_models_and_data_are_not(tmp_path):

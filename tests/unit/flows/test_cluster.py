@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from fusesearch.core.cluster import cluster_address
+from flows.fan_out import cluster_address
 from fusesearch.core.errors import ConfigError, InfrastructureError
 
 

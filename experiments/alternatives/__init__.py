@@ -1,1 +1,0 @@
-"""Several right answers: what patches that resolve an issue modify, beside what the gold patch modifies."""

@@ -1,1 +1,0 @@
-"""Turn budgets and enforced calls, over checkpoints that exist (FuseSearch, figure 1)."""
