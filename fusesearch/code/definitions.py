@@ -106,12 +106,12 @@ class Module:
     def of_class(self, node: ast.ClassDef) -> dict[str, list[Bound]]:
         """What the body of a class binds."""
         if id(node) not in self._classes:
-            self._classes[id(node)] = _bindings(node.body)[0]
+            self._classes[id(node)] = _bindings(node.body, running=True)[0]
         return self._classes[id(node)]
 
     @cached_property
     def scopes(self) -> list[tuple[FunctionNode | ast.ClassDef, tuple[Scope, ...]]]:
-        """All definitions of functions and classes with what they stand in, outermost first."""
+        """All definitions of functions and classes, but those for type checkers, with what they stand in, outermost first."""
         found: list[tuple[FunctionNode | ast.ClassDef, tuple[Scope, ...]]] = []
         pending: list[tuple[ast.AST, tuple[Scope, ...]]] = [(self.tree, ())]
         while pending:
@@ -119,6 +119,9 @@ class Module:
             if isinstance(node, _DEFINED):
                 found.append((node, around))
                 around = (*around, node)
+            if is_for_type_checkers(node):
+                pending += [(child, around) for child in reversed(node.orelse)]
+                continue
             for block in ("finalbody", "orelse", "cases", "handlers", "body"):
                 children = getattr(node, block, None)
                 if isinstance(children, list):
@@ -528,6 +531,11 @@ def every_definition(module: Module, last: str) -> Iterator[Definition]:
                         yield Definition(module.path, f"{prefix}.{name}".strip("."), one.node, one.node.lineno)
 
 
+def is_for_type_checkers(node: ast.AST) -> bool:
+    """Whether the body of a statement never runs."""
+    return isinstance(node, ast.If) and (chain_of(node.test) or ("",))[-1] == "TYPE_CHECKING"
+
+
 def walk(tree: ast.Module, lines: list[int] | None = None) -> Iterator[tuple[ast.AST, tuple[Scope, ...]]]:
     """All nodes in order with the functions and classes around them; decorators, defaults and bases stand outside.
 
@@ -601,10 +609,11 @@ def _names(around: Iterable[Scope]) -> list[str]:
     return [scope.name for scope in around if not isinstance(scope, ast.Lambda)]
 
 
-def _bindings(body: list[ast.stmt]) -> tuple[dict[str, list[Bound]], list[Import]]:
+def _bindings(body: list[ast.stmt], running: bool = False) -> tuple[dict[str, list[Bound]], list[Import]]:
+    """What statements bind; ``running`` leaves out what is for type checkers."""
     bound: dict[str, list[Bound]] = {}
     stars: list[Import] = []
-    for node, branches in _statements(body):
+    for node, branches in _statements(body, running):
         if isinstance(node, FunctionNode | ast.ClassDef):
             bound.setdefault(node.name, []).append(Bound(node, branches=branches))
         elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -631,7 +640,7 @@ def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
             yield first, Import(first, "", first)
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, tuple[tuple[int, str], ...]]]:
+def _statements(body: list[ast.stmt], running: bool = False) -> Iterator[tuple[ast.stmt, tuple[tuple[int, str], ...]]]:
     """Statements outside functions in order, with the blocks of which only one, or not each, runs."""
     pending: list[tuple[ast.AST, tuple[tuple[int, str], ...]]] = [(node, ()) for node in reversed(body)]
     while pending:
@@ -645,6 +654,8 @@ def _statements(body: list[ast.stmt]) -> Iterator[tuple[ast.stmt, tuple[tuple[in
             continue
         inner: list[tuple[ast.AST, tuple[tuple[int, str], ...]]] = []
         for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+            if running and part == "body" and is_for_type_checkers(node):
+                continue
             for number, child in enumerate(getattr(node, part, [])):
                 own = f"{part}{number}" if part in ("handlers", "cases") else part
                 certain = isinstance(node, ast.With) or part == "finalbody"

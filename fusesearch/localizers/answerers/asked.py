@@ -52,7 +52,7 @@ def read(text: str) -> Asked | None:
             names = {name: _clean(quoted.get(value, value)) for name, value in found.items()}
             if not all(map(_NAME.fullmatch, names.values())):
                 continue
-            if any(value.casefold() in _NO_NAMES for value in found.values()):
+            if any(value.casefold() in (_LITTLE if slot == "parameter" else _NO_NAMES) for slot, value in found.items()):
                 continue
             bare = any(value not in quoted and value.isalpha() and value.islower() for value in found.values())
             return _split(Asked(kind, names, bare))
@@ -114,13 +114,59 @@ def _clean(name: str) -> str:
 _FILLING = frozenset(
     ("the", "a", "an", "please", "exactly", "directly", "currently", "actually", "all", "any", "own", "its", "really")
 )
-_NO_NAMES = frozenset(
-    (
-        "it", "this", "that", "these", "those", "them", "what", "which", "who", "where", "something", "everything", "anything", "code",
-        "function", "functions", "method", "methods", "class", "classes", "file", "files", "parameter", "default", "value", "me", "us",
-        "is", "of", "in", "and", "or", "to", "for", "by", "with", "from", "as", "be", "do", "does",
-    )
-)  # fmt: skip
+_LITTLE = frozenset(
+    [
+        "it",
+        "this",
+        "that",
+        "these",
+        "those",
+        "them",
+        "what",
+        "which",
+        "who",
+        "where",
+        "something",
+        "everything",
+        "anything",
+        "me",
+        "us",
+        "i",
+        "is",
+        "are",
+        "was",
+        "of",
+        "in",
+        "and",
+        "or",
+        "to",
+        "for",
+        "by",
+        "as",
+        "be",
+        "do",
+        "does",
+        "it's",
+    ]
+)
+_NO_NAMES = _LITTLE | frozenset(
+    [
+        "code",
+        "function",
+        "functions",
+        "method",
+        "methods",
+        "class",
+        "classes",
+        "file",
+        "files",
+        "parameter",
+        "default",
+        "value",
+        "with",
+        "from",
+    ]
+)
 _POLITE = re.compile(
     r"^(?:(?:hi|hello|hey|ok|so|and|but)\b ?,? ?)*(?:(?:can|could|would) you (?:tell|show|say to|find|list)(?: me| us)?|tell me|show me"
     r"|(?:i|we) (?:want|need|would like) to (?:know|find|see)|do you know|please)? ?,? ?",

@@ -30,10 +30,31 @@ from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.callers import Callers, Use
 from fusesearch.search.repository import Repository
 
-MAX_CHARS = 300
+MAX_CHARS = 20_000
+LINE_CHARS = 300
 MAX_LINES = 100
 """Lines of an answer's text; its values are complete."""
 
+_CHANGING = frozenset(
+    [
+        "add",
+        "append",
+        "clear",
+        "discard",
+        "extend",
+        "insert",
+        "pop",
+        "popitem",
+        "remove",
+        "reverse",
+        "setdefault",
+        "sort",
+        "update",
+        "appendleft",
+        "extendleft",
+        "popleft",
+    ]
+)
 _DATA = ("dataclass", "NamedTuple")
 
 
@@ -53,7 +74,8 @@ class Finding:
     def text(self) -> str:
         """The answer in words."""
         more = [f"... and {len(self.lines) - MAX_LINES} more"] if len(self.lines) > MAX_LINES else []
-        return "\n".join([*filter(None, [self.said]), *self.lines[:MAX_LINES], *more])
+        lines = [line if len(line) <= LINE_CHARS else f"{line[:LINE_CHARS]}..." for line in self.lines[:MAX_LINES]]
+        return "\n".join([*filter(None, [self.said]), *lines, *more])
 
 
 class Unclear(Exception):
@@ -111,7 +133,7 @@ class _Finder:
         if node is None:
             return Finding(True, f"`{parameter}` has no default: it must be given.", [], [_line(definition)])
         written = self._written(definition, node)
-        return Finding(True, "", [written], [f"{written}   ({definition.path}:{node.lineno}  {definition.name})"])
+        return Finding(True, "", [written], [f"{definition.path}:{node.lineno}  {definition.name}  {parameter}={written}"])
 
     def _value(self, name: str) -> Finding:
         named = [one for one in self._named(name) if isinstance(one.node, ast.Assign | ast.AnnAssign | ast.AugAssign)]
@@ -125,7 +147,7 @@ class _Finder:
         if node is None:
             raise Unclear(f"`{found.name}` is not set once and for all:", self._settings(found))
         written = self._written(found, node)
-        return Finding(True, "", [written], [f"{written}   ({_line(found)})"])
+        return Finding(True, "", [written], [f"{_line(found)} = {written}"])
 
     def _constant(self, name: str, code: str = "") -> Finding:
         (function,) = self._one(name, [one for one in self._named(name) if isinstance(one.node, FunctionNode)], "function")
@@ -356,9 +378,9 @@ class _Finder:
         for path in self.definitions.mentioning([found.last]):
             other = self.definitions.module(path)
             for node, around in other.near({found.last}) if other and file_kind(path) != "test" else []:
-                if not isinstance(node, ast.Attribute) or node.attr != found.last or isinstance(node.ctx, ast.Load):
+                chain = _changed(node)
+                if not chain or chain[-1] != found.last or (isinstance(node, ast.Name | ast.Attribute) and len(chain) == 1):
                     continue
-                chain = chain_of(node)
                 if (holder is not None and chain and chain[0] == "cls" and self._within(holder, around)) or (
                     other and chain and found in self.definitions.resolve_in(other, around, chain)
                 ):
@@ -503,6 +525,15 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 def _globals(node: ast.AST) -> set[str]:
     return set(node.names) if isinstance(node, ast.Global) else set()
+
+
+def _changed(node: ast.AST) -> tuple[str, ...] | None:
+    """What a node sets as an attribute, or changes in place."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGING:
+        return chain_of(node.func.value)
+    if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+        return chain_of(node) if isinstance(node, ast.Attribute) else chain_of(node.value)
+    return None
 
 
 def _makes_class(node: ast.AST, words: set[str]) -> bool:
