@@ -115,73 +115,38 @@ _FILLING = frozenset(
     ("the", "a", "an", "please", "exactly", "directly", "currently", "actually", "all", "any", "own", "its", "really")
 )
 _LITTLE = frozenset(
-    [
-        "it",
-        "this",
-        "that",
-        "these",
-        "those",
-        "them",
-        "what",
-        "which",
-        "who",
-        "where",
-        "something",
-        "everything",
-        "anything",
-        "me",
-        "us",
-        "i",
-        "is",
-        "are",
-        "was",
-        "of",
-        "in",
-        "and",
-        "or",
-        "to",
-        "for",
-        "by",
-        "as",
-        "be",
-        "do",
-        "does",
-        "it's",
-    ]
-)
+    (
+        "it", "this", "that", "these", "those", "them", "what", "which", "who", "where", "something", "everything", "anything",
+        "me", "us", "i", "is", "are", "was", "of", "in", "and", "or", "to", "for", "by", "as", "be", "do", "does",
+    )
+)  # fmt: skip
 _NO_NAMES = _LITTLE | frozenset(
-    [
-        "code",
-        "function",
-        "functions",
-        "method",
-        "methods",
-        "class",
-        "classes",
-        "file",
-        "files",
-        "parameter",
-        "default",
-        "value",
-        "with",
-        "from",
-    ]
-)
+    (
+        "code", "function", "functions", "method", "methods", "class", "classes", "file", "files", "parameter", "default",
+        "value", "with", "from", "defined", "called", "overridden", "definition",
+    )
+)  # fmt: skip
 _POLITE = re.compile(
-    r"^(?:(?:hi|hello|hey|ok|so|and|but)\b ?,? ?)*(?:(?:can|could|would) you (?:tell|show|say to|find|list)(?: me| us)?|tell me|show me"
+    r"^(?:(?:hi|hello|hey|ok|so|and|but)\b ?,? ?)*"
+    r"(?:(?:can|could|would) you (?:tell|show|say to|find|list)(?: me| us)?|tell me|show me"
     r"|(?:i|we) (?:want|need|would like) to (?:know|find|see)|do you know|please)? ?,? ?",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"(?:[\w.\-]+/)*(?:[\w\-]+\.pyi?::)?[^\W\d]\w*(?:\.[^\W\d]\w*)*", re.ASCII)
+_NAME = re.compile(r"(?:(?:[\w.\-]+/)*[\w\-]+\.pyi?::)?[^\W\d]\w*(?:\.[^\W\d]\w*)*", re.ASCII)
 
+_NO_VERB = (
+    r"(?!(?:defined|declared|implemented|located|found|kept|written|coming|called|invoked|instantiated|overridden|reimplemented"
+    r"|redefined|subclassed|extended|default|defaults|set|equal)(?: |$))"
+)
 # what a pattern's short words stand for
 _PARTS = {
-    "N": r"(?P<name>\S+)",
-    "P": r"(?P<parameter>\S+)",
-    "M": r"(?P<method>\S+)",
-    "K": r"(?:(?:function|method|class|constructor|constant|variable|attribute|field|name|symbol|base class|parameter|argument|option"
-         r"|keyword|flag|setting|property|module-level constant|global) )?",
-    "WHO": r"(?:who|what|what code|(?:what|which)(?: other)? (?:functions?|methods?|functions? (?:and|or) methods?|code|callers?|places?))",
+    "N": rf"(?P<name>{_NO_VERB}\S+)",
+    "P": rf"(?P<parameter>{_NO_VERB}\S+)",
+    "M": rf"(?P<method>{_NO_VERB}\S+)",
+    "K": r"(?:(?:function|method|class|constructor|constant|variable|attribute|field|name|symbol|base class|parameter|argument"
+         r"|option|keyword|flag|setting|property|module-level constant|global) )?",
+    "WHO": r"(?:who|what|what code"
+    r"|(?:what|which)(?: other)? (?:functions?|methods?|functions? (?:and|or) methods?|code|callers?|places?))",
     "CLASSES": r"(?:what|who|(?:what|which)(?: other)? (?:sub)?class(?:es)?)",
     "IS": r"(?:is|are|was|does|do|has|have|gets?)",
     "FILE": r"(?:in )?(?:where|(?:what|which) (?:file|module|path|place|source file))",
@@ -242,9 +207,9 @@ _SENTENCES = {
     ),
     "callers": (
         "WHO (?:calls?|invokes?|is calling|instantiates?|call to) KN",
-        "(?:where|(?:from|in) (?:where|which functions and methods|what|which functions|which methods|which places)|by (?:whom|what|who)) "
+        "(?:where|(?:from|in) (?:where|what|which (?:functions and methods|functions|methods|places))|by (?:whom|what|who)) "
         "(?:is|are) KN (?:called|invoked|instantiated)(?: by)?",
-        "(?:list |find |show |give |what are |who are |which are )?(?:me )?(?:callers|calls|call sites|usages as call) (?:of|to|for) KN",
+        "(?:list |find |show |give |what are |who are |which are )?(?:me )?(?:callers|calls|call sites) (?:of|to|for) KN",
         "(?:where|how often) (?:does|do|is) (?:we|anyone|anything|code|it|they|somebody|something)? ?(?:call|calls|invoke) KN",
         "what is calling KN",
         "KN 's callers",
@@ -260,7 +225,7 @@ _SENTENCES = {
         "FILE does KN come from ?,? ?(?:in which file ,? and what is it called there)?",
         "(?:what|which) (?:file|module)s? (?:defines?|has|contains?|holds?|implements?|declares?) (?:definition of )?KN",
         "(?:who|what) defines KN",
-        "(?:find|show|locate|go to|jump to|open|look up)? ?(?:definition|implementation|declaration|location|source) (?:of|for) KN",
+        "(?:find|show|locate|go to|jump to|open)? ?(?:definition|implementation|declaration|location|source) (?:of|for) KN",
         "(?:find|locate) KN",
     ),
 }  # fmt: skip

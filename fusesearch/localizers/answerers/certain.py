@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from fusesearch.code.definitions import (
     Bound,
@@ -35,26 +36,17 @@ LINE_CHARS = 300
 MAX_LINES = 100
 """Lines of an answer's text; its values are complete."""
 
+Parameters = dict[str, Any]
+"""The default of each parameter: an expression, None for none, ``...`` where it is not certain."""
+
 _CHANGING = frozenset(
-    [
-        "add",
-        "append",
-        "clear",
-        "discard",
-        "extend",
-        "insert",
-        "pop",
-        "popitem",
-        "remove",
-        "reverse",
-        "setdefault",
-        "sort",
-        "update",
-        "appendleft",
-        "extendleft",
-        "popleft",
-    ]
-)
+    (
+        "add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "pop", "popitem", "popleft",
+        "remove", "reverse", "setdefault", "sort", "update",
+    )
+)  # fmt: skip
+"""Methods that change what they belong to."""
+
 _DATA = ("dataclass", "NamedTuple")
 
 
@@ -115,6 +107,8 @@ class _Finder:
             found = self._parameters(one)
             if found is None:
                 unsure += self._fields(one, parameter) or [one]
+            elif found[1].get(parameter) is ...:
+                unsure += self._fields(one, parameter)
             elif parameter in found[1]:
                 having.append((found[0], found[1][parameter]))
             else:
@@ -274,7 +268,7 @@ class _Finder:
         named = self._named(name)
         return self._one(name, [one for one in named if isinstance(one.node, ast.ClassDef)], "class")[0]
 
-    def _parameters(self, one: Definition) -> tuple[Definition, dict[str, ast.expr | None]] | None:
+    def _parameters(self, one: Definition) -> tuple[Definition, Parameters] | None:
         """The function behind a definition and its parameters; None if that is not certain."""
         if isinstance(one.node, FunctionNode):
             return one, _defaults(one.node.args)
@@ -293,10 +287,10 @@ class _Finder:
                 return found[0], _defaults(found[0].node.args)
         return None
 
-    def _data(self, one: Definition) -> tuple[Definition, dict[str, ast.expr | None]] | None:
+    def _data(self, one: Definition) -> tuple[Definition, Parameters] | None:
         """The fields of a dataclass with those of the dataclasses above it."""
         order, certain = self.definitions.order(one)
-        fields: dict[str, ast.expr | None] = {}
+        fields: Parameters = {}
         for holder in reversed(order):
             if isinstance(holder, External):
                 if holder.name not in ("builtins.object", "abc.ABC", "typing.Generic", "typing.NamedTuple", "typing.Protocol"):
@@ -311,8 +305,6 @@ class _Finder:
                     and "ClassVar" not in ast.unparse(node.annotation)
                 ):
                     given = _field_default(node.value)
-                    if given is ...:
-                        return None
                     fields.pop(node.target.id, None)
                     fields[node.target.id] = given
         return (one, fields) if certain else None
@@ -370,10 +362,11 @@ class _Finder:
         holder = self.definitions.class_of(found)
         places: list[Definition] = []
         if module is not None and holder is None and found.last in module.set_globally:
+            statements = [
+                node for node, around in module.near({found.last}) if around and isinstance(node, ast.Assign | ast.AugAssign)
+            ]
             places += [
-                Definition(found.path, found.name, node, node.lineno)
-                for node, around in walk(module.tree) if around and isinstance(node, ast.stmt)
-                and isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Global) and found.last in (stored(node) or _globals(node))
+                Definition(found.path, found.name, node, node.lineno) for node in statements if found.last in stored(node)
             ]  # fmt: skip
         for path in self.definitions.mentioning([found.last]):
             other = self.definitions.module(path)
@@ -400,7 +393,7 @@ class _Finder:
         return False
 
     def _below(self, base: Definition) -> tuple[list[Definition], list[Definition | str]]:
-        """All classes below one, and what may also be: classes with a base that cannot be followed, and files that cannot be read."""
+        """All classes below one, and what may be: classes with a base that cannot be followed, and files that cannot be read."""
         words, read = {base.last}, set[str]()
         classes: dict[Definition, list[list[Target]]] = {}
         doubtful: list[Definition | str] = []
@@ -434,10 +427,10 @@ class _Finder:
                     words |= _other_names(module, words)
         sure = [one for one in known if one != base and all(len(t) == 1 for t in classes[one] if known.keys() & set(t))]
         doubtful += [one for one in known if one != base and one not in sure]
-        doubtful += [
-            one for one, bases in classes.items() if one not in known
-            and any(isinstance(t, External) and t.name.startswith("?") and _has_word(t.name, words) for targets in bases for t in targets)
-        ]  # fmt: skip
+        for one, bases in classes.items():
+            unknown = [base.name for targets in bases for base in targets if isinstance(base, External) and base.name[0] == "?"]
+            if one not in known and _has_word(" ".join(unknown), words):
+                doubtful.append(one)
         doubtful += self._unread()
         return sorted(sure, key=lambda one: (one.path, one.line)), doubtful
 
@@ -481,9 +474,9 @@ def _may_be_called(one: Definition) -> bool:
     return _is_defined(one) or (isinstance(one.node, ast.Assign) and isinstance(one.node.value, ast.Lambda))
 
 
-def _defaults(arguments: ast.arguments) -> dict[str, ast.expr | None]:
+def _defaults(arguments: ast.arguments) -> Parameters:
     positional = [*arguments.posonlyargs, *arguments.args]
-    found: dict[str, ast.expr | None] = {one.arg: None for one in positional}
+    found: Parameters = {one.arg: None for one in positional}
     found |= {
         one.arg: node
         for one, node in zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
@@ -521,10 +514,6 @@ def _literal(node: ast.expr) -> str | None:
 
 def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any((chain_of(one) or ("",))[-1] in ("property", "cached_property") for one in node.decorator_list)
-
-
-def _globals(node: ast.AST) -> set[str]:
-    return set(node.names) if isinstance(node, ast.Global) else set()
 
 
 def _changed(node: ast.AST) -> tuple[str, ...] | None:
