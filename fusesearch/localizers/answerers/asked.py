@@ -141,7 +141,7 @@ _NO_VERB = (
 # what a pattern's short words stand for
 _PARTS = {
     "N": rf"(?P<name>{_NO_VERB}\S+)",
-    "P": rf"(?P<parameter>{_NO_VERB}\S+)",
+    "P": r"(?P<parameter>\S+)",
     "M": rf"(?P<method>{_NO_VERB}\S+)",
     "K": r"(?:(?:function|method|class|constructor|constant|variable|attribute|field|name|symbol|base class|parameter|argument"
          r"|option|keyword|flag|setting|property|module-level constant|global) )?",
