@@ -41,9 +41,7 @@ def ask(
     checkpoint: CheckpointOption = None,
     localizer: Annotated[
         str | None,
-        typer.Option(
-            help="Who answers: fusesearch with a model, else code-answers; or closed-book, rag, ircot.", metavar="NAME"
-        ),
+        typer.Option(help="Who answers: fusesearch with a model, else code-answers; or closed-book, rag, ircot.", metavar="NAME"),
     ] = None,
     tools: Annotated[
         ToolsName, typer.Option(help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.")

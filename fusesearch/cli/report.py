@@ -101,7 +101,7 @@ class Report:
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:
     """The answer of a question: its ``outcome``, its ``values``, its whole ``text``, and ``trajectory`` (cost).
 
-    ``outcome`` is ``answer``, ``candidates`` (the code does not settle which), ``passages`` (to read, no answer) or ``no_answer``.
+    ``outcome`` is ``answer``, ``candidates`` (the code does not settle which), ``passages`` (to read) or ``no_answer``.
     Candidates and passages are in ``related`` (path, function, lines).
     """
     answer = trajectory.answer or Answer()

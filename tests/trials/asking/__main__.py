@@ -22,7 +22,8 @@ WORDS = {
                 "what is the default value for the parameter {parameter} of {name}"),
     "value": ("what is the value of {name}?", "What is `{name}` set to?"),
     "exported": ("where is {name} defined?", "Where's `{name}` defined", "in which file is {name} defined"),
-    "inherited": ("which definition of {method} runs for an instance of {name}?", "`{name}` inherits `{method}`. Where is the method that it gets?"),
+    "inherited": ("which definition of {method} runs for an instance of {name}?",
+                  "`{name}` inherits `{method}`. Where is the method that it gets?"),
     "overrides": ("what overrides {name}.{method}?", "Which classes override the method `{method}` of `{name}`?",
                   "where is {name}.{method} overridden"),
     "subclasses": ("which classes inherit from {name}?", "subclasses of `{name}`"),
@@ -31,19 +32,17 @@ WORDS = {
 
 
 def verdict(question: Question, trajectory: Trajectory, package: Package) -> str:
-    """``right``, ``wrong``, ``unsure``, or ``unseen`` for an expression that cannot run again; what is not imported does not count."""
+    """``right``, ``wrong``, ``unsure``, or ``unseen`` for an expression that cannot run again. Modules that cannot be imported do
+    not count."""
     answer = trajectory.answer
     if trajectory.stop != "answer" or answer is None:
         return "unsure"
     values = [value.removeprefix("/repo/") for value in answer.values]
     if question.family in ("default", "value"):
-        paths = {path: module for module in package.modules if (path := package.path_of(module))}
+        modules = {package.path_of(module): module for module in package.modules}
         place = re.search(r"^([\w./]+\.py):\d+", answer.text)
-        same = (
-            equal(values[0], question, paths.get(place[1], question.module) if place else question.module)
-            if len(values) == 1
-            else False
-        )
+        module = modules.get(place[1], question.module) if place else question.module
+        same = equal(values[0], question, module) if len(values) == 1 else False
         return "unseen" if same is None else "right" if same else "wrong"
     paths = set(map(package.path_of, package.modules))
     return "right" if {value for value in values if value.partition("::")[0] in paths} == question.entities else "wrong"
@@ -70,13 +69,8 @@ def main(names: list[str]) -> int:
                 found = verdict(question, trajectory, package)
                 counts.setdefault(question.family, Counter())[found] += 1
                 if found != "right" and not before:
-                    answer = trajectory.answer.text if trajectory.answer else trajectory.error
-                    truth = question.entities or repr(question.value)
-                    print(
-                        f"{found}: {name}: {text}\n  says {answer}\n  is   {truth}"
-                        if found in ("wrong", "unseen")
-                        else f"{found}: {text}: {str(answer)[:150]!r}"
-                    )
+                    said = trajectory.answer.text if trajectory.answer else trajectory.error
+                    print(f"{found}: {text}\n  says {said}\n  is   {question.entities or repr(question.value)}")
     for family, counted in counts.items():
         print(f"{family:<12}" + "".join(f"{word} {counted[word]:>4}  " for word in ("right", "unsure", "unseen", "wrong")))
     return sum(counted["wrong"] for counted in counts.values())

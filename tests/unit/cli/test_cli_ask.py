@@ -35,7 +35,9 @@ def test_json_has_the_shape_scripts_rely_on(run, repo):
 def test_a_question_of_another_kind_gets_passages_which_are_no_answer(run, repo):
     result = run("ask", "--repo", repo, "How does the `perimeter` of a square get its side?")
     assert result.exit_code == 3
-    assert result.stdout.startswith("No answer. These are passages that share words with the question, not an answer.\npkg/shapes.py")
+    assert result.stdout.startswith(
+        "No answer. These are passages that share words with the question, not an answer.\npkg/shapes.py"
+    )
     assert "who calls NAME?" in result.stdout
     found = json.loads(run("ask", "--repo", repo, "How does `perimeter` work?", "--format", "json").stdout)
     assert (found["outcome"], found["values"], found["related"][0]["path"]) == ("passages", [], "pkg/shapes.py")

@@ -9,24 +9,111 @@ from fusesearch.localizers.answerers.certain import find
 from fusesearch.search.repository import Repository
 
 TREE = {
-    "shop/__init__.py": "from .cart import Cart as Basket\nfrom .cart import *\nfrom . import money\n",
-    "shop/money.py": "RATE = 0.19\nTABLE = {}\nTABLE['de'] = RATE\nNAMES = ('a', 'b')\nLOW, HIGH = 1, 9\nCURRENT = 1\n\n\n"
-                     "def switch():\n    global CURRENT\n    CURRENT = 2\n\n\ndef tax(net, rate=RATE, *, places=2, kind='vat'):\n"
-                     "    return round(net * rate, places)\n",
-    "shop/cart.py": "import sys\nfrom dataclasses import dataclass, field\nfrom shop import money\nfrom shop.money import tax as levy\n\n\n"
-                    "class Cart:\n    limit: int = 3\n\n    def __init__(self, size=8):\n        self.size = size\n\n"
-                    "    def total(self, deep=True):\n        return levy(self.sum())\n\n    def sum(self):\n        return money.tax(1)\n\n"
-                    "    @property\n    def weight(self):\n        return 1\n\n\n"
-                    "@dataclass\nclass Item:\n    name: str\n    price: float = 1.5\n    tags: list = field(default_factory=list)\n\n\n"
-                    "if sys.platform == 'win32':\n    def lock(wait=1): ...\nelse:\n    def lock(wait=2): ...\n",
+    "shop/__init__.py": """\
+from .cart import Cart as Basket
+from .cart import *
+from . import money
+""",
+    "shop/money.py": """\
+RATE = 0.19
+TABLE = {}
+TABLE['de'] = RATE
+NAMES = ('a', 'b')
+LOW, HIGH = 1, 9
+CURRENT = 1
+
+
+def switch():
+    global CURRENT
+    CURRENT = 2
+
+
+def tax(net, rate=RATE, *, places=2, kind='vat'):
+    return round(net * rate, places)
+""",
+    "shop/cart.py": """\
+import sys
+from dataclasses import dataclass, field
+from shop import money
+from shop.money import tax as levy
+
+
+class Cart:
+    limit: int = 3
+
+    def __init__(self, size=8):
+        self.size = size
+
+    def total(self, deep=True):
+        return levy(self.sum())
+
+    def sum(self):
+        return money.tax(1)
+
+    @property
+    def weight(self):
+        return 1
+
+
+@dataclass
+class Item:
+    name: str
+    price: float = 1.5
+    tags: list = field(default_factory=list)
+
+
+if sys.platform == 'win32':
+    def lock(wait=1): ...
+else:
+    def lock(wait=2): ...
+""",
     "shop/more/__init__.py": "",
-    "shop/more/big.py": "import shop\nfrom shop import Basket\n\n\nclass Cart(Basket):\n    def total(self, deep=False):\n"
-                        "        return super().total()\n\n\nclass Huge(shop.more.big.Cart):\n    total = None\n\n\nclass Plain(Basket):\n    pass\n",
-    "shop/more/outer.py": "from elsewhere import Base\nfrom shop.more.big import Plain\n\n\nclass Odd(Base, Plain):\n    pass\n\n\n"
-                          "class Even(Plain):\n    def __init__(self):\n        self.total = len\n",
-    "tests/test_shop.py": "from shop.money import tax\n\n\ndef lookup(): ...\n\n\ndef test_tax():\n    assert tax(1) == 0\n    list(map(tax, []))\n",
-    "shop/lookup.py": "def lookup(cart, key='k'):\n    return cart.sum()\n",
-}  # fmt: skip
+    "shop/more/big.py": """\
+import shop
+from shop import Basket
+
+
+class Cart(Basket):
+    def total(self, deep=False):
+        return super().total()
+
+
+class Huge(shop.more.big.Cart):
+    total = None
+
+
+class Plain(Basket):
+    pass
+""",
+    "shop/more/outer.py": """\
+from elsewhere import Base
+from shop.more.big import Plain
+
+
+class Odd(Base, Plain):
+    pass
+
+
+class Even(Plain):
+    def __init__(self):
+        self.total = len
+""",
+    "tests/test_shop.py": """\
+from shop.money import tax
+
+
+def lookup(): ...
+
+
+def test_tax():
+    assert tax(1) == 0
+    list(map(tax, []))
+""",
+    "shop/lookup.py": """\
+def lookup(cart, key='k'):
+    return cart.sum()
+""",
+}
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +169,7 @@ def test_what_the_code_settles(shop, question, values):
 @pytest.mark.parametrize(
     ("question", "said", "candidates"),
     [
-        ("where is Cart.total defined", "has 2 definitions", {"shop/cart.py::Cart.total", "shop/more/big.py::Cart.total"}),
+        ("where is Cart.total defined", "2 definitions", {"shop/cart.py::Cart.total", "shop/more/big.py::Cart.total"}),
         ("what is the default of wait in shop.cart.lock", "several definitions", {"shop/cart.py::lock"}),
         ("what is the default of other in tax", "no parameter `other`", set()),
         ("what is the default of tags in Item", "not certain", {"shop/cart.py::Item.tags"}),
@@ -114,7 +201,8 @@ HOSTILE = {
     "deep.py": "x = " + "-" * 3000 + "1\ndef broad(p=" + "(" * 90 + "1" + ")" * 90 + "): ...\n",
     "broken.py": "def half(:\n  x = known\n",
     "known.py": "def known(p=1): ...\n",
-    "made.py": "class Base:\n    def m(self): ...\nMade = type('Made', (Base,), {'m': 1})\nclass Of(make(Base)):\n    def m(self): ...\n",
+    "made.py": "class Base:\n    def m(self): ...\n"
+    "Made = type('Made', (Base,), {'m': 1})\nclass Of(make(Base)):\n    def m(self): ...\n",
 }
 
 
