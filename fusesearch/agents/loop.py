@@ -194,13 +194,14 @@ def calls_of(completion: Completion, number: int) -> list[ToolCall]:
 
 
 def conclusion(answer: Answer, last: Completion | None = None) -> tuple[StopReason, Answer | None]:
-    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer.
+    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer, and
+    without an ``outcome`` that says it is none.
 
     ``last`` is the message that it was read from: one that was cut has no answer for that reason.
     """
-    counts = bool(answer.modify or answer.text)
+    counts = bool(answer.modify or answer.text) and not answer.outcome
     stop = "answer" if counts else _CUT.get(last.finish_reason, "no_answer") if last else "no_answer"
-    return stop, answer if counts or answer.related else None
+    return stop, answer if counts or answer.related or answer.text else None
 
 
 async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:

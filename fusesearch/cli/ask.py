@@ -41,9 +41,7 @@ def ask(
     checkpoint: CheckpointOption = None,
     localizer: Annotated[
         str | None,
-        typer.Option(
-            help="Who answers: fusesearch with a model, else lexical-answers; or closed-book, rag, ircot.", metavar="NAME"
-        ),
+        typer.Option(help="Who answers: fusesearch with a model, else code-answers; or closed-book, rag, ircot.", metavar="NAME"),
     ] = None,
     tools: Annotated[
         ToolsName, typer.Option(help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.")
@@ -58,16 +56,19 @@ def ask(
 ) -> None:
     """Answer a question about the code in DIR.
 
-    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, a script answers questions
-    in the words of the mined ones, such as the first two below.
+    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, questions like the first four
+    have answers, in any words, for Python. Where the code does not settle the answer, candidates are listed; for any other
+    question, passages to read. Neither is an answer.
 
     ```
-    fusesearch ask --repo . 'Which functions and methods call `run_episode` directly?'
-    fusesearch ask --repo . 'What is the default of `limit` in `shop.cart.find`?'
+    fusesearch ask --repo . 'who calls run_episode?'
+    fusesearch ask --repo . 'where is shop.cart.find defined?'
+    fusesearch ask --repo . 'what is the default of limit in shop.cart.find?'
+    fusesearch ask --repo . 'what overrides Cart.total?'
     fusesearch ask --repo . 'How are results cached?' --model qwen3 --base-url http://localhost:8000/v1
     ```
 
-    Exit codes: 0 an answer, 3 no answer, 1 a failure, 2 a wrong option.
+    Exit codes: 0 an answer, 3 no answer (candidates and passages too), 1 a failure, 2 a wrong option.
     """
     options = options_of(
         mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
@@ -91,4 +92,4 @@ def ask(
         print_json(report.answer_json(trajectory))
     else:
         typer.echo(report.answer_text(trajectory))
-    raise typer.Exit(0 if trajectory.answer else NO_ANSWER)
+    raise typer.Exit(0 if trajectory.stop == "answer" else NO_ANSWER)

@@ -99,16 +99,27 @@ class Report:
 
 
 def answer_json(trajectory: Trajectory) -> dict[str, Any]:
-    """The answer of a question: its ``values``, its whole ``text``, and ``trajectory`` (cost)."""
+    """The answer of a question: its ``outcome``, its ``values``, its whole ``text``, and ``trajectory`` (cost).
+
+    ``outcome`` is ``answer``, ``candidates`` (the code does not settle which), ``passages`` (to read) or ``no_answer``.
+    Candidates and passages are in ``related`` (path, function, lines).
+    """
     answer = trajectory.answer or Answer()
-    return {"values": answer.values, "text": answer.text, "trajectory": cost(trajectory)}
+    return {
+        "outcome": answer.outcome or ("answer" if trajectory.stop == "answer" else "no_answer"),
+        "values": answer.values,
+        "related": [location.model_dump(mode="json") for location in answer.related],
+        "text": answer.text,
+        "trajectory": cost(trajectory),
+    }
 
 
 def answer_text(trajectory: Trajectory) -> str:
     """The answer of a question as its model wrote it, then one line of cost."""
     known = cost(trajectory)
     none = "the last message has none" if known["stop"] == "no_answer" else STOPS[known["stop"]]
-    text = trajectory.answer.text if trajectory.answer else f"No answer: {none}."
+    answer = trajectory.answer or Answer()
+    text = f"No answer. {answer.text}" if answer.outcome else answer.text or f"No answer: {none}."
     return "\n".join([*map(printable, text.split("\n")), "", _summary(known)])
 
 

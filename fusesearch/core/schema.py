@@ -197,7 +197,8 @@ class Answer(Record):
 
     ``confidence`` is the probability that the first file is right, from localizers that can tell. ``places`` is the same
     ranking by file, of the ranker when people ask: ``modify`` is the set with the highest expected F1, and what is scored.
-    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section.
+    The answer of a question has ``values``, the entries of its section, and ``text``, the whole section. ``outcome`` is set where
+    ``text`` is no answer: ``candidates`` that the code does not tell apart, or ``passages`` to read, both in ``related``.
     """
 
     modify: list[Location] = Field(default_factory=list)
@@ -206,6 +207,7 @@ class Answer(Record):
     confidence: float | None = Field(None, exclude_if=_absent)
     values: list[str] = Field(default_factory=list, exclude_if=_absent)
     text: str = Field("", exclude_if=_absent)
+    outcome: Literal["", "candidates", "passages"] = Field("", exclude_if=_absent)
 
     @property
     def files(self) -> list[str]:

@@ -33,7 +33,8 @@ async def answered(
 
     async def work() -> None:
         answer = await asyncio.to_thread(find)
-        turn = Turn(text=format_values(answer.values) if answer.values else format_answer(answer))
+        said = answer.text if answer.outcome else format_answer(answer)
+        turn = Turn(text=format_values(answer.values) if answer.values else said)
         trajectory.turns.append(turn)
         trajectory.stop, trajectory.answer = conclusion(answer)
         if on_event is not None:

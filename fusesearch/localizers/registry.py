@@ -29,6 +29,9 @@ class Entry:
 WITHOUT_MODEL = "ranker"
 """The localizer if neither a model nor a localizer is named."""
 
+ANSWERS_WITHOUT_MODEL = "code-answers"
+"""The same for questions."""
+
 LOCALIZERS = {
     "fusesearch": Entry(
         "fusesearch.localizers.fusesearch:FuseSearchLocalizer",
@@ -112,6 +115,12 @@ LOCALIZERS = {
     "grep-once": Entry(
         "fusesearch.localizers.answerers.floor:GrepOnceLocalizer",
         "questions, no model: one search, and the first place it shows",
+        asks_model=False,
+        questions=True,
+    ),
+    "code-answers": Entry(
+        "fusesearch.localizers.answerers.reading:CodeAnswerer",
+        "questions, no model: what the syntax settles, else candidates or passages",
         asks_model=False,
         questions=True,
     ),

@@ -32,7 +32,7 @@ from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.direct import FILES
 from fusesearch.localizers.episodes import spec_named
-from fusesearch.localizers.registry import LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
+from fusesearch.localizers.registry import ANSWERS_WITHOUT_MODEL, LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
 SETTINGS = "fusesearch.json"
@@ -129,8 +129,8 @@ class Searcher:
         return await make_localizer(self.name, setup).localize(instance, repository)
 
     def answering(self, toolset: str = "questions") -> Searcher:
-        """The same model and limits for questions; without a model, the script that knows the words of mined questions."""
-        name = "fusesearch" if self.model else "lexical-answers"
+        """The same model and limits for questions; without a model, what reads the code itself."""
+        name = "fusesearch" if self.model else ANSWERS_WITHOUT_MODEL
         return replace(self, name=name, agent=self.agent.model_copy(update={"toolset": toolset if self.model else "questions"}))
 
     async def close(self) -> None:
@@ -265,7 +265,11 @@ def ask(
     checkpoint: str | Path | None = None,
     max_turns: int | None = None,
 ) -> Answer:
-    """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`."""
+    """The answer to ``question`` about the directory ``repo``, as on the command line; see :func:`localize`.
+
+    ``answer.values`` are its entries, ``answer.text`` says it in words. ``answer.outcome`` is empty for an answer; ``candidates``
+    and ``passages`` are none, and stand in ``answer.related``.
+    """
     folder = Path(checkpoint) if checkpoint is not None else None
     searcher = choose_answerer(SearchOptions(model, base_url, None, folder, localizer, max_turns=max_turns))
     repository = Repository(Path(repo))

@@ -2,17 +2,19 @@
 
 import json
 
+import pytest
+
 from fusesearch.core.schema import Trajectory
 
 
-def test_a_script_answers_in_the_words_of_mined_questions(run, repo, tmp_path):
+@pytest.mark.parametrize("question", ["Which functions and methods call `perimeter` directly?", "who calls perimeter?"])
+def test_without_a_model_the_code_is_read(run, repo, tmp_path, question):
     (repo / "pkg" / "use.py").write_text("from pkg.shapes import perimeter\n\n\ndef fence(side):\n    return perimeter(side)\n")
-    question = "Which functions and methods call `perimeter` directly?"
     result = run("ask", "--repo", repo, question, "--save", tmp_path / "t.json")
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[0] == "- /repo/pkg/use.py::fence"
+    assert result.stdout.splitlines()[0] == "pkg/use.py:5  fence"
     trajectory = Trajectory.model_validate_json((tmp_path / "t.json").read_text())
-    assert (trajectory.issue, trajectory.localizer) == (question, "lexical-answers")
+    assert (trajectory.issue, trajectory.localizer) == (question, "code-answers")
 
 
 def test_json_has_the_shape_scripts_rely_on(run, repo):
@@ -26,14 +28,30 @@ def test_json_has_the_shape_scripts_rely_on(run, repo):
         stdin="In which file is `pkg.shapes.perimeter` defined, and under which name?",
     )
     found = json.loads(result.stdout)
-    assert found["values"] == ["/repo/pkg/shapes.py::perimeter"]
-    assert found.keys() == {"values", "text", "trajectory"}
+    assert (found["outcome"], found["values"]) == ("answer", ["pkg/shapes.py::perimeter"])
+    assert found.keys() == {"outcome", "values", "related", "text", "trajectory"}
 
 
-def test_a_question_in_other_words_needs_a_model(run, repo):
-    result = run("ask", "--repo", repo, "How does it work?")
+def test_a_question_of_another_kind_gets_passages_which_are_no_answer(run, repo):
+    result = run("ask", "--repo", repo, "How does the `perimeter` of a square get its side?")
     assert result.exit_code == 3
-    assert result.stdout.startswith("No answer: the last message has none.")
+    assert result.stdout.startswith(
+        "No answer. These are passages that share words with the question, not an answer.\npkg/shapes.py"
+    )
+    assert "who calls NAME?" in result.stdout
+    found = json.loads(run("ask", "--repo", repo, "How does `perimeter` work?", "--format", "json").stdout)
+    assert (found["outcome"], found["values"], found["related"][0]["path"]) == ("passages", [], "pkg/shapes.py")
+    assert run("ask", "--repo", repo, "Warum ist das so?").stdout.startswith("No answer. Nothing here shares enough words")
+    assert run("ask", "--repo", repo, "who calls the shots?").stdout.startswith("No answer. Nothing here shares enough words")
+
+
+def test_candidates_are_no_answer(run, repo):
+    (repo / "pkg" / "more.py").write_text("def perimeter(): ...\n")
+    result = run("ask", "--repo", repo, "where is perimeter defined?", "--format", "json")
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["outcome"], found["values"]) == (3, "candidates", [])
+    assert [one["path"] for one in found["related"]] == ["pkg/more.py", "pkg/shapes.py"]
+    assert run("ask", "--repo", repo, "where is `circle` defined?").stdout.startswith("No answer. `circle` is not defined")
 
 
 def test_wrong_use_is_one_line(run, repo):

@@ -1,0 +1,59 @@
+"""``code-answers``: what ``ask`` uses without a model. It reads the code, and answers only what that settles.
+
+Where the code leaves several places, they are the candidates; a question of no known kind gets passages by the ranker. Neither is
+an answer, and their text says so first.
+"""
+
+from __future__ import annotations
+
+from fusesearch.core.schema import Answer, Instance, Location, Trajectory
+from fusesearch.localizers.answerers.asked import FORMS, read
+from fusesearch.localizers.answerers.certain import Finding, find
+from fusesearch.localizers.base import BaseLocalizer
+from fusesearch.localizers.direct import answered
+from fusesearch.search.repository import Repository
+
+PASSAGES = 5
+NO_FORM = "These are passages that share words with the question, not an answer."
+NO_WORDS = "Nothing here shares enough words with the question."
+KNOWN = "Without a model, these questions about Python code have answers:"
+
+
+class CodeAnswerer(BaseLocalizer):
+    """The answer that the syntax settles, else candidates or passages."""
+
+    name = "code-answers"
+
+    async def localize(self, instance: Instance, repository: Repository, seed: int | None = None) -> Trajectory:
+        """One answer; ``seed`` has no effect."""
+
+        def work() -> Answer:
+            asked = read(instance.problem_statement)
+            finding = find(asked, repository) if asked else None
+            if finding is None or (asked and asked.bare and not finding.certain and not finding.candidates):
+                return self._passages(instance.problem_statement, repository)
+            return _answer(finding)
+
+        return await answered(instance, self.name, work, agent=self.agent, seed=seed, on_event=self.on_event)
+
+    def _passages(self, question: str, repository: Repository) -> Answer:
+        from fusesearch.localizers.ranker import ranking_of
+        from fusesearch.localizers.ranker.places import FEW_FILES, for_people
+
+        ranking = ranking_of(question, repository, self.caches.index, least=FEW_FILES)
+        places = for_people(ranking, question, PASSAGES).places
+        related = [one for place in places for one in place.functions or [Location(path=place.path)]]
+        lines = [f"{_span(one)}  {one.function or ''}".rstrip() for one in related]
+        forms = [KNOWN, *(f"  {form}" for form in FORMS.values())]
+        text = "\n".join([NO_FORM if related else NO_WORDS, *lines, "", *forms])
+        return Answer(outcome="passages", related=related, text=text)
+
+
+def _answer(finding: Finding) -> Answer:
+    if finding.certain:
+        return Answer(values=finding.values, text=finding.text())
+    return Answer(outcome="candidates", related=finding.candidates, text=finding.text())
+
+
+def _span(location: Location) -> str:
+    return f"{location.path}:{location.lines[0]}-{location.lines[1]}" if location.lines else location.path
