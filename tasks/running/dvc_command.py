@@ -32,7 +32,7 @@ def is_busy(said: str) -> bool:
 
 
 def reason(printed: str, code: int) -> str:
-    """Why a stage failed, in one line: its own error, else the signal that ended it, else the last line that it or DVC printed."""
+    """Why a stage failed, in one line: its own error, else the signal that ended it, else the last line printed."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     if errors := [line for line in lines if line.startswith("error:")]:
         return errors[-1].removeprefix("error:").strip()

@@ -60,7 +60,10 @@ def test_up_to_date_stages_are_found_while_another_process_runs_one(repository):
     assert up_to_date() == set()
 
 
-@pytest.mark.parametrize("content", [b"", b"\0" * 64, b'{"write": {', b"[]", b"null", b'{"read": {"a": [{"pid": "x"}]}}', b"\xff\xfe{}"])
+DAMAGED = (b"", b"\0" * 64, b'{"write": {', b"[]", b"null", b'{"read": {"a": [{"pid": "x"}]}}', b"\xff\xfe{}")
+
+
+@pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_lock_file_is_named_with_what_to_do(repository, content):
     (repository / ".dvc/tmp/rwlock").write_bytes(content)
     why = reason(dvc("--wait-for-lock", "repro", "--single-item", "--force", "a"), 255)
@@ -73,7 +76,8 @@ def test_a_damaged_lock_file_is_named_with_what_to_do(repository, content):
 
 
 @pytest.mark.parametrize(
-    ("name", "content"), [("dvc.yaml", "stages: [\n"), ("dvc.yaml", "stages:\n  a: {outs: [x]}\n"), ("dvc.lock", "<<<<<<< ours\n")]
+    ("name", "content"),
+    [("dvc.yaml", "stages: [\n"), ("dvc.yaml", "stages:\n  a: {outs: [x]}\n"), ("dvc.lock", "<<<<<<< ours\n")],
 )
 def test_what_dvc_cannot_read_is_one_line(repository, name, content):
     (repository / name).write_text(content)
