@@ -61,13 +61,15 @@ class Grep(Tool):
         if not rows:
             return searches.nothing(f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, complete)
         hint = f"{'lines' if self.output_mode == 'content' else 'files'}; narrow the pattern, path or glob"
-        return listing(rows, limits.grep_lines, limits.output_chars, hint, complete, self._line_ends(found))
+        return listing(rows, limits.grep_lines, limits.output_chars, hint, complete, self._line_ends(found, repository))
 
-    def _line_ends(self, found: list[searches.Match]) -> str:
+    def _line_ends(self, found: list[searches.Match], repository: Repository) -> str:
         """What models should know about the ends of the lines shown."""
         if self.output_mode != "content":
             return ""
-        names = [virtual_path(path) for path, records in found if any(text.endswith(b"\r") for *_, text in records)]
+        # with --crlf, ripgrep also writes CR LF after lines that have no end or are cut, so the file itself is asked
+        maybe = [path for path, records in found if any(text.endswith(b"\r") for *_, text in records)]
+        names = [virtual_path(path) for path in maybe if b"\r\n" in repository.read_bytes(repository.resolve(path))]
         more = f" and {len(names) - _NAMED} more files" if names[_NAMED:] else ""
         return f"(lines end in CR LF in {', '.join(map(clipped, names[:_NAMED]))}{more})" if names else ""
 

@@ -26,7 +26,7 @@ _READ_BYTES = 1 << 20
 _SNIFF_BYTES = 1 << 16
 
 CONTENT = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
-COUNTS = re.compile(rb"([^\0]*)\0(\d+)\n")
+COUNTS = re.compile(rb"([^\0]*)\0(\d+)\r?\n")
 PATHS = re.compile(rb"([^\0]*)(\0)")
 """Records of ripgrep's output; the first group is the path."""
 

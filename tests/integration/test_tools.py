@@ -362,7 +362,11 @@ LF = {
 def test_a_line_ends_before_its_line_end_whichever_it_is(tmp_path, pattern, lines):
     for name, content in LF.items():
         (tmp_path / name).write_bytes(content)
-    assert ask(Toolbox(Repository(tmp_path)), "grep", pattern=pattern, output_mode="content").entities == lines
+    box = Toolbox(Repository(tmp_path))
+    assert ask(box, "grep", pattern=pattern, output_mode="content").entities == lines
+    counts = ask(box, "grep", pattern=pattern, output_mode="count").output.splitlines()
+    names = [line.partition(":")[0] for line in lines]
+    assert [line for line in counts if line[0] == "/"] == [f"/repo/{name}:{names.count(name)}" for name in dict.fromkeys(names)]
 
 
 def test_a_model_is_told_of_crlf(tmp_path):
@@ -378,6 +382,15 @@ def test_a_model_is_told_of_crlf(tmp_path):
     assert ask(box, "grep", pattern="foo", output_mode="content", path="lf.cs").output == "/repo/lf.cs:2:foo();"
 
 
+@pytest.mark.parametrize("pattern", ["end", "class A", ";"])
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+def test_files_without_cr_are_shown_as_without_the_anchor(tmp_path, pattern, mode):
+    (tmp_path / "lf.cs").write_bytes(LF["lf.cs"] + b" end\n" + b"x" * 500 + b" end")
+    box = Toolbox(Repository(tmp_path), NANO)
+    with_anchor, without = (ask(box, "grep", pattern=regex, output_mode=mode) for regex in (pattern + "$", pattern))
+    assert (with_anchor.output, with_anchor.entities) == (without.output, without.entities)
+
+
 def test_the_notice_of_line_ends_fits_into_the_limit(tmp_path):
     for number in range(9):
         (tmp_path / f"{'n' * 50}{number}.py").write_bytes(b"needle\r\n" * 9)
@@ -388,7 +401,8 @@ def test_the_notice_of_line_ends_fits_into_the_limit(tmp_path):
 
 ROUTES = (
     "app/[slug]/page.tsx", "app/(shop)/cart.tsx", "app/[[...all]]/page.tsx", "app/s/page.tsx",
-    "app/@modal/(.)photo/[id]/page.tsx", "routes/{lang}/a,b.ts", "routes/[open/x.ts", "routes/!x.ts", "odd/a*b?.ts", "page.tsx", "[id].tsx", "lib/[id].tsx",
+    "app/@modal/(.)photo/[id]/page.tsx", "routes/{lang}/a,b.ts", "routes/[open/x.ts", "routes/!x.ts", "odd/a*b?.ts",
+    "page.tsx", "[id].tsx", "lib/[id].tsx",
 )  # fmt: skip
 
 
