@@ -8,7 +8,7 @@ and ``b/``, hence this parser. Applying a patch checks every context line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -22,6 +22,7 @@ _NULL = "/dev/null"
 _REACH = 20_000  # lines that a hunk may be away from its expected place
 _COMPARISONS = 100_000  # line comparisons in the search for the place of one hunk
 _MOVES = 50  # searches per file; hunks after a moved one are expected to move along
+_COMBINED = re.compile(r"diff --(?:cc|combined) |@@@+ -")
 _HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _FACT = re.compile(
     r"(old mode|new mode|new file mode|deleted file mode|rename from|rename to|copy from|copy to|index"
@@ -87,6 +88,23 @@ def parse_patch(patch: str) -> list[FileChange]:
     if not drafts:
         raise DataError("the patch changes no file")
     return [_change(draft) for draft in drafts]
+
+
+def named_paths(patch: str) -> list[str]:
+    """The paths that the headers of a patch name, of its hunks' files before and after, whether or not it can be parsed.
+
+    The first folder of a name is its prefix, as in ``patch -p1``. Raises :class:`DataError` for a path outside the repository.
+    """
+    names: list[str] = []
+    for line in split_lines(patch):
+        if line.startswith(("--- ", "+++ ")):
+            name = _unquoted(line[4:])
+            names.append(name if name.startswith("/") else name.partition("/")[2])
+        elif header := re.match(r"(?:rename|copy) (?:from|to) (.+)", line):
+            names.append(_unquoted(header[1]))
+    found = list(dict.fromkeys(name for name in names if name not in ("", _NULL)))
+    _check_inside(found)
+    return found
 
 
 def apply_change(change: FileChange, old: str) -> tuple[list[str], list[Edit]]:
@@ -210,6 +228,11 @@ def _read(lines: list[str]) -> list[_Draft]:
     while position < len(lines):
         line, following = lines[position], lines[position + 1 : position + 2]
         position += 1
+        if _COMBINED.match(line):
+            raise DataError(
+                f"the patch is the combined diff of a merge (line {position}): "
+                "give the diff against one parent, `git diff MERGE^1 MERGE`"
+            )
         if line.startswith("diff --git "):
             drafts.append(_Draft({"diff": line.removeprefix("diff --git ")}))
         elif line.startswith("--- ") and following and following[0].startswith("+++ "):
@@ -247,13 +270,19 @@ def _read_hunk(lines: list[str], position: int, drafts: list[_Draft]) -> int:
 def _change(draft: _Draft) -> FileChange:
     facts = draft.facts
     old, new = _names(facts)
+    if "---" in facts and not draft.hunks:
+        raise DataError(f"the patch has no hunk for {(old or new)[:200]!r}, whose lines it is to change")
     kind = _kind(old, new, "copy to" in facts)
     modes = {facts.get(key, "")[-6:] for key in ("old mode", "new mode", "new file mode", "deleted file mode", "index")}
     opaque = bool({"Binary files", "GIT binary patch"} & set(facts) or modes & {"120000", "160000"})
-    for name in (old, new):
+    _check_inside((old, new))
+    return FileChange(kind, old, new, opaque, draft.hunks)
+
+
+def _check_inside(names: Iterable[str]) -> None:
+    for name in names:
         if name.startswith("/") or "\n" in name or any(part in ("", ".", "..", ".git") for part in name.split("/") if name):
             raise DataError(f"the patch names a file outside the repository: {name[:200]!r}")
-    return FileChange(kind, old, new, opaque, draft.hunks)
 
 
 def _names(facts: dict[str, str]) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 The rules, the same for gold patches of every source:
 
-- **files**: every file of ``base_commit`` the patch touches, tests included: changed, deleted, renamed (under its old
+- **files**: every file of ``base_commit`` the patch touches, also tests, hidden files and those that an ignore file matches
+  (the tools find them, too: :class:`~fusesearch.search.repository.Repository`): changed, deleted, renamed (under its old
   name), binary, a submodule, or its mode alone.
 - **functions**: a function counts if the patch changes or removes one of its lines, or if its text differs afterwards
   because lines were added inside it, at its end, or as a decorator. Signature, decorators and docstring belong to the

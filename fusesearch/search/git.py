@@ -31,6 +31,7 @@ _AT_ONCE = 500  # requests written before reading answers: their 33 KB fit into 
 _MAX_ENTRIES = 1_000_000
 _STREAM_BYTES = 1 << 18
 _MESSAGE_CHARS = 300
+_LISTING_SECONDS = 20
 _HEADER = re.compile(rb"([0-9a-f]{40,64}) (\w+) (\d+)\n")
 
 
@@ -261,6 +262,19 @@ class Gits(LRUCache[str, Git]):
     def __exit__(self, *_: object) -> None:
         while self:
             self.popitem()
+
+
+def tracked_files(root: Path) -> list[bytes]:
+    """Names of the files in the index of the work tree ``root``; none if git cannot list them within 20 seconds."""
+    command = git_command(root / ".git", "--work-tree=.", "ls-files", "-z")
+    try:
+        done = subprocess.run(
+            command, cwd=root, env=reading_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=True,
+            timeout=_LISTING_SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return done.stdout.split(b"\0")[:-1]
 
 
 def git_command(git_dir: Path, *arguments: str) -> list[str]:

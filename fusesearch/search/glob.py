@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from fusesearch.core.errors import ToolError
+from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.search import searches
 from fusesearch.search.repository import Repository, clipped, virtual_path
 from fusesearch.search.results import Hit, Outcome, listing
@@ -34,15 +35,19 @@ class Glob(Tool):
         """Paths of matching files, in path order. Raises :class:`ToolError`.
 
         A pattern without a slash matches names at any depth below ``path``; one with a slash starts at ``path`` or at the
-        root. Hidden and ignored files are left out.
+        root. A pattern that is the path of a file or folder means that file, or the files of that folder.
         """
         place = repository.resolve(self.path)
         if not place.is_dir():
             raise ToolError(f"glob: {clipped(repository.virtual(place))} is not a folder; give one as path, or use read_file")
-        where = searches.where(self.pattern, place, repository)
-        output = searches.run(["--files", "--null", *where], repository, limits, search)
-        found = searches.by_path(output.stdout, searches.PATHS)
-        rows = [Hit(virtual_path(path), path) for path, _ in found if searches.is_part(path, place, True, repository)]
+        flags = ["--files", "--null"]
+        found, complete = searches.matches(flags, searches.PATHS, self.pattern, place, repository, limits, search)
+        rows = [Hit(virtual_path(path), path) for path, _ in found]
         if not rows:
-            return searches.nothing("No files match", place, self.pattern, repository, output)
-        return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", output.complete)
+            with suppress(ToolError, OutsideRootError):
+                inside = "" if self.pattern.startswith("/") else f"{self.path or '.'}/"
+                folder = repository.resolve(inside + self.pattern)
+                if folder.is_dir():
+                    return Glob("*", repository.virtual(folder)).run(repository, limits, search)
+            return searches.nothing("No files match", place, self.pattern, repository, complete)
+        return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", complete)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from fusesearch.core.errors import ToolError
 from fusesearch.search import searches
 from fusesearch.search.repository import Repository, clipped, virtual_path
 from fusesearch.search.results import Hit, Outcome, cut, listing
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from fusesearch.core.config import Tools
 
 MAX_CONTEXT = 20
+_CR = r'"\r" is not allowed'
+_NAMED = 2
 _RECORDS = {"files_with_matches": searches.PATHS, "content": searches.CONTENT, "count": searches.COUNTS}
 
 
@@ -45,17 +48,30 @@ class Grep(Tool):
         context = 0
         if self.output_mode == "content":
             context = min(limits.context_lines if self.context is None else max(self.context, 0), MAX_CONTEXT)
-        where = searches.where(self.glob, place, repository)
-        arguments = [*self._mode_flags(limits, context), f"--regexp={self.pattern}", *where]
-        output = searches.run(arguments, repository, limits, search)
-        rows: list[Hit] = []
-        for path, records in searches.by_path(output.stdout, _RECORDS[self.output_mode]):
-            if searches.is_part(path, place, bool(self.glob), repository):
-                rows.extend(self._rows(path, records, limits.line_chars, context))
+        records = _RECORDS[self.output_mode]
+        flags = [*self._mode_flags(limits, context), f"--regexp={self.pattern}"]
+        try:
+            lines = ["--crlf"] if "$" in self.pattern else []  # without it, `$` does not match before CR LF
+            found, complete = searches.matches([*lines, *flags], records, self.glob, place, repository, limits, search)
+        except ToolError as error:
+            if _CR not in str(error):
+                raise
+            found, complete = searches.matches(flags, records, self.glob, place, repository, limits, search)
+        rows = [hit for path, some in found for hit in self._rows(path, some, limits.line_chars, context)]
         if not rows:
-            return searches.nothing(f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, output)
+            return searches.nothing(f"No matches for {clipped(self.pattern, 60)} in", place, self.glob, repository, complete)
         hint = f"{'lines' if self.output_mode == 'content' else 'files'}; narrow the pattern, path or glob"
-        return listing(rows, limits.grep_lines, limits.output_chars, hint, output.complete)
+        return listing(rows, limits.grep_lines, limits.output_chars, hint, complete, self._line_ends(found, repository))
+
+    def _line_ends(self, found: list[searches.Match], repository: Repository) -> str:
+        """What models should know about the ends of the lines shown."""
+        if self.output_mode != "content":
+            return ""
+        # with --crlf, ripgrep also writes CR LF after lines that have no end or are cut, so the file itself is asked
+        maybe = [path for path, records in found if any(text.endswith(b"\r") for *_, text in records)]
+        names = [virtual_path(path) for path in maybe if b"\r\n" in repository.read_bytes(repository.resolve(path))]
+        more = f" and {len(names) - _NAMED} more files" if names[_NAMED:] else ""
+        return f"(lines end in CR LF in {', '.join(map(clipped, names[:_NAMED]))}{more})" if names else ""
 
     def _mode_flags(self, limits: Tools, context: int) -> list[str]:
         if self.output_mode == "files_with_matches":

@@ -46,7 +46,7 @@ class ReadFile(Tool):
         """Lines ``start_line`` to ``end_line`` with their numbers, at most ``limits.read_lines``. Raises :class:`ToolError`.
 
         Lines end at newlines alone, as in ripgrep. If not all requested lines are shown, a last line in parentheses says which
-        ones are.
+        ones are. If lines end in CR LF, another line says so.
         """
         real = repository.resolve(self.path)
         name = repository.virtual(real)
@@ -64,6 +64,9 @@ class ReadFile(Tool):
         last = start + len(kept) - 1
         if (start, last) != (self.start_line or 1, self.end_line or len(lines)):
             notices.append(f"(lines {start}-{last} of {len(lines)})")
+        if crlf := text.count("\r\n"):
+            share = "" if crlf == text.count("\n") else f"{crlf} of {text.count(chr(10))} "
+            notices.append(f"({share}lines end in CR LF)")
         body = shorten("\n".join(row.text for row in kept), limits.output_chars)
         return Outcome("\n".join([body, *notices]), tuple(row.entity for row in kept))
 

@@ -18,12 +18,14 @@ from pathlib import Path, PurePosixPath
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
 from fusesearch.search import ripgrep
+from fusesearch.search.git import tracked_files
 
 VIRTUAL_ROOT = "/repo"
 
 _LISTING_BYTES = 256 * 2**20
 _LISTING_SECONDS = 60.0
 _MAX_PATH_CHARS = 1024
+_FOLDERS_AT_ONCE = 1000
 _CLOSE_NAMES = 3
 _CLOSE_CANDIDATES = 5000
 
@@ -34,10 +36,15 @@ class Repository:
     Paths are *virtual* (``/repo/a/b.py``, as a model sees them) or *relative* (``a/b.py``, as in entities and answers). The
     tree does not include the folder ``.git``. :meth:`files` is cached: if the tree has changed, make a new object.
     ``history`` is the git directory and the commit that the tree is of, which may not exist.
+
+    Searches find the files that git tracks, as the truth does: hidden ones (below a name with a leading dot) and those that an
+    ignore file matches too. In a ``snapshot`` every file is tracked; in a folder with ``.git`` the index says which ones are.
+    Of all other files, searches leave out the hidden and the ignored ones.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, snapshot: bool = False) -> None:
         self.root = Path(os.path.realpath(root))
+        self.snapshot = snapshot
         if not self.root.is_dir():
             raise RepositoryError(f"{root} is not a folder that can be read")
         self.history = (self.root / ".git", "HEAD")
@@ -54,7 +61,7 @@ class Repository:
         relative = self.relative(virtual)
         real = Path(os.path.realpath(self.root / relative))
         if not real.is_relative_to(self.root):
-            raise self._outside(virtual)
+            raise self.outside(virtual)
         if any(part.lower() == ".git" for part in real.relative_to(self.root).parts):
             raise ToolError(f"{clipped(virtual)}: the folder .git cannot be searched or read")
         if not os.path.lexists(real) or real.is_symlink():
@@ -69,7 +76,7 @@ class Repository:
         if virtual == VIRTUAL_ROOT or virtual.startswith(VIRTUAL_ROOT + "/"):
             return virtual[len(VIRTUAL_ROOT) :].strip("/")
         if virtual.startswith("/"):
-            raise self._outside(virtual)
+            raise self.outside(virtual)
         path = str(PurePosixPath(virtual))
         return "" if path == "." else path
 
@@ -79,8 +86,13 @@ class Repository:
             raise OutsideRootError(f"{real} is outside the repository {self.root}")
         return virtual_path(real.relative_to(self.root).as_posix())
 
+    @property
+    def in_git(self) -> bool:
+        """Whether the root is the work tree of a git repository."""
+        return os.path.lexists(self.root / ".git")
+
     def files(self) -> list[str]:
-        """Relative paths of all files that a search can find, in path order, without ignored files, hidden files and links."""
+        """Relative paths of all files that a search can find, in path order, without links."""
         return self._listing[0]
 
     def is_visible(self, relative: str) -> bool:
@@ -115,6 +127,21 @@ class Repository:
         """Extra ripgrep flags for this tree, so that it opens no ignore file that is a link or a device and no huge file."""
         return self._needed_flags
 
+    def walks(self, globs: list[str], place: str) -> list[list[str]]:
+        """The arguments of the ripgrep runs that together reach every file of :meth:`files` in the folder ``place``.
+
+        They reach other files too, because globs override ignore files.
+        """
+        if self.snapshot:
+            return [[*self.search_flags(), *ripgrep.ALL, *globs, "--", f"./{place}"]]
+        inside = f"{place}/" if place else ""
+        with self._lock:
+            folders = sorted({path.rpartition("/")[0] for path in self._left_out if path.startswith(inside)})
+        parts = [folders[start : start + _FOLDERS_AT_ONCE] for start in range(0, len(folders), _FOLDERS_AT_ONCE)]
+        direct = [*ripgrep.ALL, ripgrep.MAX_FILE_SIZE, "--max-depth=1", *globs]
+        first = [*self.search_flags(), *globs, ripgrep.NO_HIDDEN, "--", f"./{place}"]
+        return [first, *([*direct, "--", *(f"./{folder}" for folder in part)] for part in parts)]
+
     def _open(self, parts: tuple[str, ...]) -> int:
         """Open one component at a time, without following links or waiting for devices."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
@@ -134,17 +161,44 @@ class Repository:
 
     @cached_property
     def _listed(self) -> tuple[list[str], frozenset[str]]:
-        arguments = ["--files", "--null", *self.search_flags(), ripgrep.NO_HIDDEN, "--", "./"]
-        output = ripgrep.RipgrepRun().run(arguments, self.root, time.monotonic() + _LISTING_SECONDS, _LISTING_BYTES)
-        names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
-        files = sorted(filter(None, map(clean_name, names)), key=path_order)
+        files = sorted([*self._walked, *self._left_out], key=path_order)
         return files, frozenset(files)
 
     @cached_property
-    def _needed_flags(self) -> list[str]:
-        return sorted(set(_flags_needed(self.root)))
+    def _walked(self) -> list[str]:
+        """What ripgrep lists, without hidden and ignored files unless this is a snapshot."""
+        arguments = ["--files", "--null", *self.search_flags(), *(ripgrep.ALL if self.snapshot else [ripgrep.NO_HIDDEN])]
+        deadline = time.monotonic() + _LISTING_SECONDS
+        output = ripgrep.RipgrepRun().run([*arguments, "--", "./"], self.root, deadline, _LISTING_BYTES)
+        names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
+        return list(filter(None, map(clean_name, names)))
 
-    def _outside(self, virtual: str) -> OutsideRootError:
+    @cached_property
+    def _left_out(self) -> list[str]:
+        """Tracked files that ripgrep leaves out of its list, as far as they are regular files below the root."""
+        if self.snapshot or not self.in_git:
+            return []
+        missing = set(filter(None, map(clean_name, tracked_files(self.root)))).difference(self._walked)
+        return [path for path in missing if self._is_plain(path)]
+
+    def _is_plain(self, path: str) -> bool:
+        """Whether a search may read the file of a name from git's index: no link on the way, not huge, not in ``.git``."""
+        parts = path.split("/")
+        real = self.root.joinpath(*parts)
+        if any(part in ("", ".", "..") or part.lower() == ".git" for part in parts) or os.path.realpath(real) != str(real):
+            return False
+        try:
+            status = os.lstat(real)
+        except OSError:
+            return False
+        return stat.S_ISREG(status.st_mode) and status.st_size <= ripgrep.MAX_FILE_BYTES
+
+    @cached_property
+    def _needed_flags(self) -> list[str]:
+        return sorted(set(_flags_needed(self.root, self.snapshot)))
+
+    def outside(self, virtual: str) -> OutsideRootError:
+        """The error for a path that does not begin with ``/repo``, with files of its name."""
         close = self._close_names(virtual, similar=False)
         hint = f"; close: {close}" if close else ""
         return OutsideRootError(f"{clipped(virtual)} is outside {VIRTUAL_ROOT}, with which every path begins{hint}")
@@ -202,16 +256,16 @@ def _read(descriptor: int, limit: int) -> bytes:
     return b"".join(chunks)
 
 
-def _flags_needed(root: Path) -> Iterator[str]:
+def _flags_needed(root: Path, hidden: bool) -> Iterator[str]:
     """``--no-ignore`` for each ``.gitignore`` that is not a regular file, because ripgrep would open the target of a link or
-    FIFO of that name, and the size limit for each file above it."""
+    FIFO of that name, and the size limit for each file above it. ``hidden`` folders are searched, or not."""
     folders = [str(root)]
     while folders:
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     folder = entry.is_dir(follow_symlinks=False)
-                    if folder and not entry.name.startswith("."):
+                    if folder and (hidden or not entry.name.startswith(".")):
                         folders.append(entry.path)
                     elif entry.is_file(follow_symlinks=False):
                         if entry.stat(follow_symlinks=False).st_size > ripgrep.MAX_FILE_BYTES:

@@ -28,15 +28,17 @@ class Hit:
     apart: bool = False
 
 
-def listing(rows: Sequence[Hit], most: int, chars: int, hint: str, complete: bool) -> Outcome:
+def listing(rows: Sequence[Hit], most: int, chars: int, hint: str, complete: bool, notice: str = "") -> Outcome:
     """As many leading rows as fit into ``most`` rows and ``chars``. ``hint`` names the rows and says how to get fewer.
 
-    ``complete`` is False if there were more rows than ``rows`` has.
+    ``complete`` is False if there were more rows than ``rows`` has. ``notice`` is a last line about all of them.
     """
+    chars -= len(notice) + 1 if notice else 0
     kept = rows[: min(fitting(rows, chars), most)]
     lines = list(_lines(kept, chars))
     if len(kept) < len(rows) or not complete:
         lines.append(f"({len(kept)} of {'' if complete else 'over '}{len(rows)} {hint})")
+    lines += [notice] * bool(notice)
     return Outcome("\n".join(lines), tuple(row.entity for row in kept))
 
 

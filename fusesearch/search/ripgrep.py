@@ -41,6 +41,8 @@ _FLAGS = (
 )
 MAX_FILE_SIZE = f"--max-filesize={MAX_FILE_BYTES}"
 """Omitted for trees without such a file: asking for the size of each file takes a tenth of a search."""
+ALL = ("--no-ignore", "--hidden")
+"""For folders whose files git tracks: ignore files and leading dots leave nothing out."""
 NO_HIDDEN = "--glob=!.*"
 """Must come after any other glob: the last match wins, so an earlier one would let a glob reveal hidden files."""
 

@@ -6,6 +6,7 @@ read does it run again in path order, up to the limit. Both ways show the same l
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 import time
@@ -25,31 +26,64 @@ _READ_BYTES = 1 << 20
 _SNIFF_BYTES = 1 << 16
 
 CONTENT = re.compile(rb"([^\0]*)\0(\d+)([:-])([^\n]*)\n")
-COUNTS = re.compile(rb"([^\0]*)\0(\d+)\n")
+COUNTS = re.compile(rb"([^\0]*)\0(\d+)\r?\n")
 PATHS = re.compile(rb"([^\0]*)(\0)")
 """Records of ripgrep's output; the first group is the path."""
 
+Match = tuple[str, list[tuple[bytes, ...]]]
+"""A file and its records."""
 
-def where(pattern: str, place: Path, repository: Repository) -> list[str]:
-    """Arguments that say where to look. A single file is searched regardless of the glob."""
-    relative = place.relative_to(repository.root).as_posix()
+
+def matches(
+    flags: list[str], records: re.Pattern[bytes], pattern: str, place: Path, repository: Repository, limits: Tools,
+    search: ripgrep.RipgrepRun,
+) -> tuple[list[Match], bool]:  # fmt: skip
+    """What ripgrep finds in ``place`` and the glob ``pattern``, in path order, and whether that is all.
+
+    A single file is searched regardless of the glob. Raises :class:`ToolError` with ripgrep's message.
+    """
+    relative = "" if place == repository.root else place.relative_to(repository.root).as_posix()
+    deadline = time.monotonic() + limits.timeout_seconds
     if not place.is_dir():
         _check_searchable(place, repository)
-        return ["--", f"./{relative}"]
-    globs = [f"--glob={glob}" for glob in _anchored(pattern, relative)] if pattern else []
-    return [*globs, ripgrep.NO_HIDDEN, "--", "./" if relative == "." else f"./{relative}"]
+        output = _run([*repository.search_flags(), *flags, "--", f"./{relative}"], repository, deadline, search)
+        return _by_path(output.stdout, records), output.complete
+    globs = [f"--glob={glob}" for glob in _anchored(pattern, relative, repository)] if pattern else []
+    walks = repository.walks(globs, relative)
+    outputs = [_run([*flags, *walk], repository, deadline, search) for walk in walks]
+    merged = {name: rows for output in outputs for name, rows in _by_path(output.stdout, records)}
+    # ripgrep does not read ignore files above the folder it starts in, its globs override ignore files, and a folder that holds
+    # a tracked file is searched with what lies beside it
+    whole = not (relative or pattern or walks[1:])
+    found = [(name, merged[name]) for name in sorted(merged, key=path_order) if whole or repository.is_visible(name)]
+    return found, all(output.complete for output in outputs)
 
 
-def _anchored(pattern: str, relative: str) -> list[str]:
-    """Ripgrep's globs, which start at the root, for a model's glob, which may also start at the folder to search."""
+def _anchored(pattern: str, relative: str, repository: Repository) -> list[str]:
+    """Ripgrep's globs, which start at the root, for a model's glob, which may also start at the folder to search.
+
+    A pattern that is the path of a file means that file. Square brackets are a class and also themselves (``[slug]/*.tsx``).
+    """
+    inside = f"{relative}/" if relative else ""
+    path = pattern.removeprefix(VIRTUAL_ROOT + "/").removeprefix("./")
+    if paths := [_literal(name) for name in (path, inside + path) if _literal(name) != name and repository.is_visible(name)]:
+        return [f"/{name}" if "/" in path else name for name in paths]
     negated, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
-    if body.startswith(VIRTUAL_ROOT + "/"):
-        return [negated + body.removeprefix(VIRTUAL_ROOT)]
-    body = body.removeprefix("./")
-    if "/" not in body.strip("/") or relative == ".":
-        return [negated + body]
-    literal = re.sub(r"([\[\]{}*?\\!])", r"\\\1", relative)
-    return [negated + body, f"{negated}/{literal}/{body.lstrip('/')}"]
+    globs = []
+    for glob in dict.fromkeys([body, body if "\\" in body else re.sub(r"([\[\]])", r"\\\1", body)]):
+        if glob.startswith(VIRTUAL_ROOT + "/"):
+            globs.append(glob.removeprefix(VIRTUAL_ROOT))
+            continue
+        glob = glob.removeprefix("./")
+        globs.append(glob)
+        if inside and "/" in glob.strip("/"):
+            globs.append(f"/{_literal(inside)}{glob.lstrip('/')}")
+    return [negated + glob for glob in globs]
+
+
+def _literal(path: str) -> str:
+    """A glob that matches only ``path``."""
+    return re.sub(r"([\[\]{}*?\\!])", r"\\\1", path)
 
 
 def _check_searchable(real: Path, repository: Repository) -> None:
@@ -63,10 +97,8 @@ def _check_searchable(real: Path, repository: Repository) -> None:
     decode(repository.read_bytes(real, _SNIFF_BYTES), name, cut_off=True)
 
 
-def run(arguments: list[str], repository: Repository, limits: Tools, search: ripgrep.RipgrepRun) -> ripgrep.Output:
+def _run(arguments: list[str], repository: Repository, deadline: float, search: ripgrep.RipgrepRun) -> ripgrep.Output:
     """Run ripgrep, and again in path order if there is too much output. Raises :class:`ToolError` with its message."""
-    arguments = [*repository.search_flags(), *arguments]
-    deadline = time.monotonic() + limits.timeout_seconds
     output = search.run(arguments, repository.root, deadline, _READ_BYTES)
     if not output.complete:
         output = search.run(["--sort=path", *arguments], repository.root, deadline, _READ_BYTES)
@@ -75,7 +107,7 @@ def run(arguments: list[str], repository: Repository, limits: Tools, search: rip
     return output
 
 
-def by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[tuple[str, list[tuple[bytes, ...]]]]:
+def _by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[Match]:
     """Records of each file, in path order, without files whose name cannot be shown."""
     found: dict[bytes, list[tuple[bytes, ...]]] = {}
     for record in record_format.findall(stdout):
@@ -84,22 +116,19 @@ def by_path(stdout: bytes, record_format: re.Pattern[bytes]) -> list[tuple[str, 
     return sorted(((name, records) for name, records in named if name), key=lambda item: path_order(item[0]))
 
 
-def is_part(path: str, place: Path, filtered: bool, repository: Repository) -> bool:
-    """Whether a result may be shown.
+def nothing(start: str, place: Path, pattern: str, repository: Repository, complete: bool) -> Outcome:
+    """The observation of a search without results, which repeats what was searched.
 
-    Ripgrep does not read ignore files above the folder it starts in, and its globs override ignore files. So the listing of
-    the whole tree decides, except for a file named in the call.
+    Raises :class:`OutsideRootError` for a pattern that is a path of another machine.
     """
-    if place == repository.root and not filtered:
-        return True
-    return repository.is_visible(path) or repository.root / path == place
-
-
-def nothing(start: str, place: Path, pattern: str, repository: Repository, output: ripgrep.Output) -> Outcome:
-    """The observation of a search without results, which repeats what was searched."""
-    if not output.complete:
+    if not complete:
         raise ToolError("too much was found; narrow the pattern, path or glob")
+    top = pattern.strip("/").partition("/")[0]
+    if pattern.startswith("/") and f"/{top}" != VIRTUAL_ROOT and not os.path.lexists(repository.root / top):
+        raise repository.outside(pattern)
     relative = place.relative_to(repository.root).as_posix()
     hidden = any(part.startswith(".") and part != "." for part in (relative + "/" + pattern).split("/"))
     words = [start, clipped(virtual_path(relative)), f"({clipped(pattern, 60)})" if pattern else ""]
-    return Outcome(" ".join(filter(None, [*words, "(hidden files are left out)" if hidden else ""])))
+    untracked = " that git does not track" * repository.in_git
+    hint = f"(hidden files{untracked} are left out)" if hidden and not repository.snapshot else ""
+    return Outcome(" ".join(filter(None, [*words, hint])))

@@ -134,4 +134,4 @@ def instance_snapshot(store: SnapshotStore, repos_dir: Path, instance: Instance)
 @lru_cache(maxsize=64)
 def _repository(folder: Path) -> Repository:
     """One object per snapshot, so that all episodes on it share its listing and its tools' memory."""
-    return Repository(folder)
+    return Repository(folder, snapshot=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from fusesearch.core.config import Params, load_params
-from fusesearch.core.errors import ConfigError
+from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.evaluation.metrics import metric_named
 from fusesearch.reporting.experiment.figures import check_figures
 from fusesearch.reporting.experiment.results import RESULTS, read_results
@@ -21,6 +21,7 @@ from tasks.experiments.outcome import ArmRun, outcomes, scores_digest
 from tasks.experiments.paper import paper_figures
 from tasks.experiments.plan import ArmPlan, built_on, nodes_of, plan
 from tasks.experiments.spec import FILE, Experiment
+from tasks.running.dvc_command import LOCK_DAMAGED
 from tasks.running.node import Node
 from tasks.running.places import STATE
 from tasks.stages import STAGES
@@ -136,19 +137,26 @@ def with_dependents(tasks: Iterable[ExperimentTask], names: Container[str]) -> s
 def up_to_date() -> set[str]:
     """Names of the nodes and of the main pipeline's stages whose own inputs and outputs DVC finds unchanged.
 
-    Runs that another process is making are left out.
+    Runs that another process is making are left out. Raises :class:`DataError` if DVC cannot read its files.
     """
+    from dvc.exceptions import DvcException
     from dvc.lock import LockError
     from dvc.repo import Repo
+    from dvc.rwlock import RWLockFileCorruptedError, RWLockFileFormatError
 
     found = set()
-    with Repo(_wait_for_lock=True) as repo, repo.lock:
-        for stage in repo.index.stages:
-            try:
-                if not stage.status():
-                    found.add(stage.name.rpartition("@")[2])
-            except LockError:  # another process runs it
-                continue
+    try:
+        with Repo(_wait_for_lock=True) as repo, repo.lock:
+            for stage in repo.index.stages:
+                try:
+                    if not stage.status():
+                        found.add(stage.name.rpartition("@")[2])
+                except LockError:  # another process runs it
+                    continue
+    except (RWLockFileCorruptedError, RWLockFileFormatError, UnicodeDecodeError):
+        raise DataError(LOCK_DAMAGED) from None
+    except DvcException as error:
+        raise DataError(f"DVC: {' '.join(str(error).split())}") from None
     return found
 
 

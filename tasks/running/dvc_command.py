@@ -11,7 +11,10 @@ from fusesearch.core.errors import DataError
 BUSY = ("it is being blocked by", "Unable to acquire lock", "is already running on these inputs")
 PATIENCE, RETRY_SECONDS = 720, 5.0
 """Tries, and the pause between them, worth an hour: a stage that another process runs, or an experiment that reads its files."""
+LOCK_DAMAGED = "DVC cannot read .dvc/tmp/rwlock, its record of what runs here: once nothing does, `rm .dvc/tmp/rwlock`"
 _EXITED = re.compile(r"exited with (-?\d+)")
+_DAMAGED = re.compile(r"RWLock-file .*(corrupted|format error)|^ERROR: failed to reproduce '.*': 'utf-8' codec", re.MULTILINE)
+_REPRODUCE = re.compile(r"ERROR: failed to reproduce '[^']*': *")  # DVC prints this for any failure
 
 
 class Busy(DataError):
@@ -29,12 +32,14 @@ def is_busy(said: str) -> bool:
 
 
 def reason(printed: str, code: int) -> str:
-    """Why a stage failed, in one line: its own error, else the signal that ended it, else the last line it printed."""
+    """Why a stage failed, in one line: its own error, else the signal that ended it, else the last line printed."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     if errors := [line for line in lines if line.startswith("error:")]:
         return errors[-1].removeprefix("error:").strip()
+    if _DAMAGED.search(printed):
+        return LOCK_DAMAGED
     exits = [code, *map(int, _EXITED.findall(printed))]
     if killed := {-status if status < 0 else status - 128 for status in exits} & signal.valid_signals():
         return f"killed by signal {min(killed)}{', often for lack of memory' if signal.SIGKILL in killed else ''}"
-    other = [line for line in lines if not line.startswith("ERROR: failed to reproduce")]  # DVC prints this for any failure
-    return other[-1] if other else f"exit code {code}"
+    others = [line for line in lines if not _REPRODUCE.match(line)] or [_REPRODUCE.sub("", line) for line in lines]
+    return others[-1] if others else f"exit code {code}"

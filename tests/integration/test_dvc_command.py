@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
+from fusesearch.core.errors import DataError
 from tasks.experiments.schedule import up_to_date
-from tasks.running.dvc_command import is_busy
+from tasks.running.dvc_command import is_busy, reason
 
 
 def dvc(*arguments):
@@ -57,6 +58,31 @@ def test_up_to_date_stages_are_found_while_another_process_runs_one(repository):
     assert up_to_date() == {"a"}
     (repository / "in").write_text("2")
     assert up_to_date() == set()
+
+
+DAMAGED = (b"", b"\0" * 64, b'{"write": {', b"[]", b"null", b'{"read": {"a": [{"pid": "x"}]}}', b"\xff\xfe{}")
+
+
+@pytest.mark.parametrize("content", DAMAGED)
+def test_a_damaged_lock_file_is_named_with_what_to_do(repository, content):
+    (repository / ".dvc/tmp/rwlock").write_bytes(content)
+    why = reason(dvc("--wait-for-lock", "repro", "--single-item", "--force", "a"), 255)
+    assert why.endswith("`rm .dvc/tmp/rwlock`")
+    with pytest.raises(DataError) as raised:
+        up_to_date()
+    assert str(raised.value) == why
+    (repository / ".dvc/tmp/rwlock").unlink()
+    assert up_to_date() == {"a"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("dvc.yaml", "stages: [\n"), ("dvc.yaml", "stages:\n  a: {outs: [x]}\n"), ("dvc.lock", "<<<<<<< ours\n")],
+)
+def test_what_dvc_cannot_read_is_one_line(repository, name, content):
+    (repository / name).write_text(content)
+    with pytest.raises(DataError, match=rf"^DVC: [^\n]*{name}[^\n]*$"):
+        up_to_date()
 
 
 def test_a_node_is_known_by_its_id(repository):

@@ -124,6 +124,7 @@ def test_a_node_waits_for_a_deployment_that_runs_the_same_stage_but_not_for_ever
         ),
         ("sft: 3 of 12", -15, "killed by signal 15"),
         ("Traceback\nValueError: no such thing", 1, "ValueError: no such thing"),
+        ("ERROR: failed to reproduce 'a': output 'x' is locked", 255, "output 'x' is locked"),
         ("", 7, "exit code 7"),
     ],
 )

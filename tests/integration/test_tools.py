@@ -10,7 +10,7 @@ import pytest
 
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import InfrastructureError
-from fusesearch.search import ripgrep, searches
+from fusesearch.search import ripgrep
 from fusesearch.search.repository import Repository
 from fusesearch.search.tools import Toolbox
 
@@ -296,7 +296,7 @@ def test_no_more_searches_run_at_once_than_allowed(root, monkeypatch):
 def test_a_call_ends_at_its_time_limit_and_is_not_remembered(root, monkeypatch):
     toolbox = Toolbox(Repository(root), Tools(timeout_seconds=0.2))
     os.mkfifo(root / "pipe")
-    monkeypatch.setattr(searches, "where", lambda *_: ["--", "./pipe"])
+    monkeypatch.setattr(Repository, "walks", lambda *_: [["--", "./pipe"]])
     assert "ran out of time" in ask(toolbox, "grep", pattern="beta").error
     monkeypatch.undo()
     assert ask(toolbox, "grep", pattern="beta").error is None
@@ -304,7 +304,7 @@ def test_a_call_ends_at_its_time_limit_and_is_not_remembered(root, monkeypatch):
 
 def test_cancelling_the_last_waiter_ends_the_search_but_not_before(root, monkeypatch):
     os.mkfifo(root / "pipe")
-    monkeypatch.setattr(searches, "where", lambda *_: ["--", "./pipe"])
+    monkeypatch.setattr(Repository, "walks", lambda *_: [["--", "./pipe"]])
     toolbox = Toolbox(Repository(root), Tools(timeout_seconds=30))
 
     async def scenario():
@@ -335,3 +335,120 @@ def count_runs(monkeypatch):
     runs, real = [], ripgrep.RipgrepRun.run
     monkeypatch.setattr(ripgrep.RipgrepRun, "run", lambda *arguments: (runs.append(arguments), real(*arguments))[1])
     return runs
+
+
+LF = {
+    "lf.cs": b"class A\nfoo();\n\tbar\nlast",
+    "win.cs": b"class A\r\nfoo();\r\n\tbar\r\nlast",
+    "mixed.cs": b"class A\nfoo();\r\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "lines"),
+    [
+        (r"^class A$", ["lf.cs:1", "mixed.cs:1", "win.cs:1"]),
+        (r"foo\(\);$", ["lf.cs:2", "mixed.cs:2", "win.cs:2"]),
+        (r"[^;]$", ["lf.cs:1", "lf.cs:3", "lf.cs:4", "mixed.cs:1", "win.cs:1", "win.cs:3", "win.cs:4"]),
+        (r"bar(?:$|x)", ["lf.cs:3", "win.cs:3"]),
+        (r"\bfoo.*\s*$", ["lf.cs:2", "mixed.cs:2", "win.cs:2"]),
+        (r"^$", []),
+        (r"last$", ["lf.cs:4", "win.cs:4"]),
+        (r";\r$", ["mixed.cs:2", "win.cs:2"]),
+        (r";\x0d?$", ["lf.cs:2", "mixed.cs:2", "win.cs:2"]),
+        (r"\$", []),
+    ],
+)
+def test_a_line_ends_before_its_line_end_whichever_it_is(tmp_path, pattern, lines):
+    for name, content in LF.items():
+        (tmp_path / name).write_bytes(content)
+    box = Toolbox(Repository(tmp_path))
+    assert ask(box, "grep", pattern=pattern, output_mode="content").entities == lines
+    counts = ask(box, "grep", pattern=pattern, output_mode="count").output.splitlines()
+    names = [line.partition(":")[0] for line in lines]
+    assert [line for line in counts if line[0] == "/"] == [f"/repo/{name}:{names.count(name)}" for name in dict.fromkeys(names)]
+
+
+def test_a_model_is_told_of_crlf(tmp_path):
+    for name, content in LF.items():
+        (tmp_path / name).write_bytes(content)
+    box = Toolbox(Repository(tmp_path))
+    assert ask(box, "read_file", path="lf.cs").output.endswith("4\tlast")
+    assert ask(box, "read_file", path="win.cs").output.endswith("4\tlast\n(lines end in CR LF)")
+    assert ask(box, "read_file", path="win.cs", end_line=1).output == "1\tclass A\n(lines end in CR LF)"
+    assert ask(box, "read_file", path="mixed.cs").output.endswith("(1 of 2 lines end in CR LF)")
+    shown = ask(box, "grep", pattern="foo", output_mode="content").output
+    assert shown.endswith("/repo/win.cs:2:foo();\n(lines end in CR LF in /repo/mixed.cs, /repo/win.cs)")
+    assert ask(box, "grep", pattern="foo", output_mode="content", path="lf.cs").output == "/repo/lf.cs:2:foo();"
+
+
+@pytest.mark.parametrize("pattern", ["end", "class A", ";"])
+@pytest.mark.parametrize("mode", ["content", "count", "files_with_matches"])
+def test_files_without_cr_are_shown_as_without_the_anchor(tmp_path, pattern, mode):
+    (tmp_path / "lf.cs").write_bytes(LF["lf.cs"] + b" end\n" + b"x" * 500 + b" end")
+    box = Toolbox(Repository(tmp_path), NANO)
+    with_anchor, without = (ask(box, "grep", pattern=regex, output_mode=mode) for regex in (pattern + "$", pattern))
+    assert (with_anchor.output, with_anchor.entities) == (without.output, without.entities)
+
+
+def test_the_notice_of_line_ends_fits_into_the_limit(tmp_path):
+    for number in range(9):
+        (tmp_path / f"{'n' * 50}{number}.py").write_bytes(b"needle\r\n" * 9)
+    output = ask(Toolbox(Repository(tmp_path), NANO), "grep", pattern="needle", output_mode="content").output
+    assert len(output) <= NANO.output_chars
+    assert output.endswith("and 7 more files)")
+
+
+ROUTES = (
+    "app/[slug]/page.tsx", "app/(shop)/cart.tsx", "app/[[...all]]/page.tsx", "app/s/page.tsx",
+    "app/@modal/(.)photo/[id]/page.tsx", "routes/{lang}/a,b.ts", "routes/[open/x.ts", "routes/!x.ts", "odd/a*b?.ts",
+    "page.tsx", "[id].tsx", "lib/[id].tsx",
+)  # fmt: skip
+
+
+@pytest.fixture
+def routes(tmp_path):
+    for name in ROUTES:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("price\n")
+    return Toolbox(Repository(tmp_path))
+
+
+@pytest.mark.parametrize("form", ["{}", "/repo/{}", "./{}"])
+@pytest.mark.parametrize("name", [name for name in ROUTES if "/" in name])
+def test_glob_with_the_path_of_a_file_finds_it(routes, form, name):
+    assert ask(routes, "glob", pattern=form.format(name)).entities == [name]
+    folder, _, rest = name.partition("/")
+    assert name in ask(routes, "glob", pattern=rest, path=folder).entities
+    assert name in ask(routes, "grep", pattern="price", glob=form.format(name)).entities
+
+
+@pytest.mark.parametrize(
+    ("pattern", "files"),
+    [
+        ("app/[slug]/*.tsx", ["app/[slug]/page.tsx", "app/s/page.tsx"]),
+        ("**/[slug]/**", ["app/[slug]/page.tsx", "app/s/page.tsx"]),
+        ("[id].tsx", ["[id].tsx", "lib/[id].tsx"]),
+        ("app/[slug]", ["app/[slug]/page.tsx"]),
+        ("/repo/app/[slug]/", ["app/[slug]/page.tsx"]),
+        ("app/(shop)", ["app/(shop)/cart.tsx"]),
+        ("routes", ["routes/!x.ts", "routes/[open/x.ts", "routes/{lang}/a,b.ts"]),
+        ("page.tsx", [name for name in sorted(ROUTES, key=lambda name: name.split("/")) if name.endswith("page.tsx")]),
+        ("{page,cart}.nothing", []),
+    ],
+)
+def test_brackets_in_a_pattern_are_a_class_and_also_themselves(routes, pattern, files):
+    assert ask(routes, "glob", pattern=pattern).entities == files
+
+
+@pytest.mark.parametrize("pattern", ["/home/me/shop/app/cart.tsx", "/home/me/shop/app/(shop)/cart.tsx"])
+def test_a_pattern_that_is_a_path_of_another_machine_gets_the_hint_of_a_path(routes, pattern):
+    hint = f"{pattern} is outside /repo, with which every path begins; close: /repo/app/(shop)/cart.tsx"
+    assert ask(routes, "glob", pattern=pattern).error == hint
+    assert ask(routes, "grep", pattern="price", glob=pattern).error == hint
+    assert ask(routes, "grep", pattern="price", path=pattern).error == hint
+
+
+def test_a_pattern_may_start_at_the_root(routes):
+    assert ask(routes, "glob", pattern="/app/s/*").entities == ["app/s/page.tsx"]
+    assert ask(routes, "glob", pattern="/app/s/*.rs").output == "No files match /repo (/app/s/*.rs)"

@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 
 from pydantic import RootModel
 
-from fusesearch.core.errors import DataError
+from fusesearch.core.errors import DataError, InfrastructureError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.data.patches import parse_patch
 from fusesearch.data.repositories import Repositories
 from fusesearch.data.truth import Reader, truth_from_changes
+from fusesearch.evaluation.published.fuzz import as_applied
 from fusesearch.evaluation.published.importing import EXAMPLES, Prediction
 from fusesearch.evaluation.published.rows import ReleasedRow, json_document, json_lines
 
@@ -47,6 +48,7 @@ class Fault(StrEnum):
     HUGE = "too large for a fix"
     UNREADABLE = "not a whole patch"
     NO_FILE = "changes a file that the commit does not have"
+    NO_PROGRAM = "does not apply with git, and `patch` is missing"
     MISFIT = "does not apply at the base commit"
     ONLY_ADDS = "only adds files"
 
@@ -97,11 +99,26 @@ def read_resolved(path: Path) -> set[str]:
 
 
 def located(patch: str, read: Reader) -> Located:
-    """What a patch modifies where ``read`` returns the files of its base commit. The text may be anything."""
+    """What a patch modifies where ``read`` returns the files of its base commit. The text may be anything.
+
+    A patch that git would refuse is read as SWE-bench's harness applies it (:mod:`~fusesearch.evaluation.published.fuzz`).
+    """
     if not patch.strip():
         return Located(Truth(), Fault.EMPTY)
     if len(patch) > MAX_CHARS:
         return Located(Truth(), Fault.HUGE, f"{len(patch):,} characters")
+    found = _located(patch, read)
+    if found.fault in (Fault.UNREADABLE, Fault.NO_FILE, Fault.MISFIT):
+        try:
+            return _located(as_applied(patch, read), read)
+        except InfrastructureError as error:
+            return Located(Truth(), Fault.NO_PROGRAM, f"{found.detail}; {error}")
+        except DataError:
+            return found
+    return found
+
+
+def _located(patch: str, read: Reader) -> Located:
     try:
         changes = parse_patch(patch)
     except DataError as error:
@@ -147,7 +164,8 @@ class PatchTally:
 def import_patches(
     patches: Iterable[Patch], instances: Mapping[str, Instance], repositories: Repositories, tally: PatchTally
 ) -> Iterator[Prediction]:
-    """What the patches of one submission modify, as predictions; one that locates nothing is an empty prediction.
+    """What the patches of one submission modify, as predictions; one that locates nothing is an empty prediction,
+    and one that this machine cannot read for want of ``patch`` is none.
 
     Patches for other instances are counted as unknown and left out. Raises :class:`DataError` if an instance has two patches, and
     :class:`RepositoryError` for a missing repository or base commit.
@@ -163,4 +181,6 @@ def import_patches(
             continue
         found = located(patch.text, repositories.reader(instance))
         tally.note(patch.instance_id, found)
+        if found.fault is Fault.NO_PROGRAM:
+            continue
         yield Prediction(instance_id=patch.instance_id, files=found.truth.files, functions=found.truth.functions)

@@ -78,7 +78,7 @@ def test_long_lines_are_cut(repository):
 
 def test_lines_are_counted_by_newlines_alone(repository):
     (repository.root / "odd.py").write_bytes("a\x0cb\u2028c\r\nd\x85e".encode())
-    assert read(repository, path="odd.py").output == "1\ta\ufffdb\ufffdc\n2\td\ufffde"
+    assert read(repository, path="odd.py").output == "1\ta\ufffdb\ufffdc\n2\td\ufffde\n(lines end in CR LF)"
 
 
 def test_huge_files_are_read_in_part(repository):

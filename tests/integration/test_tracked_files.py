@@ -1,0 +1,177 @@
+"""Searches find the files that git tracks, as the truth does: in snapshots and in working trees, hidden and ignored ones too."""
+
+import asyncio
+import shutil
+import subprocess
+
+import pytest
+
+from fusesearch.data.truth import truth_in_git
+from fusesearch.search.repository import Repository
+from fusesearch.search.snapshots import SnapshotStore
+from fusesearch.search.tools import Toolbox
+
+TRACKED = {
+    ".gitignore": "build/\n*.log\n/src/gen_*\n!keep.log\n",
+    ".github/workflows/ci.yml": "run: needle\n",
+    ".github/scripts/.env": "needle\n",
+    "a.py": "needle = 1\n",
+    "build/wheel.py": "def needle():\n    return 1\n",
+    "build/[x]/deep.py": "needle()\n",
+    "pkg/.flake8": "needle\n",
+    "pkg/b.py": "x = needle\n",
+    "pkg/trace.log": "needle\nneedle\n",
+    "src/gen_a.py": "needle\n",
+}
+UNTRACKED = {
+    ".env": "needle\n",
+    ".github/notes.md": "needle\n",
+    "build/made.py": "needle\n",
+    "build/more/made.py": "needle\n",
+    "pkg/other.log": "needle\n",
+    "src/gen_b.py": "needle\n",
+}
+HIDDEN_OR_IGNORED = sorted(set(TRACKED) - {"a.py", "pkg/b.py"})
+
+
+def git(folder, *arguments):
+    command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments]
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@pytest.fixture
+def work(tmp_path):
+    work = tmp_path / "work"
+    write(work, TRACKED)
+    git(work, "init", "-q")
+    git(work, "add", "--force", ".")
+    git(work, "commit", "-qm", "x")
+    write(work, UNTRACKED)
+    return work
+
+
+@pytest.fixture(params=["snapshot", "work tree", "work tree of `git worktree`"])
+def tree(request, work, tmp_path):
+    if request.param == "snapshot":
+        return SnapshotStore(tmp_path / "cache").repository(work, "HEAD")
+    if request.param == "work tree":
+        return Repository(work)
+    git(work, "worktree", "add", "-q", str(tmp_path / "second"))
+    write(tmp_path / "second", UNTRACKED)
+    return Repository(tmp_path / "second")
+
+
+def ask(tree, name, **arguments):
+    result = asyncio.run(Toolbox(tree).call(name, arguments))
+    assert result.error is None
+    return result
+
+
+def found(tree, name, **arguments):
+    return ask(tree, name, **arguments).entities
+
+
+def test_the_list_has_every_tracked_file(tree):
+    assert sorted(tree.files()) == sorted(TRACKED)
+    assert all(map(tree.is_visible, TRACKED))
+    assert not any(map(tree.is_visible, UNTRACKED))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        ({}, set(TRACKED) - {".gitignore"}),
+        ({"glob": "*.py"}, {"a.py", "build/wheel.py", "build/[x]/deep.py", "pkg/b.py", "src/gen_a.py"}),
+        ({"glob": "build/**"}, {"build/wheel.py", "build/[x]/deep.py"}),
+        ({"glob": "*.log"}, {"pkg/trace.log"}),
+        ({"glob": "!*.py"}, {".github/workflows/ci.yml", ".github/scripts/.env", "pkg/.flake8", "pkg/trace.log"}),
+        ({"glob": ".*"}, {".github/scripts/.env", "pkg/.flake8"}),
+        ({"path": "/repo/build"}, {"build/wheel.py", "build/[x]/deep.py"}),
+        ({"path": "/repo/build/[x]"}, {"build/[x]/deep.py"}),
+        ({"path": "/repo/pkg", "glob": "*.log"}, {"pkg/trace.log"}),
+        ({"path": "/repo/.github"}, {".github/workflows/ci.yml", ".github/scripts/.env"}),
+        ({"path": "/repo/src/gen_a.py"}, {"src/gen_a.py"}),
+    ],
+)
+def test_grep_searches_tracked_files_and_no_others(tree, arguments, files):
+    expected = {name for name in files if "needle" in TRACKED[name]}
+    hits = found(tree, "grep", pattern="needle", **arguments)
+    assert set(hits) == expected
+    assert len(hits) == len(expected)
+
+
+def test_every_mode_shows_a_line_once(tree):
+    assert ask(tree, "grep", pattern="needle", path="/repo/pkg", output_mode="content").output.splitlines() == [
+        "/repo/pkg/.flake8:1:needle", "/repo/pkg/b.py:1:x = needle",
+        "/repo/pkg/trace.log:1:needle", "/repo/pkg/trace.log:2:needle",
+    ]  # fmt: skip
+    assert "/repo/pkg/trace.log:2" in ask(tree, "grep", pattern="needle", output_mode="count").output.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "files"),
+    [
+        ("*", "", sorted(TRACKED)),
+        ("*.py", "", [name for name in TRACKED if name.endswith(".py")]),
+        ("build/*", "", ["build/wheel.py"]),
+        ("build/[x]/deep.py", "", ["build/[x]/deep.py"]),
+        ("**/*.yml", "", [".github/workflows/ci.yml"]),
+        (".github/workflows/ci.yml", "", [".github/workflows/ci.yml"]),
+        ("gen_*", "src", ["src/gen_a.py"]),
+    ],
+)
+def test_glob_lists_tracked_files_and_no_others(tree, pattern, path, files):
+    assert sorted(found(tree, "glob", pattern=pattern, path=path)) == sorted(files)
+
+
+@pytest.mark.parametrize("name", HIDDEN_OR_IGNORED)
+def test_a_file_that_a_truth_names_can_be_found(work, tree, name):
+    (work / name).write_text(TRACKED[name] + "more\n")
+    named = truth_in_git(work, "HEAD", git(work, "diff")).files
+    assert named == [name]
+    assert set(named) <= set(tree.files())
+
+
+def test_the_hint_about_hidden_files_says_which_ones(work, tree):
+    output = ask(tree, "glob", pattern=".nothing/*").output
+    assert output.endswith(".nothing/*)" if tree.snapshot else "(hidden files that git does not track are left out)")
+
+
+def test_what_the_index_names_is_searched_only_where_it_is_a_file_of_the_tree(work, tmp_path):
+    outside = tmp_path / "outside"
+    write(outside, {"wheel.py": "needle\n", "secret": "needle\n"})
+    shutil.rmtree(work / "build")
+    (work / "build").symlink_to(outside)
+    (work / "pkg/trace.log").unlink()
+    (work / "pkg/.flake8").unlink()
+    (work / "pkg/.flake8").symlink_to(outside / "secret")
+    (work / "src/gen_a.py").unlink()
+    (work / "src/gen_a.py").mkdir()
+    left = {"a.py", "pkg/b.py", ".github/workflows/ci.yml", ".github/scripts/.env"}
+    assert set(found(Repository(work), "grep", pattern="needle")) == left
+    assert set(Repository(work).files()) == {*left, ".gitignore"}
+
+
+def test_a_huge_tracked_file_is_left_out(work):
+    with (work / ".github/scripts/.env").open("ab") as handle:
+        handle.truncate(2**24 + 1)
+    assert ".github/scripts/.env" not in Repository(work).files()
+
+
+@pytest.mark.parametrize("damage", ["index", "HEAD"])
+def test_a_damaged_git_folder_leaves_the_rules_of_a_plain_folder(work, damage):
+    (work / ".git" / damage).write_bytes(b"\0garbage")
+    assert Repository(work).files() == ["a.py", "pkg/b.py"]
+
+
+def test_settings_of_the_repository_run_nothing(work, tmp_path):
+    for name, value in {"core.fsmonitor": f"touch {tmp_path}/ran", "core.worktree": str(tmp_path)}.items():
+        git(work, "config", name, value)
+    assert sorted(Repository(work).files()) == sorted(TRACKED)
+    assert not (tmp_path / "ran").exists()
