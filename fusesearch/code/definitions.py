@@ -311,7 +311,7 @@ class Definitions:
             chain = chain_of(expression)
             targets = self.resolve_in(module, around, chain) if chain else []
             targets = [one for one in targets if isinstance(one, External) or isinstance(one.node, ast.ClassDef)]
-            found.append(targets or [External(f"?{ast.unparse(base)[:200]}")])
+            found.append(targets or [External(f"?{' '.join([ast.unparse(base), *_assigned(module, base)])[:1000]}")])
         return found
 
     def definition_of(self, module: Module, node: ast.stmt, around: tuple[Scope, ...]) -> Definition:
@@ -529,6 +529,14 @@ def every_definition(module: Module, last: str) -> Iterator[Definition]:
                 for one in bound[name]:
                     if isinstance(one.node, ast.Assign | ast.AnnAssign):
                         yield Definition(module.path, f"{prefix}.{name}".strip("."), one.node, one.node.lineno)
+
+
+def _assigned(module: Module, expression: ast.expr) -> Iterator[str]:
+    """What the module assigns to the names of an expression."""
+    for node in ast.walk(expression):
+        for bound in module.bound.get(node.id, []) if isinstance(node, ast.Name) else []:
+            if isinstance(bound.node, ast.Assign | ast.AnnAssign) and bound.node.value is not None:
+                yield ast.unparse(bound.node.value)
 
 
 def is_for_type_checkers(node: ast.AST) -> bool:

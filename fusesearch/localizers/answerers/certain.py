@@ -540,7 +540,10 @@ def _other_names(module: Module, words: set[str]) -> set[str]:
     found: set[str] = set()
     for name, bindings in module.bound.items():
         for bound in bindings:
-            chain = chain_of(bound.node.value) if isinstance(bound.node, ast.Assign) else None
+            value = bound.node.value if isinstance(bound.node, ast.Assign) else None
+            chain = chain_of(value) if value else None
+            if isinstance(value, ast.Tuple | ast.List | ast.IfExp) and _has_word(ast.unparse(value), words):
+                found.add(name)
             if (bound.alias and bound.alias.name in words) or (chain and chain[-1] in words):
                 found.add(name)
     return found

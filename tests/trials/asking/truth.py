@@ -113,7 +113,8 @@ class Package:
         ]  # fmt: skip
         methods = [item for kind in self.classes for item in vars(kind).values() if inspect.isfunction(item)]
         methods = [item for item in methods if item.__module__ in self.modules and "<" not in item.__qualname__]
-        for item in [*functions, *methods, *self.classes]:
+        items: list[Any] = [*functions, *methods, *self.classes]
+        for item in items:
             with contextlib.suppress(ValueError, TypeError, NameError):
                 for name, parameter in inspect.signature(item).parameters.items():
                     if parameter.default is not parameter.empty and isinstance(parameter.default, PLAIN):
@@ -183,6 +184,7 @@ class Package:
                     for item in _called(inner, vars(module)):
                         if inspect.isfunction(item) and item.__module__ in self.modules and "<" not in item.__qualname__:
                             calls.setdefault(item, set()).add(f"{path}::{holder}")
+        item: Any
         for item, holders in calls.items():
             if vars(self.modules[item.__module__]).get(item.__name__) is item:
                 entity = f"{self.path_of(item.__module__)}::{item.__qualname__}"

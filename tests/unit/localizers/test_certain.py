@@ -201,6 +201,9 @@ HOSTILE = {
     "deep.py": "x = " + "-" * 3000 + "1\ndef broad(p=" + "(" * 90 + "1" + ")" * 90 + "): ...\n",
     "broken.py": "def half(:\n  x = known\n",
     "known.py": "def known(p=1): ...\n",
+    "star.py": "class Root:\n    def m(self): ...\nROOTS = (Root, dict)\n",
+    "starred.py": "from star import ROOTS\nclass Leaf(*ROOTS):\n    def m(self): ...\n",
+    "near.py": "class Twig:\n    def m(self): ...\nTWIGS = (Twig,)\nclass Bud(*TWIGS):\n    def m(self): ...\n",
     "made.py": "class Base:\n    def m(self): ...\n"
     "Made = type('Made', (Base,), {'m': 1})\nclass Of(make(Base)):\n    def m(self): ...\n",
 }
@@ -213,7 +216,10 @@ HOSTILE = {
         ("which definition of m runs for an instance of loop.A", "not certain"),
         ("which definition of m runs for an instance of loop.C", "not certain"),
         ("who calls known", "broken.py: cannot be read"),
-        ("what overrides Base.m", "?"),
+        ("what overrides Base.m", "? made.py:"),
+        ("what overrides Root.m", "? starred.py:"),
+        ("what overrides Twig.m", "? near.py:"),
+        ("which classes inherit from Twig", "? near.py:"),
     ],
 )
 def test_hostile_code_has_no_certain_answer(tmp_path, question, said):
