@@ -35,7 +35,7 @@ class Glob(Tool):
         """Paths of matching files, in path order. Raises :class:`ToolError`.
 
         A pattern without a slash matches names at any depth below ``path``; one with a slash starts at ``path`` or at the
-        root. A pattern that is the path of a file or folder means that file, or the files of that folder.
+        root. A pattern that is the path of a file means that file, and the path of a folder with brackets its files.
         """
         place = repository.resolve(self.path)
         if not place.is_dir():
@@ -43,11 +43,11 @@ class Glob(Tool):
         flags = ["--files", "--null"]
         found, complete = searches.matches(flags, searches.PATHS, self.pattern, place, repository, limits, search)
         rows = [Hit(virtual_path(path), path) for path, _ in found]
-        if not rows:
+        if not rows and "[" in self.pattern:
             with suppress(ToolError, OutsideRootError):
-                inside = "" if self.pattern.startswith("/") else f"{self.path or '.'}/"
-                folder = repository.resolve(inside + self.pattern)
-                if folder.is_dir():
-                    return Glob("*", repository.virtual(folder)).run(repository, limits, search)
+                path = repository.relative(self.pattern if self.pattern.startswith("/") else f"{self.path or '.'}/{self.pattern}")
+                if (repository.root / path).is_dir():
+                    return Glob("*", repository.virtual(repository.resolve(path))).run(repository, limits, search)
+        if not rows:
             return searches.nothing("No files match", place, self.pattern, repository, complete)
         return listing(rows, limits.glob_paths, limits.output_chars, "paths; narrow the pattern or path", complete)

@@ -66,7 +66,7 @@ def _anchored(pattern: str, relative: str, repository: Repository) -> list[str]:
     """
     inside = f"{relative}/" if relative else ""
     path = pattern.removeprefix(VIRTUAL_ROOT + "/").removeprefix("./")
-    if paths := [_literal(name) for name in (path, inside + path) if _literal(name) != name and repository.is_visible(name)]:
+    if paths := [literal(name) for name in (path, inside + path) if literal(name) != name and repository.is_visible(name)]:
         return [f"/{name}" if "/" in path else name for name in paths]
     negated, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
     globs = []
@@ -77,11 +77,11 @@ def _anchored(pattern: str, relative: str, repository: Repository) -> list[str]:
         glob = glob.removeprefix("./")
         globs.append(glob)
         if inside and "/" in glob.strip("/"):
-            globs.append(f"/{_literal(inside)}{glob.lstrip('/')}")
+            globs.append(f"/{literal(inside)}{glob.lstrip('/')}")
     return [negated + glob for glob in globs]
 
 
-def _literal(path: str) -> str:
+def literal(path: str) -> str:
     """A glob that matches only ``path``."""
     return re.sub(r"([\[\]{}*?\\!])", r"\\\1", path)
 
