@@ -132,6 +132,46 @@ def test_score_counts_a_missing_prediction_as_an_empty_one(run, tmp_path):
     assert {"recall@1", "recall@3", "recall@5", "map", "mrr", "ndcg@5"} <= scores["file"].keys()
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet"])
+@pytest.mark.parametrize("cloned", [False, True])
+def test_score_takes_rows_of_swe_bench(run, bare, head, patch, tmp_path, kind, cloned):
+    bare.rename(tmp_path / "me__shapes.git")
+    row = {
+        "instance_id": "1",
+        "repo": "me/shapes",
+        "base_commit": head,
+        "patch": patch.read_text(),
+        "problem_statement": "It is 6.",
+    }
+    truth = tmp_path / f"verified.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("polars").DataFrame([row]).write_parquet(truth)
+    else:
+        truth.write_text(json.dumps([row]) if kind == "json" else json.dumps(row) + "\n")
+    named = {"instance_id": "1", "files": ["pkg/shapes.py"], "functions": ["pkg/shapes.py::perimeter", "pkg/shapes.py::f"]}
+    options = ("--repos", tmp_path) if cloned else ()
+    done = run("score", "--predictions", lines(tmp_path / "p.jsonl", named), "--truth", truth, *options)
+    assert done.exit_code == 0, done.output
+    scores = json.loads(done.stdout)
+    assert scores["file"]["micro"]["f1"] == 1.0
+    assert scores["function"]["micro"]["precision"] == (0.5 if cloned else None)
+    assert scores.get("files_only") == (None if cloned else 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"patch": "no patch"}, "t.jsonl: 1: the patch changes no file"),
+        ({"patch": ""}, "t.jsonl:1: neither `files` nor `patch` is given"),
+        ({}, "t.jsonl:1: neither `files` nor `patch` is given"),
+    ],
+)
+def test_score_says_what_is_wrong_with_a_row(run, tmp_path, row, message):
+    named = lines(tmp_path / "p.jsonl", {"instance_id": "1", "files": ["a.py"]})
+    done = run("score", "--predictions", named, "--truth", lines(tmp_path / "t.jsonl", {"instance_id": "1", **row}))
+    assert message in one_line(done)
+
+
 def test_score_says_which_line_is_bad(run, tmp_path):
     good = lines(tmp_path / "t.jsonl", {"instance_id": "1", "files": ["a.py"], "functions": []})
     bad = tmp_path / "p.jsonl"
