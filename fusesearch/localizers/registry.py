@@ -59,7 +59,7 @@ LOCALIZERS = {
         pre_search=False,
     ),
     "lexical": Entry(
-        "fusesearch.localizers.lexical:LexicalLocalizer",
+        "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
         "no model: clues of the issue, searched and ranked; the scripted teacher",
         asks_model=False,
     ),

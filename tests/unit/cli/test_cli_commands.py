@@ -181,6 +181,30 @@ def test_score_says_which_line_is_bad(run, tmp_path):
     assert one_line(missing).endswith(f"{tmp_path}/none cannot be read: No such file or directory")
 
 
+def test_the_command_names_the_tools_that_there_are():
+    from fusesearch.cli.tool import ToolName
+    from fusesearch.search.tools import TOOLS
+
+    assert [tool.value for tool in ToolName] == list(TOOLS)
+
+
+UNUSED = {
+    "fusesearch.core.config.training", "fusesearch.core.config.data", "fusesearch.core.config.params",
+    "fusesearch.localizers.episodes", "fusesearch.localizers.lexical.localizer", "fusesearch.localizers.reposearcher",
+    "fusesearch.reporting.episodes.page", "fusesearch.agents.models.loading", "numpy", "httpx2", "mcp", "rich.table", "yaml",
+}  # fmt: skip
+
+
+def test_an_answer_imports_what_it_needs(repo):
+    code = (
+        "import sys, fusesearch.cli\nsys.argv = ['fusesearch', 'localize', '--repo', sys.argv[1], 'perimeter gives 6']\n"
+        f"try:\n    fusesearch.cli.main()\nexcept SystemExit:\n    print(sorted(set(sys.modules) & {UNUSED}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(repo)], capture_output=True, text=True, timeout=60, check=False)
+    assert "perimeter" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
 def test_help_loads_no_heavy_package():
     code = f"import sys, fusesearch.cli; sys.exit(','.join(sorted(set(sys.modules) & {HEAVY})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)

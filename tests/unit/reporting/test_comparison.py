@@ -70,7 +70,7 @@ def test_intervals_and_tests_need_ten_instances(instances, enough):
                     true_files=["a.py"],
                     true_functions=["a.py::f"],
                     predicted_files=["a.py" if n % 2 or sure else "b.py"],
-                )  # fmt: skip
+                )
                 for n in range(instances)
             ],
             manifest,
