@@ -17,6 +17,7 @@ from fusesearch.cli import (
     evaluate,
     exports,
     imports,
+    install,
     judge,
     localize,
     localizers,
@@ -134,6 +135,7 @@ app.command("compare", rich_help_panel="Measure")(compare.compare)
 app.command("judge", rich_help_panel="Measure")(judge.judge)
 app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
 app.command("export-predictions", rich_help_panel="Measure")(exports.export_predictions)
+app.command("install", rich_help_panel="Set up")(install.install)
 app.command("doctor", rich_help_panel="Set up")(doctor.doctor)
 
 

@@ -88,6 +88,24 @@ def compare(
     _write_text(comparisons, results, params, format_, out)
 
 
+def print_quality(folder: Path) -> None:
+    """Print the quality of every system in a folder of results, a table per benchmark."""
+    from fusesearch.core.config import Report
+    from fusesearch.evaluation.protocols import protocol_named
+    from fusesearch.evaluation.results import read_results
+    from fusesearch.reporting.comparison import compare_cells
+    from fusesearch.reporting.comparison_pages import quality_table
+    from fusesearch.reporting.page import Section, show
+
+    benchmarks: dict[str, list[CellResult]] = {}
+    for row in read_results([folder]).cells:
+        benchmarks.setdefault(row.cell.benchmark, []).append(row)
+    for rows in benchmarks.values():
+        questions = any(score.answer_score is not None for row in rows for score in row.scores)
+        chosen = protocol_named("exact" if questions else "fusesearch")
+        show([Section("", tables=[quality_table(compare_cells(rows, chosen, Report(), prices={}, reference=folder))])])
+
+
 def _write_text(comparisons: Sequence[Comparison], results: Results, params: Any, format_: Format, out: Path | None) -> None:
     from fusesearch.reporting.comparison_pages import sections_of
     from fusesearch.reporting.page import show

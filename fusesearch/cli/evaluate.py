@@ -43,7 +43,9 @@ def evaluate(
     max_instances: Annotated[int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1)] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
     base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
-    runs: Annotated[int | None, typer.Option(help="Runs per instance; 3 unless the grid says otherwise.", min=1)] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1)
+    ] = None,
     concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
     retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Run errored episodes of finished cells again.")] = False,
     cache: Annotated[
@@ -55,7 +57,8 @@ def evaluate(
 
     Runs every localizer with every model on every benchmark, and writes scores (JSONL, Parquet), trajectories and a
     manifest. To resume after a kill, run it again with the same folder. An episode that fails because of the infrastructure
-    runs once more and then counts as errored, never as zero. `fusesearch compare` makes the tables.
+    runs once more and then counts as errored, never as zero. A localizer whose answer is always the same runs once. Prints
+    the quality of every system, and writes nothing but --out and the caches; `fusesearch compare` makes all tables.
 
     The key of `--model` is `OPENAI_API_KEY`; in a grid file, each model names its own variable under `api_key_env`.
 
@@ -65,6 +68,7 @@ def evaluate(
     fusesearch compare results
     ```
     """
+    from fusesearch.cli.compare import print_quality
     from fusesearch.core.caches import Caches
     from fusesearch.evaluation.running import opened
 
@@ -84,7 +88,8 @@ def evaluate(
             current.run(cell, bar.of(cell.name, done, current.episodes))
             done += current.episodes_of(cell)
         current.finish()
-    typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes: fusesearch compare {out}")
+    print_quality(out)
+    typer.echo(f"{len(current.cells)} cells, {current.episodes} episodes in {out}: `fusesearch compare {out}` says more")
 
 
 def _serve(checkpoint: Path, compute: Compute, out: Path, dtype: str) -> AbstractContextManager[Policy]:

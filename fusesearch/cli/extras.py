@@ -23,6 +23,7 @@ NEEDS = {
     "localizers": "",
     "view": "",
     "mcp": "",
+    "install": "",
     "mcp --model": "models",
     "mcp --checkpoint": "train",
     "tool": "",

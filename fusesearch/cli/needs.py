@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.error import HTTPError
@@ -82,7 +82,8 @@ class Machine:
 
 def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Check]:
     """Whether a profile can run on ``machine`` with what is at ``root``, and what would help."""
-    yield Check("cores", cores() >= 2, f"{cores()}", "2 or more")
+    whose = "" if machine.host is not None else ", of this machine and not of the one that was asked for"
+    yield Check("cores", cores() >= 2, f"{cores()}{whose}", "2 or more")
     needed = DISK_GB + CLONES_GB.get(params.mine.source, 0.0)
     if params.model.dtype == "float32":
         yield Check("gpu", True, "not needed")
@@ -95,7 +96,8 @@ def profile_checks(params: Params, root: Path, machine: Machine) -> Iterator[Che
         else:
             needed += disk_bytes(model) / 1e9
             yield from _memory(params, model, machine)
-    yield disk(root, needed)
+    free = disk(root, needed)
+    yield replace(free, detail=f"{free.detail}{whose}")
     yield from _pieces(params, root)
 
 

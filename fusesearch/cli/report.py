@@ -13,8 +13,6 @@ from fusesearch.core.schema import Answer, Location, Place, Trajectory
 from fusesearch.core.text import printable
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import with_lines
-from fusesearch.reporting.episodes.explain import Explanation, Target, explain
-from fusesearch.reporting.episodes.page import STOPS
 from fusesearch.search.repository import Repository
 from fusesearch.search.tool import describe
 
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
     from fusesearch.agents.loop import OnEvent
     from fusesearch.core.schema import Observation, ToolCall, Turn
+    from fusesearch.reporting.episodes.explain import Explanation
 
 
 SIGNATURE_CHARS = 110
@@ -57,7 +56,11 @@ class Report:
         answer = trajectory.answer or Answer()
         answer = with_lines(answer, repository)
         modify, related = answer.modify, answer.related
-        explanations = explain(trajectory, map(Target.of, [*modify, *related])) if explained else None
+        explanations = None
+        if explained:
+            from fusesearch.reporting.episodes.explain import Target, explain
+
+            explanations = explain(trajectory, map(Target.of, [*modify, *related]))
         return cls(modify, related, cost(trajectory), explanations, answer.confidence, answer.places)
 
     def as_json(self) -> dict[str, Any]:
@@ -84,11 +87,12 @@ class Report:
     def as_text(self) -> str:
         """Ranked locations, then related context, then one line of cost."""
         why = self.explanations or []
-        parts = [f"No answer: {TOO_LITTLE if self._says_little else STOPS[self.cost['stop']]}."]
         if self.places:
             parts = _by_file(self.places)
         elif self.modify:
             parts = ["Locations to modify", *_rows(self.modify, why[: len(self.modify)], ranked=True)]
+        else:
+            parts = [f"No answer: {TOO_LITTLE if self._says_little else ended(self.cost)}."]
         if self.related:
             parts += ["", "Related context", *_rows(self.related, why[len(self.modify) :], ranked=False)]
         return "\n".join([*parts, "", _summary(self.cost)])
@@ -117,10 +121,17 @@ def answer_json(trajectory: Trajectory) -> dict[str, Any]:
 def answer_text(trajectory: Trajectory) -> str:
     """The answer of a question as its model wrote it, then one line of cost."""
     known = cost(trajectory)
-    none = "the last message has none" if known["stop"] == "no_answer" else STOPS[known["stop"]]
+    none = "the last message has none" if known["stop"] == "no_answer" else ended(known)
     answer = trajectory.answer or Answer()
     text = f"No answer. {answer.text}" if answer.outcome else answer.text or f"No answer: {none}."
     return "\n".join([*map(printable, text.split("\n")), "", _summary(known)])
+
+
+def ended(known: dict[str, Any]) -> str:
+    """How an episode of this cost ended, in words."""
+    from fusesearch.reporting.episodes.page import STOPS
+
+    return STOPS[known["stop"]]
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:

@@ -23,7 +23,7 @@ StopReason = Literal["answer", "no_answer", "length", "filter", "max_turns", "ma
 class Record(BaseModel):
     """Base of all records. Rejects unknown fields, so that a misspelt one is not silently lost."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)  # most commands use few of them
 
 
 Family = Literal["default", "constant", "exported", "callers", "overrides", "raises"]
@@ -73,7 +73,7 @@ class Truth(Record):
 class Instance(BaseModel):
     """One localization task, or a question, in the SWE-bench schema; columns this project does not know are kept."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     instance_id: str
     repo: str

@@ -25,6 +25,7 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Record, Score
 from fusesearch.core.storage import read_json, read_jsonl, replacing
 from fusesearch.evaluation.grid import Grid
+from fusesearch.localizers.registry import entry_of
 
 MANIFEST, SETTINGS, DONE = "manifest.json", "settings.json", "cell.json"
 JOURNAL, TRAJECTORIES, SCORES, SCORES_TABLE = "journal.jsonl", "trajectories.jsonl", "scores.jsonl", "scores.parquet"
@@ -79,11 +80,6 @@ class CellResult:
     scores: list[Score]
     manifest: Manifest
 
-    @property
-    def expected(self) -> int:
-        """Episodes that the manifest asks for."""
-        return self.manifest.benchmarks[self.cell.benchmark].instances * self.manifest.grid.runs
-
 
 @dataclass(frozen=True)
 class Results:
@@ -91,6 +87,12 @@ class Results:
 
     cells: list[CellResult]
     unfinished: list[str]
+
+
+def runs_of(cell: Cell, grid: Grid) -> int:
+    """Runs per instance: the grid's, but one of a localizer whose answer is always the same."""
+    entry = None if cell.given_name else entry_of(cell.localizer)
+    return grid.runs if entry is None or entry.asks_model or entry.draws else 1
 
 
 def cell_folder(out: Path, cell: Cell) -> Path:

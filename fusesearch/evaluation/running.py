@@ -42,6 +42,7 @@ from fusesearch.evaluation.results import (
     Cell,
     Manifest,
     cell_folder,
+    runs_of,
     write_scores_table,
 )  # fmt: skip
 from fusesearch.evaluation.rewards import make_reward
@@ -148,14 +149,14 @@ class GridRun:
 
     def episodes_of(self, cell: Cell) -> int:
         """Episodes of one cell."""
-        return len(self._benchmarks[cell.benchmark].instances) * self.grid.runs
+        return len(self._benchmarks[cell.benchmark].instances) * runs_of(cell, self.grid)
 
     def run(self, cell: Cell, progress: Progress = silent) -> list[Score]:
         """Run what the cell lacks and write it down; returns its scores, instance by instance, run by run."""
         folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
         scoring = digest(*(row.truth for row in prepared.instances), self._truths(prepared))
         known = self._known(folder)
-        if all(key in known for key in self._wanted(prepared)):
+        if all(key in known for key in self._wanted(cell, prepared)):
             progress(self.episodes_of(cell), self.episodes_of(cell))
             if read_json(folder / DONE).get("scoring") == scoring:
                 return list(read_jsonl(folder / SCORES, Score))
@@ -174,7 +175,7 @@ class GridRun:
         folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
         with closing(Journal(folder / JOURNAL, key="key")) as journal:
             known = {*self._known(folder), *journal.rows}
-        return list(dict.fromkeys(name for key, name in self._wanted(prepared).items() if key not in known))
+        return list(dict.fromkeys(name for key, name in self._wanted(cell, prepared).items() if key not in known))
 
     def episodes_into(
         self, journal: Path, cell: Cell, only: Container[str] | None = None, progress: Progress = silent
@@ -196,7 +197,8 @@ class GridRun:
         try:
             return await evaluate(
                 self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
-                journal=journal, runs=self.grid.runs, concurrency=self.grid.concurrency, seed=self.grid.seed, arm=cell.name,
+                journal=journal, runs=runs_of(cell, self.grid), concurrency=self.grid.concurrency, seed=self.grid.seed,
+                arm=cell.name,
                 reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._environment.score,
                 accepted=prepared.accepted, progress=progress,
             )  # fmt: skip
@@ -253,10 +255,10 @@ class GridRun:
             if trajectory.instance_id in by_id
         ]  # fmt: skip
 
-    def _wanted(self, prepared: Prepared) -> dict[str, str]:
-        """The instance of every episode, by the key of the episode."""
+    def _wanted(self, cell: Cell, prepared: Prepared) -> dict[str, str]:
+        """The instance of every episode of the cell, by the key of the episode."""
         ids = [row.instance_id for row in prepared.instances]
-        return {journal_key(name, run): name for name in ids for run in range(self.grid.runs)}
+        return {journal_key(name, run): name for name in ids for run in range(runs_of(cell, self.grid))}
 
     def _known(self, folder: Path) -> dict[str, Episode]:
         """Episodes of a finished cell, by their key; without the errored ones where those are to be tried again."""

@@ -17,6 +17,7 @@ class Entry:
     """A localizer: import path of its class, and one line about it.
 
     ``asks_model``: it needs a model. ``questions``: it answers questions. ``pre_search``: ``agent.pre_search`` applies to it.
+    ``draws``: without a model, its answer depends on the seed.
     """
 
     path: str
@@ -24,6 +25,7 @@ class Entry:
     asks_model: bool = True
     questions: bool = False
     pre_search: bool = True
+    draws: bool = False
 
 
 WITHOUT_MODEL = "ranker"
@@ -57,7 +59,7 @@ LOCALIZERS = {
         pre_search=False,
     ),
     "lexical": Entry(
-        "fusesearch.localizers.lexical:LexicalLocalizer",
+        "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
         "no model: clues of the issue, searched and ranked; the scripted teacher",
         asks_model=False,
     ),
@@ -137,6 +139,7 @@ LOCALIZERS = {
         "fusesearch.localizers.bounds:RandomLocalizer",
         "no model: files and functions drawn by chance, the lower bound",
         asks_model=False,
+        draws=True,
     ),
 }
 

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 
 from fusesearch.agents.loop import OnEvent
 from fusesearch.agents.models.base import Model, Sampling
-from fusesearch.agents.models.loading import load_model
 from fusesearch.code.functions import function_spans
 from fusesearch.code.skeleton import signature
 from fusesearch.core.config import Agent, Tools
@@ -31,7 +30,6 @@ from fusesearch.core.schema import Answer, Instance, Location, Mode, Place, Traj
 from fusesearch.core.storage import read_json
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.direct import FILES
-from fusesearch.localizers.episodes import spec_named
 from fusesearch.localizers.registry import ANSWERS_WITHOUT_MODEL, LOCALIZERS, WITHOUT_MODEL, asks_model, make_localizer
 from fusesearch.search.repository import Repository
 
@@ -144,6 +142,8 @@ def choose(options: SearchOptions) -> Searcher:
     given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens")}
     changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
     name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
+    if options.checkpoint is not None or options.model is not None:
+        from fusesearch.agents.models.loading import load_model
     if options.checkpoint is not None:
         tools, agent = settings_of(options.checkpoint)
         model = load_model(checkpoint=options.checkpoint)
@@ -180,6 +180,8 @@ def settings_of(checkpoint: Path) -> tuple[Tools, Agent]:
 
     Raises :class:`ArtifactError` when they are malformed, saying what to do.
     """
+    from fusesearch.localizers.episodes import spec_named
+
     path = checkpoint / SETTINGS
     advice = "get the checkpoint again, or delete the file to search with the usual limits"
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
@@ -25,6 +25,9 @@ BEHAVIOUR = (
     "efficiency", "efficiency_call", "redundancy", "redundancy_call", "tool_success", "calls", "calls_per_turn",
     "seconds_model", "seconds_tools", "seconds_waiting", "tokens_context", "tokens_billed",
 )  # fmt: skip
+
+LEAST_INSTANCES = 10
+"""With fewer, a figure has no interval and a difference no test: Student's t of two instances spans hundreds of points."""
 
 Summary = dict[str, dict[str, Measured | None]]
 """System -> column -> figure with interval, ``None`` if undefined."""
@@ -83,6 +86,12 @@ class Comparison:
         """The columns that the protocol's paper compares systems by."""
         return [of for of in self.quality if of.key in self.protocol.headline]
 
+    @property
+    def too_few(self) -> int:
+        """Instances of the smallest system, if they are too few for intervals and tests; else 0."""
+        fewest = min(system.instances for system in self.systems)
+        return fewest if fewest < LEAST_INSTANCES else 0
+
 
 def compare_cells(
     results: Sequence[CellResult],
@@ -110,7 +119,11 @@ def compare_cells(
         results[0].cell.benchmark, protocol, systems, quality, behaviour,
         summary={row.name: _measured(row.scores, [*quality, *behaviour], params) for row in systems},
         accepted={row.name: _measured(row.best, headline, params) for row in systems} if several else {},
-        tests=compare(every, pairs, {of.key: of.statistic for of in headline}, confidence=params.confidence),
+        tests=[
+            test
+            for test in compare(every, pairs, {of.key: of.statistic for of in headline}, confidence=params.confidence)
+            if test.instances >= LEAST_INSTANCES
+        ],
         paper=paper_rows(protocol.name, results[0].cell.benchmark, reference),
     )  # fmt: skip
 
@@ -170,7 +183,11 @@ def _paper_row(line: Mapping[str, str], source: str) -> PaperRow:
 
 
 def _measured(scores: Sequence[Score], columns: Sequence[Metric], params: Report) -> dict[str, Measured | None]:
-    return {of.key: measure({0: scores}, of.statistic, confidence=params.confidence) for of in columns}
+    found = {of.key: measure({0: scores}, of.statistic, confidence=params.confidence) for of in columns}
+    return {
+        key: replace(value, low=None, high=None, p=None) if value and value.instances < LEAST_INSTANCES else value
+        for key, value in found.items()
+    }
 
 
 def prices_by_arm(results: Sequence[CellResult], given: Mapping[str, Prices]) -> dict[str, Prices]:

@@ -10,7 +10,7 @@ from fusesearch.core.schema import Score
 from fusesearch.evaluation.metrics import Metric
 from fusesearch.evaluation.quality import combined_f1
 from fusesearch.evaluation.results import CellResult
-from fusesearch.reporting.comparison import Comparison, PaperRow, System, heading
+from fusesearch.reporting.comparison import LEAST_INSTANCES, Comparison, PaperRow, System, heading
 from fusesearch.reporting.inputs import calls_by_index
 from fusesearch.reporting.page import Figure, Section
 from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table
@@ -38,6 +38,8 @@ def sections_of(comparison: Comparison, params: Report, link: Link = no_link, fi
         title = "First minus second, over the instances both have"
         tested = difference_table(title, comparison.tests, comparison.headline, {})
         parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tested]))
+    elif comparison.too_few and len(comparison.systems) > 1:
+        parts.append(Section(f"{comparison.benchmark}: paired tests", [f"None: {_too_few(comparison)}."]))
     return parts
 
 
@@ -57,6 +59,24 @@ def main_table(comparison: Comparison, link: Link = no_link) -> Table:
     sources = ", ".join(dict.fromkeys(row.source for row in comparison.paper))
     beside = f", beside {sources}" if sources else ""
     return Table(f"{comparison.benchmark} under the protocol {comparison.protocol.name}{beside}; shares in percent", header, rows)
+
+
+def quality_table(comparison: Comparison) -> Table:
+    """Our systems alone, with what the protocol's paper compares them by."""
+    columns = [*comparison.headline, *(of for of in comparison.quality if of.key in ("efficiency", "seconds"))]
+    rows = [
+        Row(
+            [
+                *_who(row),
+                *(cell(comparison.summary[row.name][of.key], of) for of in columns),
+                str(row.instances),
+                str(row.errored),
+            ]
+        )
+        for row in comparison.systems
+    ]
+    header = ["System", "Model", *(of.heading for of in columns), "Instances", "Errored"]
+    return Table(f"{comparison.benchmark} under the protocol {comparison.protocol.name}", header, rows)
 
 
 def behaviour_table(comparison: Comparison, link: Link = no_link) -> Table:
@@ -105,9 +125,16 @@ def _notes(comparison: Comparison, params: Report) -> list[str]:
         "are averaged first. Errored episodes have no score: they are counted and in no figure."
         + ("" if comparison.protocol.questions else " Of a truth, files and functions of code count.")
     ]
+    if comparison.too_few:
+        notes.append(f"No intervals where {_too_few(comparison)}.")
     if comparison.paper:
         notes.append("The papers' rows are theirs, on their machines: time is not comparable, the rest as far as the models are.")
     return [*notes, *_excluded(comparison.systems)]
+
+
+def _too_few(comparison: Comparison) -> str:
+    few = comparison.too_few
+    return f"{few} instance{' is' if few == 1 else 's are'} too few, {LEAST_INSTANCES} are needed"
 
 
 def _excluded(systems: Sequence[System]) -> Iterator[str]:

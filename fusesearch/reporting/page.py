@@ -11,7 +11,7 @@ from typing import Any
 
 from fusesearch.core.storage import write_text
 from fusesearch.core.text import printable
-from fusesearch.reporting.table import Table, markdown_cell, terminal_table
+from fusesearch.reporting.table import Table, markdown_cell, terminal_table, turned
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,20 @@ class Page:
 
 
 def show(sections: Sequence[Section]) -> None:
-    """Print tables and paragraphs on the terminal."""
+    """Print tables and paragraphs on the terminal. A table that is too wide stands on its side, if that makes it narrower."""
     from rich.console import Console
     from rich.text import Text
 
-    rendered = {id(table): terminal_table(table) for section in sections for table in section.tables}
-    measure = Console(width=1000)
-    needed = max((measure.measure(table).maximum for table in rendered.values()), default=0)
-    console = Console(highlight=False)
-    console.width = max(console.width, needed)  # a table that is cut off is useless; `less -S` shows a wide one
+    measure, console = Console(width=1000), Console(highlight=False)
+    own = console.width
     for section in sections:
         for table in section.tables:
-            console.print(rendered[id(table)])
+            forms = [terminal_table(form) for form in (table, turned(table))]
+            widths = [measure.measure(form).maximum for form in forms]
+            place = int(own < widths[0] > widths[1])
+            console.width = max(own, widths[place])  # a table that is cut off is useless; `less -S` shows a wide one
+            console.print(forms[place])
+        console.width = own
         for paragraph in section.text:
             console.print(Text(printable(paragraph), style="dim"))
         console.print()

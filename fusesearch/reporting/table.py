@@ -86,6 +86,13 @@ def records_table(caption: str, records: Sequence[Mapping[str, Any]]) -> Table:
     return Table(caption, header, [Row(cells) for cells in rows])
 
 
+def turned(table: Table) -> Table:
+    """The table with its columns as rows; the first line names the rows, and the links are lost."""
+    columns = zip(table.header, *(row.cells for row in table.rows), strict=True)
+    (first, *header), *rows = ([str(text) for text in column] for column in columns)
+    return Table(table.caption, [first, *header], [Row(list(cells)) for cells in rows])
+
+
 def markdown_cell(text: str) -> str:
     """Escape text so that it cannot end a cell or start a tag, emphasis, a link or a picture. Our own :class:`Markup` stays."""
     if isinstance(text, Markup):

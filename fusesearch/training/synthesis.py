@@ -26,7 +26,7 @@ from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.localizers.answerers.lexical import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
-from fusesearch.localizers.lexical import LexicalModel, Plan, plan_for
+from fusesearch.localizers.lexical.localizer import LexicalModel, Plan, plan_for
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.localizers.reposearcher.tools import ANSWERS
 from fusesearch.search.repository import Repository

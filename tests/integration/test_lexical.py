@@ -10,7 +10,7 @@ from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
-from fusesearch.localizers.lexical import LexicalLocalizer, LexicalModel, plan_for
+from fusesearch.localizers.lexical.localizer import LexicalLocalizer, LexicalModel, plan_for
 from fusesearch.search.repository import Repository
 
 TIGHT = Tools(read_lines=24, grep_lines=8, glob_paths=8, line_chars=100, output_chars=900)

@@ -50,7 +50,7 @@ RECORDED = "recorded"
 class Section(BaseModel):
     """Base of all sections. Immutable. Rejects unknown keys, NaN and infinity."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @model_serializer(mode="wrap")
     def _without_what_earlier_runs_had(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:

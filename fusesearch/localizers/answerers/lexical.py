@@ -22,7 +22,7 @@ from fusesearch.localizers.answerers.grep_once import LITERAL
 from fusesearch.localizers.answerers.wording import read_back
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.fusesearch import FuseSearchLocalizer
-from fusesearch.localizers.lexical import calls_of
+from fusesearch.localizers.lexical.localizer import calls_of
 
 Call = tuple[str, dict[str, Any]]
 Program = Generator[list[Call], list[str], list[str]]

@@ -15,10 +15,10 @@ from fusesearch.agents.models.base import Message
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.schema import Answer, Location
-from fusesearch.localizers.lexical import calls_of
 from fusesearch.localizers.lexical.callees import code_of
 from fusesearch.localizers.lexical.clues import frames_of, modules_of, subwords
 from fusesearch.localizers.lexical.example import mentions_of, statements_of
+from fusesearch.localizers.lexical.localizer import calls_of
 from fusesearch.localizers.reposearcher.tools import EXIT, LAST_TURNS, files_of
 
 Call = tuple[str, dict[str, Any]]

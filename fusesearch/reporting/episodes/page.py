@@ -9,6 +9,7 @@ from math import isfinite
 
 from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
+from fusesearch.core.schema import Place as Ranked
 from fusesearch.evaluation.answers import score_answer
 from fusesearch.evaluation.metrics import score_trajectory, tool_statistics
 from fusesearch.reporting.episodes.explain import Explanation, Target, explain
@@ -48,12 +49,18 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Place:
-    """An answered location. ``verdict``: ``right``, ``file`` (another function of a right file), ``wrong``, "" if unknown."""
+    """An answered location. ``verdict``: ``right``, ``file`` (another function of a right file), ``wrong``, "" if unknown.
+
+    ``reasons`` and ``confidence`` are the localizer's own, where it can tell; ``rank`` is empty for a function of the file above.
+    """
 
     entity: str
     lines: str
     verdict: str
     evidence: Sequence[Evidence]
+    rank: str = ""
+    confidence: str = ""
+    reasons: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class TurnPart:
 
 @dataclass(frozen=True)
 class Page:
-    """The content of the page."""
+    """The content of the page. ``searched``: calls were made or a model was asked."""
 
     title: str
     about: Sequence[str]
@@ -111,6 +118,7 @@ class Page:
     related: Sequence[Place]
     truth: Sequence[Wanted] | None
     turns: Sequence[TurnPart]
+    searched: bool
 
 
 def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
@@ -129,11 +137,16 @@ def page_of(trajectory: Trajectory, truth: Truth | None = None) -> Page:
         system=trajectory.system,
         stop=STOPS[trajectory.stop],
         error=trajectory.error,
-        modify=_places(answer.modify, trajectory, sources, truth),
+        modify=_files(answer.places, truth) or _places(answer.modify, trajectory, sources, truth),
         related=_places(answer.related, trajectory, sources, None),
         truth=_wanted(truth, answer, turns) if truth else None,
         turns=turns,
+        searched=_searched(trajectory),
     )
+
+
+def _searched(trajectory: Trajectory) -> bool:
+    return any(turn.calls or turn.usage.prompt_tokens for turn in trajectory.turns) or not trajectory.answer
 
 
 def _about(trajectory: Trajectory) -> list[str]:
@@ -143,14 +156,22 @@ def _about(trajectory: Trajectory) -> list[str]:
     )
     guided = f"asked for {trajectory.guidance} calls per turn" if trajectory.guidance else ""
     where = "" if where == trajectory.instance_id else where
-    return [part for part in (where, who, f"{trajectory.mode} calls", guided) if part]
+    how = f"{trajectory.mode} calls" if _searched(trajectory) else ""
+    return [part for part in (where, who, how, guided) if part]
 
 
 def _tiles(trajectory: Trajectory, score: Score | None) -> list[Tile]:
     cost = tool_statistics(trajectory)
     by_turn, by_call = cost["efficiency"], cost["efficiency_call"]
-    return [
+    sure = trajectory.answer.confidence if trajectory.answer else None
+    known = [
         *(_quality(score) if score else []),
+        *([] if sure is None else [Tile("Confidence", f"{sure:.0%}", "that the first file is right")]),
+    ]
+    if not _searched(trajectory):
+        return [*known, Tile("Time", f"{cost['seconds']:.1f} s", "no model was asked")]
+    return [
+        *known,
         Tile("Tool efficiency e", _number(by_turn, ".2f"), f"{_number(by_call, '.2f')} counting calls of the same turn"),
         Tile("Turns", f"{cost['turns']}", STOPS[trajectory.stop]),
         Tile("Calls", f"{cost['calls']}", f"{cost['calls_per_turn']:.1f} per searching turn, {cost['failed_calls']} failed"),
@@ -181,9 +202,29 @@ def _places(locations: Sequence[Location], trajectory: Trajectory, sources: Sour
             f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else "",
             _verdict(location, truth) if truth else "",
             _evidence(explanation),
+            f"{rank}.",
+            _percent(location.confidence),
+            location.reasons,
         )
-        for location, explanation in explained
+        for rank, (location, explanation) in enumerate(explained, 1)
     ]
+
+
+def _files(places: Sequence[Ranked], truth: Truth | None) -> list[Place]:
+    """The files of a ranking, each followed by its functions."""
+    found = []
+    for rank, place in enumerate(places, 1):
+        file = Location(path=place.path, confidence=place.confidence, reasons=place.reasons)
+        for location in (file, *place.functions):
+            lines = f"lines {location.lines[0]}-{location.lines[1]}" if location.lines else ""
+            verdict = _verdict(location, truth) if truth else ""
+            mark = f"{rank}." if location is file else ""
+            found.append(Place(location.entity, lines, verdict, (), mark, _percent(location.confidence), location.reasons))
+    return found
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else f"{value:.0%}"
 
 
 def _verdict(location: Location, truth: Truth) -> str:

@@ -132,6 +132,46 @@ def test_score_counts_a_missing_prediction_as_an_empty_one(run, tmp_path):
     assert {"recall@1", "recall@3", "recall@5", "map", "mrr", "ndcg@5"} <= scores["file"].keys()
 
 
+@pytest.mark.parametrize("kind", ["jsonl", "json", "parquet"])
+@pytest.mark.parametrize("cloned", [False, True])
+def test_score_takes_rows_of_swe_bench(run, bare, head, patch, tmp_path, kind, cloned):
+    bare.rename(tmp_path / "me__shapes.git")
+    row = {
+        "instance_id": "1",
+        "repo": "me/shapes",
+        "base_commit": head,
+        "patch": patch.read_text(),
+        "problem_statement": "It is 6.",
+    }
+    truth = tmp_path / f"verified.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("polars").DataFrame([row]).write_parquet(truth)
+    else:
+        truth.write_text(json.dumps([row]) if kind == "json" else json.dumps(row) + "\n")
+    named = {"instance_id": "1", "files": ["pkg/shapes.py"], "functions": ["pkg/shapes.py::perimeter", "pkg/shapes.py::f"]}
+    options = ("--repos", tmp_path) if cloned else ()
+    done = run("score", "--predictions", lines(tmp_path / "p.jsonl", named), "--truth", truth, *options)
+    assert done.exit_code == 0, done.output
+    scores = json.loads(done.stdout)
+    assert scores["file"]["micro"]["f1"] == 1.0
+    assert scores["function"]["micro"]["precision"] == (0.5 if cloned else None)
+    assert scores.get("files_only") == (None if cloned else 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"patch": "no patch"}, "t.jsonl: 1: the patch changes no file"),
+        ({"patch": ""}, "t.jsonl:1: neither `files` nor `patch` is given"),
+        ({}, "t.jsonl:1: neither `files` nor `patch` is given"),
+    ],
+)
+def test_score_says_what_is_wrong_with_a_row(run, tmp_path, row, message):
+    named = lines(tmp_path / "p.jsonl", {"instance_id": "1", "files": ["a.py"]})
+    done = run("score", "--predictions", named, "--truth", lines(tmp_path / "t.jsonl", {"instance_id": "1", **row}))
+    assert message in one_line(done)
+
+
 def test_score_says_which_line_is_bad(run, tmp_path):
     good = lines(tmp_path / "t.jsonl", {"instance_id": "1", "files": ["a.py"], "functions": []})
     bad = tmp_path / "p.jsonl"
@@ -139,6 +179,30 @@ def test_score_says_which_line_is_bad(run, tmp_path):
     assert "p.jsonl:2" in one_line(run("score", "--predictions", bad, "--truth", good))
     missing = run("score", "--predictions", tmp_path / "none", "--truth", good)
     assert one_line(missing).endswith(f"{tmp_path}/none cannot be read: No such file or directory")
+
+
+def test_the_command_names_the_tools_that_there_are():
+    from fusesearch.cli.tool import ToolName
+    from fusesearch.search.tools import TOOLS
+
+    assert [tool.value for tool in ToolName] == list(TOOLS)
+
+
+UNUSED = {
+    "fusesearch.core.config.training", "fusesearch.core.config.data", "fusesearch.core.config.params",
+    "fusesearch.localizers.episodes", "fusesearch.localizers.lexical.localizer", "fusesearch.localizers.reposearcher",
+    "fusesearch.reporting.episodes.page", "fusesearch.agents.models.loading", "numpy", "httpx2", "mcp", "rich.table", "yaml",
+}  # fmt: skip
+
+
+def test_an_answer_imports_what_it_needs(repo):
+    code = (
+        "import sys, fusesearch.cli\nsys.argv = ['fusesearch', 'localize', '--repo', sys.argv[1], 'perimeter gives 6']\n"
+        f"try:\n    fusesearch.cli.main()\nexcept SystemExit:\n    print(sorted(set(sys.modules) & {UNUSED}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(repo)], capture_output=True, text=True, timeout=60, check=False)
+    assert "perimeter" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_help_loads_no_heavy_package():

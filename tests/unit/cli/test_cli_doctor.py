@@ -203,6 +203,7 @@ def test_another_machine_can_be_asked_for(run, monkeypatch):
     monkeypatch.chdir(ROOT)
     result = run("doctor", "--profile", "paper-4b", "--gpus", 8, "--gpu-memory", 131, "--format", "json")
     found = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert all("of this machine" in found[name]["detail"] for name in ("cores", "disk"))
     assert found["grpo memory"]["ok"]
     assert f"{0.6 * 131:.1f} GiB are free" in found["grpo memory"]["detail"]
     assert "469 steps of 256 rollouts" in found["grpo hours"]["detail"]

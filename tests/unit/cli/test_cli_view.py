@@ -233,6 +233,22 @@ def test_figures_answer_and_truth_are_shown():
     assert "tool_call" not in page.text
 
 
+def test_an_answer_of_the_ranker_shows_confidence_and_reasons_and_no_search(run, repo, head, patch, issue, tmp_path):
+    run("localize", "--repo", repo, "--issue", issue, "--save", tmp_path / "t.json")
+    (tmp_path / "truth.json").write_text(run("truth", "--repo", repo, "--base", head, "--patch", patch).stdout)
+    assert run("view", tmp_path / "t.json", "--truth", tmp_path / "truth.json").exit_code == 0
+    answer = json.loads((tmp_path / "t.json").read_text())["answer"]
+    page = Page((tmp_path / "t.html").read_text())
+    assert f"{answer['confidence']:.0%}that the first file is right" in page.text.replace("\n", "")
+    for place in answer["places"]:
+        for one in (place, *place["functions"]):
+            assert f"{one['confidence']:.0%}; " in page.text
+            assert "; ".join(one["reasons"]) in page.text
+    assert "pkg/shapes.py::perimeter" in page.text
+    assert not set(re.findall(r"efficiency|Calls|Tokens|no observation|Turn 1|at a glance|parallel", page.text))
+    assert {value.removeprefix("#") for name, value in page.attributes if name == "href" and value} <= set(page.ids())
+
+
 def test_without_a_truth_nothing_is_judged():
     page = Page(html_of(episode()))
     assert "F1" not in page.text

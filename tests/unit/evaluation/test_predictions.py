@@ -87,7 +87,7 @@ def test_bad_predictions_are_one_clear_line(score, predictions, message):
     ("truth", "message"),
     [
         ([], "has no instances"),
-        ([{"instance_id": "1"}], "`files` is missing"),
+        ([{"instance_id": "1"}], "neither `files` nor `patch` is given"),
         ([TRUTH[0], TRUTH[0]], "truth.jsonl: duplicate instance 1"),
     ],
 )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fusesearch.agents.models.base import Message, Sampling
 from fusesearch.agents.parsing import format_calls, parse_answer, parse_turn
 from fusesearch.core.config import Agent, Tools
-from fusesearch.localizers.lexical import COMPACT, FULL, LexicalModel, plan_for
+from fusesearch.localizers.lexical.localizer import COMPACT, FULL, LexicalModel, plan_for
 
 PLANS = pytest.mark.parametrize("plan", [COMPACT, FULL])
 ISSUE = """`solve(3)` gives 4, expected 5

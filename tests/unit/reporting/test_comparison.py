@@ -6,16 +6,19 @@ from pathlib import Path
 import pytest
 import yaml
 
+from fusesearch.core.config import Report
 from fusesearch.core.errors import ConfigError, DataError
-from fusesearch.core.schema import Instance, Truth
+from fusesearch.core.schema import Instance, Score, Truth
 from fusesearch.core.storage import write_instances
 from fusesearch.evaluation.accepted import read_accepted
 from fusesearch.evaluation.benchmarks import read_benchmark
-from fusesearch.evaluation.grid import load_grid, load_prices
+from fusesearch.evaluation.grid import Benchmark, Grid, load_grid, load_prices
 from fusesearch.evaluation.protocols import PROTOCOLS
+from fusesearch.evaluation.results import Cell, CellResult, Loaded, Manifest
 from fusesearch.evaluation.running import cells_of
-from fusesearch.reporting.comparison import heading, paper_rows, quality_columns
-from fusesearch.reporting.page import Page, Section
+from fusesearch.reporting.comparison import compare_cells, heading, paper_rows, quality_columns
+from fusesearch.reporting.comparison_pages import sections_of
+from fusesearch.reporting.page import Page, Section, show
 from fusesearch.reporting.table import Row, Table
 
 REFERENCE = Path(__file__).parents[3] / "experiments/reference"
@@ -51,6 +54,46 @@ def test_cells_are_text_wherever_they_are_printed():
     page = Page("t", [section])
     assert "<b>" not in page.render("html").split("<caption>")[1]
     assert "&lt;b>\\|" in page.render("md")
+
+
+@pytest.mark.parametrize(("instances", "enough"), [(2, False), (9, False), (10, True), (30, True)])
+def test_intervals_and_tests_need_ten_instances(instances, enough):
+    grid = Grid(localizers=["bm25", "lexical"], benchmarks=[Benchmark(name="b", instances="i", repos="r")])
+    manifest = Manifest(grid=grid, benchmarks={"b": Loaded(source="i")}, cells=[])
+    systems = [
+        CellResult(
+            Cell(localizer=name, benchmark="b"),
+            Path("x"),
+            [
+                Score(
+                    instance_id=str(n),
+                    true_files=["a.py"],
+                    true_functions=["a.py::f"],
+                    predicted_files=["a.py" if n % 2 or sure else "b.py"],
+                )
+                for n in range(instances)
+            ],
+            manifest,
+        )
+        for name, sure in (("bm25", False), ("lexical", True))
+    ]
+    found = compare_cells(systems, PROTOCOLS["fusesearch"], Report(), prices={}, reference=Path("none"))
+    assert (found.summary["bm25"]["file_f1"].low is not None) is enough
+    assert bool(found.tests) is enough
+    assert found.too_few == (0 if enough else instances)
+    text = " ".join(line for section in sections_of(found, Report(), figures=False) for line in section.text)
+    assert ("too few" in text) is not enough
+
+
+def test_a_table_that_is_too_wide_stands_on_its_side(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    wide = Table("t", ["System", *(f"A long heading {n}" for n in range(20))], [Row(["bm25", *map(str, range(20))])])
+    show([Section("s", tables=[wide])])
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[4].split() == ["A", "long", "heading", "0", "0"]
+    show([Section("s", tables=[Table("t", ["System", "x"], [Row(["bm25", "1"]), Row(["lexical", "2"])])])])
+    assert "lexical" in capsys.readouterr().out.splitlines()[5]
 
 
 def write(path, data):

@@ -1,0 +1,74 @@
+"""The lexical localizer: takes clues from the issue, searches for them in parallel and ranks what it saw; no model, no truth.
+
+It is the default teacher of synthesis and a baseline of every table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from fusesearch.agents.models.base import Message
+from fusesearch.agents.models.scripted import ScriptedModel
+from fusesearch.agents.parsing import format_answer, format_calls, parse_turn
+from fusesearch.localizers.base import Setup
+from fusesearch.localizers.fusesearch import FuseSearchLocalizer
+from fusesearch.localizers.lexical.compact import Compact
+from fusesearch.localizers.lexical.evidence import Call, Evidence
+from fusesearch.localizers.lexical.plan import COMPACT, FULL, Plan, plan_for
+from fusesearch.localizers.lexical.survey import Survey
+
+__all__ = ["COMPACT", "FULL", "LexicalLocalizer", "LexicalModel", "Plan", "plan_for"]
+
+MAX_CALLS = 8
+"""Most calls in a turn if ``agent.max_calls_per_turn`` allows them; sequential mode has one."""
+
+
+class LexicalLocalizer(FuseSearchLocalizer):
+    """The scripted model in the same loop as every other."""
+
+    name = "lexical"
+
+    def __init__(self, setup: Setup) -> None:
+        calls = 1 if setup.agent.mode == "sequential" else min(MAX_CALLS, setup.agent.max_calls_per_turn)
+        super().__init__(replace(setup, model=LexicalModel(calls, plan_for(setup.tools, setup.agent))))
+
+
+class LexicalModel(ScriptedModel):
+    """A policy as a model: each message is a function of the messages before it.
+
+    It searches for what the issue names, reads it, follows what it calls, and answers with what fits best. A turn makes up to
+    ``calls_per_turn`` (1 to 8) calls.
+    """
+
+    def __init__(self, calls_per_turn: int = 4, plan: Plan = FULL) -> None:
+        if calls_per_turn < 1:
+            raise ValueError(f"calls_per_turn is {calls_per_turn}: it must be at least 1")
+        super().__init__(self.next_text, "lexical")
+        self.calls_per_turn = calls_per_turn
+        self.plan = plan
+
+    def next_text(self, messages: list[Message]) -> str:
+        """The next assistant message as text."""
+        issue = next((message.content for message in messages if message.role == "user"), "")
+        turn = sum(message.role == "assistant" for message in messages)
+        evidence = Evidence.of(calls_of(messages))
+        policy = Compact(issue, evidence, self.plan) if self.plan.compact else Survey(issue, evidence, self.plan)
+        last = turn >= self.plan.turns - 1 or len(evidence.calls) >= self.plan.calls
+        steps = [] if last else policy.next_steps(turn, self.calls_per_turn)
+        return format_calls(steps) if steps else format_answer(policy.answer())
+
+
+def calls_of(messages: list[Message]) -> Iterator[Call]:
+    """The calls so far with their observations, which follow the assistant message in the order of its calls."""
+    pending: list[tuple[str, dict[str, Any]]] = []
+    turn = -1
+    for message in messages:
+        if message.role == "assistant":
+            turn += 1
+            calls = message.tool_calls or parse_turn(message.content)[1]
+            pending = [(call.name, call.arguments) for call in calls]
+        elif message.role == "tool" and pending:
+            name, arguments = pending.pop(0)
+            yield Call(name, arguments, message.content, turn)
