@@ -325,7 +325,7 @@ _WORDS = re.compile(r"[^\W\d][\w$. -]*(?<! )")
 _EXACT = "``"
 """Encloses a path and a name that are meant as they stand."""
 _AFTER_PYTHON = " .,;:*`(<"
-_AFTER = f"{_AFTER_PYTHON}['\""
+_AFTER = f"{_AFTER_PYTHON}?['\""
 """What can follow the name of a function."""
 _GIVEN = re.compile(r"(?:\w+|\([^\s()]*\)|\[[^\s\[\]]*\]|[^\s()\[\]:;,<>]+)\.[^\W\d][^\s()]*")
 """A name in no known form, which is kept as it is given."""

@@ -53,7 +53,7 @@ _PARTS = re.compile(r"::|[#/]|->")
 
 @dataclass(frozen=True)
 class Named:
-    """One location as a model wrote it. ``name`` is a dotted name, or ``12`` or ``12-30`` for lines; ``written`` the whole text."""
+    """One location as a model wrote it. ``name`` is a dotted name, or ``12`` or ``12-30`` for lines; ``written`` the text from there on."""
 
     path: str
     kind: Kind
@@ -62,7 +62,10 @@ class Named:
 
     def among(self, names: Collection[str], path: str) -> str:
         """The name as ``names`` spell it, which are those of the file."""
-        return self.name if is_python(path) else spelled(self.written or self.name, names, path)
+        if is_python(path):
+            return self.name
+        found = spelled(self.written or self.name, names, path)
+        return found if ending(found, names) else spelled(self.name, names, path)
 
 
 @dataclass(frozen=True)

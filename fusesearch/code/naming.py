@@ -8,7 +8,7 @@ A name has parts with dots between them, as :mod:`fusesearch.code.spans` has it:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
 from fusesearch.code.functions import is_python
@@ -23,7 +23,7 @@ _IDENTIFIER = r"[^\W\d][\w$]*|\$[\w$]*"
 _RUBY = r"<=>|===?|=~|![=~]?|\*\*|[+!~-]@|<<|>>|<=|>=|\[\]=?|[-+*/%<>^&|~!]"
 _OPERATOR = (  # of C++ and C#
     r"operator(?:(?:\s+checked)?\s*(?:\(\)|\[\]|\"\"\s*\w+|(?:<=>|<<=|>>>?=|->\*|[-+*/%^&|<>=!~]=|&&|\|\||\+\+|--|<<|>>>?|->|[-+*/%^&|~!=<>,]))"
-    r"|\s+(?:new|delete)(?:\[\])?|\s+[\w:]+(?:<[^<>\n]{0,100}>)?(?:\s*[*&]+)?)"
+    r"|\s+(?:new|delete)(?:\s*\[\])?|\s+(?:const\s+)?[\w:]+(?:<[^<>\n]{0,100}>)?(?:\s*[*&]+)?)"
 )
 _PLAIN = rf"(?:r\#|[~\#@])?(?:{_IDENTIFIER})(?:-[\w$]+)*"
 
@@ -34,7 +34,7 @@ def _grammar(setter: str) -> re.Pattern[str]:
         rf"(?P<operator>{_OPERATOR})(?![\w$])"
         r"|`(?P<quoted>[^`\n]{1,200})`"
         r"|(?P<bracketed>\[[\w.:;& ]{1,100}\])"  # Rust's [u8], JavaScript's [Symbol.iterator]
-        rf"|(?P<plain>{_PLAIN}(?:[?!](?!=|\.\w)|=(?!{setter}))?)"
+        rf"|(?P<plain>{_PLAIN}(?:[?!](?!=|\.[\w(\[])|=(?!{setter}))?)"
         rf"|(?P<ruby>{_RUBY})(?![\w$])"
     )
 
@@ -46,22 +46,30 @@ _KEY = re.compile(r"\[(?P<mark>['\"])(?P<key>[^\n]{1,200}?)(?P=mark)\]")
 """A key of an object in brackets and quotes, after the object."""
 _TEXT_KEY = re.compile(r"(?P<mark>['\"])(?P<key>[^'\"\n]{1,200})(?P=mark)")
 _COMPUTED = re.compile(r"\[(?:Symbol\.\w{1,60}|`[^`\n]{1,100}`)\]")
-_SEPARATOR = re.compile(r"\.|::|->|\?\.(?=\w)|#")
+_SEPARATOR = re.compile(r"\.|::|->|\?\.(?=[\w\[])|#")
 _TYPES = re.compile(r"\[[\w.*, \[\]]{1,100}\](?=[.)])")
 """Go's type arguments between a type and its method."""
 _AFTER_TYPES = re.compile(r"[.:#(\s\[]|->|\Z")
 _GO_RECEIVER = re.compile(r"\(\*?\s*(?:\w+\.)*([^\W\d]\w*)(?:\[[\w.*, ]{1,100}\])?\)(?=\.)")
 _GO_METHOD = re.compile(r"\((?:[^\W\d]\w*\s+)?\*?([^\W\d]\w*)(?:\[[\w.*, ]{1,100}\])?\)\s+(?=[^\W\d])")
-_RUST_TYPE = re.compile(r"(?:&|'\w+\s|mut\s|dyn\s|\*const\s|\*mut\s|\s)+")
 _NAMESPACE = re.compile(r"\\?(?:\w+\\)+(?=\w)")
-_MODIFIERS = r"(?:(?:async|static|public|private|protected|internal|override|suspend|inline|open|final|export|default|unsafe|extern|const|pub(?:\([^)\n]{0,40}\))?)\s+)*"
 _KEYWORDS = {
     "rb": "def", "rake": "def", "kt": "fun", "kts": "fun", "go": "func", "rs": "fn", "php": "function",
-    **dict.fromkeys(("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"), r"function\*?"),
+    **dict.fromkeys(("js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts"), "function"),
 }  # fmt: skip
-_HEADERS = {suffix: re.compile(rf"{_MODIFIERS}{word}\s+(?=\S)") for suffix, word in _KEYWORDS.items()}
+_MODIFIERS = (
+    r"(?:(?:async|static|public|private|protected|internal|override|virtual|abstract|suspend|inline|constexpr|open|final|export"
+    r"|default|unsafe|extern|const|pub(?:\([^)\n]{0,40}\))?|void|int|bool|char|auto|unsigned|get|set|<[\w\s,]{1,40}>)\s+)"
+)
+_HEADER = re.compile(rf"{_MODIFIERS}+[*&]?(?=[^\s(]+\s*\()|(?:(?:async|static|get|set)\s+)+\*?(?=\S+\Z)")
+_DEFINITIONS = {suffix: re.compile(rf"{_MODIFIERS}*{word}\b\s*\*?\s*(?=\S)") for suffix, word in _KEYWORDS.items()}
 _CONVERSION = re.compile(r"(?:implicit|explicit)\s+(?=operator\b)")
-_SELF = re.compile(r"(?:(?:self|this|Self|\$this|static|module\.exports|exports)(?:\.|::|->)|::)(?=[^\W\d]|[$#`\[])")
+_SELF = re.compile(
+    r"(?:(?:self|this|Self|\$this|static|module\.exports|exports|crate|super)(?:\.|::|->)|::)+(?=[^\W\d]|[$#`\[])"
+)
+_CONSTRUCTOR = re.compile(r"(\w+)(?:\.|#|::)<init>")
+_NESTED = re.compile(r"(?<=\w)\$(?=[A-Z])")  # of the JVM
+_INTERFACE = re.compile(r"(?:(?<=\.)|^)I[A-Z]\w*\.(?=[^.]+$)")
 _WRAPPED = [(mark, mark) for mark in ("**", "``", "`", '"', "'")]
 _STOP = re.compile(r"\Z|[\s,;()`*\"']|:(?!:)|\.(?:\s|\Z)")
 """What can follow a whole name."""
@@ -78,19 +86,30 @@ def read_name(text: str, path: str = "") -> tuple[str, str] | None:
         return _parts(text[:_PYTHON_CHARS], _PYTHON_PART, path)
     suffix = path.rpartition(".")[2].lower()
     if path:
-        if (header := _HEADERS.get(suffix)) and (match := header.match(text)):
+        definition = _DEFINITIONS[suffix].match(text) if suffix in _DEFINITIONS else None
+        if match := definition or _HEADER.match(text):
             text = text[match.end() :]
-        text = _CONVERSION.sub("", text, count=1)
-        if match := _SELF.match(text):
-            text = text[match.end() :]
-    text = _without_receiver(text, suffix)
-    return _parts(text, _RUBY_PART if suffix in ("rb", "rake") else _PART, path)
+        text = _SELF.sub("", _CONVERSION.sub("", text, count=1), count=1) if _SELF.match(text) else _CONVERSION.sub("", text, count=1)
+        text = _CONSTRUCTOR.sub(r"\1.\1", text)
+    owner, text = _owner(text, suffix)
+    found = _parts(text, _RUBY_PART if suffix in ("rb", "rake") else _PART, path, owner)
+    return (_of_language(found[0], suffix), found[1]) if found else None
 
 
-def _parts(text: str, grammar: re.Pattern[str], path: str) -> tuple[str, str] | None:
-    parts: list[str] = []
-    position = 0
+def _of_language(name: str, suffix: str) -> str:
+    """A name without what its language leaves out: Java's packages, JavaScript's ``prototype``."""
+    if suffix in ("java", "kt", "kts"):
+        name = _NESTED.sub(".", name)
+    if suffix == "java":
+        name = re.sub(r"^(?:[a-z_0-9]+\.)+(?=[A-Z])", "", name)
+    return name.replace(".prototype.", ".") if suffix in ("js", "jsx", "mjs", "cjs", "ts", "tsx") else name
+
+
+def _parts(text: str, grammar: re.Pattern[str], path: str, owner: str = "") -> tuple[str, str] | None:
+    """The parts at the start of a text, joined, and the rest. After an ``owner`` the text begins with a separator."""
+    parts: list[str] = [owner] if owner else []
     python = grammar is _PYTHON_PART
+    position = _SEPARATOR.match(text).end() if owner else 0  # type: ignore[union-attr]
     while len(parts) < (_PYTHON_PARTS if python else MAX_PARTS):
         part = grammar.match(text, position)
         if part is None:
@@ -114,9 +133,9 @@ def _parts(text: str, grammar: re.Pattern[str], path: str) -> tuple[str, str] | 
             break
         after = separator.end()
         if not python and separator[0] in ("::", ".") and text.startswith("<", after) and _after_types(text, after) > after:
-            separator = _SEPARATOR.match(text, _after_types(text, after))  # Rust's Vec::<T>::new
+            position = _after_types(text, after)  # Rust's Vec::<T>::new
+            separator = _SEPARATOR.match(text, position)
             if separator is None:
-                position = _after_types(text, after)
                 break
             after = separator.end()
         if not (grammar.match(text, after) or (not python and (_TEXT_KEY.match(text, after) or _GO_RECEIVER.match(text, after)))):
@@ -128,7 +147,8 @@ def _parts(text: str, grammar: re.Pattern[str], path: str) -> tuple[str, str] | 
 def _written(part: re.Match[str], path: str) -> str:
     if part.lastgroup == "operator":
         sign = " " if path.endswith(".cs") else ""  # as C# is written: ``operator ==``
-        return re.sub(r"operator\s*(?=[^\w\s])", f"operator{sign}", " ".join(part[0].split()))
+        name = re.sub(r"operator\s*(?=[^\w\s])", f"operator{sign}", " ".join(part[0].split())).replace('"" ', '""').replace(" [", "[")
+        return name if "[" in name or not re.match(r"operator \w", name) else re.sub(r"(?<=operator )const |\s*[*&]+$", "", name)
     if part.lastgroup == "bracketed":
         return "".join(part[0].split())
     return part["quoted"] if part.lastgroup == "quoted" else part[0]
@@ -155,24 +175,21 @@ def _closing(text: str, position: int) -> int:
     return 0
 
 
-def _without_receiver(text: str, suffix: str) -> str:
-    """``Cart::sum`` of ``<Cart as Total>::sum``, ``Server.Handle`` of ``(s *Server) Handle``, ``f`` of PHP's ``App\\f``."""
+def _owner(text: str, suffix: str) -> tuple[str, str]:
+    """What stands before a name in a form of its own, and the text from the separator on.
+
+    ``Cart`` of ``<Cart as Total>::sum``, ``Server`` of ``(s *Server) Handle``; nothing of PHP's ``App\\f``.
+    """
     if text.startswith("<") and (end := _closing(text, 0)) and text.startswith("::", end):
-        inside = text[1 : end - 1]
-        if inside.startswith("impl ") and " for " in inside:
-            inside = inside.rpartition(" for ")[2]
-        owner = _RUST_TYPE.sub("", _before(inside, " as "), count=1) if inside[:1] in "&'*md " else _before(inside, " as ")
-        owner = owner.strip()
-        if re.match(r"[^\W\d]", owner):
-            owner = re.split(r"::", owner.partition("<")[0])[-1].replace("::", ".")
-        elif not owner.startswith(("[", "(")):
-            return text
-        return "".join(owner.split()) + text[end:]
+        owner = _before(text[1 : end - 1].removeprefix("impl ").rpartition(" for ")[2], " as ").strip()
+        owner = re.sub(r"^(?:&|'\w+\s|mut\s|\*const\s|\*mut\s|\s)+", "", owner)
+        if re.match(r"[^\W\d]", owner) and not owner.startswith(("dyn ", "fn(")):
+            owner = owner.partition("<")[0].rpartition("::")[2]
+        return "".join(owner.split()), text[end:] if owner else text
     if suffix == "go" and (match := _GO_METHOD.match(text)):
-        return f"{match[1]}.{text[match.end() :]}"
-    if match := _NAMESPACE.match(text):
-        return text[match.end() :]
-    return text
+        return match[1], f".{text[match.end() :]}"
+    match = _NAMESPACE.match(text)
+    return "", text[match.end() :] if match else text
 
 
 def _before(text: str, mark: str) -> str:
@@ -209,13 +226,32 @@ def spelled(text: str, names: Collection[str], path: str = "") -> str:
         return found[0] if found else ""
     if text in names:
         return text
-    found = read_name(text, path)
-    form = found[0] if found else text
     if begun := _begun(text, names):
         return begun
-    if form in names or any(name.endswith(f".{form}") for name in names):
-        return form
-    return _alike(form, text, names) or _inside(form, names) or form
+    forms = list(dict.fromkeys(_forms(text, path)))
+    for form in forms:
+        if form in names or any(name.endswith(f".{form}") for name in names):
+            return form
+    keys: dict[str, set[str]] = {}
+    for name in list(names)[:MAX_NAMES]:
+        keys.setdefault(_plainer(name), set()).add(name)
+    for form in forms:
+        if alike := _alike(form, keys) or _inside(form, names):
+            return alike
+    return forms[0]
+
+
+def _forms(text: str, path: str) -> Iterator[str]:
+    """The names that a text can write, the likeliest first."""
+    inner = re.sub(r"^`([^`]+)`", r"\1", text)
+    head = text.partition("(")[0].rstrip()
+    last = re.split(r"\s+(?![^<>]*>)", head)[-1].lstrip("*&") if "(" in text else head  # after a type, in a header
+    for one in (text, inner, last):
+        if found := read_name(one, path):
+            yield found[0]
+            if path.endswith(".cs"):
+                yield _INTERFACE.sub("", found[0])
+    yield from filter(None, (text, head))
 
 
 def _begun(text: str, names: Collection[str]) -> str:
@@ -224,16 +260,11 @@ def _begun(text: str, names: Collection[str]) -> str:
     return max(whole, key=len, default="")
 
 
-def _alike(form: str, text: str, names: Collection[str]) -> str:
+def _alike(form: str, keys: Mapping[str, Collection[str]]) -> str:
     """The only name that is the same, or ends the same, without marks, blanks, quotes and types."""
-    keys: dict[str, set[str]] = {}
-    for name in list(names)[:MAX_NAMES]:
-        keys.setdefault(_plainer(name), set()).add(name)
-    for wanted in dict.fromkeys(map(_plainer, (form, text, text.partition("(")[0]))):
-        for found in (keys.get(wanted, set()), {name for key, one in keys.items() if key.endswith(f".{wanted}") for name in one}):
-            if wanted and len(found) == 1:
-                return next(iter(found))
-    return ""
+    wanted = _plainer(form)
+    ends = {name for key, one in keys.items() if key.endswith(f".{wanted}") for name in one}
+    return next((next(iter(found)) for found in (keys.get(wanted, ()), ends) if wanted and len(found) == 1), "")
 
 
 def _inside(form: str, names: Collection[str]) -> str:
@@ -250,13 +281,12 @@ def _inside(form: str, names: Collection[str]) -> str:
 
 @lru_cache(maxsize=50_000)
 def _plainer(name: str) -> str:
+    name = re.sub(r"\.?\[(['\"])(.*?)\1\]", r".\2", name)
     name = re.sub(r"\br#|\.prototype\b|(?<=\w)\?(?=\.)", "", name)
     name = re.sub(r"::|->|(?<=\w)#|(?<=\w)\$(?=[^\W\d])", ".", name)
-    name = re.sub(r"(\w+)\.<init>$", r"\1.\1", name)
+    name = re.sub(r"(?<=\.)I[A-Z]\w*\.(?=[^.]+$)", "", name)
     if "operator" not in name:
-        name = re.sub(r"<[\w\s,.*&?:]*>(?=\.)", "", re.sub(r"<[\w\s,.*&?:]*>(?=[>,])", "", name))
-    else:
-        name = re.sub(r"(?<=operator )const\b|\s*[*&]+$", "", name) if re.search(r"operator\s+\w", name) else name
+        name = re.sub(r"<[\w\s,.*&?:]*>(?=[.>,])", "", name)
     return re.sub(r"[\s`'\"#]+", "", name).replace("..", ".")
 
 

@@ -95,7 +95,7 @@ def _named(lines: Iterable[tuple[str, str]], files: Collection[str]) -> Iterator
         head, mark, name = (known, "::", raw.partition(f"{known}::")[2]) if f"{known}::" in raw and known else line.partition("::")
         head = head.strip()
         if mark and (known or _is_path(head)) and (found := _read(name, head)):
-            yield Named(head, "any", *found)
+            yield Named(head, "any", found, "" if is_python(head) else name.strip())
         elif not kind:
             word = line.removeprefix("### ").removeprefix("File:").strip().rstrip(",;:")
             path = known or (word if _is_path(word) else path)
@@ -104,28 +104,26 @@ def _named(lines: Iterable[tuple[str, str]], files: Collection[str]) -> Iterator
 def _of_kind(path: str, kind: str, rest: str, raw: str) -> Iterator[Named]:
     python = is_python(path)
     written = rest if python or kind == "line" else unwrapped(unwrapped(raw).partition(":")[2].removeprefix("**"))
-    for item in (rest.split(",") if python or kind == "line" else _items(written))[:20]:
+    for item, following in [(item, "") for item in rest.split(",")[:20]] if python or kind == "line" else _items(written)[:20]:
         if kind == "line":
             if match := SPAN.match(item.strip()):
                 yield Named(path, "line", match[0].replace(" ", ""))
         elif found := _read(item, path):
             known: Kind = "class" if kind == "class" else "variable" if kind == "variable" else "function"
-            yield Named(path, known, *found)
+            yield Named(path, known, found, following)
 
 
-def _items(text: str) -> list[str]:
-    """The parts between commas, but not between those inside types, arguments, keys and operators."""
+def _items(text: str) -> list[tuple[str, str]]:
+    """The parts between commas, but not between those inside types, arguments, keys and operators, with the text from each on."""
     depth, ends = 0, [-1]
     for match in _LIST.finditer(text):
         depth += (match[0] in "<([") - (match[0] in ">)]")
         ends += [match.start()] * (match[0] == "," and depth <= 0)
-    return [text[start + 1 : end] for start, end in zip(ends, [*ends[1:], len(text)], strict=True)]
+    return [(text[start + 1 : end], text[start + 1 :].strip()) for start, end in zip(ends, [*ends[1:], len(text)], strict=True)]
 
 
-def _read(text: str, path: str) -> tuple[str, str] | None:
-    """The name at the start of a text, and the text where the file can tell more; outside Python any text can be a name."""
-    text = text.strip()
-    found = read_name(text if is_python(path) else unwrapped(text), path)
-    if is_python(path):
-        return (found[0], "") if found else None
-    return (found[0] if found else unwrapped(text), text) if text else None
+def _read(text: str, path: str) -> str:
+    """The name at the start of a text; outside Python any text can be a name."""
+    text = text.strip() if is_python(path) else unwrapped(text)
+    found = read_name(text, path)
+    return found[0] if found else "" if is_python(path) else text

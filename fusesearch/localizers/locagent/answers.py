@@ -45,8 +45,9 @@ def _locations(block: str, namer: Namer) -> list[Location]:
     for raw in block.split("\n"):
         if len(found) >= MAX_ENTRIES:
             break
-        written = _BULLET.sub("", raw[:MAX_LINE_CHARS].strip(), count=1)
-        line = written.strip("`* ")
+        written = raw[:MAX_LINE_CHARS].strip()
+        line = _BULLET.sub("", written, count=1).strip("`* ")
+        written = written[bullet.end() :] if (bullet := _BULLET.match(written)) else written
         key = _KEY.match(line)
         if key and path:
             value = key[2] if is_python(path) else unwrapped(written).partition(":")[2].removeprefix("**")
