@@ -6,7 +6,7 @@ It has three interfaces, each following the systems that use it and their publis
 - :class:`Namer`: entities of graph systems (LocAgent, OrcaLoca), for function entities as the metrics count them.
 - :func:`file_named` and :func:`functions_named`: published answers, with a reason for every name that is not found.
 
-:mod:`fusesearch.code.naming` has the grammar of names; outside Python they are looked up among the names of their file as written.
+:mod:`fusesearch.code.naming` has the grammar of names. Outside Python a text is looked up as it is among the names of its file.
 
 All follow the same rules. A path is tried as it is, then without a prefix before the repository's root, then as the end of
 exactly one file's path. A name is tried as it is, then as a function nested in another, which stands for the outer one, then
@@ -53,7 +53,7 @@ _PARTS = re.compile(r"::|[#/]|->")
 
 @dataclass(frozen=True)
 class Named:
-    """One location as a model wrote it. ``name`` is a dotted name, or ``12`` or ``12-30`` for lines; ``written`` the text from there on."""
+    """One location as a model wrote it: a dotted name, or ``12`` or ``12-30`` for lines. ``written`` is the text from there on."""
 
     path: str
     kind: Kind
@@ -62,8 +62,6 @@ class Named:
 
     def among(self, names: Collection[str], path: str) -> str:
         """The name as ``names`` spell it, which are those of the file."""
-        if is_python(path):
-            return self.name
         found = spelled(self.written or self.name, names, path)
         return found if ending(found, names) else spelled(self.name, names, path)
 
@@ -218,18 +216,14 @@ class Namer:
         """
         spans = {span.name: span for span in self._functions(path)}
 
-        def spelling(text: str) -> str:
-            return text if is_python(path) else spelled(text, spans, path)
-
-        name = unwrapped(name)
         if is_python(path):
-            name = ".".join(filter(None, name.strip("`").partition("(")[0].replace("::", ".").split(".")))
+            name = ".".join(filter(None, name.strip().strip("`").partition("(")[0].replace("::", ".").split(".")))
         if not name:
             return None
         for full in (f"{holder}.{name}", name) if holder else (name,):
-            if outer := outermost(spelling(full), spans, _MAX_PARTS):
+            if outer := outermost(spelled(full, spans, path), spans, _MAX_PARTS):
                 return _location(path, spans[outer])
-        found = qualified(spelling(name), spans)
+        found = qualified(spelled(name, spans, path), spans)
         return _location(path, spans[found]) if found else None
 
     def at(self, path: str, line: int) -> Location | None:

@@ -64,9 +64,7 @@ _MODIFIERS = (
 _HEADER = re.compile(rf"{_MODIFIERS}+[*&]?(?=[^\s(]+\s*\()|(?:(?:async|static|get|set)\s+)+\*?(?=\S+\Z)")
 _DEFINITIONS = {suffix: re.compile(rf"{_MODIFIERS}*{word}\b\s*\*?\s*(?=\S)") for suffix, word in _KEYWORDS.items()}
 _CONVERSION = re.compile(r"(?:implicit|explicit)\s+(?=operator\b)")
-_SELF = re.compile(
-    r"(?:(?:self|this|Self|\$this|static|module\.exports|exports|crate|super)(?:\.|::|->)|::)+(?=[^\W\d]|[$#`\[])"
-)
+_SELF = re.compile(r"(?:(?:self|this|Self|\$this|static|module\.exports|exports|crate|super)(?:\.|::|->)|::)+(?=[^\W\d]|[$#`\[])")
 _CONSTRUCTOR = re.compile(r"(\w+)(?:\.|#|::)<init>")
 _NESTED = re.compile(r"(?<=\w)\$(?=[A-Z])")  # of the JVM
 _INTERFACE = re.compile(r"(?:(?<=\.)|^)I[A-Z]\w*\.(?=[^.]+$)")
@@ -89,7 +87,11 @@ def read_name(text: str, path: str = "") -> tuple[str, str] | None:
         definition = _DEFINITIONS[suffix].match(text) if suffix in _DEFINITIONS else None
         if match := definition or _HEADER.match(text):
             text = text[match.end() :]
-        text = _SELF.sub("", _CONVERSION.sub("", text, count=1), count=1) if _SELF.match(text) else _CONVERSION.sub("", text, count=1)
+        text = (
+            _SELF.sub("", _CONVERSION.sub("", text, count=1), count=1)
+            if _SELF.match(text)
+            else _CONVERSION.sub("", text, count=1)
+        )
         text = _CONSTRUCTOR.sub(r"\1.\1", text)
     owner, text = _owner(text, suffix)
     found = _parts(text, _RUBY_PART if suffix in ("rb", "rake") else _PART, path, owner)
@@ -147,7 +149,11 @@ def _parts(text: str, grammar: re.Pattern[str], path: str, owner: str = "") -> t
 def _written(part: re.Match[str], path: str) -> str:
     if part.lastgroup == "operator":
         sign = " " if path.endswith(".cs") else ""  # as C# is written: ``operator ==``
-        name = re.sub(r"operator\s*(?=[^\w\s])", f"operator{sign}", " ".join(part[0].split())).replace('"" ', '""').replace(" [", "[")
+        name = (
+            re.sub(r"operator\s*(?=[^\w\s])", f"operator{sign}", " ".join(part[0].split()))
+            .replace('"" ', '""')
+            .replace(" [", "[")
+        )
         return name if "[" in name or not re.match(r"operator \w", name) else re.sub(r"(?<=operator )const |\s*[*&]+$", "", name)
     if part.lastgroup == "bracketed":
         return "".join(part[0].split())
@@ -218,12 +224,12 @@ def unwrapped(text: str) -> str:
 def spelled(text: str, names: Collection[str], path: str = "") -> str:
     """What ``text`` writes, as ``names``, the functions or classes of its file, spell it: the exact name before any other form.
 
-    A text with the end of a name stays that end. What no name fits is in the form of :func:`read_name`, or as it is given.
+    A text with the end of a name stays that end. What no name fits is in the form of :func:`read_name`, or as it is given, as
+    are all names of Python.
     """
-    text = unwrapped(text[:MAX_CHARS])
     if is_python(path):
-        found = read_name(text, path)
-        return found[0] if found else ""
+        return text
+    text = unwrapped(text[:MAX_CHARS])
     if text in names:
         return text
     if begun := _begun(text, names):

@@ -92,7 +92,9 @@ def _named(lines: Iterable[tuple[str, str]], files: Collection[str]) -> Iterator
             yield from _of_kind(path, kind[1].lower(), kind[2], raw)
             continue
         known = "" if kind else _known(raw, files, names)
-        head, mark, name = (known, "::", raw.partition(f"{known}::")[2]) if f"{known}::" in raw and known else line.partition("::")
+        head, mark, name = (
+            (known, "::", raw.partition(f"{known}::")[2]) if f"{known}::" in raw and known else line.partition("::")
+        )
         head = head.strip()
         if mark and (known or _is_path(head)) and (found := _read(name, head)):
             yield Named(head, "any", found, "" if is_python(head) else name.strip())
