@@ -273,7 +273,8 @@ def _token(body: str) -> tuple[str, str, str]:
         token, _, rest = body[len(fence) :].partition(fence)
         return token.strip() if fence == _EXACT else token, rest, fence
     if blanks := _BLANKS.match(body):
-        return blanks[0].rstrip(), body[blanks.end() :], ""
+        named = body.startswith("::", blanks.end())
+        return blanks[0] + "::" * named, "" if named else body[blanks.end() :], ""
     token, _, rest = body.partition(" ")
     return token.replace("`", "").replace("**", "").rstrip(",;:"), rest, ""
 

@@ -26,7 +26,7 @@ _PATH = re.compile(r"[^\s:*?\"<>|`;]{1,400}")
 _PLAIN = re.compile(r"[^',()\[\]{}]*")
 _BULLET = re.compile(r"(?:[-*+•>]|\d{1,3}[.):]|[Tt]op_?\d{1,2} ?:)\s+")
 _MARKS = "` \t#*"
-_LIST = re.compile(r"operator\s*(?:,|[^\w\s,]+)|[<(\[]|[>)\]]|,")
+_LIST = re.compile(r"operator\s*(?:,|\(\)|\[\]|[^\w\s,()\[\]]+)|[<(\[]|[>)\]]|,")
 _KIND = re.compile(r"(class|function|method|variable|line)s? ?: ?(.*)", re.IGNORECASE)
 
 

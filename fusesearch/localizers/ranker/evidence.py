@@ -66,6 +66,7 @@ _MARKED = re.compile(
     rf"|[$#](?P<private>{IDENTIFIER})|(?P<plain>{IDENTIFIER})(?:[?!](?![\w=?!])|=(?=[\s`(]|$)))"
 )
 """A name with a mark that other languages than Python allow: ``paid?``, ``total=``, ``~Store``, ``#secret``, ``operator==``."""
+_ENDS = re.compile(r"\s{0,9}(?:\Z|\n|[A-Z])")
 _NAME = re.compile(rf"(?<![\w@]){IDENTIFIER}")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _CAPITAL = re.compile(r"(?<![\w/\\@.-])[A-Z][a-z]\w+")
@@ -294,7 +295,7 @@ def _marked(title: str, prose: str, code: str) -> dict[str, Marked]:
         for match in _MARKED.finditer(text):
             owners, name, word = _split(match["owners"]), match["name"], match["plain"]
             known = kind in ("inline", "block") or bool(owners) or text in spans
-            ends = name[-1] in "?!" and re.match(r"\s*(?:\Z|\n|[A-Z])", text[match.end() :]) is not None
+            ends = name[-1] in "?!" and _ENDS.match(text, match.end()) is not None
             if not known and ((word and name[-1] == "=") or name[0] == "#" or (ends and not looks_like_code(word or ""))):
                 continue
             mention = Mention(frozenset([kind, "dotted"] if owners else [kind]), frozenset(owners[-2:]))
