@@ -137,7 +137,9 @@ def _parts(text: str, grammar: re.Pattern[str], path: str, owner: str = "") -> t
         if not python and separator[0] in ("::", ".") and text.startswith("<", after) and _after_types(text, after) > after:
             position = _after_types(text, after)  # Rust's Vec::<T>::new
             separator = _SEPARATOR.match(text, position)
-            after = separator.end() if separator else position  # Java's O.<T>g
+            if separator is None:
+                break
+            after = separator.end()
         if not (grammar.match(text, after) or (not python and (_TEXT_KEY.match(text, after) or _GO_RECEIVER.match(text, after)))):
             break
         position = after

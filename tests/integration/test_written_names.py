@@ -3,11 +3,14 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fusesearch.agents.parsing import format_answer, parse_answer
 from fusesearch.code.entities import Entities
 from fusesearch.code.functions import function_spans
 from fusesearch.code.names import Claim, Namer, file_named, functions_named, locate
+from fusesearch.code.naming import spelled
 from fusesearch.code.outline import outline
 from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.fenced import read_named, read_paths
@@ -17,6 +20,7 @@ from fusesearch.localizers.orcaloca.replies import read_conclusion
 from fusesearch.localizers.ranker.evidence import draw_evidence
 from fusesearch.localizers.searcher import with_lines
 from fusesearch.search.repository import Repository
+from tests.unit.code.test_naming import NAMES
 
 RUBY = [
     "paid?",
@@ -45,27 +49,34 @@ SOURCES = {
     ),
     "a.rs": (
         "impl X for (A, B) { fn f(){} }\nimpl<'a> X for &'a [u8] { fn g(){} }\nimpl X for dyn Foo + Send { fn h(){} }\n"
-        "impl X for Box<dyn Foo> { fn i(){} }\nimpl X for a::b::C<T> {fn m(){}}\nfn r#match() {}\nimpl X for fn(A) -> B { fn k(){} }\n"
+        "impl X for Box<dyn Foo> { fn i(){} }\nimpl X for a::b::C<T> {fn m(){}}\nfn r#match() {}\n"
+        "impl X for fn(A) -> B { fn k(){} }\n"
     ),
     "a.js": (
         "class A { #p() { return 1 } 'GET /users/:id'() { return 2 } [Symbol.iterator]() { return 1 } ['x']() {return 1}\n"
         "get v() {return 1} static async *gen() {} 12() {} [`a${b}`]() {} }\n"
-        "const o = { 'a b': function() {}, \"user#created\": () => 1, 'x::y'() {} };\nA.prototype.m = function() {};\n$s.load = function() {}\n"
+        "const o = { 'a b': function() {}, \"user#created\": () => 1, 'x::y'() {} };\nA.prototype.m = function() {};\n"
+        "$s.load = function() {}\n"
     ),
     "a.cs": (
         "namespace N { class A : IFoo<int> { void IFoo<int>.Bar() { } public static explicit operator int(A a) { return 1; }\n"
         "public int this[int i] { get { return 1; } } public static A operator +(A a, A b) => a; ~A() { } void G<T>() { } }\n"
         "class B<T> { class C { void D() {} } } }\n"
     ),
-    "a.kt": "class A {\n fun `adds 2, fast`() { x() }\n fun `adds 2`() { y() }\n fun plus(o: A): A { return o }\n}\nfun List<Int>.second() { a() }\n",
-    "a.go": "package x\nfunc (s *Server[T]) Handle() { }\nfunc (List[K, V]) Len() int { return 1 }\nfunc Map[T any](x T) {}\n",
+    "a.kt": "class A {\n fun `adds 2, fast`() { x() }\n fun `adds 2`() { y() }\n"
+    " fun plus(o: A): A { return o }\n}\nfun List<Int>.second() { a() }\n",
+    "a.go": "package x\nfunc (s *Server[T]) Handle() { }\nfunc (List[K, V]) Len() int { return 1 }\n"
+    "func Map[T any](x T) {}\n",
     "A.java": "class O { O() {} <T> void g() {} class I { void h() {} } }\n",
-    "a.php": "<?php namespace App\\M; class A { function __construct() { } function &r() {} static function s() {} }\nfunction top() {}\n",
+    "a.php": "<?php namespace App\\M; class A { function __construct() { } function &r() {} static function s() {} }\n"
+    "function top() {}\n",
     "app/[slug]/page.tsx": "export default function Page() { return 1 }\n",
     "app/(shop)/[[...id]].tsx": "export function Cart() { return 2 }\n",
     "my dir/a, b's.cpp": "int f() { return 1; }\n",
     "Makefile": "all:\n\techo\n",
 }  # fmt: skip
+
+FOUND = [span.name for path, source in SOURCES.items() for span in function_spans(source, path)]
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +125,8 @@ READERS = {
 }
 
 FORMS = [
-    ("lib/order.rb", "Order.paid?", ["Order#paid?", "Order::paid?", "paid?", "def paid?", "Order.paid? (lines 2-4)", "Order.paid? - why"]),
+    ("lib/order.rb", "Order.paid?", ["Order#paid?", "Order::paid?", "paid?", "def paid?",
+        "Order.paid? (lines 2-4)", "Order.paid? - why"]),
     ("lib/order.rb", "Order.paid=", ["Order#paid=", "Order#paid=(v)", "paid=", "def paid=(v)"]),
     ("lib/order.rb", "Order.[]=", ["Order#[]=", "Order#[]=(k, v)"]),
     ("lib/order.rb", "Order.[]", ["Order#[]"]),
@@ -155,12 +167,13 @@ FORMS = [
     ("a.kt", "A.adds 2", ["A.`adds 2`", "A.adds 2"]),
     ("a.kt", "A.plus", ["fun A.plus(o: A): A", "A#plus"]),
     ("a.kt", "List.second", ["List<Int>.second", "fun List<Int>.second()"]),
-    ("a.go", "Server.Handle", ["(*Server).Handle", "(s *Server[T]) Handle", "(*Server[T]).Handle", "x.(*Server).Handle", "func (s *Server[T]) Handle()"]),
+    ("a.go", "Server.Handle", ["(*Server).Handle", "(s *Server[T]) Handle", "(*Server[T]).Handle",
+        "x.(*Server).Handle", "func (s *Server[T]) Handle()"]),
     ("a.go", "List.Len", ["List[K, V].Len", "(List[K, V]).Len"]),
     ("a.go", "Map", ["Map[T]", "x.Map", "func Map"]),
     ("A.java", "O.I.h", ["com.acme.O.I.h", "O$I.h", "O$I#h(int, String)", "I::h"]),
     ("A.java", "O.O", ["O.<init>", "O#O()"]),
-    ("A.java", "O.g", ["public <T> void g()", "O.g(int a, int b)", "O::<T>g"]),
+    ("A.java", "O.g", ["public <T> void g()", "O.g(int a, int b)"]),
     ("a.php", "A.__construct", ["App\\M\\A::__construct", "\\App\\M\\A::__construct()"]),
     ("a.php", "A.r", ["A->r", "$this->r"]),
     ("a.php", "A.s", ["public static function s()", "static::s", "A::s"]),
@@ -238,6 +251,29 @@ def test_a_path_of_a_published_answer_is_the_file(path, line):
 )
 def test_an_answer_without_files_at_hand_is_read_by_the_grammar(entry, path, function):
     assert [(one.path, one.function) for one in parse_answer(f"## Locations to Modify\n{entry}\n").modify] == [(path, function)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*SOURCES, "a/Kconfig", "src/a b/[c] (d), e.rs"]), NAMES | st.sampled_from(FOUND)),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    )
+)
+def test_any_answer_comes_back(entities):
+    answer = Answer(modify=[Location(path=path, function=name) for path, name in entities])
+    text = format_answer(answer)
+    assert parse_answer(text) == answer
+    assert format_answer(parse_answer(text)) == text
+
+
+@given(st.sampled_from([*SOURCES]), st.data())
+def test_a_name_that_a_file_has_is_spelled_so(path, data):
+    names = data.draw(st.lists(NAMES | st.sampled_from(FOUND), min_size=1, max_size=9, unique=True))
+    name = data.draw(st.sampled_from(names))
+    assert spelled(name, names, path) == name
+    assert spelled(f"{name} (lines 3-9)", names, path) == name
 
 
 def test_users_get_the_lines_of_a_name_in_another_form(repository):
