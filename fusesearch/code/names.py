@@ -53,7 +53,7 @@ _PARTS = re.compile(r"::|[#/]|->")
 
 @dataclass(frozen=True)
 class Named:
-    """One location as a model wrote it: a dotted name, ``12`` or ``12-30`` for lines, and the text as ``written`` from there on."""
+    """One location as a model wrote it: a dotted name, ``12`` or ``12-30`` for lines. ``written`` is the text from there on."""
 
     path: str
     kind: Kind
