@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from fusesearch.code.naming import read_name
+from fusesearch.code.functions import is_python
+from fusesearch.code.naming import SUFFIXLESS, read_name, unwrapped
 from fusesearch.core.schema import Answer, Location, ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
@@ -206,11 +207,14 @@ def format_answer(answer: Answer) -> str:
 
 
 def format_location(location: Location) -> str:
-    """One entry: ``- /repo/path::Qualified.name (lines 3-9)``; in backticks if blanks or brackets would confuse the reader."""
+    """One entry: ``- /repo/path::Qualified.name (lines 3-9)``.
+
+    In backticks if blanks or brackets would confuse the reader, in two if even then it would take the name for another form.
+    """
     entity = f"{ROOT}/{location.entity}"
     lines = f" (lines {location.lines[0]}-{location.lines[1]})" if location.lines else ""
-    plain = f"- {entity}{lines}"
-    return plain if _entry(plain, strict=False) == location else f"- `{entity}`{lines}"
+    forms = [f"- {entity}{lines}"] * (" " not in location.path) + [f"- `{entity}`{lines}", f"- `` {entity} ``{lines}"]
+    return next((form for form in forms if _entry(form, strict=False) == location), forms[-2])
 
 
 def parse_location(text: str) -> Location | None:
@@ -245,48 +249,55 @@ def _entry(line: str, strict: bool) -> Location | None:
     """The location on a line, or None. ``strict`` accepts only lines that start with a path under ``/repo``."""
     bullet = _BULLET.match(line)
     body = line[bullet.end() :] if bullet else line
-    token, rest, quoted = _token(body.lstrip("* "))
+    token, rest, fence = _token(body.lstrip("* "))
     rooted = token == ROOT or token.startswith(f"{ROOT}/")
     if not rooted and (strict or not (bullet or "::" in token)):
         return None
     path, separator, name = token.partition("::")
-    suffix = _SUFFIX.search(path)  # a.py:12 or a.py:12-30
+    suffix = None if fence == _EXACT else _SUFFIX.search(path)  # a.py:12 or a.py:12-30
     relative = _relative(path[: suffix.start()] if suffix else path, rooted)
     if relative is None:
         return None
     function = None
     if separator:
-        name = name if quoted else body.partition("::")[2]
-        function, rest = _function(name, relative, quoted, rest)
+        name = name if fence else body.partition("::")[2]
+        function, rest = _function(name, relative, fence, rest)
     lines = _LINES.search(rest) or suffix
     return Location(path=relative, function=function, lines=_span(lines) if lines else None)
 
 
-def _token(body: str) -> tuple[str, str, bool]:
-    """The first word, or the text in backticks if the line starts with them; the rest; and whether it was in backticks."""
+def _token(body: str) -> tuple[str, str, str]:
+    """The path with its name, up to the first blank or in the backticks that the line starts with; the rest; the backticks."""
     if body.startswith("`"):
-        fence = "``" if body.startswith("``") else "`"
+        fence = _EXACT if body.startswith(_EXACT) else "`"
         token, _, rest = body[len(fence) :].partition(fence)
-        return token.strip() if fence == "``" else token, rest, True
+        return token.strip() if fence == _EXACT else token, rest, fence
+    if blanks := _BLANKS.match(body):
+        named = body.startswith("::", blanks.end())
+        return blanks[0] + "::" * named, "" if named else body[blanks.end() :], ""
     token, _, rest = body.partition(" ")
-    return token.replace("`", "").replace("**", "").rstrip(",;:"), rest, False
+    return token.replace("`", "").replace("**", "").rstrip(",;:"), rest, ""
 
 
-def _function(text: str, path: str, quoted: bool, rest: str) -> tuple[str | None, str]:
+def _function(text: str, path: str, fence: str, rest: str) -> tuple[str | None, str]:
     """The function named at the start of ``text``, and the text after it and its arguments, where lines may stand."""
-    if quoted and _WORDS.fullmatch(text) and not path.endswith(".py"):
+    python = is_python(path)
+    if fence and not python and (fence == _EXACT or _WORDS.fullmatch(text)):
+        return text or None, rest
+    found = read_name(text.lstrip("*`" if python else "*"), path)
+    if found is None or (found[1] and found[1][0] not in (_AFTER_PYTHON if python else _AFTER)):
+        given = None if python else _GIVEN.match(unwrapped(text))
+        return (text if fence else given[0], rest) if given else (None, rest)
+    if fence and not python and _SAID.match(found[1]):
         return text, rest
-    found = read_name(text.lstrip("*`" if path.endswith(".py") else "*"), path)
-    if found is None or (found[1] and found[1][0] not in " .,;:*`(<"):
-        return None, rest
-    return found[0], rest if quoted else found[1]
+    return found[0], rest if fence else found[1]
 
 
 def _relative(path: str, rooted: bool) -> str | None:
     """``path`` relative to the root, or None if it is not a path."""
     if rooted:
         path = path[len(ROOT) :]
-    elif "://" in path or not ("/" in path or _EXTENSION.search(path)):
+    elif "://" in path or not ("/" in path or _EXTENSION.search(path) or SUFFIXLESS.fullmatch(path)):
         return None
     parts = [part for part in path.split("/") if part not in ("", ".")]
     return None if not parts or ".." in parts else _encodable("/".join(parts))
@@ -312,5 +323,18 @@ _BULLET = re.compile(r"(?:[-*+•]|\d{1,3}[.)])\s+")
 _EXTENSION = re.compile(r"\w\.[A-Za-z]\w{0,7}$")
 _WORDS = re.compile(r"[^\W\d][\w$. -]*(?<! )")
 """A name with blanks, such as Kotlin's in backticks."""
+_EXACT = "``"
+"""Encloses a path and a name that are meant as they stand."""
+_AFTER_PYTHON = " .,;:*`(<"
+_AFTER = f"{_AFTER_PYTHON}?['\""
+"""What can follow the name of a function."""
+_GIVEN = re.compile(r"(?:\w+|\([^\s()]*\)|\[[^\s\[\]]*\]|[^\s()\[\]:;,<>]+)\.[^\W\d][^\s()]*")
+"""A name in no known form, which is kept as it is given."""
+_SAID = re.compile(r"\s+[^\w\s(,;:–—-]")  # noqa: RUF001
+_BLANKS = re.compile(
+    rf"{ROOT}/(?=\S)(?!\S*(?:\.\w|::))(?!(?:\S*/)?(?:{SUFFIXLESS.pattern})[ :])[^\n:`*\"()]*?\.[A-Za-z]\w{{0,7}}"
+    r"(?:(?=::)|(?<!\.py)(?=\s*$| \(lines? ))"
+)
+"""A path with blanks that a file's suffix ends, before any other suffix."""
 _SUFFIX = re.compile(r":(\d{1,7})(?:-(\d{1,7}))?$")
 _LINES = re.compile(r"\b[Ll]ines? (\d{1,7})(?: ?(?:-|–|to) ?(\d{1,7}))?", re.ASCII)  # noqa: RUF001

@@ -6,6 +6,8 @@ It has three interfaces, each following the systems that use it and their publis
 - :class:`Namer`: entities of graph systems (LocAgent, OrcaLoca), for function entities as the metrics count them.
 - :func:`file_named` and :func:`functions_named`: published answers, with a reason for every name that is not found.
 
+:mod:`fusesearch.code.naming` has the grammar of names. Outside Python a text is looked up as it is among the names of its file.
+
 All follow the same rules. A path is tried as it is, then without a prefix before the repository's root, then as the end of
 exactly one file's path. A name is tried as it is, then as a function nested in another, which stands for the outer one, then
 as the end of exactly one function's name *in that file*. Names are never searched in other files.
@@ -15,15 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from fusesearch.code.entities import Entities, ending
-from fusesearch.code.functions import function_spans
-from fusesearch.code.naming import read_name
+from fusesearch.code.functions import function_spans, is_python
+from fusesearch.code.naming import spelled, unwrapped, written_paths
 from fusesearch.code.outline import Outline
 from fusesearch.code.spans import FunctionSpan, function_at
 from fusesearch.core.errors import RepositoryError
@@ -51,11 +53,17 @@ _PARTS = re.compile(r"::|[#/]|->")
 
 @dataclass(frozen=True)
 class Named:
-    """One location as a model wrote it. ``name`` is a dotted name, or ``12`` or ``12-30`` for lines."""
+    """One location as a model wrote it: a dotted name, ``12`` or ``12-30`` for lines. ``written`` is the text from there on."""
 
     path: str
     kind: Kind
     name: str
+    written: str = field(default="", compare=False)
+
+    def among(self, names: Collection[str], path: str) -> str:
+        """The name as ``names`` spell it, which are those of the file."""
+        found = spelled(self.written or self.name, names, path)
+        return found if ending(found, names) else spelled(self.name, names, path)
 
 
 @dataclass(frozen=True)
@@ -123,9 +131,10 @@ def locate(named: Named, outline: Outline) -> Location | None:
     if named.kind == "line":
         return _line(named, outline)
     if named.kind != "variable":
-        found = qualified(named.name, [span.name for span in outline.functions])
+        functions, classes = ([span.name for span in spans] for spans in (outline.functions, outline.classes))
+        found = qualified(named.among(functions, outline.path), functions)
         function = outline.function(found) if found else None
-        holder = qualified(named.name, [span.name for span in outline.classes])
+        holder = qualified(named.among(classes, outline.path), classes)
         if function and not (named.kind == "class" and holder):
             return Location(path=outline.path, function=function.name, lines=(function.start, function.end))
         if holder and (span := outline.class_(holder)):
@@ -179,6 +188,8 @@ class Namer:
 
     def file(self, text: str) -> str | None:
         """The file of a path below ``/repo``, of a relative one, or of one with extra folders in front."""
+        if exact := self._exact(text):
+            return exact
         path = text.strip().strip("`'\"*").removeprefix("/repo/").strip("/").removeprefix("./")
         parts = path.split("/")
         for count in range(min(len(parts), _MAX_PARTS)):
@@ -187,19 +198,32 @@ class Namer:
                 return candidate
         return None
 
+    def path_at_start(self, line: str) -> tuple[str, str] | None:
+        """The file whose whole path a line begins with, and the text after it; None if there is none."""
+        for written in written_paths(line):
+            if path := self._exact(written):
+                return path, line.partition(written)[2]
+        return None
+
+    def _exact(self, text: str) -> str | None:
+        path = text.strip().removeprefix("/repo/").removeprefix("./")
+        return path if path and self._repository.is_visible(path) else None
+
     def function(self, path: str, name: str, holder: str = "") -> Location | None:
         """The function ``name`` of a file, first as a member of the class ``holder``; ``None`` if it does not exist.
 
         A last name is enough if only one function has it.
         """
-        name = ".".join(filter(None, name.strip().strip("`").partition("(")[0].replace("::", ".").split(".")))
+        spans = {span.name: span for span in self._functions(path)}
+
+        if is_python(path):
+            name = ".".join(filter(None, name.strip().strip("`").partition("(")[0].replace("::", ".").split(".")))
         if not name:
             return None
-        spans = {span.name: span for span in self._functions(path)}
         for full in (f"{holder}.{name}", name) if holder else (name,):
-            if outer := outermost(full, spans, _MAX_PARTS):
+            if outer := outermost(spelled(full, spans, path), spans, _MAX_PARTS):
                 return _location(path, spans[outer])
-        found = qualified(name, spans)
+        found = qualified(spelled(name, spans, path), spans)
         return _location(path, spans[found]) if found else None
 
     def at(self, path: str, line: int) -> Location | None:
@@ -280,7 +304,10 @@ class Files(Protocol):
 
 def file_named(text: str, snapshot: Files) -> Place:
     """The file that a path refers to."""
-    path = text[:MAX_TEXT].strip(_WRAPPING).replace("\\", "/").removeprefix("./").strip("/")
+    for written in dict.fromkeys((text[:MAX_TEXT].strip(), unwrapped(text[:MAX_TEXT]))):
+        if (whole := written.removeprefix("/repo/").removeprefix("./")) and "\0" not in whole and whole in snapshot:
+            return Place(whole)
+    path = _bare(text[:MAX_TEXT]).replace("\\", "/").removeprefix("./").strip("/")
     if not path or "\0" in path or "\n" in path:
         return Place(text.strip(), reason=Reason.NO_PATH)
     if path in snapshot:
@@ -295,6 +322,14 @@ def file_named(text: str, snapshot: Files) -> Place:
     return Place(path, reason=Reason.FILES if found else Reason.NO_FILE)
 
 
+def _bare(path: str) -> str:
+    """A path without what encloses it; brackets that are its own stay: ``[id].tsx``."""
+    inner = path.strip(_WRAPPING)
+    if any(inner.count(left) != inner.count(right) for left, right in ("[]", "{}")):
+        return path.strip(_QUOTES + "`*")
+    return inner
+
+
 def functions_named(claim: Claim, snapshot: Files, *, class_as_init: bool = False) -> Place:
     """The functions that a claim refers to. With ``class_as_init`` a class stands for its ``__init__``, if it defines one."""
     file = file_named(claim.path, snapshot)
@@ -303,7 +338,7 @@ def functions_named(claim: Claim, snapshot: Files, *, class_as_init: bool = Fals
     entities = snapshot.entities(file.path)
     if claim.lines:
         return _at_lines(file.path, claim.lines, entities)
-    name = _cleaned_name(claim.name, file.path)
+    name = _cleaned_name(claim, file.path, entities)
     if not name:
         return Place(file.path, reason=Reason.NOTHING)
     found = _function(name, claim, file.path, entities)
@@ -373,14 +408,19 @@ def _module_file(path: str, snapshot: Files) -> str | None:
     return None
 
 
-def _cleaned_name(text: str, path: str) -> str:
+def _cleaned_name(claim: Claim, path: str, entities: Entities) -> str:
     """``Class.method`` without path, module, signature, ``def`` and trailing words."""
-    text = text[:MAX_TEXT].strip(_WRAPPING if path.endswith(".py") else _QUOTES)
+    python = is_python(path)
+    text = claim.name[:MAX_TEXT].strip(_WRAPPING) if python else unwrapped(claim.name[:MAX_TEXT])
     for prefix in (path, path.rpartition("/")[2]):
         text = text.removeprefix(f"{prefix}::").removeprefix(f"{prefix}:")
-    if not path.endswith(".py"):
-        found = read_name(text.lstrip("."), path)
-        return _without_module(found[0], path) if found else ""
+    if not python:
+        known = {**entities.functions, **entities.classes}
+        text = text.lstrip(".")
+        if claim.within and text not in known and (member := spelled(f"{claim.within}.{text}", known, path)) in known:
+            return member
+        found = spelled(text, known, path) if re.search(r"\w|^[^\w\s]{1,3}$", text) else ""
+        return found if found in known else _without_module(found, path)
     match = _NAME.match(_PARTS.sub(".", text).lstrip("."))
     if match is None:
         return ""

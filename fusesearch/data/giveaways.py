@@ -41,6 +41,8 @@ def shows_fix(issue: str, patch: str) -> bool:
 def leaks(issue: str, truth: Truth) -> list[str]:
     """Whether the issue names a modified ``file`` or ``function``."""
     words = set(re.findall(r"\w+", issue))
-    functions = {entity.rpartition("::")[2].rpartition(".")[2] for entity in truth.functions}
-    named = {"file": any(path in issue for path in truth.files), "function": bool(functions & words)}
+    functions = {entity.partition("::")[2].rpartition(".")[2] for entity in truth.functions}
+    marked = (name for name in functions if not re.fullmatch(r"\w+", name) and re.search(r"\w", name))
+    found = any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", issue) for name in marked)
+    named = {"file": any(path in issue for path in truth.files), "function": bool(functions & words) or found}
     return [kind for kind, found in named.items() if found]

@@ -14,7 +14,9 @@ from pydantic import ValidationError
 
 from fusesearch.agents.loop import OnEvent
 from fusesearch.agents.models.base import Model, Sampling
-from fusesearch.code.functions import function_spans
+from fusesearch.code.functions import function_spans, is_python
+from fusesearch.code.names import qualified
+from fusesearch.code.naming import spelled
 from fusesearch.code.skeleton import signature
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import (
@@ -305,7 +307,10 @@ def with_lines(answer: Answer, repository: Repository) -> Answer:
             return location
         if location.path not in spans:
             spans[location.path] = _spans(repository, location.path)
-        return location.model_copy(update={"lines": spans[location.path].get(location.function)})
+        own = spans[location.path]
+        name = location.function if location.function in own else qualified(spelled(location.function, own, location.path), own)
+        found = {"function": name, "lines": own[name]} if name in own and not is_python(location.path) else {}
+        return location.model_copy(update=found or {"lines": own.get(location.function)})
 
     return answer.model_copy(
         update={

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -94,7 +95,7 @@ class _Stages:
         known = frozenset(files)
 
         def read(text: str) -> list[str]:
-            names = read_paths(text, 4 * self.settings.most_files)
+            names = read_paths(text, 4 * self.settings.most_files, known)
             found = dict.fromkeys(path for name in names if (path := match_path(name, files, known)))
             return list(found)[: self.settings.most_files]
 
@@ -136,11 +137,11 @@ class _Stages:
         """Locations in the reply that exist in the files shown to the model, with the files' full paths."""
         known = frozenset(top)
         found = []
-        for item in read_named(text, 2 * MAX_NAMED):
+        for item in read_named(text, 2 * MAX_NAMED, known):
             path = match_path(item.path, top, known)
             outline = self.outlines.get(path) if path else None
             if path and outline and locate(item, outline):
-                found.append(Named(path, item.kind, item.name))
+                found.append(replace(item, path=path))
         return found[:MAX_NAMED]
 
     def _code(self, top: Sequence[str], elements: Sequence[Named]) -> list[str]:

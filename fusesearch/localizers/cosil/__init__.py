@@ -100,7 +100,7 @@ class FileSearch:
         return read or await asyncio.to_thread(self._closest, turn.text)
 
     def _read(self, text: str) -> list[str]:
-        names = read_paths(text, 4 * self.settings.top_files)
+        names = read_paths(text, 4 * self.settings.top_files, self._known)
         found = dict.fromkeys(path for name in names if (path := match_path(name, self.files, self._known)))
         return list(found)[: self.settings.top_files]
 
@@ -201,7 +201,7 @@ class FunctionSearch:
 
     def _locations(self, text: str) -> list[Location]:
         known, found = frozenset(self.files), []
-        for item in read_named(text, 8 * self.settings.top_places):
+        for item in read_named(text, 8 * self.settings.top_places, known):
             path = match_path(item.path, self.files, known)
             outline = self.outlines.get(path) if path else None
             location = locate(item, outline) if outline else None

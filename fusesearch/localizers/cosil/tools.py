@@ -12,6 +12,7 @@ from fusesearch.agents.parsing import MAX_CALL_CHARS, OPEN, parse_turn, visible
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import Outlines
 from fusesearch.code.names import match_path, qualified
+from fusesearch.code.naming import spelled
 from fusesearch.code.outline import Outline
 from fusesearch.code.tree import cut
 from fusesearch.core.schema import ToolCall
@@ -108,9 +109,10 @@ class SearchTools:
         self.graph.open(outline.path)
         if name == "get_code_of_file_function":
             return self._function(outline, arguments["func_name"])
-        class_name = qualified(arguments["class_name"], [span.name for span in outline.classes])
+        classes = [span.name for span in outline.classes]
+        class_name = qualified(spelled(arguments["class_name"], classes, outline.path), classes)
         if class_name is None:
-            return _failed(_missing("class", arguments["class_name"], outline, [span.name for span in outline.classes]))
+            return _failed(_missing("class", arguments["class_name"], outline, classes))
         if name == "get_code_of_class_function":
             return self._method(outline, class_name, arguments["func_name"])
         return self._class(outline, class_name, names_only=name == "get_functions_of_class")
@@ -118,8 +120,9 @@ class SearchTools:
     def _function(self, outline: Outline, name: str) -> ToolResult:
         methods = {member.name for span in outline.classes for member in outline.members(span.name)}
         free = [span.name for span in outline.functions if span.name not in methods]
+        functions = [span.name for span in outline.functions]
         # also show a method or class asked for as a function, such as a node of the call graph
-        found = qualified(name, free) or qualified(name, [span.name for span in outline.functions])
+        found = qualified(spelled(name, free, outline.path), free) or qualified(spelled(name, functions, outline.path), functions)
         if found:
             return self._code(outline, found)
         class_name = qualified(name, [span.name for span in outline.classes])
@@ -128,6 +131,8 @@ class SearchTools:
     def _method(self, outline: Outline, class_name: str, name: str) -> ToolResult:
         members = [span.name for span in outline.members(class_name)]
         found = f"{class_name}.{name.rpartition('.')[2]}"
+        if found not in members:
+            found = spelled(f"{class_name}.{name}", members, outline.path)
         if found in members:
             return self._code(outline, found)
         return _failed(_missing(f"method of {class_name}", name, outline, [member.rpartition(".")[2] for member in members]))

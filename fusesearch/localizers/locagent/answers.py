@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 
 from fusesearch.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_answer, visible
+from fusesearch.code.functions import is_python
 from fusesearch.code.names import Namer, distinct
+from fusesearch.code.naming import read_name, unwrapped
 from fusesearch.core.schema import Answer, Location
 
 MAX_CHARS = 200_000
@@ -43,11 +45,17 @@ def _locations(block: str, namer: Namer) -> list[Location]:
     for raw in block.split("\n"):
         if len(found) >= MAX_ENTRIES:
             break
-        line = _BULLET.sub("", raw[:MAX_LINE_CHARS].strip(), count=1).strip("`* ")
+        written = raw[:MAX_LINE_CHARS].strip()
+        line = _BULLET.sub("", written, count=1).strip("`* ")
+        written = written[bullet.end() :] if (bullet := _BULLET.match(written)) else written
         key = _KEY.match(line)
         if key and path:
-            holder, locations = _entry(key[1].lower(), key[2], path, holder, namer)
+            value = key[2] if is_python(path) else unwrapped(written).partition(":")[2].removeprefix("**")
+            holder, locations = _entry(key[1].lower(), value, path, holder, namer)
             found += locations
+        elif not key and (start := namer.path_at_start(written)):
+            (path, rest), holder = start, ""
+            found += _named(path, rest, namer)
         elif not key and (match := _PATH.search(line)):
             path, holder = namer.file(match[0]) or "", ""
             found += _named(path, line[match.end() :], namer) if path else []
@@ -56,20 +64,26 @@ def _locations(block: str, namer: Namer) -> list[Location]:
 
 def _entry(key: str, value: str, path: str, holder: str, namer: Namer) -> tuple[str, list[Location]]:
     """The class that the following lines refer to, and the locations on this line."""
-    value = value.strip().strip("`")
-    name = (value.split() or [""])[0].rstrip(",;")
+    python = is_python(path)
+    value = value.strip().strip("`") if python else unwrapped(value)
+    name = (value.split() or [""])[0].rstrip(",;") if python else value
     if key.startswith("line"):
         lines = [int(first) for first, _ in _NUMBERS.findall(value)[:MAX_LINES_NAMED]]
         return holder, [location for line in lines if (location := namer.at(path, line))]
     if key == "class":
-        method = namer.function(path, name) if "." in name else None
-        return (holder, [method]) if method else (name, [])
+        whole = None if python else read_name(name, path)
+        method = namer.function(path, name) if "." in (whole[0] if whole else name) else None
+        return (holder, [method]) if method else (whole[0] if whole else name, [])
     location = namer.function(path, name, holder)
     return holder, [location] if location else []
 
 
 def _named(path: str, rest: str, namer: Namer) -> list[Location]:
     """The function after ``::`` or a colon, or else the file."""
-    name = (rest.lstrip(":").split() or [""])[0].strip("`,") if rest.startswith(":") else ""
+    name = rest.lstrip(":") if rest.startswith(":") else ""
+    if is_python(path) or _NUMBER.match(name):
+        name = (name.split() or [""])[0].strip("`,")
+    elif name.endswith("`") and name.count("`") % 2:  # the path and the name stand in backticks
+        name = name[:-1]
     found = namer.at(path, int(name)) if _NUMBER.fullmatch(name) else namer.function(path, name)
     return [found or Location(path=path)]

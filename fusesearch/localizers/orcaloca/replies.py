@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fusesearch.agents.parsing import visible
+from fusesearch.code.functions import is_python
+from fusesearch.code.naming import read_name
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, Action
 
 T = TypeVar("T")
@@ -99,9 +101,11 @@ def _read_suspect(data: Any) -> Suspect | None:
 
 
 def _read_name(data: Any) -> Suspect | None:
-    keyword = _text(data.get("keyword"), MAX_TEXT) if isinstance(data, dict) else ""
+    keyword, path = (_text(data.get(key), MAX_TEXT) if isinstance(data, dict) else "" for key in ("keyword", "file_path"))
     last = keyword.replace("()", "").rpartition(".")[2]
-    return Suspect(_text(data.get("file_path"), MAX_TEXT), "", last) if last.isidentifier() else None
+    if not last.isidentifier() and path and not is_python(path) and (found := read_name(keyword, path)):
+        return Suspect(path, "", found[0].rpartition(".")[2])
+    return Suspect(path, "", last) if last.isidentifier() else None
 
 
 def _read_score(value: Any) -> int:

@@ -44,6 +44,14 @@ _PATH = re.compile(
     r"(?<![\w.:/\\@-])(?P<path>(?:[A-Za-z]:[/\\]|[~.]{0,2}[/\\])?(?:[\w.@~+-]{1,100}[/\\]){0,30}"
     rf"[\w.-]{{1,100}}\.(?:{SUFFIXES}))\b(?![\w/\\-])(?:(?::|#L|\", line |, line | on line | line )(?P<line>\d{{1,6}}))?"
 )
+_BRACKET = r"\[{1,2}[\w.$-]{1,100}\]{1,2}|\([\w.@$-]{1,100}\)"
+_BRACKETS = re.compile(
+    rf"(?<![\w.:/\\@\])-])(?P<path>(?:(?:[\w.@~+$-]|{_BRACKET}){{1,100}}/){{0,30}}"
+    rf"(?:{_BRACKET})(?:(?:[\w.@~+$-]|{_BRACKET}){{0,100}}/){{0,30}}[\w.\[\]$-]{{0,100}}\.(?:{SUFFIXES}))\b"
+)
+"""A path with a part in brackets, such as ``app/(shop)/[id].tsx``."""
+_BLANKS = re.compile(rf"[`\"'](?P<path>[\w.@~+-][^`\"'\n]{{0,200}}?[ ,][^`\"'\n]{{0,200}}?\.(?:{SUFFIXES}))[`\"']")
+"""A path with blanks or commas, in quotes."""
 _FOLDER = re.compile(r"(?<![\w.:/\\@-])(?:[A-Za-z]:|[~.]{0,2})[/\\][\w.@+-]+[\w./\\@+-]*|[\w.@+-]+(?:[/\\][\w.@+-]+){2,}[/\\]?")
 """An absolute path, or one of three parts or more."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -52,6 +60,13 @@ _INDENTED = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n?)+", re.MULTILINE)
 _BACKTICK = re.compile(r"(?<!`)`{1,2}(?!`)([^`\n]{1,200})`{1,2}")
 _DOTTED = re.compile(rf"(?<![\w/\\@-])(?:{IDENTIFIER}(?:\.|::|#|->)){{1,8}}{IDENTIFIER}(?![\w/\\])")
 _CALL = re.compile(rf"((?:{IDENTIFIER}(?:\.|::|->)){{0,8}}{IDENTIFIER})\(")
+_OWNERS = rf"(?P<owners>(?:{IDENTIFIER}(?:\.|::|#|->)){{0,8}})"
+_MARKED = re.compile(
+    rf"(?<![\w@$]){_OWNERS}(?P<name>~(?P<destructor>{IDENTIFIER})|operator\s?(?:\(\)|\[\]|[^\w\s(`'\",]{{1,3}})|r\#(?P<raw>{IDENTIFIER})"
+    rf"|[$#](?P<private>{IDENTIFIER})|(?P<plain>{IDENTIFIER})(?:[?!](?![\w=?!])|=(?=[\s`(]|$)))"
+)
+"""A name with a mark that other languages than Python allow: ``paid?``, ``total=``, ``~Store``, ``#secret``, ``operator==``."""
+_ENDS = re.compile(r"\s{0,9}(?:\Z|\n|[A-Z])")
 _NAME = re.compile(rf"(?<![\w@]){IDENTIFIER}")
 _COMPOUND = re.compile(r"\w+(?:-\w+)*")
 _CAPITAL = re.compile(r"(?<![\w/\\@.-])[A-Z][a-z]\w+")
@@ -81,6 +96,13 @@ class Mention:
         return Mention(self.kinds | other.kinds, self.owners | other.owners)
 
 
+class Marked(NamedTuple):
+    """How a name with a mark is mentioned, and the name without its mark if the issue has that only as a part of it."""
+
+    mention: Mention
+    plain: str
+
+
 class Stems(NamedTuple):
     """Words that a file can be named after, as :func:`squashed` has them: those of the title and of the rest."""
 
@@ -102,7 +124,8 @@ class Evidence:
 
     ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
     ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
-    ``stems`` are words that a file can be named after.
+    ``stems`` are words that a file can be named after; ``marked`` are names with marks, ``unusual`` paths with brackets, blanks
+    or commas: they count where a tree has exactly these.
     """
 
     title: dict[str, int] = field(default_factory=dict)
@@ -114,6 +137,8 @@ class Evidence:
     modules: list[str] = field(default_factory=list)
     literals: list[str] = field(default_factory=list)
     stems: Stems = field(default_factory=lambda: Stems(frozenset(), frozenset()))
+    marked: dict[str, Marked] = field(default_factory=dict)
+    unusual: list[str] = field(default_factory=list)
     chars: int = 0
 
     @property
@@ -153,6 +178,8 @@ def draw_evidence(issue: str) -> Evidence:
         modules=_modules(_URL.sub(" ", text)),
         literals=_literals(title, prose, code),
         stems=Stems(_stems(title), _stems(f"{prose}\n{code}")),
+        marked=_marked(title, prose, code),
+        unusual=_unusual(text),
         chars=len(issue),
     )
 
@@ -194,6 +221,12 @@ def _paths(text: str) -> list[Mentioned]:
     found = [mentioned(match, True) for match in _LINK.finditer(text)]
     found += [mentioned(match, False) for match in _PATH.finditer(_URL.sub(" ", text))]
     return list(dict.fromkeys(found))[:MAX_NAMES]
+
+
+def _unusual(text: str) -> list[str]:
+    plain = _URL.sub(" ", text)
+    found = (match["path"] for pattern in (_BRACKETS, _BLANKS) for match in pattern.finditer(plain))
+    return list(dict.fromkeys(path.removeprefix("./").removeprefix("/repo/") for path in found))[:MAX_NAMES]
 
 
 def _modules(text: str) -> list[str]:
@@ -245,6 +278,37 @@ def _names(title: str, prose: str, code: str) -> dict[str, Mention]:
     found = {name: Mention(frozenset(kinds[name]), frozenset(owners.get(name, ()))) for name in kinds}
     best = sorted(found, key=lambda name: min(KINDS.index(kind) for kind in found[name].kinds))
     return {name: found[name] for name in best[:MAX_NAMES]}
+
+
+def _marked(title: str, prose: str, code: str) -> dict[str, Marked]:
+    """Names with marks. A word before the ``?`` or ``!`` that ends a sentence counts only if it looks like code."""
+    found: dict[str, Mention] = {}
+    plain: dict[str, str] = {}
+    spans = _BACKTICK.findall(title) + _BACKTICK.findall(prose)
+    texts = [
+        *((span, "title" if f"`{span}`" in title else "inline") for span in spans),
+        (title, "title"),
+        (prose, "prose"),
+        (code, "block"),
+    ]
+    for text, kind in texts:
+        for match in _MARKED.finditer(text):
+            owners, name, word = _split(match["owners"]), match["name"], match["plain"]
+            known = kind in ("inline", "block") or bool(owners) or text in spans
+            ends = name[-1] in "?!" and _ENDS.match(text, match.end()) is not None
+            if not known and ((word and name[-1] == "=") or name[0] == "#" or (ends and not looks_like_code(word or ""))):
+                continue
+            mention = Mention(frozenset([kind, "dotted"] if owners else [kind]), frozenset(owners[-2:]))
+            for spelling in {name, name.replace("operator ", "operator"), re.sub(r"operator(?=\S)", "operator ", name)}:
+                found[spelling] = found[spelling] | mention if spelling in found else mention
+                plain[spelling] = word or match["private"] or match["raw"] or ""
+    everything = f"{title}\n{prose}\n{code}"
+
+    def only(name: str) -> str:
+        word = plain[name]
+        return word if word and not re.search(rf"(?<![\w#$]){word}(?![\w?!]|=\S)", everything) else ""
+
+    return {name: Marked(found[name], only(name)) for name in list(found)[:MAX_NAMES]}
 
 
 def _named(text: str) -> Iterator[str]:

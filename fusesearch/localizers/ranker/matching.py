@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Mention, squashed
+from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, squashed
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
 
@@ -54,7 +54,7 @@ class Matches:
         for path, facts in index.facts(self.paths):
             self._add(numbers[path], facts, wanted)
         self.named = _named_in(evidence.stems.title, self.paths)
-        self.evidence = replace(evidence, names=self._spelled(evidence.names))
+        self.evidence = replace(evidence, paths=self._paths(evidence), names=self._spelled(evidence.names, evidence.marked))
         self.scores = self._scores()
         self.resolve = Resolver(self.paths)
 
@@ -74,12 +74,21 @@ class Matches:
                 return found
         return []
 
-    def _spelled(self, names: Mapping[str, Mention]) -> dict[str, Mention]:
-        """Names as the snapshot defines them, where it has one only in other case or with other separators."""
+    def _paths(self, evidence: Evidence) -> list[Mentioned]:
+        """The paths that the issue names. One with brackets or blanks counts if a file has it whole, and then no part of it."""
+        whole = [path for path in evidence.unusual if any(f"/{own}".endswith(f"/{path}") for own in self.paths)]
+        parts = [named for named in evidence.paths if not any(path.endswith(named.path) for path in whole)]
+        return [*(Mentioned(path, None) for path in whole), *parts] if whole else evidence.paths
+
+    def _spelled(self, names: Mapping[str, Mention], marked: Mapping[str, Marked]) -> dict[str, Mention]:
+        """Names as the snapshot defines them, where it has one only in other case, with other separators or with a mark."""
         found: dict[str, Mention] = {}
         for name, mention in names.items():
             other = next((other for other in _variants(name) if self.defining(other)), name) if not self.defining(name) else name
             found[other] = found[other] | mention if other in found else mention
+        for name, (mention, plain) in marked.items():
+            if self.hits[f"d:{name}"].files:
+                found[name] = mention | found.pop(plain) if plain in found else mention
         return found
 
     def _add(self, number: int, facts: Facts, wanted: dict[int, Hits]) -> None:
@@ -185,7 +194,7 @@ def _idf(having: int, total: int) -> float:
 def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     yield from words
     yield from evidence.literals
-    names = {other for name in evidence.names for other in (name, *_variants(name))}
+    names = {other for name in evidence.names for other in (name, *_variants(name))} | set(evidence.marked)
     yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
     yield from (f"d:{bare(frame.name)}" for frame in evidence.frames if frame.name)
 
@@ -209,5 +218,5 @@ def _variants(name: str) -> Iterator[str]:
 
 
 def bare(name: str) -> str:
-    """The last part of a name in a traceback: ``f`` of ``pkg.(*Type).f``, ``Class#f`` or ``Class::f``."""
-    return name.replace("::", ".").replace("#", ".").replace("->", ".").rpartition(".")[2].strip("()<>?!")
+    """The last part of a name in a traceback: ``f`` of ``pkg.(*Type).f``, ``Class#f`` or ``Class::f``, with Ruby's marks."""
+    return name.replace("::", ".").replace("#", ".").replace("->", ".").rpartition(".")[2].strip("()<>")

@@ -12,6 +12,7 @@ from typing import Any
 
 from fusesearch.code.functions import is_python, parse
 from fusesearch.code.modules import outlines_of
+from fusesearch.code.naming import spelled
 from fusesearch.code.outline import Outline
 from fusesearch.code.tree import source_files, tree_text
 from fusesearch.core.config import Tools
@@ -116,13 +117,14 @@ class SearchTools:
 
     def _class(self, file: str, name: str) -> Outcome:
         found = self._outline(file)
-        span = found.class_(name)
+        span = found.class_(spelled(name, [one.name for one in found.classes], found.path))
         if span is None:
             raise _missing(found, "class", name, (one.name for one in found.classes))
         return self._shown(found, range(span.start, span.end + 1))
 
     def _function(self, file: str, name: str) -> Outcome:
         found = self._outline(file)
+        name = spelled(name, [one.name for one in found.functions], found.path)
         span = found.function(name)
         if span is None or "." in name:
             raise _missing(found, "function at module level", name, (one.name for one in found.functions))
@@ -130,7 +132,8 @@ class SearchTools:
 
     def _method(self, file: str, class_name: str, name: str) -> Outcome:
         found = self._outline(file)
-        spans = [one for one in found.functions if one.name == f"{class_name}.{name}"]
+        method = spelled(f"{class_name}.{name}", [one.name for one in found.functions], found.path)
+        spans = [one for one in found.functions if one.name == method]
         if not spans:
             members = [one.name for one in found.members(class_name)]
             names = members or [one.name for one in found.functions]

@@ -70,8 +70,8 @@ class RoutingLocalizer(BaseLocalizer):
             return render(__package__, "choose", issue=issue, code=code)
 
         def read(text: str) -> list[Location]:
-            files = (match_path(name, paths, paths) for name in read_paths(text, MAX_NAMED))
-            named = [(match_path(item.path, paths, paths), item) for item in read_named(text, MAX_NAMED)]
+            files = (match_path(name, paths, paths) for name in read_paths(text, MAX_NAMED, paths))
+            named = [(match_path(item.path, paths, paths), item) for item in read_named(text, MAX_NAMED, paths)]
             found = (locate(item, outline) for path, item in named if path and (outline := outlines.get(path)))
             return ranked(filter(None, found), filter(None, files))
 

@@ -66,7 +66,8 @@ def rows(observation: Observation) -> list[Line]:
 def defines(text: str, function: str) -> bool:
     """Whether a line of code starts the definition of ``function``, by its last name."""
     name = re.escape(function.rpartition(".")[2])
-    return re.match(rf"\s*(?:[\w()]+\s+){{0,4}}(?:def|class|func|function|fn|fun)\s+(?:\([^()]*\)\s*)?{name}\b", text) is not None
+    header = r"\s*(?:[\w()]+\s+){0,4}(?:def|class|func|function|fn|fun)\s+(?:\([^()]*\)\s*|self\.)?`?"
+    return re.match(rf"{header}{name}(?:(?<!\w)|\b)(?![?!])", text) is not None
 
 
 class Sources:

@@ -1,0 +1,298 @@
+"""Names in every form that models write, through the reader of every localizer that has the file at hand."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusesearch.agents.parsing import format_answer, parse_answer
+from fusesearch.code.entities import Entities
+from fusesearch.code.functions import function_spans
+from fusesearch.code.names import Claim, Namer, file_named, functions_named, locate
+from fusesearch.code.naming import spelled
+from fusesearch.code.outline import outline
+from fusesearch.core.schema import Answer, Location
+from fusesearch.localizers.fenced import read_named, read_paths
+from fusesearch.localizers.locagent.answers import read_answer
+from fusesearch.localizers.orcaloca import _location
+from fusesearch.localizers.orcaloca.replies import read_conclusion
+from fusesearch.localizers.ranker.evidence import draw_evidence
+from fusesearch.localizers.searcher import with_lines
+from fusesearch.search.repository import Repository
+from tests.unit.code.test_naming import NAMES
+
+RUBY = [
+    "paid?",
+    "paid",
+    "cancel!",
+    "paid=(v)",
+    "*(o)",
+    "-(o)",
+    "-@",
+    "[](k)",
+    "[]=(k, v)",
+    "==(o)",
+    "<=>(o)",
+    "!",
+    "=~(o)",
+    "%(o)",
+    "**(o)",
+]
+SOURCES = {
+    "lib/order.rb": "class Order\n" + "".join(f"  def {name}\n    1\n  end\n" for name in RUBY) + "end\n",
+    "a.cpp": (
+        "struct V { operator const char*() const { return 0; } operator std::string() { return 1; } operator bool() {return 1;}\n"
+        "void operator,(int) {} friend V operator*(V a) {return a;} void* operator new[](size_t s) {return 0;} ~V() {} };\n"
+        "template<class T> void ns::V<T>::f() {}\nlong double operator\"\" _km(long double x) {return x;}\n"
+        "template<> int max<int>(int a){return a;}\n"
+    ),
+    "a.rs": (
+        "impl X for (A, B) { fn f(){} }\nimpl<'a> X for &'a [u8] { fn g(){} }\nimpl X for dyn Foo + Send { fn h(){} }\n"
+        "impl X for Box<dyn Foo> { fn i(){} }\nimpl X for a::b::C<T> {fn m(){}}\nfn r#match() {}\n"
+        "impl X for fn(A) -> B { fn k(){} }\n"
+    ),
+    "a.js": (
+        "class A { #p() { return 1 } 'GET /users/:id'() { return 2 } [Symbol.iterator]() { return 1 } ['x']() {return 1}\n"
+        "get v() {return 1} static async *gen() {} 12() {} [`a${b}`]() {} }\n"
+        "const o = { 'a b': function() {}, \"user#created\": () => 1, 'x::y'() {} };\nA.prototype.m = function() {};\n"
+        "$s.load = function() {}\n"
+    ),
+    "a.cs": (
+        "namespace N { class A : IFoo<int> { void IFoo<int>.Bar() { } public static explicit operator int(A a) { return 1; }\n"
+        "public int this[int i] { get { return 1; } } public static A operator +(A a, A b) => a; ~A() { } void G<T>() { } }\n"
+        "class B<T> { class C { void D() {} } } }\n"
+    ),
+    "a.kt": "class A {\n fun `adds 2, fast`() { x() }\n fun `adds 2`() { y() }\n"
+    " fun plus(o: A): A { return o }\n}\nfun List<Int>.second() { a() }\n",
+    "a.go": "package x\nfunc (s *Server[T]) Handle() { }\nfunc (List[K, V]) Len() int { return 1 }\n"
+    "func Map[T any](x T) {}\n",
+    "A.java": "class O { O() {} <T> void g() {} class I { void h() {} } }\n",
+    "a.php": "<?php namespace App\\M; class A { function __construct() { } function &r() {} static function s() {} }\n"
+    "function top() {}\n",
+    "app/[slug]/page.tsx": "export default function Page() { return 1 }\n",
+    "app/(shop)/[[...id]].tsx": "export function Cart() { return 2 }\n",
+    "my dir/a, b's.cpp": "int f() { return 1; }\n",
+    "Makefile": "all:\n\techo\n",
+}  # fmt: skip
+
+FOUND = [span.name for path, source in SOURCES.items() for span in function_spans(source, path)]
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    root = tmp_path_factory.mktemp("tree")
+    for path, source in SOURCES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(source)
+    return Repository(root)
+
+
+class Files:
+    """The files of a commit."""
+
+    def __contains__(self, path):
+        return path in SOURCES
+
+    def ending(self, tail):
+        return [path for path in SOURCES if path == tail or path.endswith(f"/{tail}")]
+
+    def entities(self, path):
+        return Entities(path, SOURCES[path])
+
+
+def fenced(text, path):
+    contents = outline(path, SOURCES[path])
+    found = [locate(row, contents) for row in read_named(f"```\n{text}\n```", 9, set(SOURCES))]
+    return [location.function for location in found if location]
+
+
+READERS = {
+    "fenced": lambda path, name, tree: fenced(f"{path}\nfunction: {name}", path),
+    "fenced, one line": lambda path, name, tree: fenced(f"{path}::{name}", path),
+    "fenced, marked up": lambda path, name, tree: fenced(f"{path}\n- **function:** `{name}`", path),
+    "locagent": lambda path, name, tree: [
+        one.function for one in read_answer(f"```\n{path}\nfunction: {name}\n```", Namer(tree)).modify
+    ],
+    "locagent, one line": lambda path, name, tree: [
+        one.function for one in read_answer(f"```\n{path}::{name}\n```", Namer(tree)).modify
+    ],
+    "orcaloca": lambda path, name, tree: [
+        _location(suspect, None, Namer(tree)).function
+        for suspect in read_conclusion(json.dumps({"bug_locations": [{"file_path": path, "method_name": name}]}))
+    ],
+    "published": lambda path, name, tree: list(functions_named(Claim(path, name), Files()).functions),
+}
+
+FORMS = [
+    ("lib/order.rb", "Order.paid?", ["Order#paid?", "Order::paid?", "paid?", "def paid?",
+        "Order.paid? (lines 2-4)", "Order.paid? - why"]),
+    ("lib/order.rb", "Order.paid=", ["Order#paid=", "Order#paid=(v)", "paid=", "def paid=(v)"]),
+    ("lib/order.rb", "Order.[]=", ["Order#[]=", "Order#[]=(k, v)"]),
+    ("lib/order.rb", "Order.[]", ["Order#[]"]),
+    ("lib/order.rb", "Order.<=>", ["Order#<=>", "Order.<=>(other)"]),
+    ("lib/order.rb", "Order.*", ["Order#*", "Order.*"]),
+    ("lib/order.rb", "Order.cancel!", ["Order::cancel!()", "Order#cancel!"]),
+    ("lib/order.rb", "Order.paid", ["Order#paid", "Order.paid()"]),
+    ("a.cpp", "ns.V.f", ["ns::V<T>::f", "V<T>::f", "void ns::V<T>::f()", "ns::V<std::map<int, T>>::f() const"]),
+    ("a.cpp", "V.operator std::string", ["V::operator std::string() const", "V::operator std::string"]),
+    ("a.cpp", "V.operator char", ["V::operator const char*", "V::operator const char*() const"]),
+    ("a.cpp", "V.operator,", ["V::operator,", "V::operator ,(int)"]),
+    ("a.cpp", "V.operator new[]", ["V::operator new []", "V::operator new[](size_t)"]),
+    ("a.cpp", "V.~V", ["V::~V", "~V()", "V::~V() noexcept"]),
+    ("a.cpp", 'operator""_km', ['operator"" _km', 'operator ""_km']),
+    ("a.cpp", "max", ["max<int>", "::max"]),
+    ("a.rs", "(A,B).f", ["<(A, B) as X>::f"]),
+    ("a.rs", "[u8].g", ["<[u8] as X>::g", "<&'a [u8] as X>::g", "<[u8]>::g"]),
+    ("a.rs", "dynFoo+Send.h", ["<dyn Foo + Send as X>::h"]),
+    ("a.rs", "Box.i", ["<Box<dyn Foo> as X>::i", "Box::<dyn Foo>::i"]),
+    ("a.rs", "C.m", ["<a::b::C<T> as X>::m", "a::b::C::<T>::m", "crate::a::C::m", "<impl X for C<T>>::m", "fn m"]),
+    ("a.rs", "r#match", ["r#match", "match", "fn r#match()"]),
+    ("a.js", "A.#p", ["A.#p", "A#p", "#p", "this.#p"]),
+    ("a.js", "A.GET /users/:id", ["A['GET /users/:id']", 'A["GET /users/:id"]', "A.'GET /users/:id'"]),
+    ("a.js", "A.[Symbol.iterator]", ["A[Symbol.iterator]", "A.[Symbol.iterator]()"]),
+    ("a.js", "A.['x']", ["A['x']", "A.x"]),
+    ("a.js", "A.gen", ["static async *gen()", "async gen", "A.prototype.gen"]),
+    ("a.js", "A.v", ["get v", "get v()"]),
+    ("a.js", "o.user#created", ["o['user#created']", "o.user#created"]),
+    ("a.js", "o.x::y", ["o['x::y']", "o.x::y"]),
+    ("a.js", "$s.load", ["$s.load", "$s.load()"]),
+    ("a.cs", "A.Bar", ["A.IFoo<int>.Bar", "IFoo<int>.Bar", "N.A.Bar"]),
+    ("a.cs", "A.operator +", ["A.operator+", "operator +", "A.operator +(A, A)"]),
+    ("a.cs", "A.operator int", ["A.explicit operator int", "A.operator int"]),
+    ("a.cs", "A.this", ["A.this[int]", "A.this[int i]"]),
+    ("a.cs", "A.G", ["A.G<T>", "A.G<T>()"]),
+    ("a.cs", "B.C.D", ["B<T>.C.D", "N.B<T>.C.D()"]),
+    ("a.kt", "A.adds 2, fast", ["A.`adds 2, fast`()", "`adds 2, fast`", "A.adds 2, fast"]),
+    ("a.kt", "A.adds 2", ["A.`adds 2`", "A.adds 2"]),
+    ("a.kt", "A.plus", ["fun A.plus(o: A): A", "A#plus"]),
+    ("a.kt", "List.second", ["List<Int>.second", "fun List<Int>.second()"]),
+    ("a.go", "Server.Handle", ["(*Server).Handle", "(s *Server[T]) Handle", "(*Server[T]).Handle",
+        "x.(*Server).Handle", "func (s *Server[T]) Handle()"]),
+    ("a.go", "List.Len", ["List[K, V].Len", "(List[K, V]).Len"]),
+    ("a.go", "Map", ["Map[T]", "x.Map", "func Map"]),
+    ("A.java", "O.I.h", ["com.acme.O.I.h", "O$I.h", "O$I#h(int, String)", "I::h"]),
+    ("A.java", "O.O", ["O.<init>", "O#O()"]),
+    ("A.java", "O.g", ["public <T> void g()", "O.g(int a, int b)"]),
+    ("a.php", "A.__construct", ["App\\M\\A::__construct", "\\App\\M\\A::__construct()"]),
+    ("a.php", "A.r", ["A->r", "$this->r"]),
+    ("a.php", "A.s", ["public static function s()", "static::s", "A::s"]),
+    ("a.php", "top", ["App\\M\\top", "function top()"]),
+    ("my dir/a, b's.cpp", "f", ["f", "int f()", "::f"]),
+    ("app/[slug]/page.tsx", "Page", ["Page", "function Page()"]),
+    ("app/(shop)/[[...id]].tsx", "Cart", ["Cart", "`Cart`"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("path", SOURCES)
+def test_each_function_of_a_source_is_found_by_its_own_name(repository, reader, path):
+    for span in function_spans(SOURCES[path], path):
+        assert READERS[reader](path, span.name, repository) == [span.name]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(("path", "name", "written"), [(path, name, one) for path, name, forms in FORMS for one in forms])
+def test_forms_that_models_write_name_the_function_of_the_file(repository, reader, path, name, written):
+    assert READERS[reader](path, written, repository) == [name]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("lib/order.rb", "Order.open?"),
+        ("lib/order.rb", "cancel"),
+        ("a.cpp", "W::~W"),
+        ("a.cpp", "V::operator/"),
+        ("A.java", "P.g"),
+    ],
+)
+def test_a_name_that_the_file_lacks_is_no_other_function(repository, reader, path, written):
+    assert [name for name in READERS[reader](path, written, repository) if name] == []
+
+
+@pytest.mark.parametrize("path", SOURCES)
+def test_an_answer_comes_back_as_it_was(path):
+    names = [span.name for span in function_spans(SOURCES[path], path)]
+    answer = Answer(modify=[Location(path=path), *(Location(path=path, function=name, lines=(3, 9)) for name in names)])
+    assert parse_answer(format_answer(answer)) == answer
+    assert format_answer(parse_answer(format_answer(answer))) == format_answer(answer)
+
+
+@pytest.mark.parametrize("path", SOURCES)
+@pytest.mark.parametrize("line", ["{}", "`{}`", "- `{}`: why", "1. {}", "/repo/{}", "{} (the cause)"])
+def test_a_path_is_read_whatever_it_is_made_of(repository, path, line):
+    text = f"```\n{line.format(path)}\n```"
+    assert read_paths(text, 5, set(SOURCES)) == [path]
+    assert read_answer(text, Namer(repository)).files == [path]
+
+
+@pytest.mark.parametrize("path", SOURCES)
+@pytest.mark.parametrize("line", ["{}", "`{}`", "/repo/{}", '"{}"'])
+def test_a_path_of_a_published_answer_is_the_file(path, line):
+    assert file_named(line.format(path), Files()).path == path
+
+
+@pytest.mark.parametrize(
+    ("entry", "path", "function"),
+    [
+        ("- /repo/my dir/a.cpp::V::f (lines 3-9)", "my dir/a.cpp", "V.f"),
+        ("- /repo/docs/user guide/page.ts", "docs/user guide/page.ts", None),
+        ("- /repo/app/(shop)/[id].tsx::Page", "app/(shop)/[id].tsx", "Page"),
+        ("- `/repo/a, b.rb::Order#paid?`", "a, b.rb", "Order.paid?"),
+        ("- Makefile", "Makefile", None),
+        ("- /repo/Makefile and others", "Makefile", None),
+        ("- /repo/a.rs::<(A, B) as X>::f", "a.rs", "(A,B).f"),
+        ("- /repo/a.go::(s *Server) Handle(w)", "a.go", "Server.Handle"),
+        ("- /repo/A.java::com.acme.O$I.h", "A.java", "O.I.h"),
+        ("- ``/repo/a.js::o.user#created``", "a.js", "o.user#created"),
+    ],
+)
+def test_an_answer_without_files_at_hand_is_read_by_the_grammar(entry, path, function):
+    assert [(one.path, one.function) for one in parse_answer(f"## Locations to Modify\n{entry}\n").modify] == [(path, function)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([*SOURCES, "a/Kconfig", "src/a b/[c] (d), e.rs"]), NAMES | st.sampled_from(FOUND)),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    )
+)
+def test_any_answer_comes_back(entities):
+    answer = Answer(modify=[Location(path=path, function=name) for path, name in entities])
+    text = format_answer(answer)
+    assert parse_answer(text) == answer
+    assert format_answer(parse_answer(text)) == text
+
+
+@given(st.sampled_from([*SOURCES]), st.data())
+def test_a_name_that_a_file_has_is_spelled_so(path, data):
+    names = data.draw(st.lists(NAMES | st.sampled_from(FOUND), min_size=1, max_size=9, unique=True))
+    name = data.draw(st.sampled_from(names))
+    assert spelled(name, names, path) == name
+    assert spelled(f"{name} (lines 3-9)", names, path) == name
+
+
+def test_users_get_the_lines_of_a_name_in_another_form(repository):
+    answer = Answer(modify=[Location(path="a.js", function="A.p"), Location(path="lib/order.rb", function="Order.paid?")])
+    found = with_lines(answer, repository).modify
+    assert [(one.function, one.lines) for one in found] == [("A.#p", (1, 1)), ("Order.paid?", (2, 4))]
+
+
+@pytest.mark.parametrize(
+    ("issue", "marked", "plain"),
+    [
+        ("paid? returns true", "paid?", "paid"), ("x\n\n`Order#paid?` and `paid`", "paid?", ""),
+        ("order.cancel! raises", "cancel!", "cancel"), ("V::~V leaks", "~V", ""), ("x\n\n`#secret` is read", "#secret", "secret"),
+    ],
+)  # fmt: skip
+def test_issues_name_functions_with_marks(issue, marked, plain):
+    assert draw_evidence(issue).marked[marked].plain == plain
+
+
+@pytest.mark.parametrize("issue", ["Is it paid? Yes", "Why is it not paid?", "It broke!"])
+def test_the_mark_of_a_sentence_is_no_part_of_a_name(issue):
+    assert draw_evidence(issue).marked == {}
