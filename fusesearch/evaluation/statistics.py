@@ -116,7 +116,7 @@ def combined_pooled_f1(name: str = "f1_micro") -> Statistic:
 
 
 def pair_of(score: Score, level: str) -> tuple[Sequence[str], Sequence[str]]:
-    """Predicted and true of a score at level ``file``, ``module`` or ``function``; nothing of either where the truth is unknown."""
+    """Predicted and true of a score at level ``file``, ``module`` or ``function``; both empty where the truth is unknown."""
     if level == "file":
         return score.predicted_files, score.true_files
     if score.unread:
