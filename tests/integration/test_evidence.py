@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from experiments.pages import texts_of
 
 from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.commits import fixes
@@ -15,6 +14,7 @@ from experiments.evidence.page import results_page
 from experiments.evidence.run import ALONE, OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
 from experiments.evidence.unseen import unseen
+from experiments.pages import texts_of
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.trees import WEIGHTS
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot

@@ -136,7 +136,7 @@ def test_an_interruption_ends_the_nodes_that_run(project, monkeypatch):
     waits = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
 
     class Interrupted:
-        def __init__(self, rows, workers): ...
+        def __init__(self, rows): ...
 
         def __enter__(self):
             return self
