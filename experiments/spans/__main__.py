@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from experiments.pages import texts_of
+from experiments.evidence.page import texts_of
 from experiments.spans.bodies import has_body
 from fusesearch.cli.app import OneLineCommand
 from fusesearch.code.functions import function_spans, is_python

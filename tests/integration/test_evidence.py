@@ -10,11 +10,10 @@ import pytest
 from experiments.evidence.cases import Cases, read_cases
 from experiments.evidence.commits import fixes
 from experiments.evidence.measures import best_readings, confidence_of, differences, table
-from experiments.evidence.page import results_page
+from experiments.evidence.page import results_page, texts_of
 from experiments.evidence.run import ALONE, OWN, RANKER, of_set
 from experiments.evidence.systems import RELEASED, System, free, released, scored
 from experiments.evidence.unseen import unseen
-from experiments.pages import texts_of
 from fusesearch.core.errors import DataError
 from fusesearch.localizers.ranker.trees import WEIGHTS
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
