@@ -8,6 +8,8 @@
     for location in answer.modify:
         print(location.path, location.function, location.lines)
 
+``context(repository, issue, tokens=4000).text`` is what to read for an issue, for a prompt.
+
 A localizer of your own is anything that fits :class:`Localizer`: an :class:`Instance` and its repository in, a
 :class:`Trajectory` with a ranked :class:`Answer` out, which :class:`Score` measures. An :class:`Environment` is a kind of task:
 tools, instructions, the reader of answers and the scorer.
@@ -19,12 +21,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fusesearch.core.schema import Answer, Instance, Score, Trajectory
+    from fusesearch.core.schema import Answer, Context, Instance, Score, Trajectory
     from fusesearch.evaluation.environments import Environment
     from fusesearch.localizers.base import Localizer
+    from fusesearch.localizers.ranker.context import context
     from fusesearch.localizers.searcher import ask, localize, localize_async
 
-__all__ = ["Answer", "Environment", "Instance", "Localizer", "Score", "Trajectory", "ask", "localize", "localize_async"]
+__all__ = [
+    "Answer", "Context", "Environment", "Instance", "Localizer", "Score", "Trajectory", "ask", "context", "localize",
+    "localize_async",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
@@ -35,6 +41,7 @@ def __getattr__(name: str) -> Any:
         "Environment": "fusesearch.evaluation.environments",
         "Localizer": "fusesearch.localizers.base",
         "ask": "fusesearch.localizers.searcher",
+        "context": "fusesearch.localizers.ranker.context",
         "localize": "fusesearch.localizers.searcher",
         "localize_async": "fusesearch.localizers.searcher",
     }

@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from fusesearch.cli import (
     ask,
     compare,
+    context,
     doctor,
     evaluate,
     exports,
@@ -33,7 +34,7 @@ from fusesearch.core.installation import DISTRIBUTION, installed
 
 EPILOG = """
 **Exit codes:** 0 done · 1 failure, explained in one line on stderr · 2 wrong usage ·
-3 `localize` or `ask` found no answer · 130 interrupted.
+3 `localize`, `context` or `ask` found no answer · 130 interrupted.
 """
 
 
@@ -123,6 +124,7 @@ def about(
 
 
 app.command("localize", rich_help_panel="Use")(localize.localize)
+app.command("context", rich_help_panel="Use")(context.context)
 app.command("ask", rich_help_panel="Use")(ask.ask)
 app.command("localizers", rich_help_panel="Use")(localizers.localizers)
 app.command("view", rich_help_panel="Use")(view.view)

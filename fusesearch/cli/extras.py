@@ -17,6 +17,7 @@ NEEDS = {
     "localize --localizer locagent": "models",
     "localize --model": "models",
     "localize --checkpoint": "train",
+    "context": "",
     "ask": "",
     "ask --model": "models",
     "ask --checkpoint": "train",

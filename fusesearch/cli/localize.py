@@ -77,9 +77,7 @@ def localize(
 
     Exit codes: 0 an answer, 3 no answer or too little to go on, 1 a failure, 2 a wrong option.
     """
-    given = text if issue is None else issue
-    if given is None or (text is not None and issue is not None):
-        raise usage_error("give the issue once: its text, a file, an address or `-`", "ISSUE")
+    given = given_once(text, issue)
     options = options_of(
         mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
@@ -90,7 +88,7 @@ def localize(
     from fusesearch.search.repository import Repository
 
     repository = Repository(repo)
-    instance = _instance(repository.root.name, given)
+    instance = instance_given(repository.root.name, given)
     searcher = choose(options)
     trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)
@@ -102,7 +100,15 @@ def localize(
     raise typer.Exit(0 if found.modify else NO_ANSWER)
 
 
-def _instance(tree: str, issue: str) -> Instance:
+def given_once(text: str | None, issue: str | None) -> str:
+    """The issue, as an argument or an option. Raises a usage error unless there is one."""
+    given = text if issue is None else issue
+    if given is None or (text is not None and issue is not None):
+        raise usage_error("give the issue once: its text, a file, an address or `-`", "ISSUE")
+    return given
+
+
+def instance_given(tree: str, issue: str) -> Instance:
     """The task. A GitHub issue names it as in SWE-bench (``owner__repo-N``), any other text gets the name of the directory."""
     from fusesearch.cli import issues
     from fusesearch.localizers.searcher import instance_of

@@ -41,11 +41,21 @@ class Transport(StrEnum):
     http = "http"
 
 
+class ToolsChoice(StrEnum):
+    """The tools that clients see."""
+
+    answers = "answers"
+    all = "all"
+
+
 def mcp(
     root: Annotated[list[Path], typer.Option(help="Directory to serve; repeat the option for more.", metavar="DIR")],
     transport: Annotated[
         Transport, typer.Option(help="stdio (the client starts the server) or streamable HTTP.")
     ] = Transport.stdio,
+    tools: Annotated[
+        ToolsChoice, typer.Option(help="localize, context and ask; or all, with grep, glob and read_file.")
+    ] = ToolsChoice.answers,
     host: Annotated[str, typer.Option(help="http: address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="http: port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
     allow_host: Annotated[
@@ -70,10 +80,10 @@ def mcp(
     temperature: TemperatureOption = None,
     pre_search: PreSearchOption = None,
 ) -> None:
-    """Serve the localizer and the search tools over MCP.
+    """Serve the localizer over MCP.
 
-    Tools: `localize`, `ask` and those of `fusesearch tool`. They only read DIR: they change nothing, run nothing and read nothing
-    outside it, and clients cannot add directories.
+    Tools: `localize`, `context` and `ask`; with `--tools all` also those of `fusesearch tool`. They only read DIR: they change
+    nothing, run nothing and read nothing outside it, and clients cannot add directories.
 
     ```
     fusesearch mcp --root .
@@ -98,7 +108,7 @@ def mcp(
     roots = Roots(root)
     with stdio.stdout_to_stderr():
         searcher = choose(options)
-    service = Service(roots, searcher)
+    service = Service(roots, searcher, search=tools is ToolsChoice.all)
     if transport is Transport.http:
         _serve_http(service, host, port, allow_host or [], token)
         return

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fusesearch.core.errors import InfrastructureError
-from fusesearch.core.schema import Answer, Location, Place, Trajectory
+from fusesearch.core.schema import Answer, Context, Location, Place, Trajectory
 from fusesearch.core.text import printable
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import with_lines
@@ -132,6 +132,16 @@ def ended(known: dict[str, Any]) -> str:
     from fusesearch.reporting.episodes.page import STOPS
 
     return STOPS[known["stop"]]
+
+
+def context_json(found: Context) -> dict[str, Any]:
+    """``outcome`` (``answer`` or ``too_little``) and all of a context."""
+    return {"outcome": "answer" if found.excerpts else "too_little", **found.model_dump(mode="json")}
+
+
+def context_text(found: Context) -> str:
+    """A context as text, or what would help where the issue says too little."""
+    return found.text if found.excerpts else f"No answer: {TOO_LITTLE}."
 
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:

@@ -9,9 +9,8 @@ are not followed.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
-
-import networkx as nx
 
 from fusesearch.code.modules import Outlines
 from fusesearch.code.outline import SUPER, Chain, ClassSpan, Import, Outline
@@ -29,7 +28,8 @@ class CallGraph:
 
     def __init__(self, outlines: Outlines) -> None:
         self.outlines = outlines
-        self.graph = nx.DiGraph()
+        self._callees: dict[str, dict[str, None]] = {}
+        self._callers: dict[str, set[str]] = defaultdict(set)
         self.opened: set[str] = set()
         self._steps = 0
 
@@ -39,20 +39,22 @@ class CallGraph:
         if outline is None:
             return
         self.opened.add(path)
-        self.graph.add_nodes_from(f"{path}::{span.name}" for span in outline.functions)
         for name, chains in outline.calls.items():
             caller = f"{path}::{name}"
             targets = dict.fromkeys(target for chain in chains if (target := self._called(outline, name, chain)))
-            self.graph.add_edges_from((caller, target) for target in targets if target != caller)
+            targets.pop(caller, None)
+            self._callees[caller] = targets
+            for target in targets:
+                self._callers[target].add(caller)
 
     def callees(self, entity: str) -> list[str]:
         """What a function calls, in the order of the calls."""
         self.open(entity.partition("::")[0])
-        return list(self.graph.successors(entity)) if entity in self.graph else []
+        return list(self._callees.get(entity, ()))
 
     def callers(self, entity: str) -> list[str]:
         """Functions of the opened modules that call this one."""
-        return sorted(self.graph.predecessors(entity)) if entity in self.graph else []
+        return sorted(self._callers.get(entity, ()))
 
     def _called(self, outline: Outline, function: str, chain: Chain) -> str | None:
         self._steps = MAX_STEPS

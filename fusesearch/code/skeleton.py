@@ -44,16 +44,27 @@ def numbered(outline: Outline, intervals: Iterable[tuple[int, int]], window: int
 
 def signature(lines: Sequence[str], start: int, end: int) -> str:
     """The head of the function on lines ``start`` to ``end`` (from 1) on one line, without decorators and its body."""
-    begins = next(
-        (number for number in range(start - 1, min(end, len(lines))) if not lines[number].lstrip().startswith(("@", "#", "//"))),
-        start - 1,
+    first, last = head(lines, start, end)
+    return " ".join(filter(None, (line.strip() for line in lines[first - 1 : last])))[:LINE_CHARS].rstrip("{ ")
+
+
+def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
+    """First and last line of the head of the function on lines ``start`` to ``end`` (from 1), without decorators."""
+    first = next(
+        (
+            number
+            for number in range(start, min(end, len(lines)) + 1)
+            if not lines[number - 1].lstrip().startswith(("@", "#", "//"))
+        ),
+        start,
     )
-    parts: list[str] = []
-    for line in lines[begins : min(end, begins + MAX_HEADER)]:
-        parts.append(line.strip())
+    last = limit = min(end, first + MAX_HEADER - 1, len(lines))
+    for number in range(first, limit + 1):
+        line = lines[number - 1]
         if line.rstrip().endswith(("{", ":", ";", "=>")) or " {" in line or line.count(")") > line.count("("):
+            last = number
             break
-    return " ".join(filter(None, parts))[:LINE_CHARS].rstrip("{ ")
+    return first, last
 
 
 def merged(intervals: Iterable[tuple[int, int]], window: int, total: int) -> list[tuple[int, int]]:

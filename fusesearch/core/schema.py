@@ -220,6 +220,37 @@ class Answer(Record):
         return list(dict.fromkeys(location.entity for location in self.modify if location.function))
 
 
+class Excerpt(Record):
+    """Lines of a file that are worth reading for an issue.
+
+    ``kind`` says what they are: a ``function`` with its body, the head of a function that one of those calls (``callee``) or that
+    calls one (``caller``), or the ``outline`` of a file: heads of classes and functions that no other excerpt has. ``lines`` are
+    those of the whole function, ``shown`` those in ``text``, as inclusive ranges. ``of`` is the function that is called or calls.
+    """
+
+    kind: Literal["function", "callee", "caller", "outline"]
+    path: str
+    function: str | None = None
+    lines: tuple[int, int]
+    shown: list[tuple[int, int]]
+    text: str
+    of: str = Field("", exclude_if=_absent)
+    confidence: float | None = Field(None, exclude_if=_absent)
+    reasons: list[str] = Field(default_factory=list, exclude_if=_absent)
+
+
+class Context(Record):
+    """The most useful reading for an issue, best first. None where the issue says too little to go on.
+
+    ``text`` is all of it, as people and models read it; its ``tokens`` are estimated and at most ``budget``.
+    """
+
+    excerpts: list[Excerpt] = Field(default_factory=list)
+    text: str = ""
+    tokens: int = 0
+    budget: int
+
+
 class Trajectory(Record):
     """One episode: system prompt, issue, turns with observations, answer and usage.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
 from fusesearch.agents.answers import format_values
@@ -12,6 +11,7 @@ from fusesearch.agents.prompts import render_issue
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
+from fusesearch.core.stopping import in_thread
 from fusesearch.search.repository import Repository
 
 FILES, FUNCTIONS = 5, 10
@@ -32,7 +32,7 @@ async def answered(
     trajectory = new_trajectory(instance, agent, instructions, localizer=name, seed=seed)
 
     async def work() -> None:
-        answer = await asyncio.to_thread(find)
+        answer = await in_thread(find)
         said = answer.text if answer.outcome else format_answer(answer)
         turn = Turn(text=format_values(answer.values) if answer.values else said)
         trajectory.turns.append(turn)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from fusesearch.agents.loop import conclusion, record
 from fusesearch.core.schema import Answer, Instance, Trajectory
+from fusesearch.core.stopping import in_thread
 from fusesearch.localizers.base import Localizer, Setup
 from fusesearch.localizers.direct import FILES, FUNCTIONS, as_answer
 from fusesearch.localizers.ranker import ranking_of
@@ -56,7 +56,7 @@ class FusedLocalizer:
         done.localizer, spent = self.name, done.seconds
 
         async def work() -> None:
-            ranking = await asyncio.to_thread(ranking_of, instance.problem_statement, repository, self.setup.caches.index)
+            ranking = await in_thread(ranking_of, instance.problem_statement, repository, self.setup.caches.index)
             done.stop, done.answer = conclusion(fuse(done.answer or Answer(), ranking))
 
         if done.error is None:

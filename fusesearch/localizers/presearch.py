@@ -6,7 +6,6 @@ their episodes themselves, change their instances by :func:`pre_searched`.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from fusesearch.agents.prompts import render_issue
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import RepositoryError
 from fusesearch.core.schema import Instance, Location, Trajectory
+from fusesearch.core.stopping import in_thread
 from fusesearch.core.text import printable
 from fusesearch.localizers.base import Localizer, Setup
 from fusesearch.search.repository import Repository
@@ -53,7 +53,7 @@ class PreSearched:
 
         async def work() -> None:
             nonlocal shown
-            shown = await asyncio.to_thread(with_candidates, instance, repository, agent, self.setup.caches.index)
+            shown = await in_thread(with_candidates, instance, repository, agent, self.setup.caches.index)
 
         await record(failed, work(), agent.max_seconds)
         done = failed

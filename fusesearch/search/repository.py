@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from fusesearch.core.errors import OutsideRootError, RepositoryError, ToolError
+from fusesearch.core.stopping import check, checked
 from fusesearch.search import ripgrep
 from fusesearch.search.git import tracked_files
 
@@ -171,7 +172,7 @@ class Repository:
         deadline = time.monotonic() + _LISTING_SECONDS
         output = ripgrep.RipgrepRun().run([*arguments, "--", "./"], self.root, deadline, _LISTING_BYTES)
         names = (name.removeprefix(b"./") for name in output.stdout.split(b"\0")[:-1])
-        return list(filter(None, map(clean_name, names)))
+        return list(filter(None, map(clean_name, checked(names))))
 
     @cached_property
     def _left_out(self) -> list[str]:
@@ -261,6 +262,7 @@ def _flags_needed(root: Path, hidden: bool) -> Iterator[str]:
     FIFO of that name, and the size limit for each file above it. ``hidden`` folders are searched, or not."""
     folders = [str(root)]
     while folders:
+        check()
         try:
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:

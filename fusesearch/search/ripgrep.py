@@ -19,11 +19,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from fusesearch.core.errors import InfrastructureError, ToolError
+from fusesearch.core.stopping import check
 
 MAX_FILE_BYTES = 16 * 2**20
 """Larger files are not searched, and only this much of them is read."""
 
 _CHUNK = 1 << 16
+_PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 _MEMORY_BYTES = 2 * 2**30
 _FLAGS = (
     "--no-config",
@@ -121,8 +123,10 @@ class RipgrepRun:
         chunks: list[bytes] = []
         remaining = max_bytes
         while remaining > 0:
-            if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
-                raise TimeoutError
+            while not ready.poll(min(_PATIENCE, max(0.0, deadline - time.monotonic())) * 1000):
+                check()
+                if time.monotonic() >= deadline:
+                    raise TimeoutError
             chunk = os.read(descriptor, min(_CHUNK, remaining))
             if not chunk:
                 return b"".join(chunks), True

@@ -70,7 +70,7 @@ def tree(tmp_path_factory):
 
 def arguments(tree, endpoint=None):
     model = [] if endpoint is None else ["--model", "m", "--base-url", f"http://127.0.0.1:{endpoint.server_port}/v1"]
-    return ["--root", str(tree / "code"), *model]
+    return ["--root", str(tree / "code"), "--tools", "all", *model]
 
 
 def environment():
@@ -128,7 +128,7 @@ async def over_http(web, mode="auto", **headers):
 async def use(client):
     """What every client does: look at the tools, localize with progress, search, and fail to leave the root."""
     offered = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert offered.keys() == {"localize", "ask", "grep", "glob", "read_file"}
+    assert offered.keys() == {"localize", "context", "ask", "grep", "glob", "read_file"}
     assert all(tool.annotations.read_only_hint and not tool.annotations.open_world_hint for tool in offered.values())
     told = []
 
@@ -137,6 +137,7 @@ async def use(client):
 
     result = await client.call_tool("localize", {"issue": ISSUE}, progress_callback=hear)
     assert not result.is_error
+    assert "def perimeter(side):\n    return 3 * side" in text(await client.call_tool("context", {"issue": ISSUE}))
     assert result.structured_content["root"] == "code"
     assert FOUND.items() <= result.structured_content["modify"][0].items()
     assert {"turns", "calls", "efficiency"} <= result.structured_content["trajectory"].keys()
@@ -146,7 +147,7 @@ async def use(client):
     assert done == sorted(set(done))
     assert told[0][2].startswith("turn 1: ")
     found = await client.call_tool("grep", {"pattern": "def perimeter", "output_mode": "content"})
-    assert text(found) == "/repo/shapes.py:6:def perimeter(side):"
+    assert text(found) == "shapes.py:6:def perimeter(side):"
     outside = await client.call_tool("read_file", {"path": "../secret.txt"})
     assert outside.is_error
     assert CANARY not in text(outside)
@@ -178,7 +179,7 @@ async def test_a_cancelled_request_cancels_the_search_and_the_server_goes_on(tre
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert await asyncio.to_thread(endpoint.left.wait, PATIENCE)
-        assert text(await client.call_tool("glob", {"pattern": "*.py"})) == "/repo/shapes.py"
+        assert text(await client.call_tool("glob", {"pattern": "*.py"})) == "shapes.py"
 
 
 async def test_a_model_that_fails_is_an_error_of_one_line(web):
@@ -264,16 +265,48 @@ HELLO = {
 def test_stdout_holds_the_protocol_alone_and_the_end_is_clean(tree, end, code):
     with running_program([*PROGRAM, *arguments(tree)], environment()) as process:
         process.stdin.write(b"this is no message\n" + json.dumps(HELLO).encode() + b"\n")
-        first = line_of(process.stdout)
+        refused, first = line_of(process.stdout), line_of(process.stdout)
         if end is None:
             process.stdin.close()
         else:
             process.send_signal(end)  # stdin stays open
         assert process.wait(PATIENCE) == code
         rest, errors = process.stdout.read(), process.stderr.read()
+    assert json.loads(refused)["error"]["code"] == -32700
     assert json.loads(first)["result"]["serverInfo"]["name"] == "fusesearch"
     assert rest == b""
     assert b"Traceback" not in errors
+
+
+LINES = [
+    ('{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"grep","arguments":{"pattern":"a\\ud83d"}}}', 2, "result"),
+    (
+        '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"grep","arguments":{"pattern":"\\ud83d\\ude00"}}}',
+        3,
+        "result",
+    ),
+    ('{"jsonrpc":"2.0","id":1.5,"method":"ping"}', 1.5, "error"),
+    ('{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"gr', 4, "error"),
+    ('{"method":"tools/call","params":{"name":"gr', None, "error"),
+    ('{"jsonrpc":"2.0","id":"\\ud83d","method":7}', "\ufffd", "error"),
+    ("[" * 100_000, None, "error"),
+    ("[]", None, "error"),
+    ('{"jsonrpc":"2.0","id":null,"method":"ping"}', None, "error"),
+]
+
+
+def test_every_line_with_an_id_is_answered_and_others_that_are_no_message_too(tree):
+    ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    ping = {"jsonrpc": "2.0", "id": 99, "method": "ping"}
+    with running_program([*PROGRAM, *arguments(tree)], environment()) as process:
+        lines = [json.dumps(HELLO), json.dumps(ready), "", *(line for line, _, _ in LINES), json.dumps(ping)]
+        process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        answers = [json.loads(line_of(process.stdout)) for _ in range(len(LINES) + 2)]
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
+    told = sorted((str(one["id"]), "result" if "result" in one else "error") for one in answers)
+    assert told == sorted([("1", "result"), ("99", "result"), *((str(number), kind) for _, number, kind in LINES)])
+    assert {one["error"]["code"] for one in answers if "error" in one} == {-32700}
 
 
 def servers(tree):

@@ -27,7 +27,7 @@ def tree(tmp_path_factory):
 
 def service(*folders, script=None):
     searcher = choose(SearchOptions()) if script is None else Searcher("fusesearch", ScriptedModel(script), Agent(), Tools())
-    return Service(Roots(folders), searcher)
+    return Service(Roots(folders), searcher, search=True)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_several_roots_are_told_apart_by_name_and_one_must_be_named(tree):
         assert all(tool.input_schema["properties"]["root"]["enum"] == ["code", "code-2"] for tool in offered)
         assert all("root" in tool.input_schema["required"] for tool in offered)
         found = [text(await client.call_tool("glob", {"pattern": "only*", "root": root})) for root in ("code", "code-2")]
-        assert found == ["No files match /repo (only*)", "/repo/only_here.py"]
+        assert found == ["No files match the root (only*)", "only_here.py"]
         unnamed = await client.call_tool("glob", {"pattern": "*.py"})
         assert (unnamed.is_error, text(unnamed)) == (True, "Error: root is missing; the roots are code, code-2")
         answer = await client.call_tool("localize", {"issue": ISSUE, "root": "code-2"})
@@ -102,8 +102,8 @@ async def test_a_question_is_answered_with_entries_and_text(tree):
     async with Client(service(tree / "code", script=script).server()) as client:
         result = await client.call_tool("ask", {"question": "Which function multiplies by 3?"})
         empty = await client.call_tool("ask", {"question": " "})
-    assert result.structured_content["values"] == ["/repo/shapes.py::perimeter"]
-    assert text(result).startswith("- /repo/shapes.py::perimeter\n")
+    assert result.structured_content["values"] == ["shapes.py::perimeter"]
+    assert text(result).startswith("- shapes.py::perimeter\n")
     assert text(empty) == "Error: the question is empty"
 
 
@@ -134,7 +134,7 @@ async def test_an_episode_without_an_answer_is_a_result_that_says_so(tree):
         ("ask", {"issue": "x"}, "unknown argument issue; use ask(question, root?)"),
         ("grep", {}, "use grep(pattern, path?"),
         ("grep", {"pattern": "("}, "unclosed group"),
-        ("read_file", {"path": "shape.py"}, "close: /repo/shapes.py"),
+        ("read_file", {"path": "shape.py"}, "close: shapes.py"),
     ],
 )
 async def test_a_call_that_cannot_be_is_an_error_that_teaches(tree, name, given, words):
@@ -147,7 +147,7 @@ async def test_a_call_that_cannot_be_is_an_error_that_teaches(tree, name, given,
 
 async def test_an_unknown_tool_is_a_protocol_error_that_names_the_tools(tree):
     async with Client(service(tree / "code").server()) as client:
-        with pytest.raises(MCPError, match="the tools are localize, ask, grep, glob, read_file"):
+        with pytest.raises(MCPError, match="the tools are localize, context, ask, grep, glob, read_file"):
             await client.call_tool("bash", {"command": "ls"})
 
 
@@ -158,7 +158,7 @@ async def test_the_next_call_sees_changes_on_disk(tree):
         after = text(await client.call_tool("grep", {"pattern": "fresh", "glob": "*.txt"}))
     (tree / "code/notes.txt").unlink()
     assert before.startswith("No matches")
-    assert after == "/repo/notes.txt"
+    assert after == "notes.txt"
 
 
 async def test_a_cancelled_tool_call_leaves_no_ripgrep_running(tmp_path, monkeypatch):
@@ -197,3 +197,73 @@ async def test_the_ranker_lists_as_many_places_as_asked_for_and_a_model_takes_no
         (schema,) = [tool.input_schema for tool in (await client.list_tools()).tools if tool.name == "localize"]
         assert "top" not in schema["properties"]
         assert "unknown argument top" in text(await client.call_tool("localize", {"issue": ISSUE, "top": 3}))
+
+
+async def test_coding_agents_see_three_tools_unless_all_are_asked_for(tree):
+    offered = Service(Roots([tree / "code"]), choose(SearchOptions()))
+    async with Client(offered.server()) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["localize", "context", "ask"]
+        assert "grep" not in client.instructions
+        assert str(tree / "code") in client.instructions
+        with pytest.raises(MCPError, match=r"the tools are localize, context, ask$"):
+            await client.call_tool("grep", {"pattern": "x"})
+
+
+async def test_context_returns_what_to_read_within_its_budget(tree):
+    async with Client(service(tree / "code").server()) as client:
+        found = await client.call_tool("context", {"issue": ISSUE, "tokens": 200})
+        assert text(found).startswith("## shapes.py:6-7  perimeter (")
+        assert "def perimeter(side):\n    return 3 * side" in text(found)
+        assert len(text(found).encode()) <= 800
+        assert found.structured_content is None
+        little = await client.call_tool("context", {"issue": "it is broken"})
+        assert (little.is_error, text(little)[:33]) == (False, "No answer: too little to go on, n")
+        for tokens in (99, 100_001, "200", True):
+            refused = await client.call_tool("context", {"issue": ISSUE, "tokens": tokens})
+            assert text(refused) == "Error: context: tokens must be a number from 100 to 100000"
+        assert "use context(issue, tokens?, root?)" in text(await client.call_tool("context", {"issue": ISSUE, "top": 3}))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "found"),
+    [
+        ("read_file", {"path": "{root}/shapes.py", "end_line": 1}, "class Square:"),
+        ("read_file", {"path": "file://{root}/shapes.py", "end_line": 1}, "class Square:"),
+        ("read_file", {"path": "{root}/../code/shapes.py", "end_line": 1}, "class Square:"),
+        ("read_file", {"path": "inner\\deep.py"}, "def deep"),
+        ("grep", {"pattern": "def deep", "path": "{root}/inner"}, "inner/deep.py"),
+        ("grep", {"pattern": "def deep", "path": "{root}"}, "inner/deep.py"),
+        ("grep", {"pattern": "def deep", "glob": "{root}/inner/*.py"}, "inner/deep.py"),
+        ("glob", {"pattern": "{root}/inner/*.py"}, "inner/deep.py"),
+        ("glob", {"pattern": "*.py", "path": "{root}/inner"}, "inner/deep.py"),
+        ("grep", {"pattern": "def deep", "path": "", "glob": "", "output_mode": "", "root": ""}, "inner/deep.py"),
+        ("glob", {"pattern": "deep*", "path": "", "root": ""}, "inner/deep.py"),
+    ],
+)
+async def test_paths_of_the_machine_and_empty_strings_are_taken_and_paths_come_back_relative(tmp_path, name, given, found):
+    root = plant(tmp_path) / "code"
+    (root / "inner").mkdir()
+    (root / "inner/deep.py").write_text("def deep():\n    return '/repo/inner/deep.py'\n")
+    told = {key: value.replace("{root}", str(root)) if isinstance(value, str) else value for key, value in given.items()}
+    async with Client(service(root).server()) as client:
+        result = await client.call_tool(name, told)
+    assert not result.is_error, text(result)
+    assert found in text(result)
+    assert "/repo/shapes" not in text(result)
+    assert not text(result).startswith("/repo")
+
+
+async def test_the_text_of_a_file_stays_as_it_is(tmp_path):
+    (tmp_path / "deep.py").write_text("/repo/x\nx = '/repo/y'\n")
+    async with Client(service(tmp_path).server()) as client:
+        found = text(await client.call_tool("grep", {"pattern": "repo", "output_mode": "content"}))
+        read = text(await client.call_tool("read_file", {"path": "deep.py"}))
+    assert found == "deep.py:1:/repo/x\ndeep.py:2:x = '/repo/y'"
+    assert "/repo/x" in read
+
+
+async def test_localize_takes_empty_strings_for_what_may_be_left_out_and_names_the_folder(tree):
+    async with Client(service(tree / "code").server()) as client:
+        found = await client.call_tool("localize", {"issue": ISSUE, "top": "", "root": ""})
+    assert found.structured_content["folder"] == str(tree / "code")
+    assert (tree / "code" / found.structured_content["places"][0]["path"]).is_file()

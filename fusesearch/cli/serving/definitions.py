@@ -1,4 +1,4 @@
-"""What a client sees: the schemas of ``localize`` and the search tools, and instructions for using them together."""
+"""What a client sees: the schemas of the tools, and instructions for using them together."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import Any
 
 from mcp_types import Tool, ToolAnnotations
 
+from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, TOKENS
+from fusesearch.search.repository import VIRTUAL_ROOT
 from fusesearch.search.tools import TOOLS, schemas
 
-LOCALIZE = "localize"
-ASK = "ask"
+LOCALIZE, CONTEXT, ASK = "localize", "context", "ask"
+MOST_FILES = 100
 READ_ONLY = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
 _LOCATION = {
@@ -59,6 +61,7 @@ _ANSWER = {
     "type": "object",
     "properties": {
         "root": {"type": "string", "description": "the root that was searched"},
+        "folder": {"type": "string", "description": "its folder, to which paths are relative"},
         "outcome": {"enum": ["answer", "too_little", "no_answer"], "description": "too_little: the issue names nothing here"},
         "places": {"type": "array", "items": _PLACE, "description": "files to look at, most likely first, from the ranker"},
         "modify": {"type": "array", "items": _LOCATION, "description": "the set to modify, with the highest expected F1"},
@@ -69,7 +72,7 @@ _ANSWER = {
         },
         "trajectory": {**_SEARCH, "description": "what the search cost"},
     },
-    "required": ["root", "outcome", "places", "modify", "related", "trajectory"],
+    "required": ["root", "folder", "outcome", "places", "modify", "related", "trajectory"],
 }
 _ISSUE: dict[str, Any] = {
     "type": "object",
@@ -79,7 +82,13 @@ _ISSUE: dict[str, Any] = {
 }
 
 
-_TOP = {"type": "integer", "minimum": 1, "maximum": 100, "description": "so many files, however likely; 5 by default"}
+_TOP = {"type": "integer", "minimum": 1, "maximum": MOST_FILES, "description": "so many files, however likely; 5 by default"}
+_TOKENS = {
+    "type": "integer",
+    "minimum": LEAST_TOKENS,
+    "maximum": MOST_TOKENS,
+    "description": f"the most to return, in tokens of four bytes; {TOKENS} by default",
+}
 _QUESTION = {
     "type": "object",
     "properties": {"question": {"type": "string", "description": "the whole question"}},
@@ -90,31 +99,34 @@ _ANSWERED = {
     "type": "object",
     "properties": {
         "root": {"type": "string", "description": "the root that was searched"},
+        "folder": {"type": "string", "description": "its folder, to which paths are relative"},
         "values": {"type": "array", "items": {"type": "string"}, "description": "the entries of the answer"},
         "text": {"type": "string", "description": "the whole answer"},
         "trajectory": {**_SEARCH, "description": "what the search cost"},
     },
-    "required": ["root", "values", "text", "trajectory"],
+    "required": ["root", "folder", "values", "text", "trajectory"],
 }
 
 
-def tools(roots: list[str], *, ranks: bool) -> list[Tool]:
-    """``localize``, ``ask`` and the tools of :mod:`fusesearch.search.tools`, each with the argument ``root``.
+def tools(roots: list[str], *, ranks: bool, search: bool = False) -> list[Tool]:
+    """``localize``, ``context`` and ``ask``; with ``search`` also those of :mod:`fusesearch.search.tools`. All take ``root``.
 
     ``ranks``: no model searches, and ``localize`` takes ``top``.
     """
-    return [_localize(roots, ranks), _ask(roots), *(_search_tool(schema["function"], roots) for schema in schemas())]
+    found = [_localize(roots, ranks), _context(roots), _ask(roots)]
+    return [*found, *(_search_tool(schema["function"], roots) for schema in schemas())] if search else found
 
 
-def instructions(roots: list[str]) -> str:
-    """The server's instructions, which the client's model reads before the tools."""
+def instructions(folders: dict[str, str], *, search: bool = False) -> str:
+    """The server's instructions, which the client's model reads before the tools. ``folders`` are those of the roots."""
     *others, last = TOOLS
-    several = f"Name one of the roots {', '.join(roots)} in every call." if len(roots) > 1 else f"The root is {roots[0]}."
+    named = ", ".join(f"{name} ({folder})" for name, folder in folders.items())
+    several = f"Name one of the roots in every call: {named}." if len(folders) > 1 else f"The root is {named}."
+    look = f" {', '.join(others)} and {last} look further." if search else ""
     return (
         "Finds the code an issue is about, in folders that are only read. Give localize the text of an issue, and it names the "
-        f"files and functions to modify; ask answers a question about the code. {', '.join(others)} and {last} look further: "
-        "paths there begin with /repo, which stands "
-        f"for the root; paths in the answer of localize are relative to the root. {several}"
+        "files and functions to modify; context returns what to read for it; ask answers a question about the code."
+        f"{look} All paths are relative to the root; absolute ones below it are taken, too. {several}"
     )
 
 
@@ -137,6 +149,21 @@ def _localize(roots: list[str], ranks: bool) -> Tool:
     )
 
 
+def _context(roots: list[str]) -> Tool:
+    """Without an output schema: a client shows its model the text alone, which keeps to the budget."""
+    asked = {**_ISSUE, "properties": {**_ISSUE["properties"], "tokens": _TOKENS}}
+    return Tool(
+        name=CONTEXT,
+        title="Read what matters for an issue",
+        description=(
+            "The most useful code to read for an issue, within a budget of tokens: the best functions in full, heads of what "
+            "they call and of their callers, outlines of the likely files, each with path and lines. Takes about a second."
+        ),
+        input_schema=_with_root(asked, roots),
+        annotations=READ_ONLY,
+    )
+
+
 def _ask(roots: list[str]) -> Tool:
     description = (
         "Answer a question about the code: a default, a constant, who calls or overrides something, where it is defined, or how "
@@ -153,10 +180,15 @@ def _ask(roots: list[str]) -> Tool:
 
 
 def _search_tool(function: dict[str, Any], roots: list[str]) -> Tool:
+    parameters = function["parameters"]
+    properties = {
+        key: {**rule, "description": rule["description"].replace(f"below {VIRTUAL_ROOT}", "below the root")}
+        for key, rule in parameters["properties"].items()
+    }
     return Tool(
         name=function["name"],
-        description=f"{function['description']} Paths begin with /repo, which stands for the root.",
-        input_schema=_with_root(function["parameters"], roots),
+        description=f"{function['description']} Paths are relative to the root.",
+        input_schema=_with_root({**parameters, "properties": properties}, roots),
         annotations=READ_ONLY,
     )
 

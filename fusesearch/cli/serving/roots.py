@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Sequence
 from itertools import chain, count
 from pathlib import Path
 
 from fusesearch.core.errors import RepositoryError, ToolError
 from fusesearch.core.text import printable
-from fusesearch.search.repository import Repository, clipped
+from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clipped
+
+_VIRTUAL = re.compile(rf"(?<![\w/.-]){VIRTUAL_ROOT}(?:/|(?![\w.-]))")
 
 
 class Roots:
@@ -28,6 +32,11 @@ class Roots:
     def names(self) -> list[str]:
         """Names of the folders, in the order given."""
         return list(self._folders)
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The real paths of the folders, by name."""
+        return {name: str(folder) for name, folder in self._folders.items()}
 
     def choose(self, name: object = None) -> str:
         """Check the name; None means the only root. Raises :class:`ToolError` with the valid names."""
@@ -51,3 +60,23 @@ class Roots:
         if repository.root != folder:
             raise ToolError(f"the root {name} is no longer the folder that this server was started with")
         return repository
+
+
+def relative(path: str, root: str) -> str:
+    """A path of this machine below ``root``, or its ``file://`` address, as one relative to ``root``; others as they are.
+
+    Backslashes become slashes where no file has that name.
+    """
+    plain = path.removeprefix("file://")
+    try:
+        if not plain.startswith("/"):
+            return path if "\\" not in path or os.path.lexists(os.path.join(root, path)) else path.replace("\\", "/")
+        forms = [form for form in (plain, os.path.realpath(plain)) if form == root or form.startswith(f"{root.rstrip('/')}/")]
+    except ValueError:  # no name that a file can have
+        return path
+    return forms[0][len(root) :].strip("/") or "." if forms else path
+
+
+def with_relative_paths(text: str) -> str:
+    """``text`` with paths relative to the root instead of virtual ones, in which tools and answers name files."""
+    return _VIRTUAL.sub(lambda match: "" if match[0].endswith("/") else "the root", text)

@@ -19,28 +19,37 @@ from mcp_types import (
     ListToolsResult,
     PaginatedRequestParams,
     TextContent,
+    Tool,
 )
 
-from fusesearch.cli.report import Report, answer_json, answer_text, raise_on_failure
+from fusesearch.cli.report import Report, answer_json, answer_text, context_text, raise_on_failure
 from fusesearch.cli.serving import definitions
 from fusesearch.cli.serving.progress import forward, listening
-from fusesearch.cli.serving.roots import Roots
+from fusesearch.cli.serving.roots import Roots, relative, with_relative_paths
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import FusesearchError, ToolError
 from fusesearch.core.installation import DISTRIBUTION, installed
 from fusesearch.core.schema import Instance, Trajectory
+from fusesearch.core.stopping import in_thread
+from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, TOKENS, context_of
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import Searcher, instance_of
-from fusesearch.search.repository import Repository, clipped
-from fusesearch.search.tools import Toolbox
+from fusesearch.search.repository import VIRTUAL_ROOT, Repository, clipped
+from fusesearch.search.tools import TOOLS, Toolbox
+
+_PATHS = ("path", "glob")
 
 
 @dataclass(frozen=True)
 class Service:
-    """Answers requests about the roots. Tools keep no state between requests; all searches share the model."""
+    """Answers requests about the roots. Tools keep no state between requests; all searches share the model.
+
+    ``search``: also grep, glob and read_file, which coding agents have themselves.
+    """
 
     roots: Roots
     searcher: Searcher
+    search: bool = False
     _running: set[anyio.CancelScope] = field(default_factory=set, init=False, repr=False)
 
     def server(self) -> Server[None]:
@@ -48,7 +57,7 @@ class Service:
         return Server(
             "fusesearch",
             version=installed(DISTRIBUTION) or "",
-            instructions=definitions.instructions(self.roots.names),
+            instructions=definitions.instructions(self.roots.folders, search=self.search),
             lifespan=self._lifespan,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
@@ -60,16 +69,21 @@ class Service:
             scope.cancel()
 
     async def call(self, name: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
-        """Run one call. Errors become an error result of one line."""
-        given = {key: value for key, value in arguments.items() if key != "root"}
+        """Run one call. Errors become an error result of one line.
+
+        An empty string is no value for what may be left out, since some clients send every argument.
+        """
+        required = TOOLS[name].required() if name in TOOLS else ("issue", "question")
+        given = {key: value for key, value in arguments.items() if key in required or value not in ("", None)}
         try:
-            root = self.roots.choose(arguments.get("root"))
+            root = self.roots.choose(given.pop("root", None))
             if name == definitions.LOCALIZE:
                 return await self._localize(root, given, session)
+            if name == definitions.CONTEXT:
+                return await self._context(root, given)
             if name == definitions.ASK:
                 return await self._ask(root, given, session)
-            result = await Toolbox(self.roots.repository(root), Tools()).call(name, given)
-            return CallToolResult(content=[TextContent(type="text", text=result.output)], is_error=result.error is not None)
+            return await self._tool(root, name, given)
         except FusesearchError as error:
             line = f"Error: {clipped(' '.join(str(error).split()), 500)}"
             return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)
@@ -78,24 +92,50 @@ class Service:
     def _ranks(self) -> bool:
         return self.searcher.name == WITHOUT_MODEL
 
+    @property
+    def _tools(self) -> list[Tool]:
+        return definitions.tools(self.roots.names, ranks=self._ranks, search=self.search)
+
     async def _localize(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
         repository, searcher = self.roots.repository(root), self.searcher
-        if self._ranks and (top := arguments.pop("top", None)) is not None:
-            if not isinstance(top, int) or isinstance(top, bool) or not 1 <= top <= 100:
-                raise ToolError("localize: top must be a number from 1 to 100")
-            searcher = replace(searcher, top=top)
+        if self._ranks and "top" in arguments:
+            searcher = replace(searcher, top=_number(arguments, "localize", "top", 1, definitions.MOST_FILES))
         trajectory = await self._search(searcher, instance_of(root, _text(arguments, "localize", "issue")), repository, session)
         raise_on_failure(trajectory)
         found = await anyio.to_thread.run_sync(Report.of, trajectory, repository)
         text = TextContent(type="text", text=found.as_text())
-        return CallToolResult(content=[text], structured_content={"root": root, **found.as_json()})
+        return CallToolResult(content=[text], structured_content={**self._about(root), **found.as_json()})
+
+    async def _context(self, root: str, arguments: dict[str, Any]) -> CallToolResult:
+        given = {"tokens": TOKENS, **arguments}
+        tokens = _number(given, "context", "tokens", LEAST_TOKENS, MOST_TOKENS)
+        issue = _text(given, "context", "issue", "tokens")
+        found = await in_thread(context_of, issue, self.roots.repository(root), tokens)
+        return CallToolResult(content=[TextContent(type="text", text=context_text(found))])
 
     async def _ask(self, root: str, arguments: dict[str, Any], session: ServerSession) -> CallToolResult:
         instance = instance_of(root, _text(arguments, "ask", "question"), "question")
         trajectory = await self._search(self.searcher.answering(), instance, self.roots.repository(root), session)
         raise_on_failure(trajectory)
-        text = TextContent(type="text", text=answer_text(trajectory))
-        return CallToolResult(content=[text], structured_content={"root": root, **answer_json(trajectory)})
+        found = answer_json(trajectory)
+        found |= {"text": with_relative_paths(found["text"]), "values": list(map(with_relative_paths, found["values"]))}
+        text = TextContent(type="text", text=with_relative_paths(answer_text(trajectory)))
+        return CallToolResult(content=[text], structured_content={**self._about(root), **found})
+
+    async def _tool(self, root: str, name: str, arguments: dict[str, Any]) -> CallToolResult:
+        folder = self.roots.folders[root]
+        paths = [key for key in arguments if key in _PATHS or (name == "glob" and key == "pattern")]
+        given = arguments | {key: relative(arguments[key], folder) for key in paths if isinstance(arguments[key], str)}
+        result = await Toolbox(self.roots.repository(root), Tools()).call(name, given)
+        text = result.output
+        if result.error is not None or not result.entities:
+            text = with_relative_paths(text)
+        elif name != "read_file":  # every line begins with a path; after it stands text of a file
+            text = "\n".join(line.removeprefix(f"{VIRTUAL_ROOT}/") for line in text.split("\n"))
+        return CallToolResult(content=[TextContent(type="text", text=text)], is_error=result.error is not None)
+
+    def _about(self, root: str) -> dict[str, str]:
+        return {"root": root, "folder": self.roots.folders[root]}
 
     async def _search(self, searcher: Searcher, instance: Instance, repository: Repository, session: ServerSession) -> Trajectory:
         """Run one episode. The client gets all progress, in order, before the result."""
@@ -109,10 +149,10 @@ class Service:
             return trajectory
 
     async def _list_tools(self, _: ServerRequestContext[None], __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=definitions.tools(self.roots.names, ranks=self._ranks))
+        return ListToolsResult(tools=self._tools)
 
     async def _call_tool(self, context: ServerRequestContext[None], params: CallToolRequestParams) -> CallToolResult:
-        names = [tool.name for tool in definitions.tools(self.roots.names, ranks=self._ranks)]
+        names = [tool.name for tool in self._tools]
         if params.name not in names:
             raise MCPError(INVALID_PARAMS, f"there is no tool {clipped(params.name, 40)}; the tools are {', '.join(names)}")
         with anyio.CancelScope() as scope:
@@ -132,12 +172,21 @@ class Service:
                 await self.searcher.close()
 
 
-def _text(arguments: dict[str, Any], tool: str, name: str) -> str:
-    """The argument ``name``. Raises :class:`ToolError` if it is missing or there are other arguments."""
+def _text(arguments: dict[str, Any], tool: str, name: str, *others: str) -> str:
+    """The argument ``name``. Raises :class:`ToolError` if it is missing or there are arguments but ``others``."""
+    usage = f"use {tool}({', '.join([name, *(f'{other}?' for other in others), 'root?'])})"
     text = arguments.get(name)
-    if unknown := [key for key in arguments if key != name]:
-        raise ToolError(f"{tool}: unknown argument {clipped(unknown[0], 40)}; use {tool}({name}, root?)")
+    if unknown := [key for key in arguments if key not in (name, *others)]:
+        raise ToolError(f"{tool}: unknown argument {clipped(unknown[0], 40)}; {usage}")
     if not isinstance(text, str):
         problem = "is missing" if text is None else "must be a string"
-        raise ToolError(f"{tool}: {name} {problem}; use {tool}({name}, root?)")
+        raise ToolError(f"{tool}: {name} {problem}; {usage}")
     return text.encode("utf-8", "replace").decode()
+
+
+def _number(arguments: dict[str, Any], tool: str, name: str, least: int, most: int) -> int:
+    """The argument ``name``, which is taken out. Raises :class:`ToolError` unless it is a number within bounds."""
+    number = arguments.pop(name)
+    if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+        raise ToolError(f"{tool}: {name} must be a number from {least} to {most}")
+    return number

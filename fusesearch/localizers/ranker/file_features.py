@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 
+from fusesearch.core.stopping import checked
 from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight, named_where
 from fusesearch.localizers.ranker.evidence import squashed
 from fusesearch.localizers.ranker.facts import words_of
@@ -107,13 +108,13 @@ class WholeTree:
 
     def _add_paths(self) -> None:
         matches, evidence = self.matches, self.matches.evidence
-        words = [path_words(path) & matches.words.keys() for path in matches.paths]
+        words = [path_words(path) & matches.words.keys() for path in checked(matches.paths)]
         having, count = spread(words), len(words)
         idf = {word: math.log(1 + count / times) for word, times in having.items()}
         total = sum(idf.get(word, 0.0) for word in evidence.title) or 1.0
         top = max((sum(idf[word] for word in found) for found in words), default=0.0) or 1.0
         names = {squashed(part) for name in [*evidence.names, *evidence.modules] for part in name.split(".")} - {""}
-        for file, found in enumerate(words):
+        for file, found in enumerate(checked(words)):
             parts = module_parts(matches.paths[file].split("/"))
             own = words_of(parts[-1]) if parts else ()
             squash = squashed(parts[-1]) if parts else ""

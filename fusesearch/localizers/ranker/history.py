@@ -12,12 +12,15 @@ import os
 import re
 import stat
 import subprocess
+import time
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fusesearch.core.stopping import check
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.search.git import ID, git_command, reading_environment
@@ -29,6 +32,7 @@ MAX_FILES = 20
 
 MAX_MESSAGE_CHARS = 600
 SECONDS = 20.0
+_PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 _INCLUDE = re.compile(rb"^\s*\[include", re.IGNORECASE | re.MULTILINE)
 _FORMAT = "--format=%x01%H%x02%B%x03"
 
@@ -142,10 +146,18 @@ def _read(repository: Repository, ids: list[str]) -> Iterator[tuple[str, list[in
 def _git(repository: Repository, *arguments: str, given: str = "") -> str:
     """Output of a git command that reads; empty if it fails."""
     command = git_command(repository.history[0], *arguments)
+    pipe, deadline = subprocess.PIPE, time.monotonic() + SECONDS
     try:
-        done = subprocess.run(
-            command, input=given.encode(), env=reading_environment(), capture_output=True, timeout=SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=reading_environment())
+    except OSError:
         return ""
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+    with process:
+        try:
+            while time.monotonic() < deadline:
+                check()
+                with suppress(subprocess.TimeoutExpired):
+                    output, _ = process.communicate(given.encode(), timeout=_PATIENCE)
+                    return output.decode("utf-8", "replace") if process.returncode == 0 else ""
+        finally:
+            process.kill()
+    return ""

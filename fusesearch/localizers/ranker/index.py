@@ -27,6 +27,7 @@ from typing import Any
 
 from fusesearch.code.kinds import is_code
 from fusesearch.core.errors import InfrastructureError, OutsideRootError, ToolError
+from fusesearch.core.stopping import checked
 from fusesearch.localizers.ranker.facts import Facts, analyse, read
 from fusesearch.localizers.ranker.workers import analysed
 from fusesearch.search.repository import Repository
@@ -68,7 +69,7 @@ class Index:
 
     def __init__(self, repository: Repository, folder: Path | None, on_progress: Progress | None = None) -> None:
         self.repository = repository
-        self.paths = [path for path in repository.files() if is_code(path)][:MAX_FILES]
+        self.paths = [path for path in checked(repository.files()) if is_code(path)][:MAX_FILES]
         self._on_progress = on_progress or (lambda done, total: None)
         self._temporary: TemporaryDirectory[str] | None = None
         attempts = [None, folder, folder]
@@ -98,7 +99,7 @@ class Index:
         for path in paths:
             if digest := self.digests.get(path):
                 named.setdefault(digest, []).append(path)
-        for part in _parts(list(named)):
+        for part in checked(_parts(list(named))):
             rows = self._kept("SELECT digest, facts FROM facts WHERE digest IN ({})", part)
             for digest in part:
                 path = named[digest][0]
@@ -137,21 +138,26 @@ class Index:
 
     def _update(self) -> dict[str, bytes]:
         """Digests of the files, after the analysis of new contents."""
-        files = {path: found for path in self.paths if (found := self._on_disk(path))}
+        files = {path: found for path in checked(self.paths) if (found := self._on_disk(path))}
         known = self._lookup("SELECT file, digest FROM seen WHERE file IN ({})", [key for key, _, _ in files.values()])
         digests = {path: known[key] for path, (key, _, _) in files.items() if key in known}
         seen = []
-        for path, (key, changed, size) in files.items():
-            if path not in digests and size <= MAX_FILE_BYTES and (data := self._bytes(path)) is not None:
-                digests[path] = _digest(path, data)
-                if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
-                    seen.append((key, digests[path]))
+        try:
+            for path, (key, changed, size) in checked(files.items()):
+                if path not in digests and size <= MAX_FILE_BYTES and (data := self._bytes(path)) is not None:
+                    digests[path] = _digest(path, data)
+                    if changed < time.time() - _RACY_SECONDS:  # else it may change again within the grain of the clock
+                        seen.append((key, digests[path]))
+                if len(seen) == 10 * _AT_ONCE:
+                    self._write("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
+                    seen = []
+        finally:
+            self._write("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
         have = self._lookup("SELECT digest, used FROM facts WHERE digest IN ({})", list(dict.fromkeys(digests.values())))
         missing = {digest: path for path, digest in digests.items() if digest not in have}
         today = int(time.time()) // _DAY_SECONDS
         if missing:
             self._analyse(missing, sum(files[path][2] for path in missing.values()), today)
-        self._write("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
         older = [(today, digest) for digest, used in have.items() if used < today]
         self._write("UPDATE facts SET used = ? WHERE digest = ?", older)
         if missing:
@@ -159,15 +165,19 @@ class Index:
         return digests
 
     def _analyse(self, missing: dict[bytes, str], size: int, today: int) -> None:
+        """Analyse new contents and keep their facts, also of those that were done when a caller left or pressed Ctrl-C."""
         rows: list[tuple[bytes, int, bytes]] = []
         self._on_progress(0, len(missing))
         sources = ((digest, path, self.source(path)) for digest, path in missing.items())
-        for done, (digest, data) in enumerate(analysed(sources, size), 1):
-            rows.append((digest, today, data))
-            if len(rows) == _AT_ONCE or done == len(missing):
-                self._write("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
-                rows = []
-            self._on_progress(done, len(missing))
+        try:
+            for done, (digest, data) in enumerate(analysed(sources, size), 1):
+                rows.append((digest, today, data))
+                if len(rows) == _AT_ONCE:
+                    self._write("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
+                    rows = []
+                self._on_progress(done, len(missing))
+        finally:
+            self._write("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
     def _evict(self, today: int) -> None:
         """Remove contents that were not used today, least recently used first, until four fifths of the limit are left."""

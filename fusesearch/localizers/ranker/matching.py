@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fusesearch.core.stopping import checked
 from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, squashed
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
@@ -112,7 +113,7 @@ class Matches:
         code_shares = array("d", (K1 * (1 - B + B * length / code_total) for length in self.code_lengths))
         parts = [(scores[name], getattr(self.evidence, name)) for name in ("title", "prose", "block")]
         everything, in_code, in_text = (scores[name] for name in ("all", "code", "text"))
-        for word, weight in self.words.items():
+        for word, weight in checked(self.words.items()):
             hits, idf = self.hits[word], self.idf(word)
             targets = [score for score, words in parts if word in words]
             for file, code, text in zip(hits.files, hits.code, hits.text, strict=True):
@@ -133,7 +134,7 @@ class Resolver:
         self._by_name: dict[str, list[int]] = defaultdict(list)
         self._by_module: dict[tuple[str, ...], list[int]] = defaultdict(list)
         self._parts = [path.split("/") for path in paths]
-        for number, parts in enumerate(self._parts):
+        for number, parts in enumerate(checked(self._parts)):
             self._by_name[parts[-1]].append(number)
             module = module_parts(parts)
             for length in range(1, min(4, len(module)) + 1):

@@ -18,9 +18,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from fusesearch.core.stopping import check
 from fusesearch.localizers.ranker.facts import analyse
 
 SMALL_BYTES = 1_000_000
@@ -34,21 +36,25 @@ _LENGTH = struct.Struct(">Q")
 _ROOT = Path(__file__).parents[3]
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from fusesearch.localizers.ranker.workers import serve; serve()"
 _COLLECTED_EVERY = 200
+_PATIENCE = 0.2  # seconds until it is asked again whether anybody waits
 
 Source = tuple[bytes, str, str]
 """Digest, path and text."""
 
 
 def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, bytes]]:
-    """Digest and facts of each source, in any order; ``size`` is the bytes of all."""
+    """Digest and facts of each source, in any order; ``size`` is the bytes of all. Ends its processes when it is left early."""
     if size < SMALL_BYTES:
-        yield from ((digest, analyse(path, text)) for digest, path, text in sources)
+        for digest, path, text in sources:
+            check()
+            yield digest, analyse(path, text)
         return
     results: queue.Queue[tuple[bytes, bytes] | None] = queue.Queue(maxsize=1000)
     lock, stopped = threading.Lock(), threading.Event()
+    processes: dict[int, subprocess.Popen[bytes]] = {}
 
-    def feed() -> None:
-        process = _process()
+    def feed(number: int) -> None:
+        process = processes[number] = _process()
         try:
             while not stopped.is_set():
                 with lock:
@@ -57,27 +63,38 @@ def analysed(sources: Iterator[Source], size: int) -> Iterator[tuple[bytes, byte
                     return
                 digest, path, text = source
                 facts = _ask(process, path, text)
+                if stopped.is_set():
+                    return
                 if facts is None:
                     _end(process)
-                    process, facts = _process(), analyse(path, "")
+                    process = processes[number] = _process()
+                    facts = analyse(path, "")
                 results.put((digest, facts))
         finally:
             _end(process)
             results.put(None)
 
-    threads = [threading.Thread(target=feed, daemon=True) for _ in range(min(MAX_PROCESSES, len(os.sched_getaffinity(0))))]
+    count = min(MAX_PROCESSES, len(os.sched_getaffinity(0)))
+    threads = [threading.Thread(target=feed, args=(number,), daemon=True) for number in range(count)]
     for thread in threads:
         thread.start()
     try:
         running = len(threads)
         while running:
-            result = results.get()
-            if result is None:
-                running -= 1
-            else:
-                yield result
+            check()
+            with suppress(queue.Empty):
+                result = results.get(timeout=_PATIENCE)
+                if result is None:
+                    running -= 1
+                else:
+                    yield result
     finally:
         stopped.set()
+        for process in list(processes.values()):
+            process.kill()
+        with suppress(queue.Empty):
+            while True:  # a thread may wait for room
+                results.get_nowait()
 
 
 def serve() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from pydantic import Field
 
 from fusesearch.agents.interview import Interview, interviewed
@@ -16,6 +14,7 @@ from fusesearch.code.skeleton import numbered
 from fusesearch.code.tree import cut
 from fusesearch.core.config import Section
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn
+from fusesearch.core.stopping import in_thread
 from fusesearch.core.text import printable
 from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.fenced import read_named, read_paths
@@ -48,7 +47,7 @@ class RoutingLocalizer(BaseLocalizer):
         instructions = Instructions("", render_issue(self.agent, instance.problem_statement), [])
 
         async def work(interview: Interview) -> None:
-            ranking = await asyncio.to_thread(ranking_of, instance.problem_statement, repository, self.caches.index)
+            ranking = await in_thread(ranking_of, instance.problem_statement, repository, self.caches.index)
             own = ranking.best()
             if own.confidence is None or own.confidence >= self.agent.sure:
                 interview.trajectory.model = ""

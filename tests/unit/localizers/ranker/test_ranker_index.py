@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusesearch.core.stopping import in_thread
 from fusesearch.localizers.ranker import index as index_module
 from fusesearch.localizers.ranker.facts import analyse, literal_terms, read, term, words_of
 from fusesearch.localizers.ranker.index import NAME, Index
@@ -271,3 +276,41 @@ def test_hostile_trees_have_an_index(tmp_path: Path):
 def test_an_empty_folder_has_an_empty_index(tmp_path: Path):
     (tmp_path / "r").mkdir()
     assert everything(Repository(tmp_path / "r"), tmp_path / "index") == {}
+
+
+@pytest.mark.parametrize("lines", [3, 3000], ids=["analysed here", "analysed by processes"])
+async def test_an_index_that_nobody_waits_for_stops_and_keeps_what_it_has(tmp_path: Path, lines: int):
+    files = {f"m{number}.py": f"def f{number}(x):\n" + f"    x = {number}\n" * lines for number in range(60)}
+    repository = tree(tmp_path / "tree", files)
+    age(tmp_path / "tree")
+    some, left, ended = threading.Event(), threading.Event(), threading.Event()
+    told: list[tuple[int, int]] = []
+
+    def progress(done: int, total: int) -> None:
+        told.append((done, total))
+        if done == 5:
+            some.set()
+            left.wait()
+
+    def work() -> None:
+        try:
+            everything_at(repository, tmp_path / "cache", progress)
+        finally:
+            ended.set()
+
+    asking = asyncio.create_task(in_thread(work))
+    await asyncio.to_thread(some.wait)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    left.set()
+    assert await asyncio.to_thread(ended.wait, 60)
+    assert told[-1] == (5, 60)
+    assert not [process for process in psutil.Process().children() if "ranker.workers" in " ".join(process.cmdline())]
+    told.clear()
+    everything_at(repository, tmp_path / "cache", lambda done, total: told.append((done, total)))
+    assert told[0] == (0, 55)
+
+
+def everything_at(repository: Repository, folder: Path, progress: Callable[[int, int], None]) -> None:
+    with Index(repository, folder, progress) as index:
+        list(index.facts(index.paths))

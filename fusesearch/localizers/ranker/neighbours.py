@@ -1,0 +1,168 @@
+"""What functions call and which functions call them, in every language of the index.
+
+Calls of Python are followed (:mod:`fusesearch.code.calls`). Other calls are matched by name: with a function of the same class,
+else of the same file, else with the only one of that name in the tree. What stays ambiguous is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from fusesearch.code.calls import CallGraph
+from fusesearch.code.functions import is_python
+from fusesearch.code.modules import outlines_of
+from fusesearch.code.spans import FunctionSpan
+from fusesearch.localizers.ranker.columns import is_common
+from fusesearch.localizers.ranker.facts import term, words_of
+from fusesearch.localizers.ranker.index import Index
+
+CALLEES, CALLERS = 8, 5
+"""Most callees and callers of one function."""
+
+MAX_NAMES = 200
+"""Names that one function calls, of which the first are followed."""
+
+MAX_SAME = 200
+"""Functions of one name, and callers of one name, that are kept; where there are more, none is sure."""
+
+MAX_FOLLOWED = 30
+"""Python functions whose calls are followed to tell who calls a function."""
+
+_CALLED = re.compile(r"([^\W\d]\w*)[ \t]?[?!]?[ \t]?(?:::<[^<>()]*>)?\(")
+_BARE = re.compile(r"[^\W\d]\w*[?!]?")  # Ruby calls without brackets
+_NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
+_RUBY = (".rb", ".rake")
+_CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
+_FAMILIES = (
+    "py pyi pyw pyx pxd", "js jsx mjs cjs ts tsx mts cts vue svelte", "c h cc cpp cxx hh hpp hxx m mm", "java kt kts scala",
+)  # fmt: skip
+_FAMILY = {suffix: family for family in _FAMILIES for suffix in family.split()}
+
+
+class Spot(NamedTuple):
+    """A function, or a class of Python without a constructor, and its lines."""
+
+    path: str
+    span: FunctionSpan
+
+    @property
+    def entity(self) -> str:
+        """``path::Qualified.name``."""
+        return f"{self.path}::{self.span.name}"
+
+
+class Neighbours:
+    """Callees and callers of ``functions``; ``lines`` gives those of a file. Reads the facts of all files once."""
+
+    def __init__(self, index: Index, functions: Sequence[Spot], lines: Callable[[str], Sequence[str]]) -> None:
+        self._graph = CallGraph(outlines_of(index.repository))
+        self._lines = lines
+        self._names = {spot: list(self._called(spot)) for spot in functions}
+        own = [_callable_name(spot) for spot in functions]
+        self._defined: dict[str, list[Spot]] = defaultdict(list)
+        self._calling: dict[str, list[Spot]] = defaultdict(list)
+        self._scan(index, list(dict.fromkeys([*own, *(name for names in self._names.values() for name in names)])), own)
+
+    def callees(self, spot: Spot) -> list[Spot]:
+        """What a function calls, in the order of the calls, what is sure before what fits by name."""
+        followed = [found for entity in self._followed(spot) if (found := self._spot(entity))]
+        known = {found.span.name.rpartition(".")[2] for found in followed}
+        named = (
+            found
+            for name in self._names[spot]
+            if name not in known and (found := self._by_name(name, spot)) and self._can_mean(name, spot, found)
+        )
+        return [found for found in dict.fromkeys([*followed, *named]) if found != spot][:CALLEES]
+
+    def callers(self, spot: Spot) -> list[Spot]:
+        """Functions that call this one: those of its file first, then those nearest in the tree."""
+        name = _callable_name(spot)
+        calling = sorted(
+            (other for other in self._calling[name] if other != spot and _family(other.path) == _family(spot.path)),
+            key=lambda other: (*_distance(spot.path, other.path), other.path, other.span),
+        )
+        found: list[Spot] = []
+        for tried, other in enumerate(calling):
+            if len(found) == CALLERS:
+                break
+            followed = is_python(other.path) and tried < MAX_FOLLOWED and spot.entity in self._followed(other)
+            if (followed or self._by_name(name, other) == spot) and self._mentions(other, name):
+                found.append(other)
+        return found
+
+    def _scan(self, index: Index, names: Sequence[str], own: Sequence[str]) -> None:
+        """Where the names are defined, and which functions may call those of ``own``."""
+        defined = {term(key): name for name in names for key in (f"d:{name}", *(f"q:{name}.{made}" for made in _CONSTRUCTORS))}
+        calling = {term(f"k:{name}"): name for name in own}
+        loosely = calling | {term(words[0]): name for name in own if (words := words_of(name))}
+        for path, facts in index.facts(index.paths):
+            calls = loosely if path.endswith(_RUBY) else calling
+            here = {**defined, **calls}.keys() & facts.terms
+            spans = facts.functions if here else []
+            for key in here:
+                for number, _ in facts.functions_with(facts.find(key)):
+                    spot = Spot(path, spans[number])
+                    if (name := defined.get(key)) and _callable_name(spot) == name:
+                        self._keep(self._defined[name], spot)
+                    if name := calls.get(key):
+                        self._keep(self._calling[name], spot)
+
+    def _keep(self, found: list[Spot], spot: Spot) -> None:
+        if len(found) < MAX_SAME:
+            found.append(spot)
+
+    def _called(self, spot: Spot) -> Iterator[str]:
+        """Names that a function calls, or in Ruby all that it has, which may be calls."""
+        text = "\n".join(self._lines(spot.path)[spot.span.start - 1 : spot.span.end])
+        pattern = _BARE if spot.path.endswith(_RUBY) else _CALLED
+        names = dict.fromkeys(pattern.findall(text))
+        yield from [name for name in names if name != spot.span.name.rpartition(".")[2] and not is_common(name)][:MAX_NAMES]
+
+    def _can_mean(self, name: str, caller: Spot, found: Spot) -> bool:
+        """Whether a call can mean ``found``: in some languages a method of another file needs an object before it."""
+        if found.path == caller.path or "." not in found.span.name or not caller.path.endswith(_NEED_OBJECTS):
+            return True
+        return _callable_name(found) != found.span.name.rpartition(".")[2] or self._mentions(caller, name, r"(?<=[.>:])")
+
+    def _mentions(self, caller: Spot, name: str, before: str = "") -> bool:
+        """Whether the text of a caller has the name: the hash of a name may be that of another."""
+        text = "\n".join(self._lines(caller.path)[caller.span.start - 1 : caller.span.end])
+        return re.search(rf"{before}(?<!\w){re.escape(name)}(?!\w)", text) is not None
+
+    def _followed(self, spot: Spot) -> Iterable[str]:
+        return self._graph.callees(spot.entity) if is_python(spot.path) else ()
+
+    def _spot(self, entity: str) -> Spot | None:
+        path, _, name = entity.partition("::")
+        outline = self._graph.outlines.get(path)
+        found = (outline.function(name) or outline.class_(name)) if outline else None
+        return Spot(path, FunctionSpan(found.start, found.end, name)) if found else None
+
+    def _by_name(self, name: str, caller: Spot) -> Spot | None:
+        """The function that a call of ``name`` means."""
+        options = [spot for spot in self._defined[name] if _family(spot.path) == _family(caller.path)]
+        holder = caller.span.name.rpartition(".")[0]
+        here = [spot for spot in options if spot.path == caller.path]
+        member = [spot for spot in here if spot.span.name == f"{holder}.{name}"]
+        fitting = member or here or options
+        return fitting[0] if len(fitting) == 1 else None
+
+
+def _callable_name(spot: Spot) -> str:
+    """The name by which a function is called: a constructor by that of its class."""
+    *holders, name = spot.span.name.split(".")
+    return holders[-1] if holders and name in _CONSTRUCTORS else name
+
+
+def _family(path: str) -> str:
+    suffix = path.rpartition(".")[2].lower()
+    return _FAMILY.get(suffix, suffix)
+
+
+def _distance(one: str, other: str) -> tuple[bool, int]:
+    folders = [path.split("/")[:-1] for path in (one, other)]
+    shared = next((number for number, (a, b) in enumerate(zip(*folders, strict=False)) if a != b), min(map(len, folders)))
+    return one != other, sum(map(len, folders)) - 2 * shared

@@ -1,0 +1,54 @@
+"""`context`: from an issue and a directory to what to read, as text and JSON."""
+
+import json
+
+import pytest
+
+from fusesearch import context
+from fusesearch.localizers.ranker.context import LEAST_TOKENS, MOST_TOKENS, TOKENS
+
+
+def test_text_has_the_function_with_its_path_lines_and_body(run, repo, issue, monkeypatch):
+    monkeypatch.chdir(repo)
+    result = run("context", "perimeter(3) is wrong")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("## pkg/shapes.py:6-7  perimeter (")
+    assert "def perimeter(side):\n    return 3 * side\n" in result.stdout
+    by_option = run("context", "--repo", repo, "--issue", issue)
+    assert "def perimeter(side):\n    return 3 * side\n" in by_option.stdout
+    assert run("context", "-", stdin=issue.read_text()).stdout == by_option.stdout
+
+
+def test_json_and_python_have_the_same(run, repo):
+    result = run("context", "perimeter(3) is wrong", "--repo", repo, "--tokens", "200", "--format", "json")
+    found = json.loads(result.stdout)
+    assert found.keys() == {"outcome", "excerpts", "text", "tokens", "budget"}
+    assert (found.pop("outcome"), found["budget"]) == ("answer", 200)
+    assert found["tokens"] <= 200
+    assert found["excerpts"][0].keys() == {"kind", "path", "function", "lines", "shown", "text", "confidence", "reasons"}
+    assert context(repo, "perimeter(3) is wrong", tokens=200).model_dump(mode="json") == found
+
+
+def test_too_little_to_go_on_is_exit_code_3(run, repo):
+    result = run("context", "it is broken", "--repo", repo)
+    assert (result.exit_code, result.stdout.startswith("No answer: too little to go on")) == (3, True)
+    as_json = run("context", "it is broken", "--repo", repo, "--format", "json")
+    assert (as_json.exit_code, json.loads(as_json.stdout)["outcome"]) == (3, "too_little")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [([], 2), (["x", "--issue", "y"], 2), (["x", "--tokens", "99"], 2), (["x", "--repo", "nowhere"], 1), (["missing.md"], 1)],
+)
+def test_wrong_input_is_one_line(run, repo, monkeypatch, options, code):
+    monkeypatch.chdir(repo)
+    result = run("context", *options)
+    assert result.exit_code == code
+    assert code == 2 or len(result.stderr.splitlines()) == 1
+
+
+def test_the_bounds_and_the_default_are_those_of_the_library(run, repo):
+    for tokens, code in ((LEAST_TOKENS - 1, 2), (LEAST_TOKENS, 0), (MOST_TOKENS, 0), (MOST_TOKENS + 1, 2)):
+        assert run("context", "perimeter is wrong", "--repo", repo, "--tokens", tokens).exit_code == code
+    by_default = run("context", "perimeter is wrong", "--repo", repo, "--format", "json")
+    assert json.loads(by_default.stdout)["budget"] == TOKENS
