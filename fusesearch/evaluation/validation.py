@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fusesearch.core.schema import Score
 from fusesearch.evaluation.metrics import METRICS, Metric
@@ -48,8 +48,3 @@ def validation_figures(first: Sequence[Score], now: Sequence[Score]) -> dict[str
         if gain:
             columns |= {name + GAIN: gain.estimate, name + LOW: gain.low, name + HIGH: gain.high}
     return {PREFIX + name: value for name, value in columns.items() if value is not None}
-
-
-def validated(rows: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
-    """The rows of a training curve that have a validation."""
-    return [row for row in rows if f"{PREFIX}errored" in row]
