@@ -62,6 +62,7 @@ CUTS: dict[str, Any] = {
     "sft.epochs": 1.0,
     "grpo.steps": 2,
     "grpo.prompts_per_step": 1,
+    "grpo.validation.prompts": 2,
     "compute.ranks": 1,
     "compute.serve": 1,
     "compute.servers": [],
@@ -159,8 +160,6 @@ def cut_down(params: Params) -> Params:
             changes["compute.options"] = [*params.compute.options, "--max-num-batched-tokens", "262144"]
     except ConfigError:
         changes |= {"grpo.rollouts": "transformers", "grpo.ahead": 0, "evaluate.rollouts": "transformers"}
-    if params.grpo.validation.every:
-        changes |= {"grpo.validation.every": 1, "grpo.validation.prompts": 2}
     size = params.grpo.group
     if size % min(params.grpo.micro_batch, size):
         changes["grpo.micro_batch"] = size
