@@ -260,7 +260,7 @@ def _processor_hours(params: Params, root: Path) -> Iterator[Check]:
     trained = params.select.max_trajectories or 1000
     episodes = (evaluate.max_instances or 1000) * evaluate.runs * sum(bool(cell.checkpoint) for cell in evaluate.cells.values())
     rollouts = grpo.prompts_per_step * grpo.group
-    validated = (ceil(grpo.steps / every) + 1) * grpo.validation.prompts if (every := grpo.validation.every) else 0
+    validated = (-(-grpo.steps // every) + 1) * grpo.validation.prompts if (every := grpo.validation.every) else 0
     spans = {
         "sft hours": (f"{trained} trajectories", training_flop(model, length, trained) * params.sft.epochs),
         "grpo hours": (
