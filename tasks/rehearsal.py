@@ -62,6 +62,7 @@ CUTS: dict[str, Any] = {
     "sft.epochs": 1.0,
     "grpo.steps": 2,
     "grpo.prompts_per_step": 1,
+    "grpo.validation.prompts": 2,
     "compute.ranks": 1,
     "compute.serve": 1,
     "compute.servers": [],

@@ -13,10 +13,12 @@ from dashboards import read
 from dashboards.parts import Columns, Heading, Notice, Part, Plot, attempt, inside
 from dashboards.read import Curve
 from fusesearch.core.storage import read_json
+from fusesearch.evaluation.validation import PREFIX
 from fusesearch.reporting import charts
 from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.table import ABSENT, Row, Table
 from fusesearch.reporting.tree import tree_page
+from fusesearch.reporting.validation import TEXT, validation_chart, validation_table
 
 TAB = TITLE = "Training curves"
 PANELS: Mapping[str, str] = {
@@ -79,6 +81,7 @@ def tree_parts(path: Path) -> Iterator[Part]:
 def figures_of(curves: Sequence[Curve]) -> list[str]:
     """All figures that at least one curve has, the known ones first."""
     logged = {key for curve in curves for row in curve.rows for key in row if _means(curve, key)} - {"step", "steps", "epoch"}
+    logged = {key for key in logged if not key.startswith(PREFIX)}  # drawn together by _validation
     return [key for key in PANELS if key in logged] + sorted(logged - PANELS.keys())
 
 
@@ -99,6 +102,19 @@ def page(curves: Sequence[Curve], figures: Sequence[str], faults: Sequence[str] 
                 yield Notice("KL is logged where `grpo.kl` is above 0", "note")
             yield from (Columns([[panel] for panel in panels[at : at + 2]]) for at in range(0, len(panels), 2))
             yield _ends(chosen, figures)
+        if chosen is grpo:
+            yield from _validation(chosen)
+
+
+def _validation(curves: Sequence[Curve]) -> Iterator[Part]:
+    rows, labels = {curve.name: curve.rows for curve in curves}, {curve.name: curve.label for curve in curves}
+    table = validation_table(rows, labels)
+    if table:
+        yield Heading("GRPO on held-out prompts")
+        yield TEXT
+        title = "Differences to step 0"
+        yield Plot(validation_chart(rows, labels), title, f"{title}: the table has the figures.")
+        yield table
 
 
 def _means(curve: Curve, key: str) -> bool:

@@ -260,11 +260,13 @@ def _processor_hours(params: Params, root: Path) -> Iterator[Check]:
     trained = params.select.max_trajectories or 1000
     episodes = (evaluate.max_instances or 1000) * evaluate.runs * sum(bool(cell.checkpoint) for cell in evaluate.cells.values())
     rollouts = grpo.prompts_per_step * grpo.group
+    validated = (-(-grpo.steps // every) + 1) * grpo.validation.prompts if (every := grpo.validation.every) else 0
     spans = {
         "sft hours": (f"{trained} trajectories", training_flop(model, length, trained) * params.sft.epochs),
         "grpo hours": (
-            f"{grpo.steps} steps of {rollouts} rollouts",
-            training_flop(model, length, rollouts, SAMPLED + (grpo.kl > 0)) * grpo.steps,
+            f"{grpo.steps} steps of {rollouts} rollouts" + (f" and {validated} of validations" if validated else ""),
+            training_flop(model, length, rollouts, SAMPLED + (grpo.kl > 0)) * grpo.steps
+            + training_flop(model, length, validated) * SAMPLED / 3,
         ),
         "evaluate hours": (f"{episodes} episodes", training_flop(model, length, episodes) * SAMPLED / 3),
     }

@@ -21,6 +21,8 @@ from fusesearch.reporting.episodes import cases
 from fusesearch.reporting.inputs import Candidate, Inputs, by_arm
 from fusesearch.reporting.page import Figure, Page, Section
 from fusesearch.reporting.table import ABSENT, ARMS, Row, Table, cell, difference_table, pair_name, records_table
+from fusesearch.reporting.validation import TEXT as VALIDATION
+from fusesearch.reporting.validation import validation_chart, validation_table
 
 COMPARISONS = (("sft", "base"), ("sft+rl", "sft"), ("sft", "lexical"), ("sft+rl", "lexical"))
 """Pairs (first, second) with a reported difference first - second."""
@@ -280,7 +282,10 @@ def _training(inputs: Inputs) -> Section:
             charts.panels(loss, "SFT step", ["sft"], ARMS),
         ),
     ]  # fmt: skip
-    return Section("Training", figures=figures)
+    if (checked := validation_table(inputs.grpo, ARMS)) is None:
+        return Section("Training", figures=figures)
+    gains = charts.figure("validation", "Held-out prompts: differences to step 0", validation_chart(inputs.grpo, ARMS))
+    return Section("Training", [VALIDATION], [checked], [*figures[:1], *gains, *figures[1:]])
 
 
 def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> list[dict[str, Any]]:

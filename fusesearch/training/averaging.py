@@ -6,6 +6,8 @@ their mean is less noisy. Uses PyTorch's ``swa_utils``. Only for training in one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from typing import Any
 def average_callback(model: Any, first: int, folder: Path) -> Any:
     """A trainer callback that replaces the final weights of ``model`` by their mean over the steps after ``first``.
 
-    Writes the mean so far to ``folder`` with every checkpoint of the trainer, so that a killed run can resume.
+    Writes the mean so far to ``folder`` with every checkpoint of the trainer, so that a killed run can resume. Within the
+    callback's ``applied()``, ``model`` has the mean so far, if there is one.
     """
     from safetensors.torch import load_model, save_model
     from torch.optim.swa_utils import AveragedModel
@@ -39,6 +42,16 @@ def average_callback(model: Any, first: int, folder: Path) -> Any:
                 save_model(averaged, str(file_of(state.global_step)))
                 for path in older[:-1]:
                     path.unlink()
+
+        @contextmanager
+        def applied(self) -> Iterator[None]:
+            own = {name: value.clone() for name, value in model.state_dict().items()}
+            if int(averaged.n_averaged):
+                model.load_state_dict(averaged.module.state_dict())
+            try:
+                yield
+            finally:
+                model.load_state_dict(own)
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if int(averaged.n_averaged):

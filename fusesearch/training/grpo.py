@@ -16,11 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fusesearch.core.config import Grpo, Params
+from fusesearch.core.config import Grpo, Params, RolloutSearch
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances
 from fusesearch.evaluation.environments import environment_named
+from fusesearch.evaluation.validation import PREFIX
 from fusesearch.localizers.presearch import pre_searched
 from fusesearch.search.repository import Repository
 from fusesearch.training.averaging import average_callback
@@ -35,6 +36,7 @@ from fusesearch.training.trainer import (
     adapters,
     load_student,
     log_callback,
+    log_row,
     quiet,
     run_training,
     save_checkpoint,
@@ -43,10 +45,11 @@ from fusesearch.training.trainer import (
     throughput,
     trainer_arguments,
 )
+from fusesearch.training.validation import Validator, reserve
 from fusesearch.training.weights import FileWeights, OtherRank, Weights, check_publishing, folder_of
 
-BatchOf = Callable[[list[str], Any], Batch]
-"""The rollouts of a step: for instance ids, one per rollout, and TRL's trainer."""
+BatchOf = Callable[[Episodes, list[str], Any], Batch]
+"""The rollouts of a step: for episodes, instance ids, one per rollout, and TRL's trainer."""
 
 
 def train_grpo(
@@ -61,12 +64,13 @@ def train_grpo(
 ) -> dict[str, float]:
     """Optimize ``checkpoint`` for the reward of ``section``. Resumes from the last saved step in ``out``, if any.
 
-    Writes ``out/checkpoint`` and ``out/log.jsonl``. Returns the summary figures.
+    Writes ``out/checkpoint`` and ``out/log.jsonl``; with ``section.validation`` also the scores of each held-out prompt to
+    ``checkpoint/validation.jsonl``. Returns the summary figures.
 
     Raises:
         ArtifactError: the checkpoint or the instances cannot be read.
         ConfigError: ``rollouts`` is ``vllm``, and vLLM is not installed; the machine has fewer GPUs than ``compute`` asks for.
-        DataError: ``instances`` is empty.
+        DataError: ``instances`` is empty, or has no more instances than ``validation`` holds out.
         InfrastructureError: a vLLM server does not start, or does not sample from the published weights; a rank or machine died.
     """
     import torch
@@ -90,32 +94,41 @@ def _train(
     model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params), params.model.matmul)
     environment = environment_named(params.agent.toolset)
     own = (environment.own if section.judge.model else environment.trainable)(read_instances(instances))
-    tasks = {instance.instance_id: instance for instance in pre_searched(own, snapshot, params.agent)}
-    if not tasks:
+    if not own:
         raise DataError(f"{instances} holds no instance: lower the filters or mine more")
+    checked = section.validation
+    parts = reserve(own, checked.prompts, params.seed) if checked.every else (own, [])
+    tasks, held_out = ({row.instance_id: row for row in pre_searched(part, snapshot, params.agent)} for part in parts)
     issues, kept = (task.problem_statement for task in tasks.values()), kept_words(environment)
     names = Names.of(issues, tokenizer, kept) if section.renamed else None
     order, refills = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
     episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, refills)
+    greedy = section.model_copy(update={"temperature": 0.0, "refill": 0, "search": RolloutSearch()})
+    held_out_episodes = Episodes(params, greedy, held_out, snapshot, tokenizer.eos_token_id, out=out)
     made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
     if rank():
         made = nullcontext((None, OtherRank(params.model.dtype) if section.rollouts == "vllm" else None))
     elif section.rollouts == "transformers":
-        made = _local(episodes, tokenizer)
+        made = _local(tokenizer)
     else:
         made = _served(episodes, model, tokenizer, order, out)
     with made as (batch_of, weights):
-        rollouts = Rollouts(batch_of)
-        trainer = _trainer(episodes, model, tokenizer, rollouts, order, out, on_log)
+        rollouts = Rollouts(partial(batch_of, episodes) if batch_of else None)
+        greedy_batch_of = partial(batch_of, held_out_episodes, list(held_out)) if batch_of else None
+        validator = Validator(checked, greedy_batch_of, out) if checked.every else None
+        trainer = _trainer(episodes, model, tokenizer, rollouts, order, out, on_log, validator)
         if weights:
             trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, Published(trainer, weights), -1
         run_training(trainer, out)
     save_checkpoint(trainer, out)
+    known = {"validation_instances": len(held_out), "best_step": validator.best_step} if validator and not rank() else {}
     if not rank():
+        if validator:
+            validator.finish()
         if (trees := out / "trees").is_dir():
             shutil.copytree(trees, out / "checkpoint" / "trees", dirs_exist_ok=True)
         describe_checkpoint(out / "checkpoint", params)
-    return {"instances": len(tasks), "steps": trainer.state.global_step, **rollouts.figures(section.group)}
+    return {"instances": len(tasks), "steps": trainer.state.global_step, **known, **rollouts.figures(section.group)}
 
 
 class Rollouts:
@@ -124,7 +137,7 @@ class Rollouts:
     Rank 0 makes the rollouts of all ranks, so they do not depend on how many there are; the others have no ``batch_of``.
     """
 
-    def __init__(self, batch_of: BatchOf | None) -> None:
+    def __init__(self, batch_of: Callable[[list[str], Any], Batch] | None) -> None:
         self._batch_of = batch_of
         self._batch = Batch({}, [])
         self._made = 0.0
@@ -145,12 +158,12 @@ class Rollouts:
         deviation = reward_deviation(self._batch.scores, group)
         return {**rollout_figures(self._batch.scores), "reward_deviation": deviation, **self._batch.figures}
 
-    def speed(self, section: Grpo, config: Any) -> dict[str, float]:
-        """Seconds and :func:`throughput` of the training of the step that just ended.
+    def speed(self, section: Grpo, config: Any, paused: float = 0.0) -> dict[str, float]:
+        """Seconds, without ``paused``, and :func:`throughput` of the training of the step that just ended.
 
         Without a KL term, rollouts of degenerate groups are not trained and do not count.
         """
-        seconds, columns = time.perf_counter() - self._made, self._batch.columns
+        seconds, columns = time.perf_counter() - self._made - paused, self._batch.columns
         left_out = () if section.kl else degenerate(self._batch.scores, section.group)
         forwards = (section.kl > 0) + (section.rollouts == "vllm")
         lengths = [
@@ -176,8 +189,8 @@ class Published:
 
 
 @contextmanager
-def _local(episodes: Episodes, tokenizer: Any) -> Iterator[tuple[BatchOf, None]]:
-    with Local(episodes, tokenizer) as batch_of:
+def _local(tokenizer: Any) -> Iterator[tuple[BatchOf, None]]:
+    with Local(tokenizer) as batch_of:
         yield batch_of, None
 
 
@@ -201,9 +214,9 @@ def _served(
         planned = order if section.ahead else None
         ahead = stack.enter_context(Ahead(episodes, policy, planned, section.group, section.ahead)) if planned else None
 
-        def batch_of(ids: list[str], trainer: Any) -> Batch:
+        def batch_of(asked: Episodes, ids: list[str], trainer: Any) -> Batch:
             step = trainer.state.global_step
-            batch = ahead.take(ids, step) if ahead else make(episodes, ids, step, policy)
+            batch = ahead.take(ids, step) if ahead and asked is episodes else make(asked, ids, step, policy)
             figures = {
                 **trainer.vllm_generation.figures,
                 **batch.figures,
@@ -228,6 +241,7 @@ def _trainer(
     order: list[list[str]] | None,
     out: Path,
     on_log: Callable[..., None],
+    validator: Validator | None,
 ) -> Any:
     import torch
     from trl import GRPOConfig
@@ -263,13 +277,17 @@ def _trainer(
     )
 
     def figures(_: dict[str, float]) -> dict[str, float]:
-        return {**rollouts.figures(section.group), **rollouts.speed(section, model.config)}
+        known = validator.figures if validator else {}
+        speed = rollouts.speed(section, model.config, known.get(f"{PREFIX}seconds", 0.0))
+        return {**rollouts.figures(section.group), **speed, **known}
 
-    callbacks = [log_callback(out / "log.jsonl", on_log, figures)]
+    log = out / "log.jsonl"
+    callbacks, applied = [log_callback(log, on_log, figures)], nullcontext
     if section.averaged:
         last = max(1, round(section.averaged * section.steps))
-        callbacks.append(average_callback(model, section.steps - last, out / "trainer"))
-    return TrimmedGRPOTrainer(
+        callbacks.append(average := average_callback(model, section.steps - last, out / "trainer"))
+        applied = average.applied
+    trainer = TrimmedGRPOTrainer(
         model=model,
         args=settle(arguments),
         reward_funcs=[rollout_reward],
@@ -280,6 +298,15 @@ def _trainer(
         peft_config=adapters(section.lora, params.seed),
         optimizer_of=partial(make_optimizer, section.optimizer, learning_rate=section.learning_rate, weight_decay=0.0),
     )
+
+    def publish() -> None:
+        if trainer.use_vllm:
+            trainer.vllm_generation.sync_weights()
+            trainer._last_loaded_step = -1 if section.averaged else trainer.state.global_step  # else TRL publishes them again
+
+    if validator:
+        trainer.add_callback(validator.callback(trainer, publish, applied, partial(log_row, log, on_log)))
+    return trainer
 
 
 def _order(names: list[str], section: Grpo, seed: int) -> tuple[list[list[str]], list[list[str]]]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.child import end_with_parent
+from fusesearch.core.config import Grpo
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, InfrastructureError
 from fusesearch.training.ranks import world_size
@@ -30,21 +31,20 @@ class Local:
     this process.
     """
 
-    def __init__(self, episodes: Episodes, tokenizer: Any) -> None:
-        self._episodes = episodes
+    def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._pool: ProcessPoolExecutor | None = None
 
-    def __call__(self, ids: list[str], trainer: Any) -> Batch:
-        """One rollout for each instance id. Raises :class:`InfrastructureError` when a process died."""
+    def __call__(self, episodes: Episodes, ids: list[str], trainer: Any) -> Batch:
+        """One rollout of ``episodes`` for each instance id. Raises :class:`InfrastructureError` when a process died."""
         model, step = trainer.accelerator.unwrap_model(trainer.model), trainer.state.global_step
         training = model.training
         model.eval()
         try:
-            processes = min(cores(), len(ids) // LEAST, len(set(ids))) if self._can_be_sent(model) else 1
+            processes = min(cores(), len(ids) // LEAST, len(set(ids))) if _can_be_sent(episodes.section, model) else 1
             if processes < 2:
-                return self._episodes.make(ids, step, TransformersModel(model, self._tokenizer, max_batch=len(ids)))
-            return self._by_processes(ids, step, model, processes)
+                return episodes.make(ids, step, TransformersModel(model, self._tokenizer, max_batch=len(ids)))
+            return self._by_processes(episodes, ids, step, model, processes)
         finally:
             model.train(training)
 
@@ -55,12 +55,7 @@ class Local:
         if self._pool:
             self._pool.shutdown(cancel_futures=True)
 
-    def _can_be_sent(self, model: Any) -> bool:
-        section = self._episodes.section
-        alone = section.lora.rank or section.judge.model or section.refill
-        return model.device.type == "cpu" and world_size() == 1 and not alone
-
-    def _by_processes(self, ids: list[str], step: int, model: Any, processes: int) -> Batch:
+    def _by_processes(self, episodes: Episodes, ids: list[str], step: int, model: Any, processes: int) -> Batch:
         """The rollouts of each process are those of every ``processes``-th prompt."""
         import torch
 
@@ -72,7 +67,7 @@ class Local:
         asked = [
             self._pool.submit(
                 _made,
-                self._episodes.of(ids, step),
+                episodes.of(ids, step),
                 ids,
                 step,
                 positions,
@@ -86,6 +81,11 @@ class Local:
             return _joined([answer.result() for answer in asked], parts)
         except BrokenProcessPool:
             raise InfrastructureError(f"a process that makes rollouts died, of memory perhaps: {AGAIN}") from None
+
+
+def _can_be_sent(section: Grpo, model: Any) -> bool:
+    alone = section.lora.rank or section.judge.model or section.refill
+    return model.device.type == "cpu" and world_size() == 1 and not alone
 
 
 def _made(

@@ -143,7 +143,14 @@ def run_training(trainer: Any, out: Path) -> Any:
 
 
 def save_checkpoint(trainer: Any, out: Path) -> None:
-    """Write ``out/checkpoint``: weights, config and tokenizer, by rank 0; delete saved steps."""
+    """Write ``out/checkpoint`` and delete saved steps; see :func:`write_weights`."""
+    write_weights(trainer, out / "checkpoint")
+    if not rank():
+        shutil.rmtree(out / "trainer", ignore_errors=True)
+
+
+def write_weights(trainer: Any, folder: Path) -> None:
+    """Write a checkpoint: weights, config and tokenizer, by rank 0. All ranks must call it."""
     import torch
     from accelerate.utils import is_peft_model
 
@@ -156,9 +163,8 @@ def save_checkpoint(trainer: Any, out: Path) -> None:
     model.load_state_dict(weights, assign=True)
     model.tie_weights()
     model.generation_config = source.generation_config
-    model.save_pretrained(out / "checkpoint")
-    trainer.processing_class.save_pretrained(out / "checkpoint")
-    shutil.rmtree(out / "trainer", ignore_errors=True)
+    model.save_pretrained(folder)
+    trainer.processing_class.save_pretrained(folder)
 
 
 def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
@@ -214,7 +220,7 @@ def log_callback(
     """A callback that appends each logged row to ``path`` and passes it to ``on_log``.
 
     ``extra`` adds figures to those of a step. On resuming, rows after the resumed step are dropped, so that no step appears
-    twice.
+    twice; without a step to resume from, all of them.
     """
     from transformers import TrainerCallback
 
@@ -223,15 +229,20 @@ def log_callback(
             if not state.is_world_process_zero:
                 return
             rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows if row["step"] <= state.global_step))
+            kept = [row for row in rows if row["step"] <= state.global_step] if state.global_step else []
+            path.write_text("".join(json.dumps(row) + "\n" for row in kept))
 
         def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
             if not state.is_world_process_zero or not logs or "train_runtime" in logs:
                 return
             figures = {key: float(value) for key, value in logs.items() if isinstance(value, int | float)}
-            row = {"step": state.global_step, "steps": state.max_steps, **figures, **extra(figures)}
-            with path.open("a", encoding="utf-8") as handle:
-                handle.write(json.dumps(row) + "\n")
-            on_log(row)
+            log_row(path, on_log, {"step": state.global_step, "steps": state.max_steps, **figures, **extra(figures)})
 
     return Log()
+
+
+def log_row(path: Path, on_log: Callable[[dict[str, float]], None], row: dict[str, float]) -> None:
+    """Append a row to a training log, and pass it to ``on_log``."""
+    with path.open("a", encoding="utf-8") as handle:
+        handle.write(json.dumps(row) + "\n")
+    on_log(row)

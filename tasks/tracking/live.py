@@ -97,20 +97,17 @@ class Live:
         """Send rows as they come. Returns the status of the ended run, "" if it succeeded."""
         from mlflow.entities import Metric
 
-        known: set[tuple[str, int]] | None = None
+        earlier = client.get_run(run_id).data.metrics.keys()
+        known: dict[str, set[int]] = {}
         while not self._over:
             row = self._rows.get()
             if isinstance(row, str):
                 return row
             step, at = int(row["step"]), int(row.pop("") * 1000)
             points = dict(row_points(row))
-            if known is None:
-                known = {
-                    (name, point.step)
-                    for name in points.keys() & client.get_run(run_id).data.metrics.keys()
-                    for point in client.get_metric_history(run_id, name)
-                }
-            metrics = [Metric(name, value, at, step) for name, value in points.items() if (name, step) not in known]
+            for name in points.keys() & earlier - known.keys():
+                known[name] = {point.step for point in client.get_metric_history(run_id, name)}
+            metrics = [Metric(name, value, at, step) for name, value in points.items() if step not in known.get(name, ())]
             client.log_batch(run_id, metrics=metrics)
         return ""
 

@@ -22,7 +22,7 @@ from fusesearch.training.local import Local
 from fusesearch.training.rollouts import Episodes
 from fusesearch.training.trainer import load_student
 
-Made = tuple[Local, list[str], Any]
+Made = tuple[Local, Episodes, list[str], Any]
 
 
 @pytest.fixture
@@ -39,20 +39,21 @@ def made(tmp_path: Path, params: Params, instances: Path, base: Path, monkeypatc
     trainer = SimpleNamespace(
         model=model, accelerator=SimpleNamespace(unwrap_model=lambda own: own), state=SimpleNamespace(global_step=3)
     )
-    with Local(Episodes(params, params.grpo, tasks, snapshot, tokenizer.eos_token_id), tokenizer) as rollouts:
-        yield rollouts, ["one", "one", "two", "two"], trainer
+    episodes = Episodes(params, params.grpo, tasks, snapshot, tokenizer.eos_token_id)
+    with Local(tokenizer) as rollouts:
+        yield rollouts, episodes, ["one", "one", "two", "two"], trainer
 
 
 def test_processes_make_the_same_rollouts_and_one_that_dies_ends_the_step_in_one_line(
     made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rollouts, ids, trainer = made
+    rollouts, episodes, ids, trainer = made
     trainer.model.train()
-    apart = rollouts(ids, trainer)
+    apart = rollouts(episodes, ids, trainer)
     assert rollouts._pool is not None
     assert trainer.model.training
     monkeypatch.setattr(local, "LEAST", 3)
-    alone = rollouts(ids, trainer)
+    alone = rollouts(episodes, ids, trainer)
     assert {name: apart.columns[name] for name in apart.columns if name != "logprobs"} == {
         name: alone.columns[name] for name in alone.columns if name != "logprobs"
     }
@@ -67,4 +68,4 @@ def test_processes_make_the_same_rollouts_and_one_that_dies_ends_the_step_in_one
     for pid in list(rollouts._pool._processes):
         os.kill(pid, signal.SIGKILL)
     with pytest.raises(InfrastructureError, match="a process that makes rollouts died"):
-        rollouts(ids, trainer)
+        rollouts(episodes, ids, trainer)

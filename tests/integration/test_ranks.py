@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from fusesearch.agents.parsing import format_answer, format_calls
-from fusesearch.core.config import Compute, Lora, ModelSection, Params
+from fusesearch.core.config import Compute, Lora, ModelSection, Params, Validation
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import ConfigError, FusesearchError
 from fusesearch.core.schema import Answer, Location, Observation, ToolCall, Trajectory, Turn
@@ -114,6 +114,19 @@ def test_two_ranks_train_what_one_trains_whether_they_share_the_weights_or_not(t
     assert all(trained.rows[1]["tokens_per_second"] > 0 for trained in (alone[0], together[0], together[3]))
     for trained in (*alone, *together[1:3]):
         assert trained.moved(it.base) > 1e-4
+
+
+@pytest.mark.rare
+def test_ranks_validate_once_and_keep_the_best_step_that_one_keeps(trainings: Trainings) -> None:
+    it = trainings
+    changes = {"prompts_per_step": 1, "validation": Validation(every=1, prompts=2, keep_best=True)}
+    (alone,) = it.run(1, it.grpo("alone", **changes))
+    together = it.run(2, it.grpo("two", **changes), it.grpo("sharded", True, **changes))
+    for trained in together:
+        assert [row["step"] for row in trained.rows] == [0, 1, 2]
+        for name in ("validation/reward", "validation/turns", "validation/tokens_gain"):
+            assert [row[name] for row in trained.rows] == pytest.approx([row[name] for row in alone.rows])
+        assert trained.beside(alone) < 1e-5
 
 
 @pytest.mark.rare

@@ -11,12 +11,14 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 import torch
+from safetensors.torch import load_file
 
-from fusesearch.core.config import Compute, Params
+from fusesearch.core.config import Compute, Params, Validation
 from fusesearch.core.errors import ConfigError, InfrastructureError
 from fusesearch.core.schema import Instance
 from fusesearch.search.repository import Repository
@@ -252,6 +254,27 @@ def test_grpo_trains_on_what_servers_sample(tmp_path: Path, train, ahead: int) -
     assert [row["staleness_max"] for row in rows] == [0, ahead, ahead]
     assert (tmp_path / "out" / "checkpoint" / "model.safetensors").is_file()
     assert not (tmp_path / "out" / "weights").exists()
+
+
+@pytest.mark.parametrize(("averaged", "published"), [(0.0, [0, 0, 0, 1, 2]), (0.5, [0, 0, 0, 0, 1, 1, 2])])
+def test_servers_validate_the_weights_of_each_step(  # type: ignore[no-untyped-def]
+    tmp_path: Path, train, monkeypatch: pytest.MonkeyPatch, averaged: float, published: list[int]
+) -> None:
+    seen: list[tuple[int, torch.Tensor]] = []
+    publish = FileWeights.publish
+
+    def watched(self: FileWeights, model: Any, step: int) -> dict[str, float]:
+        seen.append((step, next(model.parameters()).detach().clone()))
+        return publish(self, model, step)
+
+    monkeypatch.setattr(FileWeights, "publish", watched)
+    validation = Validation(every=1, prompts=2)
+    rows = train("out", steps=2, prompts_per_step=1, learning_rate=0.05, averaged=averaged, validation=validation)
+    assert [row["step"] for row in rows if row["validation/errored"] == 0] == [0, 1, 2]
+    assert [row["staleness_max"] for row in rows[1:]] == [0, 0]
+    assert [step for step, _ in seen] == published
+    last = load_file(tmp_path / "out" / "checkpoint" / "model.safetensors")
+    assert any(torch.equal(seen[-1][1], value) for value in last.values())
 
 
 @pytest.mark.rare

@@ -244,6 +244,7 @@ def wait_for(condition, seconds=60):
 def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
     began = begin("grpo", inputs=[Path("rows.jsonl")])
     with suppress(DataError), Live(began) as live:
+        live.log({"step": 0, "validation/f1": 0.5})
         live.log({"step": 1, "reward": 1.0})
         wait_for(lambda: stages() and history(stages()[0], "reward"))
         raise DataError("the machine went away")
@@ -252,6 +253,7 @@ def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
     client.update_run(stages()[0].info.run_id, status="RUNNING")  # as a process leaves it that was killed
     again = begin("grpo", inputs=[Path("rows.jsonl")])
     with Live(again) as live:
+        live.log({"step": 0, "validation/f1": 0.5})
         live.log({"step": 1, "reward": 1.0})
         live.log({"step": 2, "reward": 2.0})
         wait_for(lambda: len(history(stages()[0], "reward")) == 2)
@@ -261,6 +263,7 @@ def test_a_run_killed_half_way_is_completed_and_not_doubled(project):
     (made,) = stages()
     assert (made.info.status, made.data.tags["resumed"]) == ("FINISHED", "true")
     assert history(made, "reward") == [(1, 1.0), (2, 2.0)]
+    assert history(made, "validation/f1") == [(0, 0.5)]
 
 
 def test_a_killed_run_that_nobody_goes_on_in_is_closed_and_so_is_its_reproduction(project):

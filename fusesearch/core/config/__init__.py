@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Sft,
         Synthesize,
         Teacher,
+        Validation,
     )
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "Synthesize",
     "Teacher",
     "Tools",
+    "Validation",
     "as_recorded",
     "load_params",
     "overlay",

@@ -156,6 +156,26 @@ class RolloutSearch(Section):
     )
 
 
+class Validation(Section):
+    """The curve of GRPO on prompts that it never trains on, answered greedily."""
+
+    every: int = Field(
+        0, ge=0, description="steps from one to the next, besides those before the first step and after the last; 0: off"
+    )
+    prompts: int = Field(
+        32, ge=2, description="instances of the rl split that are held out of training, of repositories that it leaves out, too"
+    )
+    keep_best: bool = Field(
+        False, description="the checkpoint is that of the validation with the highest mean reward, not that of the last step"
+    )
+
+    @model_validator(mode="after")
+    def _best_of_some(self) -> Validation:
+        if self.keep_best and not self.every:
+            raise ValueError("keep_best needs validations: set every to the steps from one to the next")
+        return self
+
+
 class Grpo(Rewarded):
     """GRPO with TRL's GRPOTrainer over the project's own rollouts (FuseSearch B.3)."""
 
@@ -194,6 +214,7 @@ class Grpo(Rewarded):
     lora: Lora = Lora()
     judge: JudgeSection = JudgeSection()
     search: RolloutSearch = RolloutSearch()
+    validation: Validation = Validation()
 
     @model_validator(mode="after")
     def _steps_are_whole_batches(self) -> Grpo:
@@ -202,6 +223,8 @@ class Grpo(Rewarded):
             raise ValueError(f"prompts_per_step * group = {size} is not a multiple of micro_batch = {self.micro_batch}")
         if self.ahead and self.rollouts != "vllm":
             raise ValueError("rollouts can be made ahead only by vLLM: set rollouts to vllm, or ahead to 0")
+        if self.validation.every and self.averaged and self.ahead:
+            raise ValueError("servers that validate averaged weights cannot make rollouts ahead: set ahead or averaged to 0")
         return self
 
 

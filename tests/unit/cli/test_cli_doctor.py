@@ -141,6 +141,7 @@ def test_hours_on_processors_are_told_before_the_base_model_is_there(tmp_path, m
     assert not checks["base checkpoint"].ok
     assert checks["base checkpoint"].hint == "make smol"
     hours = float(checks["grpo hours"].detail.partition(" ")[0])
+    assert "40 steps of 32 rollouts and 288 of validations" in checks["grpo hours"].detail
     monkeypatch.setattr(needs, "processor_flop", lambda: 2e12)
     faster = {check.name: check for check in profile_checks(load_profile("smol", ROOT), tmp_path, NOTHING)}
     assert float(faster["grpo hours"].detail.partition(" ")[0]) == pytest.approx(hours / 2, abs=0.1)

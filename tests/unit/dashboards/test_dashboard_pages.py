@@ -214,6 +214,22 @@ def test_the_surrogate_loss_of_grpo_is_not_shown():
     assert training.figures_of(curves[:1]) == ["reward", "kl"]
 
 
+def test_validations_have_a_table_and_a_chart_of_their_own():
+    run = curve("grpo", reward=0.5, kl=0.1)
+    gain = {"validation/f1_gain": 0.125, "validation/f1_gain_low": -0.05, "validation/f1_gain_high": 0.3}
+    rows = [
+        {"step": 0.0, "validation/f1": 0.5},
+        *run.rows,
+        {"step": 20.0, "validation/f1": 0.625, "validation/f1_error": 0.1, **gain},
+    ]
+    run = replace(run, rows=rows)
+    parts = list(training.page([run], training.figures_of([run])))
+    table = every(parts, Table)[-1]
+    assert [row.cells for row in table.rows] == [["grpo", "0", "50.0"], ["grpo", "20", "62.5 ± 10.0"]]
+    assert "Differences to step 0" in [plot.caption for plot in every(parts, Plot)]
+    assert training.figures_of([run]) == ["reward", "kl"]
+
+
 @pytest.mark.parametrize(("logged", "noted"), [({"reward": 1.0}, True), ({"kl": 0.1}, False)])
 def test_curves_of_grpo_without_kl_say_when_it_is_logged(logged, noted):
     curves = [curve("grpo", **logged), curve("sft", loss=2.0)]

@@ -1,0 +1,57 @@
+"""Which instances of the rl split are held out of training for validation."""
+
+from collections import Counter
+
+import pytest
+
+from fusesearch.core.errors import DataError
+from fusesearch.core.schema import Instance
+from fusesearch.training.validation import reserve
+
+
+def pool(*sizes):
+    return [
+        Instance(instance_id=f"{repo}-{n}", repo=f"o/{repo}", base_commit="c", problem_statement="p")
+        for repo, size in enumerate(sizes)
+        for n in range(size)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    ("sizes", "prompts", "repositories"),
+    [
+        ([40] * 16, 32, 4),
+        ([10] * 40, 128, 13),  # as many as hold enough
+        ([3] * 12, 4, 4),
+    ],
+)
+def test_whole_repositories_are_left_out_and_give_equally(sizes, prompts, repositories, seed):
+    training, held_out = reserve(pool(*sizes), prompts, seed)
+    by_repo = Counter(row.repo for row in held_out)
+    assert (len(held_out), len(by_repo)) == (prompts, repositories)
+    assert not by_repo.keys() & {row.repo for row in training}
+    assert len(training) == sum(sizes) - repositories * sizes[0]
+
+
+@pytest.mark.parametrize(("sizes", "prompts"), [([50], 8), ([20, 20], 8), ([3, 100], 8), ([2, 2, 2, 2, 2], 5)])
+def test_where_training_would_keep_too_little_only_the_prompts_are_left_out(sizes, prompts):
+    training, held_out = reserve(pool(*sizes), prompts, 0)
+    assert (len(training), len(held_out)) == (sum(sizes) - prompts, prompts)
+    assert {row.instance_id for row in training} | {row.instance_id for row in held_out} == {
+        row.instance_id for row in pool(*sizes)
+    }
+
+
+def test_the_seed_draws_them_and_their_order_in_the_file_does_not():
+    rows = pool(*[40] * 16)
+    first, again, other = (
+        {row.instance_id for row in reserve(given, 32, seed)[1]} for given, seed in ((rows, 0), (rows, 0), (rows, 1))
+    )
+    assert first == again != other
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_a_pool_without_prompts_to_spare_is_refused(size):
+    with pytest.raises(DataError, match=f"the rl split has {size} instances, and grpo.validation.prompts takes 8"):
+        reserve(pool(size), 8, 0)
