@@ -165,8 +165,8 @@ def compared(root: Path, repository: str, listed: list[Difference]) -> Iterator[
         started = time.perf_counter()
         spans = {path: function_spans(text, path) for path, text in files.items()}
         seconds = time.perf_counter() - started
-        for path, text in files.items():
-            listed += [Difference(repository, path, *rest) for rest in differing(tags[path], spans[path], text, language, counts)]
+        for name, text in files.items():
+            listed += [Difference(repository, name, *rest) for rest in differing(tags[name], spans[name], text, language, counts)]
         if counts["ctags"] >= 20:
             lines = sum(text.count("\n") for text in files.values())
             yield {

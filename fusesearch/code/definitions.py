@@ -119,7 +119,7 @@ class Module:
             if isinstance(node, _DEFINED):
                 found.append((node, around))
                 around = (*around, node)
-            if is_for_type_checkers(node):
+            if isinstance(node, ast.If) and is_for_type_checkers(node):
                 pending += [(child, around) for child in reversed(node.orelse)]
                 continue
             for block in ("finalbody", "orelse", "cases", "handlers", "body"):
@@ -322,7 +322,9 @@ class Definitions:
     def class_of(self, definition: Definition) -> Definition | None:
         """The class that a method or another member stands in."""
         module = self.module(definition.path)
-        for node, around in module.scopes if module and definition.node else []:
+        if module is None or definition.node is None:
+            return None
+        for node, around in module.scopes:
             if isinstance(node, ast.ClassDef) and any(one is definition.node for one, _ in _statements(node.body)):
                 return self.definition_of(module, node, around)
         return None

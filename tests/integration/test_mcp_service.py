@@ -16,7 +16,7 @@ from fusesearch.cli.serving.service import Service
 from fusesearch.core.config import Agent, Tools
 from fusesearch.localizers.ranker import models
 from fusesearch.localizers.searcher import Searcher, SearchOptions, choose
-from fusesearch.search import searches
+from fusesearch.search.repository import Repository
 from tests.integration.mcp_parts import CANARY, FOUND, ISSUE, SCRIPT, plant, text
 
 
@@ -163,7 +163,7 @@ async def test_the_next_call_sees_changes_on_disk(tree):
 
 async def test_a_cancelled_tool_call_leaves_no_ripgrep_running(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe")
-    monkeypatch.setattr(searches, "where", lambda *_: ["--", "./pipe"])
+    monkeypatch.setattr(Repository, "walks", lambda *_: [["--", "./pipe"]])
     async with Client(service(tmp_path).server(), mode="legacy") as client:
         asking = asyncio.create_task(client.call_tool("grep", {"pattern": "x"}))
         await until(lambda: running("rg"))

@@ -176,8 +176,8 @@ class _Finder:
         functions = [use for use in sure if use.holder]
         if uses.possible or notes:
             said = f"These functions call `{name}`, or may (the object's class is not known), which is marked with ?:"
-            possible = {use.entity: use for use in sorted(uses.possible, key=_tests_last, reverse=True)}
-            possible = list(reversed(possible.values()))
+            latest = {use.entity: use for use in sorted(uses.possible, key=_tests_last, reverse=True)}
+            possible = list(reversed(latest.values()))
             unclear = Unclear(
                 said if sure or possible else "No call was found:", sure, [*(f"? {_line(one)}" for one in possible), *notes]
             )
@@ -377,7 +377,7 @@ class _Finder:
                 if (holder is not None and chain and chain[0] == "cls" and self._within(holder, around)) or (
                     other and chain and found in self.definitions.resolve_in(other, around, chain)
                 ):
-                    places.append(Definition(path, found.name, None, node.lineno))
+                    places.append(Definition(path, found.name, None, getattr(node, "lineno", 1)))
         return places
 
     def _within(self, holder: Definition, around: Iterable[ast.AST]) -> bool:
@@ -409,7 +409,7 @@ class _Finder:
                         one = self.definitions.definition_of(module, node, around)
                         classes[one] = self.definitions.bases(one)
                 doubtful += [
-                    f"? {path}:{node.lineno}  a class that runs make"
+                    f"? {path}:{getattr(node, 'lineno', 1)}  a class that runs make"
                     for node, _ in module.near(words) if _makes_class(node, words)
                 ]  # fmt: skip
             grown = True
