@@ -22,7 +22,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from experiments.evidence.page import texts_of
-from experiments.spans.bodies import has_body
+from experiments.spans.bodies import code_lines, has_body
 from fusesearch.cli.app import OneLineCommand
 from fusesearch.code.functions import function_spans, is_python
 from fusesearch.code.languages import language_of
@@ -179,7 +179,7 @@ def differing(
     tags: list[Tag], spans: list[FunctionSpan], text: str, language: str, counts: Counter[str]
 ) -> Iterator[tuple[int, str, str]]:
     """Line, name and reader of what only one has; counts both."""
-    lines = text.split("\n")
+    lines = code_lines(text, language)
     tags = [tag for tag in tags if not tag.function or has_body(lines, tag.line, tag.name, language)]
     confirmed = {span for span in spans if any(span.start <= tag.line <= span.end and same(tag.name, span) for tag in tags)}
     for tag in tags:

@@ -8,6 +8,7 @@ _PART = re.compile(
     r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|=>|->|[(){}\[\];=\n]|[^\s(){}\[\];=]+", re.DOTALL
 )
 _LINES = 60
+_HEREDOC = re.compile(r"<<[~-]?['\"]?([A-Z_]{2,})['\"]?")
 _MISTAKES = {
     "python": re.compile(r"=\s*lambda\b"),
     "java": re.compile(r"\brecord\s+\w+\s*[(<]|^\s*[A-Z][A-Z0-9_]*\s*[({]"),
@@ -19,13 +20,28 @@ _MISTAKES = {
 enum; primary constructors; blocks of RSpec; names in backticks and variables of loops."""
 
 
+def code_lines(text: str, language: str) -> list[str]:
+    """The lines of a source; those of Ruby's texts in heredocs, which may be code of tests, are empty."""
+    lines = text.split("\n")
+    if language != "ruby":
+        return lines
+    ends: list[str] = []
+    kept = []
+    for line in lines:
+        if ends and line.strip() == ends[0]:
+            ends.pop(0)
+        kept.append("" if ends else line)
+        ends += [] if ends else _HEREDOC.findall(line)
+    return kept
+
+
 def has_body(lines: list[str], line: int, name: str, language: str) -> bool:
     """Whether a block, or what stands for one, follows the header at ``line`` (from 1)."""
     mistake = _MISTAKES.get(language)
     if mistake and mistake.search(lines[line - 1]):
         return False
     if language in ("python", "ruby"):
-        return True
+        return bool(lines[line - 1].strip())
     text = "\n".join(lines[line - 1 : line - 1 + _LINES])
     position = text.find(name.rpartition("::")[2].strip("~`"))
     depth, closed = 0, False

@@ -34,7 +34,7 @@ class ToolsName(StrEnum):
 
 def ask(
     question: Annotated[str, typer.Argument(help="The question, or `-` for stdin.")],
-    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")],
+    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")] = Path(),
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
@@ -61,11 +61,11 @@ def ask(
     question, passages to read. Neither is an answer.
 
     ```
-    fusesearch ask --repo . 'who calls run_episode?'
-    fusesearch ask --repo . 'where is shop.cart.find defined?'
-    fusesearch ask --repo . 'what is the default of limit in shop.cart.find?'
-    fusesearch ask --repo . 'what overrides Cart.total?'
-    fusesearch ask --repo . 'How are results cached?' --model qwen3 --base-url http://localhost:8000/v1
+    fusesearch ask 'who calls run_episode?'
+    fusesearch ask 'where is shop.cart.find defined?'
+    fusesearch ask 'what is the default of limit in shop.cart.find?'
+    fusesearch ask 'what overrides Cart.total?'
+    fusesearch ask 'How are results cached?' --model qwen3 --base-url http://localhost:8000/v1
     ```
 
     Exit codes: 0 an answer, 3 no answer (candidates and passages too), 1 a failure, 2 a wrong option.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 
 BRANCHES = 4
@@ -16,7 +17,8 @@ BRANCHES = 4
 
 _LITERAL = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*([a-z]+)\b[ \t]*(\S*)")
-_OPENING, _CLOSING = b"({[", b")}]"
+_BRACKET = re.compile(rb"[(){}\[\]]")
+_OPENING = b"({["
 
 
 @dataclass
@@ -35,12 +37,12 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
     """Other readings of a source that does not parse, from the nearest to the farthest, each with its grammar."""
     if language in ("c", "cpp", "csharp"):
         even, one = one_branch(data, 0, uneven=True), one_branch(data, 0)
-        yield language, even
         if language == "csharp":
+            yield language, even
             yield language, one
             return
-        yield language, without_macros(even)
         one = without_macros(one)
+        yield language, without_macros(even)
         yield language, one
         if language == "c":
             yield "cpp", one  # which has functions without a type: TEST_BEGIN(name) {
@@ -88,6 +90,7 @@ def _directives(lines: list[bytes]) -> Iterator[int]:
         continued = continued and line.rstrip().endswith(b"\\")
 
 
+@lru_cache(maxsize=1)
 def _chains(data: bytes) -> list[_Chain]:
     """Complete chains of conditions, inner ones first."""
     lines = _LITERAL.sub(lambda match: _blank(match[0]), data).split(b"\n")
@@ -110,9 +113,10 @@ def _chains(data: bytes) -> list[_Chain]:
             if opened:
                 opened[-1].depths[-1] += chain.depths[0]
         elif opened and not match:
-            for mark in line:
-                opened[-1].depths[-1] += (mark in _OPENING) - (mark in _CLOSING)
-                opened[-1].uneven |= opened[-1].depths[-1] < 0
+            chain = opened[-1]
+            for mark in _BRACKET.findall(line):
+                chain.depths[-1] += 1 if mark in _OPENING else -1
+                chain.uneven |= chain.depths[-1] < 0
     return found
 
 

@@ -29,7 +29,8 @@ The MCP server `fusesearch` finds code without a model of its own, in about a se
 
 - `localize`: give it the whole text of an issue, an error or a traceback, before you search by hand. It returns the files and
   functions to change, with lines, reasons and a confidence. Read the first ones; search on by hand if the confidence is low.
-- `ask`: who calls, overrides or defines something in this code."""
+- `context`: the code to read for an issue, within a budget of tokens: functions in full, what they call, and their callers.
+- `ask`: who calls, overrides or defines something in this code, and what a default or constant is."""
 
 
 @dataclass(frozen=True)

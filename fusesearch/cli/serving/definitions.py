@@ -100,11 +100,16 @@ _ANSWERED = {
     "properties": {
         "root": {"type": "string", "description": "the root that was searched"},
         "folder": {"type": "string", "description": "its folder, to which paths are relative"},
+        "outcome": {
+            "enum": ["answer", "candidates", "passages", "no_answer"],
+            "description": "candidates: the code does not settle which; passages: to read, no answer",
+        },
         "values": {"type": "array", "items": {"type": "string"}, "description": "the entries of the answer"},
+        "related": {"type": "array", "items": _LOCATION, "description": "candidates, or passages to read"},
         "text": {"type": "string", "description": "the whole answer"},
         "trajectory": {**_SEARCH, "description": "what the search cost"},
     },
-    "required": ["root", "folder", "values", "text", "trajectory"],
+    "required": ["root", "folder", "outcome", "values", "related", "text", "trajectory"],
 }
 
 
@@ -113,7 +118,7 @@ def tools(roots: list[str], *, ranks: bool, search: bool = False) -> list[Tool]:
 
     ``ranks``: no model searches, and ``localize`` takes ``top``.
     """
-    found = [_localize(roots, ranks), _context(roots), _ask(roots)]
+    found = [_localize(roots, ranks), _context(roots), _ask(roots, ranks)]
     return [*found, *(_search_tool(schema["function"], roots) for schema in schemas())] if search else found
 
 
@@ -164,10 +169,15 @@ def _context(roots: list[str]) -> Tool:
     )
 
 
-def _ask(roots: list[str]) -> Tool:
+def _ask(roots: list[str], ranks: bool) -> Tool:
+    how = (
+        "Python code is read; where it does not settle the answer, candidates are listed, and for any other question passages."
+        if ranks
+        else "A search agent greps and reads the root by itself; it may also be asked how something works."
+    )
     description = (
-        "Answer a question about the code: a default, a constant, who calls or overrides something, where it is defined, or how "
-        "something works. A search agent greps and reads the root by itself."
+        "Answer a question about the code: a default, a constant, who calls, overrides or inherits something, or where it is "
+        f"defined. {how}"
     )
     return Tool(
         name=ASK,

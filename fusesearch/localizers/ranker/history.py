@@ -147,6 +147,7 @@ def _git(repository: Repository, *arguments: str, given: str = "") -> str:
     """Output of a git command that reads; empty if it fails."""
     command = git_command(repository.history[0], *arguments)
     pipe, deadline = subprocess.PIPE, time.monotonic() + SECONDS
+    sent: bytes | None = given.encode()
     try:
         process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=reading_environment())
     except OSError:
@@ -156,7 +157,8 @@ def _git(repository: Repository, *arguments: str, given: str = "") -> str:
             while time.monotonic() < deadline:
                 check()
                 with suppress(subprocess.TimeoutExpired):
-                    output, _ = process.communicate(given.encode(), timeout=_PATIENCE)
+                    text, sent = sent, None  # which only the first of several waits may give
+                    output, _ = process.communicate(text, timeout=_PATIENCE)
                     return output.decode("utf-8", "replace") if process.returncode == 0 else ""
         finally:
             process.kill()
