@@ -13,6 +13,11 @@ from fusesearch.cli.app import command_group
 app = command_group("Open questions that others released, as benchmarks.")
 
 
+@app.callback()
+def questions() -> None:
+    """Open questions that others released, as benchmarks."""
+
+
 @app.command("import")
 def import_questions(
     files: Annotated[list[Path], typer.Argument(help="Files of SWE-QA or SWE-QA-Pro: .jsonl, .json or .parquet.")],

@@ -15,7 +15,14 @@ from tests.fakes.git import committed, git
 ISSUE = "`Box.seal` in box.py prints too long labels"
 SOURCE = "class Box:\n    def seal(self):\n        return shorten('x' * 99)\n\n\ndef shorten(text):\n    return text[:9]\n"
 NEEDS_MORE = ("oracle", "prior")  # the truth, other questions
-KEEPS = {"ranker": "index", "ranker-list": "index", "routing": "index", "locagent": "graphs", "orcaloca": "graphs"}
+KEEPS = {
+    "ranker": "index",
+    "code-answers": "index",
+    "ranker-list": "index",
+    "routing": "index",
+    "locagent": "graphs",
+    "orcaloca": "graphs",
+}
 
 
 @pytest.mark.parametrize("name", [name for name in LOCALIZERS if name not in NEEDS_MORE])

@@ -128,7 +128,7 @@ def test_candidates_are_bounded_and_no_name_leaves_its_line(tmp_path, prompt, ch
     assert block or chars == 100
     assert not block or len(text) <= chars
     lines = block.split("\n")[2 if prompt == "full" else 1 :]
-    assert all(line.startswith(("- /repo/basket", "- `/repo/basket")) for line in lines)
+    assert all(line.startswith(("- /repo/basket", "- `` /repo/basket")) for line in lines)
     assert all(len(line) <= LINE_CHARS for line in lines)
 
 
