@@ -13,7 +13,7 @@ _MISTAKES = {
     "python": re.compile(r"=\s*lambda\b"),
     "java": re.compile(r"\brecord\s+\w+\s*[(<]|^\s*[A-Z][A-Z0-9_]*\s*[({]"),
     "csharp": re.compile(r"\b(?:class|struct|record)\s+\w+\s*[(<]"),
-    "ruby": re.compile(r"^\s*(?:describe|context|it)\b"),
+    "ruby": re.compile(r"^\s*(?:RSpec\.)?(?:describe|context|it)\b"),
     "kotlin": re.compile(r"`|\bfor\s*\(|^\s*(?:val|var)\s*\("),
 }
 """Lines that Ctags 5.9 takes for a function, or where it garbles the name: values that are lambdas; records and constants of an

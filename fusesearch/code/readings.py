@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-BRANCHES = 4
+BRANCHES = 8
 """Most branches of one ``#if`` that are read."""
 
 _LITERAL = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
@@ -43,6 +43,7 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
             return
         one = without_macros(one)
         yield language, without_macros(even)
+        yield language, even
         yield language, one
         if language == "c":
             yield "cpp", one  # which has functions without a type: TEST_BEGIN(name) {
@@ -54,7 +55,7 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
 
 
 def other_branches(data: bytes, language: str) -> Iterator[bytes]:
-    """Readings with the second to fourth branch of every ``#if`` that a reading with one branch left out."""
+    """Readings with the second to the last branch of every ``#if`` that a reading with one branch left out."""
     if language in ("c", "cpp", "csharp"):
         most = max((len(chain.starts) for chain in _chains(data)), default=0)
         for branch in range(1, min(most, BRANCHES)):
