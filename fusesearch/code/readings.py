@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
-BRANCHES = 8
+BRANCHES = 4
 """Most branches of one ``#if`` that are read."""
 
 _LITERAL = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
@@ -36,7 +36,8 @@ class _Chain:
 def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
     """Other readings of a source that does not parse, from the nearest to the farthest, each with its grammar."""
     if language in ("c", "cpp", "csharp"):
-        even, one = one_branch(data, 0, uneven=True), one_branch(data, 0)
+        plain = _without_comments(data)
+        even, one = one_branch(plain, 0, uneven=True), one_branch(plain, 0)
         if language == "csharp":
             yield language, even
             yield language, one
@@ -55,11 +56,12 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
 
 
 def other_branches(data: bytes, language: str) -> Iterator[bytes]:
-    """Readings with the second to the last branch of every ``#if`` that a reading with one branch left out."""
+    """Readings with the second to fourth branch of every ``#if`` that a reading with one branch left out."""
     if language in ("c", "cpp", "csharp"):
-        most = max((len(chain.starts) for chain in _chains(data)), default=0)
+        plain = _without_comments(data)
+        most = max((len(chain.starts) for chain in _chains(plain)), default=0)
         for branch in range(1, min(most, BRANCHES)):
-            source = one_branch(data, branch)
+            source = one_branch(plain, branch)
             yield without_macros(source) if language != "csharp" else source
 
 
@@ -145,9 +147,14 @@ _AROUND = 300
 """Characters before and after a macro that say what it stands for."""
 
 
+@lru_cache(maxsize=1)
+def _without_comments(data: bytes) -> bytes:
+    return _LITERAL.sub(lambda match: _blank(match[0]) if match[0][:1] == b"/" else match[0], data)
+
+
 def without_macros(data: bytes) -> bytes:
-    """C or C++ without comments, and without macros in capitals where an attribute, a keyword or a declaration may stand."""
-    source = bytearray(_LITERAL.sub(lambda match: _blank(match[0]) if match[0][:1] == b"/" else match[0], data))
+    """C or C++ without macros in capitals where an attribute, a keyword or a declaration may stand."""
+    source = bytearray(data)
     lines = data.split(b"\n")
     directives = set(_directives(lines))
     line = position = 0
