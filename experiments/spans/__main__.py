@@ -113,7 +113,9 @@ def page(before: list[dict[str, str]], after: list[dict[str, str]]) -> str:
     languages = sorted({row["language"] for row in after})
     grouped = {language: [row for row in after if row["language"] == language] for language in languages}
     totals = [("**all**", after), *grouped.items()]
-    parts.append(table(HEADINGS, [[name, str(len(rows)), *_cells(rows, earlier)] for name, rows in totals]))
+    parts.append(
+        table(HEADINGS, [[name, str(len({row["repository"] for row in rows})), *_cells(rows, earlier)] for name, rows in totals])
+    )
     parts += ["## By repository", table(["language", *HEADINGS[1:]], [
         [row["language"], row["repository"], *_cells([row], earlier)] for row in after
     ])]  # fmt: skip

@@ -10,3 +10,9 @@ from fusesearch.core.storage import read_json
 def test_the_committed_page_is_made_of_the_committed_results():
     folder = Path(evidence.__file__).parent
     assert (folder / "RESULTS.md").read_text() == results_page(read_json(folder / "results.json"), texts_of(folder))
+
+
+def test_the_page_of_spans_follows_from_its_tables():
+    from experiments.spans.__main__ import HERE, page, read_rows
+
+    assert (HERE / "RESULTS.md").read_text() == page(read_rows(HERE / "before.csv"), read_rows(HERE / "results.csv"))
