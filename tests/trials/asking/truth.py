@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import dis
 import importlib
@@ -16,6 +17,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -239,9 +241,12 @@ def _called(code: types.CodeType, names: dict[str, Any]) -> Iterator[Any]:
 
 
 def equal(answer: str, question: Question, module: str) -> bool | None:
-    """Whether an answer's expression has the true value in the module that it is from; None if it cannot run again."""
+    """Whether an answer is a literal, or a name of the module that it is from, with the true value; None if it is neither."""
     try:
-        found = eval(answer, dict(vars(sys.modules[module])))
-    except Exception:
-        return None
+        found = ast.literal_eval(answer)
+    except (ValueError, SyntaxError):
+        try:
+            found = attrgetter(answer)(sys.modules[module])
+        except AttributeError:
+            return None
     return type(found) is type(question.value) and (found == question.value or found is question.value)
