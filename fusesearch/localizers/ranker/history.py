@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from fusesearch.core.stopping import check
 from fusesearch.localizers.ranker.facts import IDENTIFIER, term, words_of
@@ -146,20 +147,23 @@ def _read(repository: Repository, ids: list[str]) -> Iterator[tuple[str, list[in
 def _git(repository: Repository, *arguments: str, given: str = "") -> str:
     """Output of a git command that reads; empty if it fails."""
     command = git_command(repository.history[0], *arguments)
-    pipe, deadline = subprocess.PIPE, time.monotonic() + SECONDS
-    sent: bytes | None = given.encode()
-    try:
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=reading_environment())
-    except OSError:
-        return ""
-    with process:
+    deadline = time.monotonic() + SECONDS
+    with TemporaryFile() as stdin:  # through a pipe, waiting in parts would lose what the first part has not written
+        stdin.write(given.encode())
+        stdin.seek(0)
         try:
-            while time.monotonic() < deadline:
-                check()
-                with suppress(subprocess.TimeoutExpired):
-                    text, sent = sent, None  # which only the first of several waits may give
-                    output, _ = process.communicate(text, timeout=_PATIENCE)
-                    return output.decode("utf-8", "replace") if process.returncode == 0 else ""
-        finally:
-            process.kill()
+            process = subprocess.Popen(
+                command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=reading_environment()
+            )
+        except OSError:
+            return ""
+        with process:
+            try:
+                while time.monotonic() < deadline:
+                    check()
+                    with suppress(subprocess.TimeoutExpired):
+                        output, _ = process.communicate(timeout=_PATIENCE)
+                        return output.decode("utf-8", "replace") if process.returncode == 0 else ""
+            finally:
+                process.kill()
     return ""

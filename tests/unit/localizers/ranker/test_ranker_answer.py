@@ -114,7 +114,7 @@ def test_history_is_unknown_without_git_and_known_with_it(root: Path):
 
 def test_a_history_that_git_takes_long_to_read_is_whole(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     commit(root, "slow disk")
-    monkeypatch.setattr("fusesearch.localizers.ranker.history._PATIENCE", 1e-6)
+    monkeypatch.setattr("fusesearch.localizers.ranker.history._PATIENCE", 1e-3)
     with Index(Repository(root), tmp_path / "index") as index:
         assert [found.files for found in commits_of(index)] == [sorted(FILES)]
 
