@@ -92,10 +92,26 @@ def bound_name(node: Any, field: str) -> str | None:
     ``None`` without a fixed name (a pattern, a computed key); empty for ``module.exports`` itself.
     """
     target = node.child_by_field_name(field)
-    if target is None or target.type in ("computed_property_name", "subscript_expression") or target.type.endswith("_pattern"):
+    if target is None or target.type == "computed_property_name" or target.type.endswith("_pattern"):
         return None
-    name = _EXPORTS.sub("", _unquoted(target)).replace(".prototype", "")
+    name = _EXPORTS.sub("", _target(target)).replace(".prototype", "")
     return name if re.fullmatch(r"[^()\[\]{}=<>]*", name) else None
+
+
+def _target(node: Any) -> str:
+    """What a value is assigned to: ``window.f`` for ``(window as any)['f']``."""
+    index = node.child_by_field_name("index")
+    last = node.child_by_field_name("property") if index is None else index if index.type == "string" else None
+    owner = node.child_by_field_name("object")
+    if last is None or owner is None:
+        return _unquoted(node)
+    return f"{_target(bare(owner))}.{_unquoted(last)}"
+
+
+def class_expression(node: Any) -> str | None:
+    """Its own name, if it is not assigned to another."""
+    parent = node.parent
+    return None if parent is not None and parent.type in _SCRIPT_BINDINGS else by_name(node)
 
 
 def go_method(node: Any) -> str | None:
@@ -113,6 +129,8 @@ def rust_type(node: Any) -> str | None:
     target = node.child_by_field_name("type")
     while target is not None and target.type in ("generic_type", "reference_type", "scoped_type_identifier", "pointer_type"):
         target = target.child_by_field_name("name" if target.type == "scoped_type_identifier" else "type")
+    if target is not None and target.type == "dynamic_type":
+        return "dyn" + re.sub(r"\w+::", "", text_of(target).removeprefix("dyn")).replace(".", "")
     return text_of(target).replace(".", "") or None
 
 
@@ -134,7 +152,7 @@ def c_function(node: Any) -> str | None:
 
     ``None`` without parameters: what a class behind a macro is read as. A macro's call with a body has the macro's name.
     """
-    if not node.child_by_field_name("body"):
+    if not node.child_by_field_name("body") and not any(child.type == "try_statement" for child in node.named_children):
         return None
     inner, parameters, called = node, False, node.child_by_field_name("type")
     if called is not None and node.child_by_field_name("declarator").type == "parenthesized_declarator":
@@ -147,6 +165,10 @@ def c_function(node: Any) -> str | None:
         if inner.type == "operator_cast" or deeper is None:
             break
         inner = deeper
+    last = inner
+    while last is not None and last.type == "qualified_identifier":
+        last = last.child_by_field_name("name")
+    parameters = parameters or (last is not None and last.type == "operator_cast")
     name = _c_parts(inner) if parameters else ""
     return name if name.rpartition(".")[2] not in _C_WORDS else None
 
@@ -167,6 +189,8 @@ def _c_simple(node: Any) -> str:
         return ""
     if node.type in ("template_type", "template_function", "template_method"):
         return text_of(node.child_by_field_name("name"))
+    if node.type == "nested_namespace_specifier":  # a::inline b
+        return ".".join(map(_c_simple, node.named_children))
     if node.type == "operator_cast":
         return f"operator {text_of(node.child_by_field_name('type'))}"
     return re.sub(r"^operator(?=(?:new|delete)\b)", "operator ", text_of(node).replace("::", "."))
@@ -177,7 +201,9 @@ def csharp_member(node: Any) -> str | None:
     if not node.child_by_field_name("body"):
         return None
     if node.type == "operator_declaration":
-        return f"operator {text_of(node.child_by_field_name('operator'))}"
+        sign = node.child_by_field_name("operator")
+        after = sign.next_sibling if sign is not None else None  # the grammar lacks C# 14's +=
+        return f"operator {text_of(sign)}{text_of(after) if after is not None and after.is_error else ''}"
     if node.type == "conversion_operator_declaration":
         return f"operator {text_of(node.child_by_field_name('type'))}"
     name = by_name(node)
@@ -209,11 +235,13 @@ def kotlin_function(node: Any) -> str | None:
     kinds = [child.type for child in node.children]
     if "function_body" not in kinds:
         return None
-    name = by_name(node)
-    if name and "." in kinds:
-        receiver = re.match(r"[\w.]*", text_of(node.children[kinds.index(".") - 1]))
-        return f"{receiver[0].rpartition('.')[2]}.{name}" if receiver and receiver[0] else name
-    return name
+    return _extension(node, by_name(node))
+
+
+def _extension(node: Any, name: str | None) -> str | None:
+    kinds = [child.type for child in node.children]
+    receiver = re.match(r"[\w.]*", text_of(node.children[kinds.index(".") - 1])) if name and "." in kinds else None
+    return f"{receiver[0].rpartition('.')[2]}.{name}" if receiver and receiver[0] else name
 
 
 def kotlin_property(node: Any) -> str | None:
@@ -223,7 +251,7 @@ def kotlin_property(node: Any) -> str | None:
         return None
     variable = next((child for child in node.named_children if child.type == "variable_declaration"), None)
     first = variable.named_children[0] if variable is not None and variable.named_children else None
-    return text_of(first) or None
+    return _extension(node, text_of(first) or None)
 
 
 def kotlin_constructor(node: Any) -> str | None:
@@ -240,9 +268,21 @@ def kotlin_type(node: Any) -> str | None:
     return text_of(first) or None
 
 
+_RUBY_CLASSES = {"Struct.new", "Data.define", "Class.new", "Module.new"}
+
+
+def ruby_class(node: Any) -> str | None:
+    """The constant that a class made by a call is assigned to: ``Point = Struct.new(:x) do``."""
+    call = node.child_by_field_name("right")
+    if call is None or call.type != "call":
+        return None
+    called = f"{text_of(call.child_by_field_name('receiver'))}.{text_of(call.child_by_field_name('method'))}"
+    return _unquoted(node.child_by_field_name("left")) if called in _RUBY_CLASSES else None
+
+
 def _unquoted(node: Any) -> str:
     name = text_of(node)
-    if name[:1] in ("'", '"', "`"):
+    if name[:1] in ("'", '"', "`") and len(name) > 1:  # Ruby has a method `
         return " ".join(node.text[:_MAX_CHARS].decode("utf-8", "replace").split()).strip("'\"`")
     return name.replace("::", ".").replace("?.", ".")
 
@@ -254,11 +294,15 @@ def _all(names: str, namer: NameOf) -> dict[str, NameOf]:
 _SCRIPT_FUNCTIONS = _all(
     "function_declaration generator_function_declaration method_definition function_expression generator_function", with_body
 )
-_SCRIPT_CONTAINERS = _all("class_declaration class abstract_class_declaration internal_module module", by_name)
+_SCRIPT_CONTAINERS = {
+    **_all("class_declaration abstract_class_declaration internal_module module", by_name),
+    "class": class_expression,
+}
 _SCRIPT_BINDINGS = {
     "export_statement": ("", "value"),
     "variable_declarator": ("name", "value"),
     "assignment_expression": ("left", "right"),
+    "augmented_assignment_expression": ("left", "right"),
     "pair": ("key", "value"),
     "field_definition": ("property", "value"),
     "public_field_definition": ("name", "value"),
@@ -331,7 +375,7 @@ LANGUAGES: dict[str, Language] = {
         "tree_sitter_ruby",
         (".rb", ".rake"),
         _all("method singleton_method", by_name),
-        _all("class module", by_name),
+        {**_all("class module", by_name), "assignment": ruby_class},
     ),
     "php": Language(
         "tree_sitter_php",
@@ -348,7 +392,7 @@ LANGUAGES: dict[str, Language] = {
             "property_declaration": kotlin_property,
             "secondary_constructor": kotlin_constructor,
         },
-        _all("class_declaration object_declaration enum_entry", kotlin_type),
+        _all("class_declaration object_declaration companion_object enum_entry", kotlin_type),
         _C_COMMENTS,
     ),
 }

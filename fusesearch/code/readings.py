@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
+from fusesearch.code.newer import LITERAL, RUST_STRATEGIES, blank, blanked, newer, newer_cpp, newer_csharp
+
 BRANCHES = 4
 """Most branches of one ``#if`` that are read."""
 
-_LITERAL = re.compile(rb"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 _DIRECTIVE = re.compile(rb"[ \t]*#[ \t]*([a-z]+)\b[ \t]*(\S*)")
 _BRACKET = re.compile(rb"[(){}\[\]]")
 _OPENING = b"({["
@@ -36,7 +37,7 @@ class _Chain:
 def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
     """Other readings of a source that does not parse, from the nearest to the farthest, each with its grammar."""
     if language in ("c", "cpp", "csharp"):
-        plain = _without_comments(data)
+        plain = _plain(data, language)
         even, one = one_branch(plain, 0, uneven=True), one_branch(plain, 0)
         if language == "csharp":
             yield language, even
@@ -48,17 +49,14 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
         yield language, one
         if language == "c":
             yield "cpp", one  # which has functions without a type: TEST_BEGIN(name) {
-    elif language == "kotlin":
-        yield language, _KOTLIN_CLOSING.sub(b";", data)
-        newer = _KOTLIN_CLOSING.sub(b";", _kotlin_2(data))
-        yield language, newer
-        yield language, _plainer_kotlin(newer)
+    else:
+        yield from newer(data, language)
 
 
 def other_branches(data: bytes, language: str) -> Iterator[bytes]:
     """Readings with the second to fourth branch of every ``#if`` that a reading with one branch left out."""
     if language in ("c", "cpp", "csharp"):
-        plain = _without_comments(data)
+        plain = _plain(data, language)
         most = max((len(chain.starts) for chain in _chains(plain)), default=0)
         for branch in range(1, min(most, BRANCHES)):
             source = one_branch(plain, branch)
@@ -96,7 +94,7 @@ def _directives(lines: list[bytes]) -> Iterator[int]:
 @lru_cache(maxsize=1)
 def _chains(data: bytes) -> list[_Chain]:
     """Complete chains of conditions, inner ones first."""
-    lines = _LITERAL.sub(lambda match: _blank(match[0]), data).split(b"\n")
+    lines = LITERAL.sub(lambda match: blank(match[0]), data).split(b"\n")
     found: list[_Chain] = []
     opened: list[_Chain] = []
     for number, line in enumerate(lines):
@@ -123,7 +121,18 @@ def _chains(data: bytes) -> list[_Chain]:
     return found
 
 
-_MACRO = re.compile(rb"(?<![\w.])[A-Z][A-Z0-9_]{2,}\b(?!\s*::)")
+_MACRO = re.compile(rb"(?<![\w.])(?:_*[A-Z][A-Z0-9_]{2,}|__[a-z]\w+)\b(?!\s*::)")
+_KNOWN = re.compile(
+    rb"__(?:attribute|declspec|cdecl|clrcall|stdcall|fastcall|thiscall|vectorcall|based|restrict|unaligned|extension|inline|forceinline"
+    rb"|asm|volatile|alignof|typeof|thread|try|except|finally|leave|func|builtin|real|imag|int|float|u?\d|[us]\d|m\d|const|signed)"
+)
+"""Words with two lines that grammars know, or that are types."""
+_CLASS = re.compile(
+    rb"\b(?:class|struct|union)\s+(?P<macro>(?!final\b)[A-Za-z_]\w*(?:\([^()\n]*\))?)(?=\s+(?!final\b)[A-Za-z_][\w:]*(?:<[^;{}]*?>)?\s*(?:final\s*)?(?::(?!:)|\{))"
+)
+_TYPE_ARGUMENT = re.compile(rb"(?<=[,(])(?P<macro>\s*(?:struct|union|enum)\s)(?=\s*\w+\s*[,)])")
+_POINTER = re.compile(rb"\((?P<macro>\s*[A-Z][A-Z0-9_]{2,})\s*\*\s*\w+\s*\)\s*\(")
+_WORDS = re.compile(rb"\w+\s+[A-Za-z_]")
 _MAX_ARGUMENTS = 4_000
 _BEFORE = re.compile(rb"(\w+)\s*$|(\S)\s*$")
 _TEMPLATE = re.compile(rb"\btemplate\s*<[^;{}]*$")
@@ -137,6 +146,7 @@ _NO_NAMES = frozenset(
     b"""const struct enum union class unsigned signed typename return case goto sizeof new delete else operator throw static
     inline extern virtual constexpr explicit friend typedef volatile register mutable""".split()
 )
+_NAMESPACE = re.compile(rb"\bnamespace\s+[\w:]+\s*$")
 _TRY = re.compile(rb"(?:TRY|CATCH\w*)$")
 _LABEL = re.compile(rb"[ \t]*:[ \t]*(?:\n|\Z)")
 _ALONE = re.compile(rb"[ \t]*;?[ \t]*(?:\n|\Z)")
@@ -148,12 +158,16 @@ _AROUND = 300
 
 
 @lru_cache(maxsize=1)
-def _without_comments(data: bytes) -> bytes:
-    return _LITERAL.sub(lambda match: _blank(match[0]) if match[0][:1] == b"/" else match[0], data)
+def _plain(data: bytes, language: str) -> bytes:
+    """Without comments and syntax that the grammar lacks."""
+    data = LITERAL.sub(lambda match: blank(match[0]) if match[0][:1] == b"/" else match[0], data)
+    return newer_csharp(data) if language == "csharp" else newer_cpp(data) if language == "cpp" else data
 
 
 def without_macros(data: bytes) -> bytes:
     """C or C++ without macros in capitals where an attribute, a keyword or a declaration may stand."""
+    for pattern in (_CLASS, _TYPE_ARGUMENT, _POINTER):
+        data = pattern.sub(blanked, data)
     source = bytearray(data)
     lines = data.split(b"\n")
     directives = set(_directives(lines))
@@ -161,7 +175,7 @@ def without_macros(data: bytes) -> bytes:
     for match in _MACRO.finditer(bytes(source)):
         line += source.count(b"\n", position, match.start())
         position = match.start()
-        if line not in directives and source[position : match.end()] == match[0]:
+        if line not in directives and source[position : match.end()] == match[0] and not _KNOWN.match(match[0]):
             _replace(source, match)
     return _CAST.sub(lambda match: b" " + match[0][1:], bytes(source))
 
@@ -176,6 +190,7 @@ def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
     following = after.lstrip()
     named_before = bool(word) and word not in _NO_NAMES and not word[:1].isdigit()
     begins = not before.rpartition(b"\n")[2].strip()
+    small = macro[0].islower()
     text = b""
     if word == b"if":  # if CONSTEXPR (condition)
         end = named
@@ -184,23 +199,25 @@ def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
             return
     elif mark in (b",", b"<") and end > named and following[:1] in (b",", b">") and _TEMPLATE.search(before):
         text = b"class"  # template <typename T, ENABLE_IF(condition)>
-    elif following[:1] == b"{" and _TRY.search(macro[0]):  # TRY { } CATCH(...) { }
+    elif following[:1] == b"{" and (_TRY.search(macro[0]) or _NAMESPACE.search(before)):  # TRY { } CATCH(...) { }
         pass
-    elif following[:1] == b"{" and _KEYWORD.search(source, named, end):  # TEST(suite, enum) {
+    elif following[:1] == b"{" and end > named and (begins or _KEYWORD.search(source, named, end)):  # TEST("suite", enum) {
         start, end = named + 1, end - 1
     elif _NAME.match(following) and not before.rstrip().endswith((b".", b"->", b"::")):  # API void f()
-        if b"_" not in macro[0] and end == named and not named_before:
+        if (small or b"_" not in macro[0]) and end == named and not named_before and not _WORDS.match(following):
             return
         text = b"int" if word == b"typedef" else b""
     elif (mark == b")" or word in (b"const", b"noexcept", b"override")) and _AFTER_HEADER.match(following):
         pass  # void f() const LOCKS(mutex) {
-    elif named_before and following[:1] in (b",", b")", b";", b"=") and not begins:  # int f(int x UNUSED)
-        pass
+    elif named_before and not begins and following[:1] in ((b",", b")", b";", b"=", b"*") if small else (b",", b")", b";", b"=")):
+        pass  # int f(int x UNUSED, char __user *p)
+    elif small:
+        return
     elif begins and _LABEL.match(after):  # PRIVATE_UNLESS_TESTED:
         end += after.index(b":") + 1
     elif not begins or not _ALONE.match(after) or mark in _CONTINUED or following[:1] in _CONTINUES:  # Q_OBJECT
         return
-    source[start:end] = text + _blank(bytes(source[start + len(text) : end]))
+    source[start:end] = text + blank(bytes(source[start + len(text) : end]))
 
 
 def _arguments(source: bytearray, position: int) -> int:
@@ -214,47 +231,6 @@ def _arguments(source: bytearray, position: int) -> int:
     return position
 
 
-def _blanked(match: re.Match[bytes]) -> bytes:
-    start, end = match.span("macro")
-    whole = match[0]
-    offset = match.start()
-    return whole[: start - offset] + _blank(whole[start - offset : end - offset]) + whole[end - offset :]
-
-
-def _blank(text: bytes) -> bytes:
-    return re.sub(rb"[^\n]", b" ", text)
-
-
-_KOTLIN_CLOSING = re.compile(rb"(?<=[^\s{;])[ \t](?=\})")
-"""tree-sitter-kotlin 1.1 rejects a declaration with a closing brace after it on the same line."""
-_KOTLIN_CONTEXT = re.compile(rb"(?<![\w.])context[ \t]*\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)(?=\s+[a-z@])")
-_KOTLIN_GUARD = re.compile(
-    rb"^[ \t]*(?:(?:is|!is|in|!in)\b[^\n{}]*?|[\w.\"', ]+?)(?P<macro>[ \t]if\b[^\n{}]*?)(?=[ \t]*->)", re.MULTILINE
-)
-_KOTLIN_INTERPOLATION = re.compile(rb"(?P<macro>\$\$+)(?=\"\"\")")
-
-
-def _kotlin_2(data: bytes) -> bytes:
-    """With an annotation for context parameters (2.2), without guards of ``when`` (2.1) and marks before raw strings (2.2)."""
-    data = _KOTLIN_CONTEXT.sub(lambda match: b"@c".ljust(len(match[0])), data)
-    for pattern in (_KOTLIN_GUARD, _KOTLIN_INTERPOLATION):
-        data = pattern.sub(_blanked, data)
-    return data
-
-
-_KOTLIN_MODIFIERS = re.compile(rb"(?P<macro>(?:\b(?:public|private|protected|internal|actual|expect)[ \t]+)+)(?=[a-z@])")
-_KOTLIN_ACCESSOR = re.compile(rb"(?P<macro>@\w+(?:\([^()\n]*\))?[ \t]+)(?=[gs]et[ \t]*\()")
-_KOTLIN_NAMES = re.compile(rb"(?<!private )(?<!internal )(?<!protected )(?<![\w@])(?:[gs]et\b(?!\s*\()|in(?=\d))")
-
-
-def _plainer_kotlin(data: bytes) -> bytes:
-    """Without what tree-sitter-kotlin 1.1 stumbles over: modifiers of constructors on a line of their own, annotated accessors,
-    and variables called ``set``, ``get`` or ``in1``."""
-    data = _KOTLIN_ACCESSOR.sub(_blanked, data)
-    data = _KOTLIN_NAMES.sub(lambda match: b"_" + match[0][1:], data)
-    return _KOTLIN_MODIFIERS.sub(_blanked, data)
-
-
 _RUST_MACRO = re.compile(rb"[\w:]+![ \t]*(?:\w+\s*)?(?P<open>[{(])")
 _RUST_CONDITION = re.compile(rb"\}\s*else\s+if\s+#\[cfg\b[^\n{]*\]\s*\{|\}\s*else\s*\{|\bif\s+#\[cfg\b[^\n{]*\]\s*\{")
 
@@ -266,8 +242,10 @@ def open_macro(call: bytes) -> bytes:
     if match is None or end < match.end() or b"fn " not in call:
         return b""
     inside = call[match.end() : end]
+    if b"proptest" in match[0]:  # fn f(x in 0..10, y in any::<u8>())
+        inside = RUST_STRATEGIES.sub(blanked, inside)
     if call.startswith((b"cfg_if", b"::cfg_if")):
-        inside = _RUST_CONDITION.sub(lambda part: _blank(part[0]), inside)
+        inside = _RUST_CONDITION.sub(lambda part: blank(part[0]), inside)
         last = inside.rfind(b"}")
         inside = inside[:last] + b" " + inside[last + 1 :]
-    return _blank(match[0]) + inside + _blank(call[end:])
+    return blank(match[0]) + inside + blank(call[end:])

@@ -59,8 +59,12 @@ def read_source(data: bytes, language: str) -> Source:
         kept = source.split(b"\n")
         trees += [(_parser(language).parse(other), other) for other in other_branches(data, language)]
         for other, _ in trees[1:]:
-            found = [span for span in spans_in_tree(other, language) if not kept[span.start - 1].strip()]
-            spans += [span for span in found if not any(span.start <= one.end and one.start <= span.end for one in spans)]
+            for span in spans_in_tree(other, language):
+                met = [one for one in spans if span.start <= one.end and one.start <= span.end]
+                if not met and not kept[span.start - 1].strip():
+                    spans.append(span)
+                elif len(met) == 1 and met[0].end < span.end and (met[0].start, met[0].name) == (span.start, span.name):
+                    spans[spans.index(met[0])] = span  # whose last brace is in another branch
     unread = [(node.start_point[0] + 1, node.end_point[0] + 1) for node in _faults(tree)]
     return Source(sorted(spans), list(_comments(first, LANGUAGES[language].comments)), unread)
 
@@ -150,7 +154,7 @@ def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
                     yield FunctionSpan(value.start_point[0] + 1, value.end_point[0] + 1, prefix + bound)
             continue
         prefix += _scope(node, bindings, language)
-        pending += [(child, prefix, start) for child, start in _children(node, language)]
+        pending += [(child, prefix, start) for child, start in _children(node, first, language)]
 
 
 def _function_name(node: Any, bindings: list[tuple[str | None, Any]], language: Language) -> str | None:
@@ -190,27 +194,35 @@ def _bindings(node: Any, language: Language) -> list[tuple[str | None, Any]]:
     return [(bound_name(node, field) if field else "", bare(value))]
 
 
-def _wrapped(value: Any, language: Language) -> Any | None:
+def _wrapped(value: Any, language: Language, wrappers: int = _WRAPPERS) -> Any | None:
     """The function that a value is, or that is handed to the calls around it: ``memo(forwardRef(function Row() {}))``."""
-    for _ in range(_WRAPPERS):
-        if value.type in language.values:
-            return value
-        called = value.child_by_field_name("function") if value.type == "call_expression" else None
-        arguments = value.child_by_field_name("arguments")
-        if called is None or arguments is None or called.type == "parenthesized_expression":
-            return None
-        if last_name(called) in _FUNCTIONS_OF_OTHERS:
-            return None
-        handed = [bare(one) for one in arguments.named_children if one.type != "comment"]
-        value = next((one for one in handed if one.type in language.values or one.type == "call_expression"), None)
-        if value is None:
-            return None
+    value = _alternative(value, language)
+    if value.type in language.values:
+        return value
+    called = value.child_by_field_name("function") if value.type == "call_expression" and wrappers else None
+    arguments = value.child_by_field_name("arguments")
+    if called is None or arguments is None or called.type == "parenthesized_expression":
+        return None
+    if last_name(called) in _FUNCTIONS_OF_OTHERS:
+        return None
+    handed = [bare(one) for one in arguments.named_children if one.type != "comment"]
+    before = called.child_by_field_name("object")  # middy(async () => {}).use(json())
+    for one in sorted([*handed, *([before] if before else [])], key=lambda one: one.type not in language.values):
+        if (one.type == "call_expression" or one.type in language.values) and (found := _wrapped(one, language, wrappers - 1)):
+            return found
     return None
 
 
-def _children(node: Any, language: Language) -> Iterator[tuple[Any, int]]:
-    """Children and the first line of each, decorators and attributes included."""
-    wrapped = node.start_point[0] if node.type in ("template_declaration", "export_statement") else None
+def _alternative(value: Any, language: Language) -> Any:
+    """The function of ``a || function () {}`` or ``a ? function () {} : b``, or the value."""
+    parts = ("right",) if value.type == "binary_expression" else ("consequence", "alternative")
+    found = [bare(part) for name in parts if (part := value.child_by_field_name(name)) is not None]
+    return next((part for part in found if part.type in language.values), value)
+
+
+def _children(node: Any, first: int, language: Language) -> Iterator[tuple[Any, int]]:
+    """Children and the first line of each, decorators and attributes included. ``first`` is that of the node."""
+    wrapped = first if node.type in ("template_declaration", "export_statement") else None
     leading: int | None = None
     for child in node.children:
         row = child.start_point[0]
