@@ -111,7 +111,8 @@ def _target(node: Any) -> str:
 def class_expression(node: Any) -> str | None:
     """Its own name, if it is not assigned to another."""
     parent = node.parent
-    return None if parent is not None and parent.type in _SCRIPT_BINDINGS else by_name(node)
+    field = _SCRIPT_BINDINGS[parent.type][0] if parent is not None and parent.type in _SCRIPT_BINDINGS else ""
+    return None if field and bound_name(parent, field) else by_name(node)
 
 
 def go_method(node: Any) -> str | None:

@@ -88,7 +88,7 @@ _KOTLIN_GUARD = re.compile(
     rb"^[ \t]*(?:(?:is|!is|in|!in)\b[^\n{}]*?|[\w.\"', ]+?)(?P<macro>[ \t]if\b(?:\"[^\"\n]*\"|[^\n{}\"])*?)(?=[ \t]*->)",
     re.MULTILINE,
 )
-_KOTLIN_INTERPOLATION = re.compile(rb"(?P<macro>\$\$+)(?=\")")
+_KOTLIN_INTERPOLATION = re.compile(rb"(?<![\w$\"}])(?P<macro>\$\$+)(?=\")")
 _KOTLIN_FIELD = re.compile(rb"^[ \t]*va[lr] [^\n{}]*\n(?P<macro>[ \t]*field[ \t]*(?::[^\n=]*)?=[^\n{]*)$", re.MULTILINE)
 _KOTLIN_ALL = re.compile(rb"@all:")
 

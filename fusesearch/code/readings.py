@@ -140,12 +140,14 @@ _HEAD = re.compile(rb"[A-Za-z_][\w:]*(?:<[^;{}]*?>)?\s*(?:final\s*)?(?::(?!:)|\{
 _NAME = re.compile(rb"[A-Za-z_~]|::|\[\[")
 _AFTER_HEADER = re.compile(rb"[{;]|:(?!:)|(?:const|override|final|noexcept)\b|->|=\s*(?:0|default|delete)\b")
 _KEYWORD = re.compile(rb"\b(?:enum|template|class|struct|union|default|delete|new|operator)\b")
-_CAST = re.compile(rb"\b(?:un)?signed(?=\()")
+_CAST = re.compile(rb"(?<!operator )\b(?:un)?signed(?=\()")
 """tree-sitter-cpp reads ``unsigned(a) < b`` as the beginning of a template."""
 _NO_NAMES = frozenset(
     b"""const struct enum union class unsigned signed typename return case goto sizeof new delete else operator throw static
     inline extern virtual constexpr explicit friend typedef volatile register mutable""".split()
 )
+_PROTOTYPE = re.compile(rb"(?<=[\w*])[ \t\n]+(?P<macro>[A-Z_][A-Z0-9_]*[ \t]*\()\([^;{}]*?\)\s*(?P<close>\))(?=\s*[{;])")
+"""``int f OF((int x)) {``, for compilers without prototypes."""
 _NAMESPACE = re.compile(rb"\bnamespace\s+[\w:]+\s*$")
 _TRY = re.compile(rb"(?:TRY|CATCH\w*)$")
 _LABEL = re.compile(rb"[ \t]*:[ \t]*(?:\n|\Z)")
@@ -169,6 +171,9 @@ def without_macros(data: bytes) -> bytes:
     for pattern in (_CLASS, _TYPE_ARGUMENT, _POINTER):
         data = pattern.sub(blanked, data)
     source = bytearray(data)
+    for match in _PROTOTYPE.finditer(data):
+        for part in ("macro", "close"):
+            source[match.start(part) : match.end(part)] = blank(match[part])
     lines = data.split(b"\n")
     directives = set(_directives(lines))
     line = position = 0
@@ -201,14 +206,16 @@ def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
         text = b"class"  # template <typename T, ENABLE_IF(condition)>
     elif following[:1] == b"{" and (_TRY.search(macro[0]) or _NAMESPACE.search(before)):  # TRY { } CATCH(...) { }
         pass
-    elif following[:1] == b"{" and end > named and (begins or _KEYWORD.search(source, named, end)):  # TEST("suite", enum) {
-        start, end = named + 1, end - 1
+    elif following[:1] == b"{" and _KEYWORD.search(source, named, end):  # TEST(suite, enum) {
+        start, end, text = named + 1, end - 1, b"x"
     elif _NAME.match(following) and not before.rstrip().endswith((b".", b"->", b"::")):  # API void f()
         if (small or b"_" not in macro[0]) and end == named and not named_before and not _WORDS.match(following):
             return
         text = b"int" if word == b"typedef" else b""
     elif (mark == b")" or word in (b"const", b"noexcept", b"override")) and _AFTER_HEADER.match(following):
         pass  # void f() const LOCKS(mutex) {
+    elif begins and following[:1] == b"{" and end > named + 2:  # TEST("suite", unsigned int) {
+        start, end, text = named + 1, end - 1, b"x"
     elif named_before and not begins and following[:1] in ((b",", b")", b";", b"=", b"*") if small else (b",", b")", b";", b"=")):
         pass  # int f(int x UNUSED, char __user *p)
     elif small:

@@ -206,8 +206,7 @@ def _wrapped(value: Any, language: Language, wrappers: int = _WRAPPERS) -> Any |
     if last_name(called) in _FUNCTIONS_OF_OTHERS:
         return None
     handed = [bare(one) for one in arguments.named_children if one.type != "comment"]
-    before = called.child_by_field_name("object")  # middy(async () => {}).use(json())
-    for one in sorted([*handed, *([before] if before else [])], key=lambda one: one.type not in language.values):
+    for one in sorted(handed, key=lambda one: one.type not in language.values):
         if (one.type == "call_expression" or one.type in language.values) and (found := _wrapped(one, language, wrappers - 1)):
             return found
     return None

@@ -74,3 +74,16 @@ class Files:
 @pytest.mark.parametrize("written", ["Order.paid?", "Order#paid?", "order.rb::Order.paid?"])
 def test_published_answers_keep_the_marks_of_ruby(written):
     assert functions_named(Claim("lib/order.rb", written), Files()).functions == ("Order.paid?",)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("a.rb", "A.valid?"), ("a.rb", "A.save!"), ("a.rb", "A.name="), ("a.rb", "A.<=>"), ("a.cpp", "V.operator=="),
+        ("a.cpp", "V.operator bool"), ("a.cpp", "V.~V"), ("a.js", "A.#secret"), ("a.js", "$scope.load"), ("a.rs", "r#match"),
+        ("a.js", "obj.str-key"),
+    ],
+)  # fmt: skip
+def test_names_that_are_no_identifiers_are_read_without_the_file(path, name):
+    assert parse_answer(f"## Locations to Modify\n- /repo/{path}::{name}\n").functions == [f"{path}::{name}"]
+    assert [row.name for row in read_named(f"```\n{path}\nfunction: {name}\n```", 5)] == [name]

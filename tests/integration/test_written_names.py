@@ -286,6 +286,7 @@ def test_users_get_the_lines_of_a_name_in_another_form(repository):
     ("issue", "marked", "plain"),
     [
         ("paid? returns true", "paid?", "paid"), ("x\n\n`Order#paid?` and `paid`", "paid?", ""),
+        ("x\n\n`Cart#[]=` fails", "[]=", ""), ("x\n\n`V::operator bool` fails", "operator bool", ""),
         ("order.cancel! raises", "cancel!", "cancel"), ("V::~V leaks", "~V", ""), ("x\n\n`#secret` is read", "#secret", "secret"),
     ],
 )  # fmt: skip

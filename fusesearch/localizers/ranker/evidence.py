@@ -62,7 +62,8 @@ _DOTTED = re.compile(rf"(?<![\w/\\@-])(?:{IDENTIFIER}(?:\.|::|#|->)){{1,8}}{IDEN
 _CALL = re.compile(rf"((?:{IDENTIFIER}(?:\.|::|->)){{0,8}}{IDENTIFIER})\(")
 _OWNERS = rf"(?P<owners>(?:{IDENTIFIER}(?:\.|::|#|->)){{0,8}})"
 _MARKED = re.compile(
-    rf"(?<![\w@$]){_OWNERS}(?P<name>~(?P<destructor>{IDENTIFIER})|operator\s?(?:\(\)|\[\]|[^\w\s(`'\",]{{1,3}})|r\#(?P<raw>{IDENTIFIER})"
+    rf"(?<![\w@$]){_OWNERS}(?P<name>~(?P<destructor>{IDENTIFIER})|operator\s?(?:\(\)|\[\]|\"\"\s?\w+|[^\w\s(`'\",]{{1,3}})|r\#(?P<raw>{IDENTIFIER})"
+    rf"|(?P<owned>operator\s(?:\w+::)*\w+(?:<[^<>\n]{{0,60}}>)?|(?:\[\]=?|<=>|===?|=~|<<|[!+*/%-])(?=[`(]|\s|$))"
     rf"|[$#](?P<private>{IDENTIFIER})|(?P<plain>{IDENTIFIER})(?:[?!](?![\w=?!])|=(?=[\s`(]|$)))"
 )
 """A name with a mark that other languages than Python allow: ``paid?``, ``total=``, ``~Store``, ``#secret``, ``operator==``."""
@@ -296,6 +297,8 @@ def _marked(title: str, prose: str, code: str) -> dict[str, Marked]:
             owners, name, word = _split(match["owners"]), match["name"], match["plain"]
             known = kind in ("inline", "block") or bool(owners) or text in spans
             ends = name[-1] in "?!" and _ENDS.match(text, match.end()) is not None
+            if match["owned"] and not owners:
+                continue
             if not known and ((word and name[-1] == "=") or name[0] == "#" or (ends and not looks_like_code(word or ""))):
                 continue
             mention = Mention(frozenset([kind, "dotted"] if owners else [kind]), frozenset(owners[-2:]))

@@ -83,13 +83,14 @@ class SearchTools:
         """Run one call. A model's fault is a result with ``error``."""
         started = time.perf_counter()
         try:
-            outcome = await asyncio.to_thread(self._run, name, arguments)
+            outcome = await asyncio.to_thread(self.run, name, arguments)
         except (ToolError, OutsideRootError) as error:
             reason = shorten(str(error), 1000)
             outcome = Outcome(f"Error: {reason}", (), reason)
         return ToolResult(outcome.output, list(outcome.entities), outcome.error, time.perf_counter() - started)
 
-    def _run(self, name: str, arguments: dict[str, Any]) -> Outcome:
+    def run(self, name: str, arguments: dict[str, Any]) -> Outcome:
+        """What one call gives. A model's fault raises :class:`ToolError` or :class:`OutsideRootError`."""
         if self.over:
             raise ToolError("the search is over: write the answer, without a call")
         if name not in _TOOLS:
