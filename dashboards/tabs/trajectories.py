@@ -16,7 +16,8 @@ from dashboards.parts import Columns, Frame, Heading, Notice, Part, Plot, Quote
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Trajectory
 from fusesearch.evaluation.answers import score_answer
-from fusesearch.evaluation.metrics import METRICS, score_trajectory, tool_statistics
+from fusesearch.evaluation.costs import tool_statistics
+from fusesearch.evaluation.metrics import METRICS, score_trajectory
 from fusesearch.reporting.episodes.page import Page, Wanted, page_of
 from fusesearch.reporting.episodes.rendering import render
 from fusesearch.reporting.table import ABSENT, Row, Table

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fusesearch.code.functions import is_python
 from fusesearch.code.languages import language_of
+from fusesearch.code.spans import is_python
 from fusesearch.core.errors import DataError, RepositoryError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.core.storage import Journal

@@ -24,9 +24,9 @@ import typer
 from experiments.evidence.page import texts_of
 from experiments.spans.bodies import code_lines, has_body
 from fusesearch.cli.app import OneLineCommand
-from fusesearch.code.functions import function_spans, is_python
+from fusesearch.code.functions import function_spans
 from fusesearch.code.languages import language_of
-from fusesearch.code.spans import FunctionSpan
+from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.storage import write_text
 from fusesearch.reporting.table import ABSENT
 

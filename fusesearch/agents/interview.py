@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
-from fusesearch.agents.loop import CallRunner, Instructions, OnEvent, calls_of, conclusion, new_trajectory, observe, record
+from fusesearch.agents.loop import CallRunner, calls_of, observe
 from fusesearch.agents.models.base import Completion, Message, Model, Sampling
+from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
 from fusesearch.core.config import Agent
 from fusesearch.core.schema import Answer, Instance, Trajectory, Turn
 from fusesearch.search.gain import History

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from fusesearch.agents.conversation import conversation
-from fusesearch.agents.models.base import Completion, FinishReason, Message, Model, Sampling
-from fusesearch.agents.parsing import parse_answer, parse_turn
+from fusesearch.agents.models.base import Completion, Message, Model, Sampling
+from fusesearch.agents.parsing import parse_turn
 from fusesearch.agents.prompts import render_notice
+from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
 from fusesearch.core.config import Agent
-from fusesearch.core.errors import InfrastructureError, RepositoryError
 from fusesearch.core.schema import Answer, Instance, Observation, StopReason, ToolCall, Trajectory, Turn
 from fusesearch.search.gain import History
 from fusesearch.search.tools import ToolResult
 
-OnEvent = Callable[[str, dict[str, Any]], None]
 T = TypeVar("T")
-_CUT: dict[FinishReason, StopReason] = {"length": "length", "filter": "filter", "context": "max_context"}
 
 NOT_RUN_LAST = "not run: that was the last turn, which had to be the answer"
 NOT_RUN_CONTEXT = "not run: the conversation has reached its limit of tokens"
@@ -37,16 +35,6 @@ class CallRunner(Protocol):
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run one call. A model's fault is a result with ``error``; only :class:`InfrastructureError` is raised."""
         ...
-
-
-@dataclass(frozen=True)
-class Instructions:
-    """The first messages of an episode, the schemas of its tools, and the reader of its answer."""
-
-    system: str
-    issue: str
-    tools: list[dict[str, Any]]
-    read: Callable[[str], Answer] = parse_answer
 
 
 @dataclass(frozen=True)
@@ -146,44 +134,6 @@ async def run_episode(episode: Episode) -> Trajectory:
     return await record(trajectory, search(), episode.agent.max_seconds, episode.on_event)
 
 
-def new_trajectory(
-    instance: Instance,
-    agent: Agent,
-    instructions: Instructions,
-    *,
-    localizer: str,
-    model: str = "",
-    seed: int | None = None,
-    guidance: int | None = None,
-) -> Trajectory:
-    """The trajectory of an episode before its first turn, marked as interrupted until :func:`record` completes it."""
-    return Trajectory(
-        instance_id=instance.instance_id, repo=instance.repo, base_commit=instance.base_commit, localizer=localizer,
-        model=model, mode=agent.mode, system=instructions.system, issue=instructions.issue, guidance=guidance, seed=seed,
-        stop="error", error="interrupted",
-    )  # fmt: skip
-
-
-async def record(
-    trajectory: Trajectory, search: Coroutine[Any, Any, None], max_seconds: float | None, on_event: OnEvent | None = None
-) -> Trajectory:
-    """Run ``search``, which fills ``trajectory``, for at most ``max_seconds``. Infrastructure failures become its error."""
-    started = time.perf_counter()
-    limit = asyncio.timeout(max_seconds)
-    try:
-        async with limit:
-            await search
-        trajectory.error = None
-    except (InfrastructureError, RepositoryError, OSError) as error:
-        reason = f"the episode took over {max_seconds:g} s" if max_seconds and limit.expired() else " ".join(str(error).split())
-        trajectory.stop, trajectory.error = "error", reason or type(error).__name__
-    finally:
-        trajectory.seconds = time.perf_counter() - started
-        if on_event is not None:
-            on_event("end", {"trajectory": trajectory})
-    return trajectory
-
-
 def calls_of(completion: Completion, number: int) -> list[ToolCall]:
     """Calls of the reply in turn ``number``. A call without an id from the server gets one that is unique in the episode."""
     parsed = completion.calls is None
@@ -191,17 +141,6 @@ def calls_of(completion: Completion, number: int) -> list[ToolCall]:
     for index, call in enumerate(calls):
         call.id = f"call_{number}_{index}" if parsed or not call.id else call.id
     return calls
-
-
-def conclusion(answer: Answer, last: Completion | None = None) -> tuple[StopReason, Answer | None]:
-    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer, and
-    without an ``outcome`` that says it is none.
-
-    ``last`` is the message that it was read from: one that was cut has no answer for that reason.
-    """
-    counts = bool(answer.modify or answer.text) and not answer.outcome
-    stop = "answer" if counts else _CUT.get(last.finish_reason, "no_answer") if last else "no_answer"
-    return stop, answer if counts or answer.related or answer.text else None
 
 
 async def observe(turn: Turn, runner: CallRunner, agent: Agent, history: History) -> None:

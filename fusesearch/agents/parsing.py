@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from fusesearch.code.functions import is_python
 from fusesearch.code.naming import SUFFIXLESS, read_name, unwrapped
+from fusesearch.code.spans import is_python
 from fusesearch.core.schema import Answer, Location, ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"

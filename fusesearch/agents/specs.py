@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fusesearch.agents.answers import parse_values
-from fusesearch.agents.loop import CallRunner, Instructions
+from fusesearch.agents.loop import CallRunner
 from fusesearch.agents.prompts import render_issue, render_system
+from fusesearch.agents.recording import Instructions
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Mode

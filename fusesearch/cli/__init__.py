@@ -1,5 +1,26 @@
 """The command line ``fusesearch``: one file per command, heavy imports inside the functions that need them."""
 
-from fusesearch.cli.app import app, main
+from __future__ import annotations
 
-__all__ = ["app", "main"]
+import os
+import sys
+import time
+
+_STARTED = time.perf_counter()
+
+
+def seconds_since_start() -> float:
+    """How long whoever called the command has waited."""
+    return time.perf_counter() - _STARTED
+
+
+def main() -> None:
+    """Entry point of the console script. Ctrl-C is one line also while modules are imported."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for some reads what every installed package says
+    try:
+        from fusesearch.cli.app import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("fusesearch: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pkgutil import resolve_name
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fusesearch.cli import (
-    ask,
-    compare,
-    context,
-    doctor,
-    evaluate,
-    exports,
-    imports,
-    install,
-    judge,
-    localize,
-    localizers,
-    mcp,
-    score,
-    tool,
-    truth,
-    view,
-)
-from fusesearch.cli.extras import NEEDS, missing, what_to_install
 from fusesearch.core.errors import FusesearchError
-from fusesearch.core.installation import DISTRIBUTION, installed
+
+COMMANDS = {
+    "localize": ("Use", "localize:localize"),
+    "context": ("Use", "context:context"),
+    "ask": ("Use", "ask:ask"),
+    "localizers": ("Use", "localizers:localizers"),
+    "view": ("Use", "view:view"),
+    "mcp": ("Use", "mcp:mcp"),
+    "tool": ("Use", "tool:tool"),
+    "truth": ("Measure", "truth:truth"),
+    "score": ("Measure", "score:score"),
+    "evaluate": ("Measure", "evaluate:evaluate"),
+    "compare": ("Measure", "compare:compare"),
+    "judge": ("Measure", "judge:judge"),
+    "import-predictions": ("Measure", "imports:import_predictions"),
+    "export-predictions": ("Measure", "exports:export_predictions"),
+    "install": ("Set up", "install:install"),
+    "doctor": ("Set up", "doctor:doctor"),
+}
+"""Each command's panel on the page of help, and where its function is."""
 
 EPILOG = """
 **Exit codes:** 0 done · 1 failure, explained in one line on stderr · 2 wrong usage ·
@@ -47,6 +48,8 @@ def errors_on_one_line() -> Iterator[None]:
         typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(1) from None
     except ModuleNotFoundError as error:
+        from fusesearch.cli.extras import what_to_install
+
         if (line := what_to_install(error, sys.argv[1:])) is None:
             raise
         typer.echo(f"fusesearch: {line}", err=True)
@@ -80,6 +83,8 @@ class OneLineGroup(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """List commands that need an extra which is not installed last, in a panel that names the extra."""
+        from fusesearch.cli.extras import NEEDS, missing
+
         absent = {name: extra for name in self.commands if (extra := NEEDS.get(name)) and missing(extra)}
         for name, extra in absent.items():
             self.commands[name].rich_help_panel = f"Needs the extra {extra}, which is not installed"  # type: ignore[attr-defined]
@@ -100,16 +105,14 @@ def command_group(about: str | None = None, epilog: str | None = None) -> typer.
     )
 
 
-app = command_group(epilog=EPILOG)
-
-
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from fusesearch.core.installation import DISTRIBUTION, installed
+
         typer.echo(f"fusesearch {installed(DISTRIBUTION) or 'is not installed'}")
         raise typer.Exit
 
 
-@app.callback()
 def about(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -123,24 +126,16 @@ def about(
     """
 
 
-app.command("localize", rich_help_panel="Use")(localize.localize)
-app.command("context", rich_help_panel="Use")(context.context)
-app.command("ask", rich_help_panel="Use")(ask.ask)
-app.command("localizers", rich_help_panel="Use")(localizers.localizers)
-app.command("view", rich_help_panel="Use")(view.view)
-app.command("mcp", rich_help_panel="Use")(mcp.mcp)
-app.command("tool", rich_help_panel="Use")(tool.tool)
-app.command("truth", rich_help_panel="Measure")(truth.truth)
-app.command("score", rich_help_panel="Measure")(score.score)
-app.command("evaluate", rich_help_panel="Measure")(evaluate.evaluate)
-app.command("compare", rich_help_panel="Measure")(compare.compare)
-app.command("judge", rich_help_panel="Measure")(judge.judge)
-app.command("import-predictions", rich_help_panel="Measure")(imports.import_predictions)
-app.command("export-predictions", rich_help_panel="Measure")(exports.export_predictions)
-app.command("install", rich_help_panel="Set up")(install.install)
-app.command("doctor", rich_help_panel="Set up")(doctor.doctor)
+def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
+    """The command line with the commands ``names``, whose modules are imported."""
+    made = command_group(epilog=EPILOG)
+    made.callback()(about)
+    for name in names:
+        panel, place = COMMANDS[name]
+        made.command(name, rich_help_panel=panel)(resolve_name(f"fusesearch.cli.{place}"))
+    return made
 
 
 def main() -> None:
-    """Entry point of the console script."""
-    app(prog_name="fusesearch")
+    """Entry point of the console script. A command does not wait for the imports of the others."""
+    application([name for name in sys.argv[1:2] if name in COMMANDS] or COMMANDS)(prog_name="fusesearch")

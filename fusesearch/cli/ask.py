@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fusesearch.cli import seconds_since_start
 from fusesearch.cli.choices import (
     BaseUrlOption,
     CallsOption,
@@ -91,5 +92,5 @@ def ask(
     if format is Format.json:
         print_json(report.answer_json(trajectory))
     else:
-        typer.echo(report.answer_text(trajectory))
+        typer.echo(report.answer_text(trajectory, seconds_since_start()))
     raise typer.Exit(0 if trajectory.stop == "answer" else NO_ANSWER)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fusesearch.cli import seconds_since_start
 from fusesearch.cli.choices import (
     BaseUrlOption,
     CallsOption,
@@ -96,7 +97,7 @@ def localize(
     if format is Format.json:
         print_json(found.as_json())
     else:
-        typer.echo(found.as_text())
+        typer.echo(found.as_text(seconds_since_start()))
     raise typer.Exit(0 if found.modify else NO_ANSWER)
 
 
@@ -110,13 +111,14 @@ def given_once(text: str | None, issue: str | None) -> str:
 
 def instance_given(tree: str, issue: str) -> Instance:
     """The task. A GitHub issue names it as in SWE-bench (``owner__repo-N``), any other text gets the name of the directory."""
-    from fusesearch.cli import issues
     from fusesearch.localizers.searcher import instance_of
 
     if issue == "-" or os.path.isfile(issue):
         return instance_of(tree, read_input(Path(issue), "issue"))
     if any(character.isspace() for character in issue.strip()):
         return instance_of(tree, issue)
+    from fusesearch.cli import issues
+
     if address := issues.address_of(issue):
         instance = instance_of(tree, issues.fetch(address))
         return instance.model_copy(update={"instance_id": address.instance_id})

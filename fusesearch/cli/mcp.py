@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -122,6 +121,8 @@ def _serve_http(service: Service, host: str, port: int, names: list[str], token:
     from fusesearch.cli.serving import http
 
     listener = http.listen(host, port)
+    import secrets
+
     secret = token or secrets.token_urlsafe(32)
     _print(f"serving {', '.join(service.roots.names)} at {http.address(host, listener)}")
     if not token:

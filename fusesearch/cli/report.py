@@ -14,14 +14,13 @@ from fusesearch.core.text import printable
 from fusesearch.localizers.registry import WITHOUT_MODEL
 from fusesearch.localizers.searcher import with_lines
 from fusesearch.search.repository import Repository
-from fusesearch.search.tool import describe
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
     from rich.text import Text
 
-    from fusesearch.agents.loop import OnEvent
+    from fusesearch.agents.recording import OnEvent
     from fusesearch.core.schema import Observation, ToolCall, Turn
     from fusesearch.reporting.episodes.explain import Explanation
 
@@ -84,8 +83,8 @@ class Report:
             report["explain"] = {"modify": rows[: len(self.modify)], "related": rows[len(self.modify) :]}
         return report
 
-    def as_text(self) -> str:
-        """Ranked locations, then related context, then one line of cost."""
+    def as_text(self, seconds: float | None = None) -> str:
+        """Ranked locations, then related context, then one line of cost. ``seconds`` replace those of the search alone."""
         why = self.explanations or []
         if self.places:
             parts = _by_file(self.places)
@@ -95,7 +94,7 @@ class Report:
             parts = [f"No answer: {TOO_LITTLE if self._says_little else ended(self.cost)}."]
         if self.related:
             parts += ["", "Related context", *_rows(self.related, why[len(self.modify) :], ranked=False)]
-        return "\n".join([*parts, "", _summary(self.cost)])
+        return "\n".join([*parts, "", _summary(self.cost, seconds)])
 
     @property
     def _says_little(self) -> bool:
@@ -118,13 +117,13 @@ def answer_json(trajectory: Trajectory) -> dict[str, Any]:
     }
 
 
-def answer_text(trajectory: Trajectory) -> str:
-    """The answer of a question as its model wrote it, then one line of cost."""
+def answer_text(trajectory: Trajectory, seconds: float | None = None) -> str:
+    """The answer of a question as its model wrote it, then one line of cost; see :meth:`Report.as_text`."""
     known = cost(trajectory)
     none = "the last message has none" if known["stop"] == "no_answer" else ended(known)
     answer = trajectory.answer or Answer()
     text = f"No answer. {answer.text}" if answer.outcome else answer.text or f"No answer: {none}."
-    return "\n".join([*map(printable, text.split("\n")), "", _summary(known)])
+    return "\n".join([*map(printable, text.split("\n")), "", _summary(known, seconds)])
 
 
 def ended(known: dict[str, Any]) -> str:
@@ -146,7 +145,7 @@ def context_text(found: Context) -> str:
 
 def cost(trajectory: Trajectory) -> dict[str, Any]:
     """What an episode cost (fields of :class:`fusesearch.core.schema.Score`), and which localizer and model ran it."""
-    from fusesearch.evaluation.metrics import tool_statistics
+    from fusesearch.evaluation.costs import tool_statistics
 
     about = {name: getattr(trajectory, name) for name in ("localizer", "model", "mode", "stop")}
     return about | tool_statistics(trajectory)
@@ -191,12 +190,13 @@ def _because(reasons: Sequence[str]) -> str:
     return f"  ({printable('; '.join(reasons))})" if reasons else ""
 
 
-def _summary(cost: dict[str, Any]) -> str:
+def _summary(cost: dict[str, Any], seconds: float | None) -> str:
+    seconds = cost["seconds"] if seconds is None else seconds
     if not cost["calls"] and not cost["tokens_billed"]:  # nobody searched
-        return f"{cost['seconds']:.1f} s"
+        return f"{seconds:.1f} s"
     turns, calls = (f"{cost[key]} {key[: -1 if cost[key] == 1 else None]}" for key in ("turns", "calls"))
     model = f" ({cost['model']})" if cost["model"] else ""
-    return f"{turns}, {calls}, e {cost['efficiency']:.2f}, {cost['seconds']:.1f} s, {cost['tokens_billed']:,} tokens{model}"
+    return f"{turns}, {calls}, e {cost['efficiency']:.2f}, {seconds:.1f} s, {cost['tokens_billed']:,} tokens{model}"
 
 
 @contextmanager
@@ -237,6 +237,8 @@ class View:
 
 def _call_line(call: ToolCall, observation: Observation, width: int) -> Text:
     from rich.text import Text
+
+    from fusesearch.search.tool import describe
 
     failed, gain = observation.error is not None, observation.gain_turn
     result = "error" if failed else f"{len(observation.entities):>4} found  gain {gain:4.0%}"

@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from fusesearch.code.functions import is_python, parse
+from fusesearch.code.functions import parse
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.outline import Import, chain_of, first_line
+from fusesearch.code.spans import is_python
 from fusesearch.core.errors import RepositoryError
 from fusesearch.search import ripgrep
 from fusesearch.search.repository import Repository

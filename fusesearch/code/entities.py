@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from functools import cached_property
 
-from fusesearch.code.functions import function_spans, is_python, parse, spans_in_tree
+from fusesearch.code.functions import function_spans, parse, spans_in_tree
 from fusesearch.code.outline import definitions
-from fusesearch.code.spans import FunctionSpan, function_at
+from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
 _DEFINITION = re.compile(r"\s*(?:async\s+)?(?:def|class)\s+(\w+)")
 

@@ -28,15 +28,13 @@ from cachetools import LRUCache, cached
 
 from fusesearch.code.languages import language_of
 from fusesearch.code.parsing import read_syntax
-from fusesearch.code.spans import FunctionSpan
+from fusesearch.code.spans import FunctionSpan, is_python
 
 KEPT_SPANS = 30_000
 """Files whose spans :func:`spans_of` caches: about 100 MB when full."""
 
 MAX_CHARS = 2_000_000
 """Longer sources are read by indentation: a syntax tree takes a hundred times the memory of its source."""
-
-PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
 
 # Python 3.11 and 3.12 count the depth of the tree they build per interpreter: two threads at once miscount and fail with a
 # SystemError (CPython issue 106905). And catch_warnings changes what all threads see.
@@ -62,11 +60,6 @@ class _Line(NamedTuple):
     end: int
     indent: int
     text: str
-
-
-def is_python(path: str) -> bool:
-    """Whether ``path`` is Python source by its suffix."""
-    return path.lower().endswith(PYTHON_SUFFIXES)
 
 
 def function_spans(source: str, path: str = "", *, by_indentation: bool = False) -> list[FunctionSpan]:

@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 
 from cachetools import LRUCache
 
-from fusesearch.code.functions import is_python
 from fusesearch.code.outline import Import, Outline, outline
+from fusesearch.code.spans import is_python
 from fusesearch.core.errors import RepositoryError
 from fusesearch.search.repository import Repository
 

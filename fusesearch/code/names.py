@@ -24,10 +24,10 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from fusesearch.code.entities import Entities, ending
-from fusesearch.code.functions import function_spans, is_python
+from fusesearch.code.functions import function_spans
 from fusesearch.code.naming import spelled, unwrapped, written_paths
 from fusesearch.code.outline import Outline
-from fusesearch.code.spans import FunctionSpan, function_at
+from fusesearch.code.spans import FunctionSpan, function_at, is_python
 from fusesearch.core.errors import RepositoryError
 from fusesearch.core.schema import Location
 from fusesearch.search.repository import VIRTUAL_ROOT, Repository

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 
-from fusesearch.code.functions import is_python
+from fusesearch.code.spans import is_python
 
 MAX_CHARS = 1000
 MAX_PARTS = 100

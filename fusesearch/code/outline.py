@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from fusesearch.code.functions import function_spans, is_python, parse, renumbered, spans_in_tree
-from fusesearch.code.spans import FunctionSpan
+from fusesearch.code.functions import function_spans, parse, renumbered, spans_in_tree
+from fusesearch.code.spans import FunctionSpan, is_python
 
 MAX_CALLS = 400
 MAX_IMPORTS = 1000

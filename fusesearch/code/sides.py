@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from fusesearch.code.functions import code_lines, function_spans, is_python, parse, spans_in_tree
+from fusesearch.code.functions import code_lines, function_spans, parse, spans_in_tree
 from fusesearch.code.languages import language_of
 from fusesearch.code.parsing import read_syntax
-from fusesearch.code.spans import FunctionSpan
+from fusesearch.code.spans import FunctionSpan, is_python
 
 KEPT_FILES = 32
 """Most outlines to cache."""

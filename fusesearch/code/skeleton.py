@@ -10,13 +10,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from fusesearch.code.functions import function_spans, is_python, parse
+from fusesearch.code.functions import function_spans, parse
+from fusesearch.code.heads import LINE_CHARS, MAX_HEADER
 from fusesearch.code.outline import Outline, definitions, first_line
+from fusesearch.code.spans import is_python
 
 LONG_ASSIGNMENT = 30  # lines
 KEPT_LINES = 10  # at each end of a long assignment
-MAX_HEADER = 12
-LINE_CHARS = 300
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
@@ -40,31 +40,6 @@ def numbered(outline: Outline, intervals: Iterable[tuple[int, int]], window: int
         rows += [f"{number}|{outline.lines[number - 1][:LINE_CHARS]}" for number in range(start, end + 1)]
         last = end
     return "\n".join([*rows, *(["..."] if last < total else [])])
-
-
-def signature(lines: Sequence[str], start: int, end: int) -> str:
-    """The head of the function on lines ``start`` to ``end`` (from 1) on one line, without decorators and its body."""
-    first, last = head(lines, start, end)
-    return " ".join(filter(None, (line.strip() for line in lines[first - 1 : last])))[:LINE_CHARS].rstrip("{ ")
-
-
-def head(lines: Sequence[str], start: int, end: int) -> tuple[int, int]:
-    """First and last line of the head of the function on lines ``start`` to ``end`` (from 1), without decorators."""
-    first = next(
-        (
-            number
-            for number in range(start, min(end, len(lines)) + 1)
-            if not lines[number - 1].lstrip().startswith(("@", "#", "//"))
-        ),
-        start,
-    )
-    last = limit = min(end, first + MAX_HEADER - 1, len(lines))
-    for number in range(first, limit + 1):
-        line = lines[number - 1]
-        if line.rstrip().endswith(("{", ":", ";", "=>")) or " {" in line or line.count(")") > line.count("("):
-            last = number
-            break
-    return first, last
 
 
 def merged(intervals: Iterable[tuple[int, int]], window: int, total: int) -> list[tuple[int, int]]:

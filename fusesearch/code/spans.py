@@ -1,9 +1,16 @@
-"""First and last line of a function, in any language."""
+"""First and last line of a function, in any language. Needs no parser, so that an answer from an index starts without one."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass
+
+PYTHON_SUFFIXES = (".py", ".pyi", ".pyw")
+
+
+def is_python(path: str) -> bool:
+    """Whether ``path`` is Python source by its suffix."""
+    return path.lower().endswith(PYTHON_SUFFIXES)
 
 
 @dataclass(frozen=True, order=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fusesearch.code.functions import is_python
 from fusesearch.code.kinds import is_test
 from fusesearch.code.languages import language_of
+from fusesearch.code.spans import is_python
 
 _INDENT = "  "
 

@@ -8,7 +8,8 @@ from typing import Any
 from fusesearch.agents.answers import share_right
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Answer, Score, Trajectory, Truth
-from fusesearch.evaluation.metrics import Reward, Scope, tool_statistics
+from fusesearch.evaluation.costs import tool_statistics
+from fusesearch.evaluation.metrics import Reward, Scope
 
 
 def score_answer(

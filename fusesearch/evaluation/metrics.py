@@ -2,21 +2,20 @@
 
 :func:`score_trajectory` fills in a :class:`Score`. :data:`METRICS` is the one table of an arm's figures: the names that MLflow,
 ``metrics.json`` and result files use, what they mean, how they are computed, and how tables print them. A new metric is a field
-of :class:`Score`, a line in :func:`tool_statistics` and a row of the table.
+of :class:`Score`, a line in :func:`~fusesearch.evaluation.costs.tool_statistics` and a row of the table.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from fusesearch.agents.conversation import tokens_billed, tokens_context
 from fusesearch.core.errors import ConfigError, DataError
 from fusesearch.core.schema import Answer, Instance, Score, Trajectory, Truth
 from fusesearch.evaluation import statistics
+from fusesearch.evaluation.costs import tool_statistics
 from fusesearch.evaluation.quality import (
     NDCG_AT,
     RECALL_AT,
@@ -27,12 +26,10 @@ from fusesearch.evaluation.quality import (
     mean,
     ndcg_at,
     quality,
-    ratio,
     recall_at,
     reciprocal_rank,
 )
 from fusesearch.evaluation.statistics import Statistic
-from fusesearch.search.gain import tool_efficiency
 
 Scope = Literal["turn", "call"]
 
@@ -299,41 +296,6 @@ def efficiency_of(score: Score, scope: Scope) -> float:
     return value
 
 
-def tool_statistics(trajectory: Trajectory) -> dict[str, Any]:
-    """Efficiency and cost of an episode under the names of :class:`Score`.
-
-    ``calls_per_turn`` is over tool-using turns, 0 where there is none. ``seconds`` is the whole episode's wall time,
-    ``seconds_model`` and ``seconds_tools`` are sums over its requests and turns, ``seconds_waiting`` is the rest.
-    """
-    turns, calls = trajectory.turns, calls_by_turn(trajectory)
-    by_turn, by_call = _gains(trajectory, "gain_turn"), _gains(trajectory, "gain_call")
-    model, tools = math.fsum(turn.usage.seconds for turn in turns), math.fsum(turn.seconds_tools for turn in turns)
-    return {
-        "efficiency": tool_efficiency(by_turn),
-        "efficiency_call": tool_efficiency(by_call),
-        "redundancy": mean([float(gain == 0) for gain in by_turn]),
-        "redundancy_call": mean([float(gain == 0) for gain in by_call]),
-        "turns": len(turns),
-        "calls": sum(calls),
-        "calls_per_turn": ratio(sum(calls), sum(number > 0 for number in calls)),
-        "failed_calls": sum(observation.error is not None for turn in turns for observation in turn.observations),
-        "calls_each_turn": calls,
-        "seconds": trajectory.seconds,
-        "seconds_model": model,
-        "seconds_tools": tools,
-        "seconds_waiting": max(0.0, trajectory.seconds - model - tools),
-        "tokens_context": tokens_context(trajectory),
-        "tokens_billed": tokens_billed(trajectory),
-        "tokens_prompt": sum(turn.usage.prompt_tokens for turn in turns),
-        "tokens_completion": sum(turn.usage.completion_tokens for turn in turns),
-    }
-
-
-def calls_by_turn(trajectory: Trajectory) -> list[int]:
-    """Calls of each turn, in order; the answer turn has none."""
-    return [len(turn.calls) for turn in trajectory.turns]
-
-
 def _quality_figures(score: Score, truth: Truth) -> dict[str, Any]:
     by_file = quality(count(score.predicted_files, truth.files))
     by_function = None
@@ -355,8 +317,3 @@ def best_accepted(score: Score, accepted: Sequence[Truth]) -> dict[str, Any]:
     if best <= (score.f1 or 0.0):
         return {"f1_best": score.f1}
     return {"f1_best": best, "accepted_files": truth.files, "accepted_functions": truth.functions}
-
-
-def _gains(trajectory: Trajectory, field: str) -> list[float]:
-    """Gain of every call: each call has its observation."""
-    return [getattr(observation, field) for turn in trajectory.turns for observation in turn.observations]

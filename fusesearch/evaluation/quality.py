@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean
 from typing import Any, NamedTuple
 
 FILE_WEIGHT, FUNCTION_WEIGHT = 0.7, 0.3
@@ -165,4 +164,4 @@ def ratio(part: float, whole: float) -> float:
 
 def mean(values: Sequence[float]) -> float | None:
     """The mean; ``None`` of nothing."""
-    return fmean(values) if values else None
+    return math.fsum(values) / len(values) if values else None

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, cast
 
-from fusesearch.agents.loop import OnEvent
 from fusesearch.agents.models.base import Model, Sampling
+from fusesearch.agents.recording import OnEvent
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.schema import Instance, Mode, Trajectory

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fusesearch.agents.answers import format_values
-from fusesearch.agents.loop import Instructions, OnEvent, conclusion, new_trajectory, record
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions, OnEvent, conclusion, new_trajectory, record
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import OutsideRootError, ToolError
 from fusesearch.core.schema import Answer, Instance, Location, Trajectory, Turn

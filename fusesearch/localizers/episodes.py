@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fusesearch.agents.loop import Episode, OnEvent
+from fusesearch.agents.loop import Episode
 from fusesearch.agents.models.base import Model, Sampling
+from fusesearch.agents.recording import OnEvent
 from fusesearch.agents.specs import BOTH, FUSESEARCH, QUESTIONS, REPO_QA, EpisodeSpec
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import ConfigError

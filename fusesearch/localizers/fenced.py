@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
 from fusesearch.agents.parsing import visible
-from fusesearch.code.functions import is_python
 from fusesearch.code.names import SPAN, Kind, Named
 from fusesearch.code.naming import SUFFIXLESS, read_name, unwrapped, written_paths
+from fusesearch.code.spans import is_python
 from fusesearch.search.repository import VIRTUAL_ROOT
 
 MAX_LINES = 400

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from fusesearch.agents.loop import conclusion, record
+from fusesearch.agents.recording import conclusion, record
 from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.core.stopping import in_thread
 from fusesearch.localizers.base import Localizer, Setup

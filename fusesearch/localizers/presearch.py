@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from pkgutil import resolve_name
 
-from fusesearch.agents.loop import Instructions, new_trajectory, record
 from fusesearch.agents.parsing import format_location
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions, new_trajectory, record
 from fusesearch.core.config import Agent
 from fusesearch.core.errors import RepositoryError
 from fusesearch.core.schema import Instance, Location, Trajectory

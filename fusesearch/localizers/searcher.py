@@ -12,12 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fusesearch.agents.loop import OnEvent
 from fusesearch.agents.models.base import Model, Sampling
-from fusesearch.code.functions import function_spans, is_python
-from fusesearch.code.names import qualified
-from fusesearch.code.naming import spelled
-from fusesearch.code.skeleton import signature
+from fusesearch.agents.recording import OnEvent
+from fusesearch.code.heads import signature
+from fusesearch.code.spans import is_python
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import (
     ArtifactError,
@@ -291,6 +289,7 @@ def ask(
 def with_lines(answer: Answer, repository: Repository) -> Answer:
     """The answer with the lines of every function that is found in the files as they are on disk, and signatures of places."""
     spans: dict[str, dict[str, tuple[int, int]]] = {}
+    known = {one.entity: one.lines for place in answer.places for one in place.functions}
 
     def signed(place: Place) -> Place:
         try:
@@ -305,6 +304,11 @@ def with_lines(answer: Answer, repository: Repository) -> Answer:
     def located(location: Location) -> Location:
         if location.function is None or location.lines:
             return location
+        if lines := known.get(location.entity):  # of the index: nothing has to be parsed again
+            return location.model_copy(update={"lines": lines})
+        from fusesearch.code.names import qualified
+        from fusesearch.code.naming import spelled
+
         if location.path not in spans:
             spans[location.path] = _spans(repository, location.path)
         own = spans[location.path]
@@ -322,6 +326,8 @@ def with_lines(answer: Answer, repository: Repository) -> Answer:
 
 
 def _spans(repository: Repository, path: str) -> dict[str, tuple[int, int]]:
+    from fusesearch.code.functions import function_spans
+
     try:
         return {span.name: (span.start, span.end) for span in function_spans(repository.read_text(path), path)}
     except FusesearchError:  # the model named a file that does not exist

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.core.schema import Score, Trajectory
 from fusesearch.core.storage import read_csv, read_json, read_jsonl
-from fusesearch.evaluation.metrics import calls_by_turn
+from fusesearch.evaluation.costs import calls_by_turn
 from fusesearch.evaluation.results import TRAJECTORIES
 from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.episodes.cases import Study, read_study

@@ -13,9 +13,10 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
-from fusesearch.agents.loop import new_trajectory, run_episode, run_episodes
+from fusesearch.agents.loop import run_episode, run_episodes
 from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
+from fusesearch.agents.recording import new_trajectory
 from fusesearch.core.config import Grpo, Params
 from fusesearch.core.errors import DataError, InfrastructureError
 from fusesearch.core.schema import Instance, Score, Trajectory

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fusesearch.cli.app import app
 from fusesearch.core.schema import Trajectory
 from fusesearch.training import nano
+from tests.fakes.commands import app
 
 AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_tokens": 512}
 

@@ -194,7 +194,7 @@ def untimed(text):
 
 
 def compared(out, *options):
-    from fusesearch.cli import app
+    from tests.fakes.commands import app
 
     reference = ["--reference", str(ROOT / "experiments/reference")]
     result = CliRunner().invoke(app, ["compare", str(out), *reference, *options])
@@ -270,7 +270,7 @@ def test_cost_is_shown_at_the_prices_given(clean, tmp_path):
 
 
 def test_evaluate_prints_its_table_and_runs_what_always_answers_the_same_once(world, tmp_path, monkeypatch):
-    from fusesearch.cli import app
+    from tests.fakes.commands import app
 
     monkeypatch.chdir(tmp_path)
     path = grid_file(world, tmp_path, "", localizers=["lexical", "random"], models=[], runs=3)
@@ -333,8 +333,8 @@ def test_mlflow_has_a_run_per_cell_under_one_parent(world, tmp_path, monkeypatch
     from mlflow import MlflowClient
 
     from flows.__main__ import app as checkout
-    from fusesearch.cli import app
     from tasks import tracking
+    from tests.fakes.commands import app
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'runs.db'}")

@@ -8,9 +8,9 @@ import yaml
 from typer.testing import CliRunner
 
 from experiments.questions.__main__ import app as curation
-from fusesearch.cli import app
 from fusesearch.core.schema import Expected, Instance, Truth
 from fusesearch.core.storage import write_instances
+from tests.fakes.commands import app
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed, git
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from fusesearch.cli.app import app
 from fusesearch.cli.extras import NEEDS, PARTS, what_to_install
 from fusesearch.core.installation import how_to_install
+from tests.fakes.commands import app
 from tests.fakes.git import committed
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 from fusesearch.agents.models.scripted import ScriptedModel
 from fusesearch.agents.parsing import format_calls
 from fusesearch.agents.prompts import render_system
-from fusesearch.cli.app import app
 from fusesearch.core.config import Params, RolloutSearch, parse_params
 from fusesearch.core.schema import Instance, Trajectory, Truth
 from fusesearch.core.storage import Journal, write_json
@@ -20,6 +19,7 @@ from fusesearch.localizers.registry import make_localizer
 from fusesearch.search.repository import Repository
 from fusesearch.training import synthesis
 from fusesearch.training.rollouts import Episodes
+from tests.fakes.commands import app
 
 SCRIPT = [
     format_calls(

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from fusesearch.cli.app import app
 from fusesearch.code.names import Claim, Reason, file_named, functions_named
 from fusesearch.core.errors import DataError, RepositoryError
 from fusesearch.evaluation.predictions import score_files
@@ -16,6 +15,7 @@ from fusesearch.evaluation.published import snapshot as snapshot_module
 from fusesearch.evaluation.published.claims import Published
 from fusesearch.evaluation.published.importing import Base, Tally, import_predictions
 from fusesearch.evaluation.published.snapshot import Snapshot, Snapshots
+from tests.fakes.commands import app
 from tests.fakes.git import committed, git
 
 SHOP = '''"""A shop."""

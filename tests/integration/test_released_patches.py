@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fusesearch.cli.app import app
 from fusesearch.core.schema import Truth
 from fusesearch.data.truth import truth_in_git
 from fusesearch.evaluation.accepted import read_accepted
 from fusesearch.evaluation.predictions import score_files
+from tests.fakes.commands import app
 from tests.fakes.git import committed, git
 
 SHOP = "class Shop:\n    def sell(self, price):\n        return 1\n\n\ndef total(prices):\n    return 2\n"

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.agents.models.scripted import ScriptedModel
-from fusesearch.cli.app import app
 from fusesearch.core.caches import Caches
 from fusesearch.core.config import Agent, parse_params
 from fusesearch.core.errors import ConfigError
@@ -28,6 +27,7 @@ from fusesearch.localizers.routing import Settings
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore
 from tasks.synthesize import make_candidates
+from tests.fakes.commands import app
 from tests.fakes.endpoint import Endpoint
 from tests.fakes.git import committed
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fusesearch.core.config import Agent
+if TYPE_CHECKING:
+    from fusesearch.core.config import Agent
 
 _SEQUENTIAL = " In this run only the first call of a turn is carried out: make one call per turn."
 _CUT = "\n[... the issue goes on; {} more characters are not shown]"
@@ -60,4 +61,4 @@ def _render(name: str, **values: object) -> str:
 
 @cache
 def _template(name: str) -> Template:
-    return Template(files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").strip())
+    return Template(Path(__file__).with_name(f"{name}.md").read_text(encoding="utf-8").strip())

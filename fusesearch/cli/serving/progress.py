@@ -11,7 +11,7 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 from mcp.server.session import ServerSession
 
-from fusesearch.agents.loop import OnEvent
+from fusesearch.agents.recording import OnEvent
 from fusesearch.core.schema import Observation, ToolCall, Turn
 from fusesearch.core.text import printable
 from fusesearch.search.results import shorten

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fusesearch.core.config.data import BenchmarkSource, Criteria, Filter, GitHubSource, GitSource, Mine, Split
-    from fusesearch.core.config.episodes import Agent, Evaluate, Name, Report, Subject, Tools
+    from fusesearch.core.config.episodes import Evaluate, Name, Report, Subject
     from fusesearch.core.config.params import Params, load_params, overlay, parse_params, section_of
+    from fusesearch.core.config.searching import Agent, Tools
     from fusesearch.core.config.section import RECORDED, SCHEMA, Section, as_recorded, parse_section
     from fusesearch.core.config.training import (
         Base,
@@ -73,6 +74,7 @@ __all__ = [
 
 _MODULES = (
     "fusesearch.core.config.section",
+    "fusesearch.core.config.searching",
     "fusesearch.core.config.episodes",
     "fusesearch.core.config.training",
     "fusesearch.core.config.data",

@@ -1,4 +1,4 @@
-"""Params of an episode, and of the evaluation of episodes."""
+"""Params of the evaluation of episodes."""
 
 from __future__ import annotations
 
@@ -6,50 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints
 
+from fusesearch.core.config.searching import Agent
 from fusesearch.core.config.section import Section
-
-
-class Tools(Section):
-    """Limits of the three tools: what a model sees of a result."""
-
-    read_lines: int = Field(1000, ge=1, description="most lines read_file returns")
-    grep_lines: int = Field(200, ge=1, description="most result lines (matches, files or counts) grep returns")
-    glob_paths: int = Field(100, ge=1, description="most paths glob returns")
-    line_chars: int = Field(400, ge=20, description="characters shown of a line; the rest is cut with a mark")
-    output_chars: int = Field(30_000, ge=200, description="most characters of one observation")
-    context_lines: int = Field(0, ge=0, description="lines of context around a match in content mode")
-    timeout_seconds: float = Field(10.0, gt=0, description="wall time one call may take")
-    concurrency: int = Field(8, ge=1, description="ripgrep processes at once")
-
-
-class Agent(Section):
-    """The multi-turn parallel loop (FuseSearch algorithm 1)."""
-
-    toolset: str = Field("fusesearch", description="a name of fusesearch/evaluation/environments.py")
-    prompt: Literal["full", "nano"] = Field("full", description="system prompt under fusesearch/agents/prompts")
-    mode: Literal["parallel", "sequential"] = "parallel"
-    max_turns: int = Field(12, ge=1, description="most assistant messages; the last one must answer")
-    max_calls_per_turn: int = Field(8, ge=1, description="calls run in one turn; further ones become errors")
-    max_context_tokens: int = Field(32_768, ge=64, description="context length at which the episode ends")
-    max_new_tokens: int = Field(2048, ge=8, description="most tokens sampled for one turn")
-    issue_chars: int = Field(20_000, ge=100, description="characters of the issue shown to the model")
-    max_seconds: float | None = Field(
-        None, gt=0, description="most wall time of one episode; beyond it, the episode counts as errored"
-    )
-    pre_search: Literal["none", "ranker"] = Field(
-        "none",
-        description="ranker: the first message shows its first ten locations, inside issue_chars",
-    )
-    sure: float = Field(
-        0.8,
-        ge=0,
-        le=1,
-        description="confidence from which the localizer routing asks no model",
-    )
-    history_scope: Literal["turn", "call"] = Field(
-        "turn", description="history H of equation 3: earlier turns only, or also earlier calls of the same turn"
-    )
-
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$")]
 """Part of the name of a folder."""

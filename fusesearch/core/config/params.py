@@ -9,7 +9,8 @@ import yaml
 from pydantic import Field, model_validator
 
 from fusesearch.core.config.data import Filter, Mine, Split
-from fusesearch.core.config.episodes import Agent, Evaluate, Report, Tools
+from fusesearch.core.config.episodes import Evaluate, Report
+from fusesearch.core.config.searching import Agent, Tools
 from fusesearch.core.config.section import Section, parse_section
 from fusesearch.core.config.training import Compute, Grpo, ModelSection, Rank, Select, Sft, Synthesize, Teacher
 from fusesearch.core.errors import ConfigError

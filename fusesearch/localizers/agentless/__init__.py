@@ -9,8 +9,8 @@ from dataclasses import replace
 from pydantic import Field
 
 from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.loop import Instructions
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import Named, locate, match_path, ranked, spans_of
 from fusesearch.code.skeleton import numbered, skeleton

@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from fusesearch.agents.answers import format_values, parse_values
-from fusesearch.agents.loop import Instructions, run_episode
+from fusesearch.agents.loop import run_episode
 from fusesearch.agents.prompts import render_issue, render_system
+from fusesearch.agents.recording import Instructions
 from fusesearch.core.errors import ConfigError, RepositoryError
 from fusesearch.core.schema import Answer, Expected, Instance, Trajectory
 from fusesearch.core.storage import read_instances

@@ -10,10 +10,10 @@ import asyncio
 from pydantic import Field
 
 from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.loop import Instructions
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import visible
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions
 from fusesearch.code.calls import CallGraph
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import close_path, locate, match_path, ranked

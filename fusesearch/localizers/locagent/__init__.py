@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from fusesearch.agents.loop import Episode, Instructions, run_episode
+from fusesearch.agents.loop import Episode, run_episode
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions
 from fusesearch.code.names import Namer
 from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from fusesearch.agents.parsing import MAX_ENTRIES, MAX_LINE_CHARS, parse_answer, visible
-from fusesearch.code.functions import is_python
 from fusesearch.code.names import Namer, distinct
 from fusesearch.code.naming import read_name, unwrapped
+from fusesearch.code.spans import is_python
 from fusesearch.core.schema import Answer, Location
 
 MAX_CHARS = 200_000

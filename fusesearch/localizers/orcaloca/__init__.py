@@ -11,8 +11,8 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 
 from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.loop import Instructions
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions
 from fusesearch.code.graph.code_graph import CLASS, FUNCTION, CodeGraph, name_of, path_of
 from fusesearch.code.names import Namer, distinct
 from fusesearch.core.schema import Answer, Instance, Location, ToolCall, Trajectory, Turn

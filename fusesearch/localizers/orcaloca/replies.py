@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from fusesearch.agents.parsing import visible
-from fusesearch.code.functions import is_python
 from fusesearch.code.naming import read_name
+from fusesearch.code.spans import is_python
 from fusesearch.localizers.orcaloca.actions import ARGUMENTS, Action
 
 T = TypeVar("T")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean
 
 from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.direct import FILES, FUNCTIONS, as_answer
@@ -107,5 +107,5 @@ def rank(candidates: Candidates, file: Model, function: Model, least: int = 0) -
 def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float], least: int = 0) -> list[Ranked]:
     scores = [score(candidate) for candidate in candidates]
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
-    odds = log_odds([*scores, *[fmean(scores)] * (least - len(scores))]) if scores else []
+    odds = log_odds([*scores, *[math.fsum(scores) / len(scores)] * (least - len(scores))]) if scores else []
     return [Ranked(candidates[place], model.probability(odds[place])) for place in order]

@@ -17,9 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from fusesearch.code.functions import is_python
-from fusesearch.code.skeleton import LINE_CHARS, head
-from fusesearch.code.spans import FunctionSpan
+from fusesearch.code.heads import LINE_CHARS, head
+from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.caches import Caches
 from fusesearch.core.errors import DataError
 from fusesearch.core.schema import Context, Excerpt, Location, Place

@@ -30,8 +30,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from fusesearch.code.functions import function_spans, is_python
-from fusesearch.code.spans import FunctionSpan
+from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.lexical.clues import stem
 
 MAX_FUNCTIONS = 60_000
@@ -137,6 +136,8 @@ class Facts:
 
 def analyse(path: str, source: str) -> bytes:
     """The facts of a source file, for :func:`read`. Never raises."""
+    from fusesearch.code.functions import function_spans  # here, because an answer from an index parses nothing
+
     python = is_python(path)
     spans = function_spans(source, path)[:MAX_FUNCTIONS]
     code: Counter[int] = Counter()

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fusesearch.code.calls import CallGraph
-from fusesearch.code.functions import is_python
 from fusesearch.code.modules import outlines_of
-from fusesearch.code.spans import FunctionSpan
+from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.facts import term, words_of
 from fusesearch.localizers.ranker.index import Index

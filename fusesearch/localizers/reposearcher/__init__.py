@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from fusesearch.agents.conversation import assistant_message, observation_messages
 from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.loop import Instructions
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.parsing import parse_answer
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions
 from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.prompting import render, room

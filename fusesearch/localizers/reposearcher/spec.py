@@ -6,8 +6,8 @@ left out of the conversation; an episode ends at the limit of its context.
 
 from __future__ import annotations
 
-from fusesearch.agents.loop import Instructions
 from fusesearch.agents.prompts import render_issue, render_system
+from fusesearch.agents.recording import Instructions
 from fusesearch.agents.specs import EpisodeSpec
 from fusesearch.core.config import Agent, Tools
 from fusesearch.localizers.prompting import render

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from fusesearch.code.functions import is_python, parse
+from fusesearch.code.functions import parse
 from fusesearch.code.modules import outlines_of
 from fusesearch.code.naming import spelled
 from fusesearch.code.outline import Outline
+from fusesearch.code.spans import is_python
 from fusesearch.code.tree import source_files, tree_text
 from fusesearch.core.config import Tools
 from fusesearch.core.errors import OutsideRootError, ToolError

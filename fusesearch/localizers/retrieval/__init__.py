@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from fusesearch.agents.answers import parse_values
 from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.loop import Instructions
 from fusesearch.agents.parsing import visible
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions
 from fusesearch.core.digests import digest
 from fusesearch.core.schema import Instance, ToolCall, Trajectory, Turn
 from fusesearch.localizers.base import BaseLocalizer

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pydantic import Field
 
 from fusesearch.agents.interview import Interview, interviewed
-from fusesearch.agents.loop import Instructions
 from fusesearch.agents.parsing import format_answer
 from fusesearch.agents.prompts import render_issue
+from fusesearch.agents.recording import Instructions
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.names import locate, match_path, ranked
 from fusesearch.code.skeleton import numbered

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from fusesearch.code.functions import function_spans, is_python
+from fusesearch.code.functions import function_spans
+from fusesearch.code.spans import is_python
 from fusesearch.core.schema import Observation, ToolCall, Trajectory
 from fusesearch.search.gain import file_of
 from fusesearch.search.repository import VIRTUAL_ROOT

@@ -11,7 +11,8 @@ from fusesearch.agents.parsing import parse_turn
 from fusesearch.core.schema import Answer, Location, Observation, Score, ToolCall, Trajectory, Truth, Turn
 from fusesearch.core.schema import Place as Ranked
 from fusesearch.evaluation.answers import score_answer
-from fusesearch.evaluation.metrics import score_trajectory, tool_statistics
+from fusesearch.evaluation.costs import tool_statistics
+from fusesearch.evaluation.metrics import score_trajectory
 from fusesearch.reporting.episodes.explain import Explanation, Target, explain
 from fusesearch.reporting.episodes.folding import Segment, fold, items
 from fusesearch.reporting.episodes.hits import Hits

@@ -15,9 +15,10 @@ from random import Random
 from statistics import pstdev
 
 from fusesearch.agents.conversation import assistant_message, observation_messages
-from fusesearch.agents.loop import Episode, State, new_trajectory, step
+from fusesearch.agents.loop import Episode, State, step
 from fusesearch.agents.models.base import Message
 from fusesearch.agents.prompts import render_reflection
+from fusesearch.agents.recording import new_trajectory
 from fusesearch.core.config import RolloutSearch
 from fusesearch.core.errors import InfrastructureError, RepositoryError
 from fusesearch.core.schema import Trajectory

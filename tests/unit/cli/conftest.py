@@ -35,7 +35,7 @@ diff --git a/pkg/shapes.py b/pkg/shapes.py
 @pytest.fixture
 def run():
     """Run the command line; gives exit code, stdout and stderr."""
-    from fusesearch.cli import app
+    from tests.fakes.commands import app
 
     runner = CliRunner()
 

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -189,24 +190,53 @@ def test_the_command_names_the_tools_that_there_are():
 
 
 UNUSED = {
+    "fusesearch.agents.loop", "fusesearch.code.functions", "fusesearch.code.parsing", "fusesearch.core.config.episodes",
+    "fusesearch.evaluation.statistics", "fusesearch.search.tools", "tree_sitter", "rich",
     "fusesearch.core.config.training", "fusesearch.core.config.data", "fusesearch.core.config.params",
     "fusesearch.localizers.episodes", "fusesearch.localizers.lexical.localizer", "fusesearch.localizers.reposearcher",
     "fusesearch.reporting.episodes.page", "fusesearch.agents.models.loading", "numpy", "httpx2", "mcp", "rich.table", "yaml",
 }  # fmt: skip
 
 
-def test_an_answer_imports_what_it_needs(repo):
+MOST_MODULES = 65
+
+
+def test_an_answer_from_an_index_imports_what_it_needs(repo):
     code = (
         "import sys, fusesearch.cli\nsys.argv = ['fusesearch', 'localize', '--repo', sys.argv[1], 'perimeter gives 6']\n"
-        f"try:\n    fusesearch.cli.main()\nexcept SystemExit:\n    print(sorted(set(sys.modules) & {UNUSED}))"
+        "try:\n    fusesearch.cli.main()\nexcept SystemExit:\n"
+        f"    print(sorted(set(sys.modules) & {UNUSED}), sum(name.startswith('fusesearch') for name in sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(repo)], capture_output=True, text=True, timeout=60, check=False)
-    assert "perimeter" in done.stdout
-    assert done.stdout.splitlines()[-1] == "[]"
+    for _ in ("index", "answer"):
+        done = subprocess.run([sys.executable, "-c", code, str(repo)], capture_output=True, text=True, timeout=60, check=False)
+        assert "perimeter" in done.stdout
+    unused, count = done.stdout.splitlines()[-1].rsplit(" ", 1)
+    assert unused == "[]"
+    assert int(count) <= MOST_MODULES
+
+
+def test_the_time_shown_has_the_start(run, repo, monkeypatch):
+    monkeypatch.setattr("fusesearch.cli._STARTED", time.perf_counter() - 100)
+    assert run("localize", "--repo", repo, "perimeter gives 6").stdout.rstrip().endswith(" s")
+    assert float(run("localize", "--repo", repo, "perimeter gives 6").stdout.split()[-2]) >= 100
+
+
+@pytest.mark.parametrize("module", ["typer", "fusesearch.localizers.searcher"])
+def test_ctrl_c_during_the_imports_is_one_line(module, tmp_path):
+    code = (
+        "import sys, builtins, fusesearch.cli\nsys.argv = ['fusesearch', 'localize', 'a text']\nreal = builtins.__import__\n"
+        "def importing(name, *rest):\n"
+        f"    if name == {module!r}:\n        raise KeyboardInterrupt\n    return real(name, *rest)\n"
+        "builtins.__import__ = importing\nfusesearch.cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path, check=False)
+    assert done.returncode == 130
+    assert done.stderr == "fusesearch: interrupted\n"
 
 
 def test_help_loads_no_heavy_package():
-    code = f"import sys, fusesearch.cli; sys.exit(','.join(sorted(set(sys.modules) & {HEAVY})))"
+    made = "import sys; from fusesearch.cli.app import application; application(); "
+    code = made + f"sys.exit(','.join(sorted(set(sys.modules) & {HEAVY})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stderr.strip() == ""
 

@@ -8,9 +8,9 @@ import typer
 
 from flows.__main__ import app as checkout
 from flows.cli import docs
-from fusesearch.cli.app import app
 from fusesearch.core.schema import Score
 from fusesearch.evaluation.metrics import METRICS
+from tests.fakes.commands import app
 
 ROOT = Path(__file__).parents[3]
 

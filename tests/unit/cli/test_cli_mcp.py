@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import typer
 
-from fusesearch.cli.app import app
 from fusesearch.cli.serving.http import is_local
 from fusesearch.cli.serving.progress import steps
 from fusesearch.cli.serving.roots import Roots
 from fusesearch.core.errors import RepositoryError, ToolError
 from fusesearch.core.schema import Observation, ToolCall, Turn
+from tests.fakes.commands import app
 
 PAGE = Path(__file__).parents[3] / "docs/mcp.md"
 

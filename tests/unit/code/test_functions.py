@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.code.functions import function_spans, is_python, parse
-from fusesearch.code.spans import FunctionSpan, function_at
+from fusesearch.code.functions import function_spans, parse
+from fusesearch.code.spans import FunctionSpan, function_at, is_python
 
 BOTH = pytest.mark.parametrize("by_indentation", [False, True])
 

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from fusesearch.agents.loop import Episode, run_episode
 from fusesearch.agents.models.base import Completion, Sampling
 from fusesearch.agents.parsing import format_calls
-from fusesearch.cli.app import app
 from fusesearch.core.config import Agent, RolloutSearch
 from fusesearch.core.errors import InfrastructureError, ModelUnavailable
 from fusesearch.core.schema import Instance, Tokens
@@ -24,6 +23,7 @@ from fusesearch.localizers.episodes import spec_named
 from fusesearch.search.tools import ToolResult
 from fusesearch.training.search.growing import grow, trajectory_of
 from fusesearch.training.search.tree import as_json, choose
+from tests.fakes.commands import app
 
 INSTANCE = Instance(instance_id="i", repo="o/n", base_commit="c", problem_statement="It breaks.")
 SEEDS = st.integers(0, 2**31)

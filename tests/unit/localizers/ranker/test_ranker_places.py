@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fusesearch.code.skeleton import signature
+from fusesearch.code.heads import signature
 from fusesearch.code.spans import FunctionSpan
 from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
 from fusesearch.localizers.ranker.columns import Candidate
