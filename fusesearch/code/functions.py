@@ -27,7 +27,7 @@ from typing import NamedTuple
 from cachetools import LRUCache, cached
 
 from fusesearch.code.languages import language_of
-from fusesearch.code.parsing import read_syntax
+from fusesearch.code.parsing import read_spans
 from fusesearch.code.spans import FunctionSpan, is_python
 
 KEPT_SPANS = 30_000
@@ -70,8 +70,7 @@ def function_spans(source: str, path: str = "", *, by_indentation: bool = False)
     """
     if path and not is_python(path):
         language = language_of(path, source)
-        syntax = read_syntax(source, language) if language else None
-        return syntax.spans if syntax else []
+        return read_spans(source, language) if language else []
     tree = None if by_indentation else parse(source)
     return sorted(_spans_by_indentation(source)) if tree is None else spans_in_tree(tree, source)
 

@@ -17,6 +17,14 @@ _DOCS = re.compile(r"md|rst|txt|adoc|asciidoc|tex|rdoc|org|textile")
 _CONFIG = re.compile(r"toml|cfg|ini|ya?ml|json5?|lock|in|conf|properties|xml|gradle|cmake|mk|env")
 _MANUALS = {"doc", "docs", "documentation"}
 _NEWS = {"changelog", "changes", "news", "newsfragments", "whatsnew"}
+_FOREIGN_FOLDERS = {
+    "vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty", "3rdparty", "external", "extern", "deps",
+    "node_modules", "bower_components", "site-packages", "dist", "build", "generated", "__generated__", "gen",
+}  # fmt: skip
+_FOREIGN_NAME = re.compile(
+    r".*[.-]min\.[cm]?js|.*\.bundle\.js|.*_pb2(_grpc)?\.pyi?|.*\.pb\.(go|cc|h)|.*\.g(enerated)?\.[a-z]+|.*_generated\.\w+",
+    re.DOTALL,
+)
 _TEST_FOLDERS = {"tests", "__tests__", "testdata"}
 _TOP_TEST_FOLDERS = {"test", "testing", "e2e"}
 _COMMAND_FOLDERS = {"command", "commands", "cmd"}
@@ -68,6 +76,12 @@ def _in_tests(folders: tuple[str, ...]) -> bool:
     """Whether folders are test sources of Gradle or Maven (``src/jvmTest``) or a .NET test project (``Name.Tests``)."""
     sources = any(above == "src" and _TEST_SOURCES.fullmatch(folder) for above, folder in pairwise(folders))
     return sources or any(_TEST_PROJECT.fullmatch(folder) for folder in folders)
+
+
+def is_foreign(path: str) -> bool:
+    """Whether a file is vendored or generated, as far as its path says: what a project's own issues are about last of all."""
+    file = PurePosixPath(path.lower())
+    return not _FOREIGN_FOLDERS.isdisjoint(file.parts[:-1]) or _FOREIGN_NAME.fullmatch(file.name) is not None
 
 
 def is_code(path: str) -> bool:

@@ -48,16 +48,29 @@ class Syntax:
 
 def read_syntax(source: str, language: str) -> Syntax | None:
     """The syntax of a source; ``None`` if it is longer than :data:`MAX_CHARS` or exceeds a limit of the parser."""
-    if len(source) > MAX_CHARS:
-        return None
     data = source.encode("utf-8", "replace")
-    found = _child(os.getpid()).ask(language, data)
+    found = _asked(language, data, whole=True) if len(source) <= MAX_CHARS else None
     if found is None:
         return None
-    if "fault" in found:
+    code = _without_comments(data, found["comments"])
+    return Syntax(_spans(found), code, [(first, last) for first, last in found["unread"]])
+
+
+def read_spans(source: str, language: str) -> list[FunctionSpan]:
+    """The functions alone, in half the time: none where :func:`read_syntax` gives ``None``."""
+    found = _asked(language, source.encode("utf-8", "replace"), whole=False) if len(source) <= MAX_CHARS else None
+    return _spans(found) if found else []
+
+
+def _asked(language: str, data: bytes, *, whole: bool) -> dict[str, Any] | None:
+    found = _child(os.getpid()).ask(language, data, whole)
+    if found and "fault" in found:
         raise RuntimeError(f"reading {language} failed: {found['fault']}")
-    spans = [FunctionSpan(*span) for span in found["spans"]]
-    return Syntax(spans, _without_comments(data, found["comments"]), [(first, last) for first, last in found["unread"]])
+    return found
+
+
+def _spans(found: dict[str, Any]) -> list[FunctionSpan]:
+    return [FunctionSpan(*span) for span in found["spans"]]
 
 
 def serve() -> None:
@@ -70,16 +83,17 @@ def serve() -> None:
     seconds = float(sys.argv[2])
     while (language := _receive(stdin)) is not None and (data := _receive(stdin)) is not None:
         signal.setitimer(signal.ITIMER_PROF, seconds)
-        answer = _read(language.decode("ascii"), data)
+        name, _, whole = language.decode("ascii").partition(" ")
+        answer = _read(name, data, bool(whole))
         signal.setitimer(signal.ITIMER_PROF, 0)
         _send(stdout, json.dumps(answer).encode("ascii"))
 
 
-def _read(language: str, data: bytes) -> dict[str, Any]:
+def _read(language: str, data: bytes, whole: bool) -> dict[str, Any]:
     from fusesearch.code import syntax
 
     try:
-        found = syntax.read_source(data, language)
+        found = syntax.read_source(data, language, whole)
         return found._asdict() | {"spans": [(span.start, span.end, span.name) for span in found.spans]}
     except MemoryError:
         os._exit(1)
@@ -94,13 +108,13 @@ class _Child:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, language: str, data: bytes) -> dict[str, Any] | None:
+    def ask(self, language: str, data: bytes, whole: bool) -> dict[str, Any] | None:
         with self._lock:
             process = self._process = self._process or self._start()
             assert process.stdin is not None  # noqa: S101
             assert process.stdout is not None  # noqa: S101
             try:
-                _send(process.stdin, language.encode("ascii"))
+                _send(process.stdin, (f"{language} whole" if whole else language).encode("ascii"))
                 _send(process.stdin, data)
                 answer = _receive(process.stdout)
             except BrokenPipeError:

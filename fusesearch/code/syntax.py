@@ -41,8 +41,9 @@ class Source(NamedTuple):
     unread: list[tuple[int, int]]
 
 
-def read_source(data: bytes, language: str) -> Source:
-    """A source in UTF-8, by the first of its readings without errors, else by the one with the fewest.
+def read_source(data: bytes, language: str, whole: bool = True) -> Source:
+    """A source in UTF-8, by the first of its readings without errors, else by the one with the fewest. Unless ``whole``, only
+    its functions.
 
     Functions that this reading leaves out, because they are in another branch of an ``#if``, come from the others.
     """
@@ -65,6 +66,8 @@ def read_source(data: bytes, language: str) -> Source:
                     spans.append(span)
                 elif len(met) == 1 and met[0].end < span.end and (met[0].start, met[0].name) == (span.start, span.name):
                     spans[spans.index(met[0])] = span  # whose last brace is in another branch
+    if not whole:
+        return Source(sorted(spans), [], [])
     unread = [(node.start_point[0] + 1, node.end_point[0] + 1) for node in _faults(tree)]
     return Source(sorted(spans), list(_comments(first, LANGUAGES[language].comments)), unread)
 
@@ -154,7 +157,7 @@ def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
                     yield FunctionSpan(value.start_point[0] + 1, value.end_point[0] + 1, prefix + bound)
             continue
         prefix += _scope(node, bindings, language)
-        pending += [(child, prefix, start) for child, start in _children(node, first, language)]
+        pending += [(child, prefix, start) for child, start in _children(node, first, language) if child.child_count]
 
 
 def _function_name(node: Any, bindings: list[tuple[str | None, Any]], language: Language) -> str | None:

@@ -42,14 +42,14 @@ MAX_COUNT = 255
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _PART = re.compile(r"[^\W\d_]+|\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_CALLED = re.compile(r"(?<!def )(?<!func )(?<!function )(?<!fn )\b([^\W\d]\w*)[ \t]?\(")
+_CALLED = re.compile(r"\b(?<!def )(?<!func )(?<!function )(?<!fn )([^\W\d]\w*)[ \t]?\(")
 _WORD = re.compile(r"\w+")
 _PLACEHOLDER = re.compile(r"%(?:\(\w*\))?[-\d.]*[a-z]|\$?\{[^{}]*\}|\\.")
 _STRING = r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'"
 _TRIPLE = r"\"{3}(?:[^\"\\]|\\.|\"(?!\"\"))*(?:\"{3}|\Z)|'{3}(?:[^'\\]|\\.|'(?!''))*(?:'{3}|\Z)"
 _TEXTS = {
-    True: re.compile(rf"{_TRIPLE}|{_STRING}|\#[^\n]*", re.DOTALL),
-    False: re.compile(rf"/\*.*?(?:\*/|\Z)|//[^\n]*|{_STRING}|`[^`]*`|\#[ \t][^\n]*", re.DOTALL),
+    True: re.compile(rf"({_TRIPLE}|{_STRING}|\#[^\n]*)", re.DOTALL),
+    False: re.compile(rf"(/\*.*?(?:\*/|\Z)|//[^\n]*|{_STRING}|`[^`]*`|\#[ \t][^\n]*)", re.DOTALL),
 }
 _NESTED = re.compile(r"\b(?:def|function|func|fn)\s+([^\W\d]\w*)")
 _CLASS = {
@@ -140,39 +140,43 @@ def analyse(path: str, source: str) -> bytes:
 
     python = is_python(path)
     spans = function_spans(source, path)[:MAX_FUNCTIONS]
-    code: Counter[int] = Counter()
-    text: Counter[int] = Counter()
-    exact: Counter[int] = Counter()
-    postings: dict[int, dict[int, int]] = {}
+    in_code: Counter[str] = Counter()  # how often the file has each identifier
+    in_text: Counter[str] = Counter()
+    exact: dict[int, int] = {}
+    postings: dict[int, tuple[list[int], list[int]]] = {}
     lengths = array("I", [0]) * len(spans)
     outside: list[str] = []
     hash_comments = python or path.endswith((".rb", ".sh", ".bash", ".pl", ".pm", ".r", ".jl", ".ex", ".exs"))
     for number, segment in _segments(source, spans):
-        own_code, own_text, own_exact, plain = _count(segment, hash_comments)
+        own_exact, plain, texts = _exact(segment, hash_comments)
+        code, text = IDENTIFIER.findall(plain), IDENTIFIER.findall("\n".join(texts))
+        in_code.update(code)
+        in_text.update(text)
         if number is None:
             outside.append(plain)
         else:
-            inner = _NESTED.findall(plain)
-            own_exact.update(term(f"d:{name}") for name in {*inner, spans[number].name.rpartition(".")[2]})
-            own_exact.update(term(f"c:{name}") for name in spans[number].name.split(".")[:-1])
-            own_exact[term("q:" + ".".join(spans[number].name.split(".")[-2:]))] = 1
-            lengths[number] = own_code.total() + own_text.total()
-            for found in (own_code, own_text, own_exact):
-                for key, times in found.items():
-                    inside = postings.setdefault(key, {})
-                    inside[number] = inside.get(number, 0) + times
-        code.update(own_code)
-        text.update(own_text)
-        exact.update(own_exact)
+            found = _terms(Counter(code + text))
+            lengths[number] = sum(found.values())
+            name = spans[number].name.split(".")
+            _count(own_exact, {f"d:{inner}" for inner in {*_NESTED.findall(plain), name[-1]}})
+            _count(own_exact, [f"c:{outer}" for outer in name[:-1]])
+            own_exact[term("q:" + ".".join(name[-2:]))] = 1
+            for key, times in own_exact.items():
+                found[key] = found.get(key, 0) + times
+            for key, times in found.items():
+                if (inside := postings.get(key)) is None:
+                    postings[key] = ([number], [min(times, MAX_COUNT)])
+                else:
+                    inside[0].append(number)
+                    inside[1].append(min(times, MAX_COUNT))
+        for key, times in own_exact.items():
+            exact[key] = exact.get(key, 0) + times
     rest = "\n".join(outside)
     classes = list(dict.fromkeys(_CLASS[python].findall(rest)))
-    exact.update(term(f"c:{name}") for name in classes)
-    exact.update(term(f"v:{name}") for name in set(_VARIABLE.findall(rest)))
-    return _packed(code, text, exact, postings, lengths, [[[*_row(span)] for span in spans], classes])
-
-
-def _row(span: FunctionSpan) -> Iterable[object]:
-    return span.start, span.end, span.name
+    _count(exact, (f"c:{name}" for name in classes))
+    _count(exact, (f"v:{name}" for name in set(_VARIABLE.findall(rest))))
+    names = [[[span.start, span.end, span.name] for span in spans], classes]
+    return _packed(_terms(in_code), _terms(in_text), exact, postings, lengths, names)
 
 
 def _segments(source: str, spans: list[FunctionSpan]) -> Iterator[tuple[int | None, str]]:
@@ -188,50 +192,52 @@ def _segments(source: str, spans: list[FunctionSpan]) -> Iterator[tuple[int | No
     yield None, "\n".join(lines[line:])
 
 
-def _count(segment: str, hash_comments: bool) -> tuple[Counter[int], Counter[int], Counter[int], str]:
-    """Words in code, words in text, exact terms, and the code without text."""
-    texts: list[str] = []
-
-    def cut(match: re.Match[str]) -> str:
-        texts.append(match[0])
-        return " "
-
-    plain = _TEXTS[hash_comments].sub(cut, segment)
-    exact: Counter[int] = Counter(term(f"k:{name}") for name in set(_CALLED.findall(plain)))
+def _exact(segment: str, hash_comments: bool) -> tuple[dict[int, int], str, list[str]]:
+    """Terms of calls and literals, the code without text, and the texts."""
+    parts = _TEXTS[hash_comments].split(segment)
+    plain, texts = " ".join(parts[::2]), parts[1::2]
+    exact: dict[int, int] = {}
+    _count(exact, (f"k:{name}" for name in set(_CALLED.findall(plain))))
     for found in texts:
         if found[0] in "\"'`" and not found.startswith(('"""', "'''")) and len(found) > 4:
-            exact.update(map(term, literal_terms(found[1:-1])))
-    return _words(plain), _words("\n".join(texts)), exact, plain
+            _count(exact, literal_terms(found[1:-1]))
+    return exact, plain, texts
 
 
-def _words(text: str) -> Counter[int]:
-    counts: Counter[int] = Counter()
-    for identifier, times in Counter(IDENTIFIER.findall(text)).items():
+def _count(terms: dict[int, int], found: Iterable[str]) -> None:
+    for number in map(term, found):
+        terms[number] = terms.get(number, 0) + 1
+
+
+def _terms(identifiers: Counter[str]) -> dict[int, int]:
+    counts: dict[int, int] = {}
+    for identifier, times in identifiers.items():
         for number in _terms_of(identifier):
-            counts[number] += times
+            counts[number] = counts.get(number, 0) + times
     return counts
 
 
 def _packed(
-    code: Counter[int],
-    text: Counter[int],
-    exact: Counter[int],
-    postings: dict[int, dict[int, int]],
+    code: dict[int, int],
+    text: dict[int, int],
+    exact: dict[int, int],
+    postings: dict[int, tuple[list[int], list[int]]],
     lengths: array[int],
     names: object,
 ) -> bytes:
-    terms = array("I", sorted({*code, *text, *exact}))
-    starts, numbers, counts = array("I", [0]), array("H"), array("B")
+    terms = sorted({*code, *text, *exact})
+    starts, numbers, counts = [0], array("H"), array("B")
     for key in terms:
-        inside = postings.get(key, {})
-        numbers.extend(inside)
-        counts.extend(min(times, MAX_COUNT) for times in inside.values())
+        if inside := postings.get(key):
+            numbers.extend(inside[0])
+            counts.extend(inside[1])
         starts.append(len(numbers))
-    in_code = array("B", (min(code[key] + exact[key], MAX_COUNT) for key in terms))
-    in_text = array("B", (min(text[key], MAX_COUNT) for key in terms))
+    in_code = bytes([min(code.get(key, 0) + exact.get(key, 0), MAX_COUNT) for key in terms])
+    in_text = bytes([min(text.get(key, 0), MAX_COUNT) for key in terms])
     raw = json.dumps(names, separators=(",", ":")).encode("ascii")
-    head = _HEADER.pack(len(terms), len(numbers), len(lengths), len(raw), code.total(), text.total())
-    body = b"".join([head, *(part.tobytes() for part in (terms, starts, lengths, numbers, in_code, in_text, counts)), raw])
+    head = _HEADER.pack(len(terms), len(numbers), len(lengths), len(raw), sum(code.values()), sum(text.values()))
+    arrays = (array("I", terms), array("I", starts), lengths, numbers)
+    body = b"".join([head, *(part.tobytes() for part in arrays), in_code, in_text, counts.tobytes(), raw])
     return zlib.crc32(body).to_bytes(4, "little") + body
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fusesearch.code.kinds import is_code
+from fusesearch.code.kinds import is_code, is_foreign
 from fusesearch.core.errors import InfrastructureError, OutsideRootError, ToolError
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.ranker.facts import Facts, analyse, read
@@ -154,7 +154,9 @@ class Index:
         finally:
             self._write("INSERT OR REPLACE INTO seen VALUES (?, ?)", seen)
         have = self._lookup("SELECT digest, used FROM facts WHERE digest IN ({})", list(dict.fromkeys(digests.values())))
-        missing = {digest: path for path, digest in digests.items() if digest not in have}
+        new = [(path, digest) for path, digest in digests.items() if digest not in have]
+        own_first = sorted(new, key=lambda pair: is_foreign(pair[0]))  # whoever leaves early keeps what counts most
+        missing = {digest: path for path, digest in own_first}
         today = int(time.time()) // _DAY_SECONDS
         if missing:
             self._analyse(missing, sum(files[path][2] for path in missing.values()), today)

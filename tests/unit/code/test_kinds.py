@@ -2,7 +2,7 @@
 
 import pytest
 
-from fusesearch.code.kinds import file_kind, is_code, is_test
+from fusesearch.code.kinds import file_kind, is_code, is_foreign, is_test
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,13 @@ def test_a_folder_of_tests_is_a_test(folder, expected):
 
 def test_a_specification_is_not_a_test():
     assert [file_kind(path) for path in ("spec/openapi.yaml", "specs/api.md")] == ["config", "docs"]
+
+
+def test_vendored_and_generated_files_are_told_by_their_path():
+    foreign = [
+        "src/vendor/a.c", "a/node_modules/b/c.js", "Third_Party/x.cc", "web/dist/app.js", "web/jquery.min.js", "api/user_pb2.py",
+        "api/user_pb2_grpc.py", "api/user.pb.go", "lib/model.g.dart", "a/generated/b.ts", "pkg/zz_generated.go",
+    ]  # fmt: skip
+    assert all(map(is_foreign, foreign))
+    own = ["src/a.c", "vendor.py", "dist.js", "src/generate.py", "build.rs", "admin.js", "src/vendors.py", "g.ts"]
+    assert not any(map(is_foreign, own))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fusesearch.code import parsing
 from fusesearch.code.functions import function_spans
 from fusesearch.code.languages import LANGUAGES, language_of
-from fusesearch.code.parsing import read_syntax
+from fusesearch.code.parsing import read_spans, read_syntax
 
 
 def spans(path: str, source: str) -> list[tuple[str, int, int]]:
@@ -346,6 +346,7 @@ def test_a_fault_of_the_reader_is_told_not_hidden():
 def test_any_text_gives_ordered_spans_within_it(name, source):
     found = read_syntax(source, name)
     assert found is not None
+    assert found.spans == read_spans(source, name)
     assert len(found.code) == source.count("\n") + 1
     assert found.spans == sorted(found.spans)
     assert all(1 <= span.start <= span.end <= len(found.code) for span in found.spans)

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +28,39 @@ SOURCES = [
     "def broken(:\n",
     "x = 1\r\ny = '''\n",
 ]
+
+CONTENT = {
+    "a.py": (
+        '"""Store of "things"."""\n'
+        "import os\n"
+        "\n"
+        "LIMIT: int = 3\n"
+        "class Store(Base):\n"
+        '    """Keeps %s files, a {name} each."""\n'
+        "    def write(self, data, *, mode='keep the old file'):  # Write twice, not once\n"
+        "        def inner(x):\n"
+        '            return os.path.join(x, "a b", f"no such {mode} in here")\n'
+        '        raise ValueError("cannot write %(what)s twice today") if len(data) > 3 else inner (data)\n'
+        "\n"
+        'async def main(): await Store().write(b"x"); print("x" * 3)\n'
+    ),
+    "b.js": (
+        "// Reads a config\n"
+        "const parse = (text) => JSON.parse(text || `not ${text} given`);\n"
+        'export class Reader { /* all of it */ read(path) { return parse(fs.readFileSync(path, "utf-8 or so it is")); } }\n'
+        "function helper() { return function inner() { return helperOf(1) } }\n"
+    ),
+    "c.go": (
+        "package p\n"
+        "// Run runs it.\n"
+        'func (s *Server) Run(addr string) error { return fmt.Errorf("cannot listen on %s here", addr) }\n'
+        "type Server struct { Addr string }\n"
+        "var Default = Server{}\n"
+    ),
+    "d.rb": ("# Pays\nclass Order\n  def paid?(x) = total(x) == 'nothing left to pay'\n  TOTAL = 3\nend\n"),
+}
+SUMS = {"a.py": 2047217302, "b.js": 1794872788, "c.go": 317901713, "d.rb": 1301171164}
+"""What analysing these gave when version 2 of the index began; another sum needs another version."""
 
 
 def tree(root: Path, files: dict[str, str | bytes]) -> Repository:
@@ -95,6 +129,11 @@ def test_damaged_facts_are_noticed(noise: bytes):
         read(data[:20] + noise + data[20 + len(noise) + 1 :])
 
 
+@pytest.mark.parametrize("path", CONTENT)
+def test_what_the_index_stores_stays_the_same(path: str):
+    assert zlib.crc32(analyse(path, CONTENT[path])) == SUMS[path]
+
+
 def test_words_are_split_and_stemmed():
     assert words_of("HttpResponses_base") == ("httpresponses_base", "http", "respons", "base")
     assert list(literal_terms("%s is not a valid choice")) == [
@@ -136,6 +175,23 @@ def test_only_new_contents_are_analysed(tmp_path: Path, monkeypatch: pytest.Monk
     done: list[tuple[int, int]] = []
     with Index(repository, tmp_path / "index", lambda *progress: done.append(progress)):
         assert done[-1] == (1, 1)
+
+
+def test_what_is_vendored_or_generated_is_read_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    names = ["build/a.py", "own/c.py", "vendor/b.py", "z.py"]
+    repository = tree(tmp_path / "r", {name: f"def f_{name[0]}(): pass\n" for name in names})
+    read: list[str] = []
+    real = index_module.analysed
+
+    def watched(sources, size):
+        kept = list(sources)
+        read.extend(path for _, path, _ in kept)
+        return real(iter(kept), size)
+
+    monkeypatch.setattr(index_module, "analysed", watched)
+    with Index(repository, None) as index:
+        assert index.paths == names
+    assert read == ["own/c.py", "z.py", "build/a.py", "vendor/b.py"]
 
 
 def test_a_file_of_the_same_size_and_time_is_read_again_if_it_changed_just_now(tmp_path: Path):
