@@ -1,6 +1,7 @@
 """Names in every form that models write, through the reader of every localizer that has the file at hand."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from fusesearch.code.names import Claim, Namer, file_named, functions_named, loc
 from fusesearch.code.naming import spelled
 from fusesearch.code.outline import outline
 from fusesearch.core.schema import Answer, Location
+from fusesearch.evaluation.published.claims import claims_of_file
 from fusesearch.localizers.fenced import read_named, read_paths
 from fusesearch.localizers.locagent.answers import read_answer
 from fusesearch.localizers.orcaloca import _location
@@ -76,6 +78,8 @@ SOURCES = {
     "Makefile": "all:\n\techo\n",
 }  # fmt: skip
 
+ODD = [tuple(line.split(" ", 1)) for line in (Path(__file__).parents[1] / "unit/code/odd_names.txt").read_text().splitlines()]
+"""Names of public repositories (fmt, zstd, Polly, eslint, vite, okio, rack, tokio, ...), each after a path of its language."""
 FOUND = [span.name for path, source in SOURCES.items() for span in function_spans(source, path)]
 
 
@@ -255,7 +259,8 @@ def test_an_answer_without_files_at_hand_is_read_by_the_grammar(entry, path, fun
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([*SOURCES, "a/Kconfig", "src/a b/[c] (d), e.rs"]), NAMES | st.sampled_from(FOUND)),
+        st.sampled_from(ODD)
+        | st.tuples(st.sampled_from([*SOURCES, "a/Kconfig", "src/a b/[c] (d), e.rs"]), NAMES | st.sampled_from(FOUND)),
         min_size=1,
         max_size=5,
         unique=True,
@@ -268,9 +273,20 @@ def test_any_answer_comes_back(entities):
     assert format_answer(parse_answer(text)) == text
 
 
+@pytest.mark.parametrize(("path", "name"), ODD)
+def test_names_of_public_repositories_come_back(path, name):
+    answer = Answer(modify=[Location(path=path, function=name, lines=(3, 9))])
+    assert parse_answer(format_answer(answer)) == answer
+    fenced = read_named(f"```\n{path}\nfunction: {name}\n```", 9, {path})
+    published = claims_of_file(path, [f"function: {name}"])
+    assert fenced[0].among([name, "other"], path) == name
+    assert [spelled(claim.name, [name, "other"], path) for claim in published] == [name]
+
+
 @given(st.sampled_from([*SOURCES]), st.data())
 def test_a_name_that_a_file_has_is_spelled_so(path, data):
-    names = data.draw(st.lists(NAMES | st.sampled_from(FOUND), min_size=1, max_size=9, unique=True))
+    odd = st.sampled_from(ODD).map(lambda entity: entity[1])
+    names = data.draw(st.lists(NAMES | st.sampled_from(FOUND) | odd, min_size=1, max_size=9, unique=True))
     name = data.draw(st.sampled_from(names))
     assert spelled(name, names, path) == name
     assert spelled(f"{name} (lines 3-9)", names, path) == name
