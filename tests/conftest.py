@@ -14,6 +14,6 @@ os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
 # How long an example takes is a matter of the machine and what else it does; fixtures that are shared by examples are folders.
 settings.register_profile(
-    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    "untimed", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
 settings.load_profile("untimed")

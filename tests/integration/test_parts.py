@@ -139,26 +139,25 @@ def test_episodes_made_in_parts_have_the_scores_of_one_process(project):
     assert len(figures[0][0]) == 10
 
 
-@pytest.mark.parametrize("lost", [None, 0])
-def test_pairs_mined_and_filtered_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch, lost):
+def test_pairs_mined_and_filtered_in_parts_are_those_of_one_process_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = {"packages": ["pygtrie", "tabulate"], "per_repository": 2, "attempts_per_repository": 20, "workers": 1}
     params = parse_params({"mine": config})
 
-    def run(stage, function, count):
-        place = scratch(tmp_path, f"{stage}-{count}")
+    def run(stage, function, count, lost):
+        place = scratch(tmp_path, f"{stage}-{count}-{lost}")
         with alone(stage, place):
             parts = do(job(stage, place, params=params), count, lost)
             function(job(stage, place, params=params))
         return len(parts)
 
     made = []
-    for count in (0, 2):
-        assert run("mine", mine, count) == run("filter", filter_pairs, count) == count
+    for count, lost in ((0, None), (2, None), (2, 0)):
+        assert run("mine", mine, count, lost) == run("filter", filter_pairs, count, lost) == count
         made.append([MAIN[name].read_bytes() for name in ("mine.pairs", "filter.instances", "filter.drops")])
         made[-1].append(read_json(MAIN["mine.table"]))
         made[-1].append(sorted(path.relative_to(MAIN["mine.repos"]) for path in MAIN["mine.repos"].rglob("*")))
-    assert made[0] == made[1]
+    assert made[0] == made[1] == made[2]
     assert len(read_instances(MAIN["filter.instances"])) >= 2
 
 

@@ -168,7 +168,8 @@ def run_statement(instance, work):
 
 
 def test_the_same_seed_gives_the_same_commits_and_texts_and_another_seed_others(site, tmp_path):
-    runs = [mine(CONFIG, seed, tmp_path / f"run {n}").instances for n, seed in enumerate((0, 0, 1))]
+    config = CONFIG.model_copy(update={"per_repository": 4})
+    runs = [mine(config, seed, tmp_path / f"run {n}").instances for n, seed in enumerate((0, 0, 1))]
     assert runs[0] == runs[1]
     assert [instance.problem_statement for instance in runs[0]] != [instance.problem_statement for instance in runs[2]]
 
@@ -249,7 +250,7 @@ def test_a_mutant_that_reads_behind_an_array_is_dropped(site, tmp_path):
 
 
 def test_a_package_that_cannot_be_used_is_skipped_with_its_reason(site, tmp_path):
-    config = CONFIG.model_copy(update={"packages": ["brokenpkg", "littlepkg", "notinstalledpkg"]})
+    config = CONFIG.model_copy(update={"packages": ["brokenpkg", "littlepkg", "notinstalledpkg"], "per_repository": 1})
     mined = mine(config, 0, tmp_path)
     assert {instance.repo for instance in mined.instances} == {"littlepkg/littlepkg"}
     assert sorted(mined.table["skipped"]) == ["brokenpkg/brokenpkg", "notinstalledpkg/notinstalledpkg"]
@@ -268,7 +269,7 @@ from fusesearch.core.config import Mine
 from fusesearch.data.sources.synthetic import Synthetic
 
 def die(kept, total):
-    if kept == 6:
+    if kept == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 
 folder = Path(sys.argv[1])
@@ -277,7 +278,7 @@ Synthetic(Mine.model_validate_json(sys.argv[2]), 0, folder / "journal").mine(fol
 
 
 def test_a_killed_run_goes_on_and_rows_are_neither_lost_nor_doubled(site, tmp_path):
-    config = CONFIG.model_copy(update={"packages": ["littlepkg", "cpython/one=textwrap,difflib"], "per_repository": 4})
+    config = CONFIG.model_copy(update={"packages": ["littlepkg", "cpython/one=textwrap,difflib"], "per_repository": 2})
     whole = mine(config, 0, tmp_path / "whole").instances
     command = [sys.executable, "-c", KILLED, str(tmp_path), config.model_dump_json()]
     environment = os.environ | {"PYTHONPATH": f"{Path(__file__).parents[2]}{os.pathsep}{site}"}
@@ -314,7 +315,7 @@ KILL = "os.kill(os.getpid(), signal.SIGKILL)"
     ids=["killed", "killed in the middle of a line", "outlived by a child", "gone by itself"],
 )
 def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site, tmp_path, death, said):
-    config = CONFIG.model_copy(update={"packages": ["littlepkg", "dyingpkg"], "per_repository": 4, "workers": 2})
+    config = CONFIG.model_copy(update={"packages": ["littlepkg", "dyingpkg"], "per_repository": 2, "workers": 2})
     text = FILES["littlepkg/numbers.py"]
     (site / "dyingpkg").mkdir()
     (site / "dyingpkg/__init__.py").write_text(DYING.format(flag=str(tmp_path / "flag"), death=death) + textwrap.dedent(text))
@@ -325,7 +326,7 @@ def test_a_worker_that_dies_ends_the_run_and_the_next_run_has_all_packages(site,
     counts: list[int] = []
     mined = mine(config, 0, tmp_path, lambda kept, total: counts.append(kept))
     assert {instance.repo for instance in mined.instances} == {"littlepkg/littlepkg", "dyingpkg/dyingpkg"}
-    assert (min(counts) >= 4, mined.table["skipped"]) == (True, {})
+    assert (min(counts) >= 2, mined.table["skipped"]) == (True, {})
 
 
 def test_a_worker_without_end_is_killed_and_its_package_not_left_out_in_silence(site, tmp_path, monkeypatch):

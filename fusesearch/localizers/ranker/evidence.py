@@ -52,7 +52,9 @@ _BRACKETS = re.compile(
 """A path with a part in brackets, such as ``app/(shop)/[id].tsx``."""
 _BLANKS = re.compile(rf"[`\"'](?P<path>[\w.@~+-][^`\"'\n]{{0,200}}?[ ,][^`\"'\n]{{0,200}}?\.(?:{SUFFIXES}))[`\"']")
 """A path with blanks or commas, in quotes."""
-_FOLDER = re.compile(r"(?<![\w.:/\\@-])(?:[A-Za-z]:|[~.]{0,2})[/\\][\w.@+-]+[\w./\\@+-]*|[\w.@+-]+(?:[/\\][\w.@+-]+){2,}[/\\]?")
+_FOLDER = re.compile(
+    r"(?<![\w.:/\\@-])(?:[A-Za-z]:|[~.]{0,2})[/\\][\w.@+-]+[\w./\\@+-]*|(?<![\w.@+-])[\w.@+-]+(?:[/\\][\w.@+-]+){2,}[/\\]?"
+)
 """An absolute path, or one of three parts or more."""
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|\$|irb[^>\n]{0,30}>) ?(.*)$", re.MULTILINE)

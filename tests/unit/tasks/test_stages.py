@@ -34,10 +34,6 @@ def test_a_stage_shows_what_it_makes_and_its_function_exists(stage):
     assert callable(stage.function())
 
 
-def test_dvc_yaml_is_what_the_stages_and_their_imports_make_it():
-    assert (ROOT / "dvc.yaml").read_text() == deps.render(ROOT)
-
-
 def test_a_change_of_an_import_that_dvc_yaml_does_not_know_is_found(tmp_path):
     for name in ("a", "b", "c"):
         (tmp_path / "tasks" / name).mkdir(parents=True)

@@ -1,5 +1,6 @@
 """Which runs arms, seeds and experiments share, and the file that DVC reads of them."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,11 @@ NAMES = [
     "reward", "reward_ndcg", "stages",
 ]  # fmt: skip
 PARAMS = load_params(ROOT / "params.yaml")
+
+
+@cache
+def every_node():
+    return dvc_file.all_nodes(PARAMS)
 
 
 @pytest.fixture(autouse=True)
@@ -177,13 +183,13 @@ def test_the_committed_experiments_are_those_of_the_papers_and_ours():
 
 
 def test_the_stages_of_dvc_are_fresh():
-    for path, text in dvc_file.render(dvc_file.all_nodes(PARAMS), PARAMS).items():
+    for path, text in dvc_file.render(every_node(), PARAMS).items():
         assert path.read_text() == text, "run: python -m tasks.experiments.dvc_file"
 
 
 def test_dvc_sees_all_values_of_every_node(tmp_path, monkeypatch):
     """In the file that the node reads: its own values, and the defaults."""
-    nodes = dvc_file.all_nodes(PARAMS)
+    nodes = every_node()
     stages = yaml.safe_load(dvc_file.TARGET.read_text())["stages"]
     items = yaml.safe_load(dvc_file.NODES_FILE.read_text())
     assert [node.id for stage in sorted(items) for node in nodes if node.stage == stage] == [node.id for node in nodes]
@@ -192,7 +198,7 @@ def test_dvc_sees_all_values_of_every_node(tmp_path, monkeypatch):
         stage: [{"artifacts/nodes/${key}/params.yaml": list(STAGES[stage].params)}] for stage in items
     }
     monkeypatch.chdir(tmp_path)
-    for node in nodes[:: len(nodes) // 40]:
+    for node in nodes[:: len(nodes) // 12]:
         write_text(node_file(node.id), node.text())
         assert read_node(node.stage, node.id) == node
         values = yaml.safe_load(node.text())
