@@ -73,7 +73,8 @@ def with_body(node: Any) -> str | None:
 
 def last_name(node: Any) -> str:
     """The last part of a dotted name: ``b`` of ``a.b``."""
-    return text_of(node).rpartition(".")[2]
+    raw = node.text[-4 * _MAX_CHARS :].decode("utf-8", "replace")
+    return "".join(raw.split()).rpartition(".")[2][:_MAX_CHARS]
 
 
 _AROUND = ("parenthesized_expression", "expression_list", "as_expression", "satisfies_expression", "non_null_expression")
@@ -395,6 +396,7 @@ LANGUAGES: dict[str, Language] = {
         },
         _all("class_declaration object_declaration companion_object enum_entry", kotlin_type),
         _C_COMMENTS,
+        leading=frozenset({"annotated_expression"}),  # what tree-sitter-kotlin 1.1 sometimes makes of an annotation above
     ),
 }
 """All languages parsed with tree-sitter; Python has its own parser."""

@@ -120,14 +120,16 @@ _SMALL = {
 class without a name, and types of a tag before a template."""
 
 _KOTLIN_MODIFIERS = re.compile(rb"(?P<macro>(?:\b(?:public|private|protected|internal|actual|expect)[ \t]+)+)(?=[a-z@])")
-_KOTLIN_ACCESSOR = re.compile(rb"(?P<macro>@\w+(?:\([^()\n]*\))?[ \t]+)(?=[gs]et[ \t]*\()")
+_KOTLIN_ACCESSOR = re.compile(rb"(?P<macro>@\w+(?:\([^()\n]*\))?\s+)(?=[gs]et[ \t]*\()")
 _KOTLIN_NAMES = re.compile(rb"(?<!private )(?<!internal )(?<!protected )(?<![\w@])(?:[gs]et\b(?!\s*\()|in(?=\d))")
+_KOTLIN_CALLS = re.compile(rb"(?<=\n)(?P<margin>[ \t]*)(?:get(?=\([^)\n])|set(?=\([^()\n]*,))")
 
 
 def _plainer_kotlin(data: bytes) -> bytes:
     """Without what tree-sitter-kotlin 1.1 stumbles over: modifiers of constructors on a line of their own, annotated accessors,
-    and variables called ``set``, ``get`` or ``in1``."""
+    statements that call ``get`` or ``set``, and variables called so or ``in1``."""
     data = _KOTLIN_ACCESSOR.sub(blanked, data)
+    data = _KOTLIN_CALLS.sub(lambda match: match["margin"] + b"_et", data)
     data = _KOTLIN_NAMES.sub(lambda match: b"_" + match[0][1:], data)
     return _KOTLIN_MODIFIERS.sub(blanked, data)
 

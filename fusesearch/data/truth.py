@@ -127,7 +127,7 @@ def _modified(before: Side, after: Side, edits: list[Edit]) -> list[str]:
         survives = surviving[key] > 0
         surviving[key] -= survives
         touching = _touching(span, edits)
-        rewritten = not survives and (bool(touching) or span.name in named)
+        rewritten = not survives and (bool(touching) or (span.name in named and _beside(span, before.code, edits)))
         if rewritten or any(edit.removed for edit in touching):
             modified.append(span.name)
     return modified
@@ -149,6 +149,17 @@ def _touching(span: FunctionSpan, edits: list[Edit]) -> list[Edit]:
     first = bisect_left(edits, span.start, key=lambda edit: edit.start + len(edit.removed))
     end = bisect_left(edits, span.end, key=lambda edit: edit.start)
     return edits[first:end]
+
+
+def _beside(span: FunctionSpan, code: list[str], edits: list[Edit]) -> bool:
+    """Whether an edit borders on the function, but for comments and blank lines. A text that differs without one is read otherwise:
+    a change elsewhere can make a parser begin or end the function at another line."""
+    first, last = span.start - 1, span.end
+    while first > 0 and not code[first - 1]:
+        first -= 1
+    while last < len(code) and not code[last]:
+        last += 1
+    return any(edit.start <= last and first <= edit.start + len(edit.removed) for edit in edits)
 
 
 def _distinct(value: Any) -> Any:

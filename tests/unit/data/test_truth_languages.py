@@ -114,3 +114,15 @@ def test_a_change_of_a_function_behind_two_headers_names_it():
     old = "#ifdef A\nint b(int x) {\n#else\nint b(long x) {\n#endif\n  return x;\n}\n"
     found = truth("a.c", old, old.replace("return x", "return 1"))
     assert (found.functions, found.unread) == (["a.c::b"], [])
+
+
+def test_a_change_elsewhere_that_makes_a_function_begin_at_another_line_does_not_modify_it():
+    old = "SSL_METHOD\nf() {\n  return 1;\n}\n\nint g() { return 2; }\n\nclass Store {\n};\n"
+    found = truth("a.cpp", old, old.replace("class Store {", "class API_X Store : public Base {"))
+    assert (found.functions, found.added_functions) == ([], [])
+
+
+def test_an_annotation_is_part_of_a_function_whatever_comes_after_it():
+    old = '@JvmName("x")\ninternal fun f(): Int {\n  return 1\n}\n'
+    assert truth("a.kt", old, old + "\n/** Why. */\nval d = 1\n").functions == []
+    assert truth("a.kt", old, old.replace('"x"', '"y"')).functions == ["a.kt::f"]
