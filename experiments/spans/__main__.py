@@ -7,9 +7,7 @@ that name in its lines.
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 import subprocess
 import time
 from collections import Counter, defaultdict
@@ -17,27 +15,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import typer
 
-from experiments.evidence.page import texts_of
 from experiments.spans.bodies import code_lines, has_body
+from experiments.spans.commits import HISTORIES, commits, compared_commits, fix_of
+from experiments.spans.ctags import Tag, same, tags_of
+from experiments.spans.page import CHANGES, COLUMNS, COMMITS, DIFFERENCES, HERE, read_rows, write_page, write_rows
 from fusesearch.cli.app import OneLineCommand
 from fusesearch.code.functions import function_spans
 from fusesearch.code.languages import language_of
 from fusesearch.code.spans import FunctionSpan, is_python
-from fusesearch.core.storage import write_text
-from fusesearch.reporting.table import ABSENT
+from fusesearch.data.truth import truth_in_git
 
-HERE = Path(__file__).parent
-HEADINGS = [
-    "language", "repositories", "thousand lines", "functions of Ctags", "found before (%)", "found (%)", "same last line (%)",
-    "ours in Ctags before (%)", "ours in Ctags (%)", "seconds per million lines",
-]  # fmt: skip
 MAX_BYTES = 1_000_000
-COLUMNS = ["language", "repository", "files", "lines", "ctags", "found", "ends", "same_end", "spans", "confirmed", "seconds"]
-
 app = typer.Typer(pretty_exceptions_enable=False)
 
 
@@ -52,7 +44,7 @@ class Difference:
     missing: str
 
 
-@app.command(cls=OneLineCommand)
+@app.command("functions", cls=OneLineCommand)
 def measure(
     clones: Annotated[Path, typer.Argument(help="Folder of clones: `owner__name.git` for each row of repositories.csv.")],
     out: Annotated[Path, typer.Option(help="Table, a row per language and repository.", metavar="FILE")] = HERE / "results.csv",
@@ -62,9 +54,7 @@ def measure(
     """Compare functions with those of Universal Ctags (`ctags`, 5.9 or later, with JSON), and write the table."""
     rows: list[dict[str, object]] = []
     listed: list[Difference] = []
-    with (HERE / "repositories.csv").open() as file:
-        pairs = [(row["repository"], row["commit"]) for row in csv.DictReader(file)]
-    for repository, commit in pairs:
+    for repository, commit in ((row["repository"], row["commit"]) for row in read_rows(HERE / "repositories.csv")):
         if only and repository not in only:
             continue
         with TemporaryDirectory() as folder:
@@ -72,57 +62,54 @@ def measure(
             for row in compared(Path(folder), repository, listed):
                 typer.echo("  ".join(f"{row[name]}" for name in COLUMNS))
                 rows.append(row)
-    with out.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(sorted(rows, key=lambda row: (str(row["language"]), str(row["repository"]))))
+    write_rows(out, COLUMNS, sorted(rows, key=lambda row: (str(row["language"]), str(row["repository"]))))
     if differences:
         differences.write_text("".join(json.dumps(vars(one)) + "\n" for one in listed))
     if out == HERE / "results.csv" and not only:
-        write_text(HERE / "RESULTS.md", page(read_rows(HERE / "before.csv"), read_rows(out)))
+        write_page()
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a table that :func:`measure` wrote."""
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def page(before: list[dict[str, str]], after: list[dict[str, str]]) -> str:
-    """The page: by language, then by language and repository, with the figures of an earlier revision beside them."""
-    earlier = {(row["language"], row["repository"]): row for row in before}
-    texts = texts_of(HERE)
-    parts = ["# Functions of real repositories beside those of Universal Ctags", *texts["What it is"]]
-    languages = sorted({row["language"] for row in after})
-    grouped = {language: [row for row in after if row["language"] == language] for language in languages}
-    totals = [("**all**", after), *grouped.items()]
-    parts.append(
-        table(HEADINGS, [[name, str(len({row["repository"] for row in rows})), *_cells(rows, earlier)] for name, rows in totals])
-    )
-    parts += ["## By repository", table(["language", *HEADINGS[1:]], [
-        [row["language"], row["repository"], *_cells([row], earlier)] for row in after
-    ])]  # fmt: skip
-    return "\n\n".join([*parts, "## What differs", *texts["What differs"]]) + "\n"
-
-
-def _cells(rows: list[dict[str, str]], earlier: dict[tuple[str, str], dict[str, str]]) -> list[str]:
-    old = [earlier[key] for row in rows if (key := (row["language"], row["repository"])) in earlier]
-    total, before = ({name: sum(float(row[name]) for row in some) for name in COLUMNS[3:]} for some in (rows, old))
-    return [
-        f"{total['lines'] / 1000:,.0f}", f"{total['ctags']:,.0f}", _share(before["found"], before["ctags"]),
-        _share(total["found"], total["ctags"]), _share(total["same_end"], total["ends"]),
-        _share(before["confirmed"], before["spans"]), _share(total["confirmed"], total["spans"]),
-        f"{total['seconds'] / total['lines'] * 1e6:.0f}",
-    ]  # fmt: skip
-
-
-def table(header: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown."""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [header, ["---"] * len(header), *rows])
-
-
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f}" if whole else ABSENT
+@app.command("commits", cls=OneLineCommand)
+def measure_commits(
+    clones: Annotated[Path, typer.Argument(help="Folder of clones: `owner__name.git`.")],
+    out: Annotated[Path, typer.Option(help="Table, a row per commit.", metavar="FILE")] = HERE / "commits.csv",
+    only: Annotated[list[str] | None, typer.Option(help="A language; may be repeated.", metavar="NAME")] = None,
+    truths: Annotated[Path | None, typer.Option(help="Write the truths here, as JSON lines.", metavar="FILE")] = None,
+) -> None:
+    """Compare the truth of real commits with what git's hunks and Ctags say, and write the tables."""
+    heads = {row["repository"]: row["commit"] for row in read_rows(HERE / "repositories.csv")}
+    rows: list[dict[str, object]] = []
+    differences: list[dict[str, object]] = []
+    found: list[dict[str, object]] = []
+    for language, repository in ((name, one) for name, pair in HISTORIES.items() for one in pair if not only or name in only):
+        clone = clones / f"{repository.replace('/', '__')}.git"
+        for commit, truth, touched, seconds in compared_commits(clone, language, commits(clone, heads[repository], language)):
+            named = {"language": language, "repository": repository, "commit": commit.id}
+            rows.append(named | {
+                "files": len(touched), "ours": sum(len(one.ours) for one in touched),
+                "theirs": sum(len(one.theirs) for one in touched), "both": sum(one.both for one in touched),
+                "only_ours": sum(len(one.only_ours) for one in touched),
+                "only_theirs": sum(len(one.only_theirs) for one in touched),
+                "unread": len(getattr(truth, "unread", ())), "milliseconds": round(1000 * seconds),
+            })  # fmt: skip
+            found.append({"set": "commits", **named, "instance": commit.id, "truth": truth.model_dump(mode="json")})
+            differences += [
+                named | {"path": one.path, "name": name, "only": side, "git": int(one.git_names(name))}
+                for one in touched
+                for side, names in (("ours", one.only_ours), ("theirs", one.only_theirs))
+                for name in names
+            ]
+        typer.echo(f"{language}  {repository}")
+    write_rows(out, COMMITS, rows)
+    if truths:
+        truths.write_text("".join(json.dumps(row) + "\n" for row in found))
+    if out == HERE / "commits.csv" and not only:
+        keys = DIFFERENCES[:6]
+        known = {tuple(row[key] for key in keys): row["class"] for row in read_rows(HERE / "differences.csv")}
+        for row in differences:
+            row["class"] = known.get(tuple(str(row[key]) for key in keys), "not read: new")
+        write_rows(HERE / "differences.csv", DIFFERENCES, differences)
+        write_page()
 
 
 def export(clone: Path, commit: str, folder: Path) -> None:
@@ -184,6 +171,45 @@ def differing(
     counts["spans"] += len(spans)
     counts["confirmed"] += len(confirmed & set(spans))
     yield from ((span.start, span.name, "ctags") for span in spans if span not in confirmed)
+
+
+@app.command("changes", cls=OneLineCommand)
+def measure_changes(
+    before: Annotated[Path, typer.Argument(help="Truths of an earlier revision: JSON lines of `commits` and `instances`.")],
+    after: Annotated[Path, typer.Argument(help="Truths of the same patches now.")],
+) -> None:
+    """Compare the truths of two revisions, and write the table."""
+    earlier = {row["instance"]: row for row in map(json.loads, before.read_text().splitlines())}
+    rows = []
+    for row in map(json.loads, after.read_text().splitlines()):
+        old, new = ({*one["truth"]["functions"]} for one in (earlier[row["instance"]], row))
+        rows.append(
+            {name: row[name] for name in CHANGES[:4]}
+            | {"before": len(old), "after": len(new), "gained": len(new - old), "lost": len(old - new)}
+            | {"unread": len(row["truth"].get("unread", ()))}
+        )
+    write_rows(HERE / "changes.csv", CHANGES, rows)
+    write_page()
+
+
+@app.command("instances", cls=OneLineCommand)
+def truths_of_instances(
+    file: Annotated[Path, typer.Argument(help="SWE-bench's rows; without a patch, the commit or merge that names the number.")],
+    clones: Annotated[Path, typer.Argument(help="Folder of clones: `owner__name.git`; rows without one are left out.")],
+    out: Annotated[Path, typer.Option(help="Truths, as JSON lines.", metavar="FILE")],
+) -> None:
+    """Write the truth of each instance, for `changes`."""
+    with out.open("w") as stream:
+        for row in map(json.loads, file.read_text().splitlines()):
+            name, _, number = row["instance_id"].rpartition("-")
+            clone = clones / f"{name}.git"
+            if not clone.exists():
+                continue
+            found = (row["base_commit"], row["patch"]) if "patch" in row else fix_of(clone, number)
+            if found:
+                facts = {"set": file.stem, "language": row.get("language", "python"), "repository": name.replace("__", "/")}
+                truth = truth_in_git(clone, *found).model_dump(mode="json")
+                stream.write(json.dumps({**facts, "instance": row["instance_id"], "truth": truth}) + "\n")
 
 
 if __name__ == "__main__":

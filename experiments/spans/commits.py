@@ -1,7 +1,8 @@
 """What ``truth`` says of real commits beside what ``git diff`` and Universal Ctags say of them.
 
-The other side: a function of Ctags is modified if git's hunks (without context) remove one of its lines or add lines between
-two of them. Where Ctags tells no end, indentation does. Names are compared by file, without what contains them.
+The other side: a function of Ctags is modified if a hunk of git (without context, and not of comments alone) removes one of its
+lines or adds lines between two of them. Where Ctags tells no end, indentation does. Names are compared by file, without what
+contains them.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import NamedTuple
 
 from experiments.spans.bodies import code_lines, has_body
 from experiments.spans.ctags import Tag, plain, tags_of
-from fusesearch.code.functions import is_python
 from fusesearch.code.languages import language_of
+from fusesearch.code.spans import is_python
 from fusesearch.core.schema import Truth
 from fusesearch.data.truth import truth_from_patch
 from fusesearch.search.git import Git, git_command, reading_environment
@@ -38,10 +39,12 @@ PER_REPOSITORY = 50
 MOST_FILES = 10
 _HEADERS = {"c": ("c", "cpp"), "cpp": ("c", "cpp"), "typescript": ("typescript", "tsx")}
 _DRIVERS = {
-    "c": "cpp", "h": "cpp", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp", "go": "golang", "java": "java", "kt": "kotlin",
-    "kts": "kotlin", "php": "php", "py": "python", "pyi": "python", "rb": "ruby", "rs": "rust",
+    "c": "cpp", "h": "cpp", "cc": "cpp", "cpp": "cpp", "hpp": "cpp", "cs": "csharp", "go": "golang", "java": "java",
+    "kt": "kotlin", "kts": "kotlin", "php": "php", "py": "python", "pyi": "python", "rb": "ruby", "rs": "rust",
 }  # fmt: skip
 """Git's own drivers, by suffix; it has none for JavaScript and TypeScript."""
+_COMMENT = dict.fromkeys(HISTORIES, r"^[[:blank:]]*(//|/[*]|[*][ /])") | dict.fromkeys(("python", "ruby"), r"^[[:blank:]]*#")
+"""Lines that git is told to ignore."""
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "-M")
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@ ?(.*)")
 _CLOSING = re.compile(r"[)\]}{>]|(?:where|else|catch|finally)\b")
@@ -58,17 +61,17 @@ class Commit:
 
 
 class Hunk(NamedTuple):
-    """Old lines ``start`` to ``start + count - 1``, or what is added after line ``start``; the heading that git gives it."""
+    """Old lines ``start`` to ``start + lines - 1``, or what is added after line ``start``; the heading that git gives it."""
 
     start: int
-    count: int
+    lines: int
     heading: str
     removed: list[str]
 
     def touches(self, first: int, last: int) -> bool:
         """Whether it removes one of these lines or adds a line between two of them."""
-        if self.count:
-            return self.start <= last and first < self.start + self.count
+        if self.lines:
+            return self.start <= last and first < self.start + self.lines
         return first <= self.start < last
 
 
@@ -104,10 +107,10 @@ class Touched:
         return any(word.search(line) for hunk in self.hunks for line in (hunk.heading, *hunk.removed))
 
 
-def commits(clone: Path, head: str, language: str, most: int) -> list[Commit]:
+def commits(clone: Path, head: str, language: str, most: int = PER_REPOSITORY) -> list[Commit]:
     """The newest commits from ``head`` that are no merges and change one to :data:`MOST_FILES` source files of the language."""
     found: list[Commit] = []
-    log = _lines(clone, "log", "--no-merges", "--topo-order", "-M", "--name-status", "--format=%x01%H %P", "-n", "6000", head)
+    log = _lines(clone, "log", "--no-merges", "--topo-order", "-M", "--name-status", "--format=%x01%H %P", "-n", "1000", head)
     current: Commit | None = None
     for line in [*log, "\x01"]:
         if line.startswith("\x01"):
@@ -126,12 +129,21 @@ def commits(clone: Path, head: str, language: str, most: int) -> list[Commit]:
     return found
 
 
+def fix_of(clone: Path, number: str) -> tuple[str, str] | None:
+    """The newest commit that names a pull request as GitHub does (`(#1)` at the end, or its merge): its parent and its patch."""
+    for line in _lines(clone, "log", "--format=%H %s", "HEAD"):
+        if line.endswith(f"(#{number})") or f" Merge pull request #{number} " in line:
+            commit = line.split()[0]
+            return f"{commit}^", "\n".join(_lines(clone, *_DIFF, f"{commit}^", commit))
+    return None
+
+
 def _speaks(path: str, language: str) -> bool:
     found = "python" if is_python(path) else language_of(path)
     return found in _HEADERS.get(language, (language,))
 
 
-def compared(clone: Path, language: str, chosen: list[Commit]) -> Iterator[tuple[Commit, Truth, list[Touched], float]]:
+def compared_commits(clone: Path, language: str, chosen: list[Commit]) -> Iterator[tuple[Commit, Truth, list[Touched], float]]:
     """Truth of each commit, what both readings say of its source files, and the seconds that the truth took."""
     with Git(clone) as git, TemporaryDirectory() as folder:
         root = Path(folder)
@@ -164,7 +176,7 @@ def compared(clone: Path, language: str, chosen: list[Commit]) -> Iterator[tuple
             touched = []
             for old, new in commit.files:
                 one = Touched(old, {name.partition("::")[2] for name in truth.functions if name.startswith(f"{old}::")})
-                one.hunks = hunks(clone, commit, old, new, attributes)
+                one.hunks = hunks(clone, commit, old, new, language, attributes)
                 for tag in tags[f"{number}/{old}"]:
                     if any(hunk.touches(tag.line, tag.end or tag.line) for hunk in one.hunks):
                         (one.theirs if tag.function else one.perhaps).add(plain(tag.name))
@@ -202,11 +214,11 @@ def _margin(text: str) -> int:
     return len(expanded) - len(expanded.lstrip())
 
 
-def hunks(clone: Path, commit: Commit, old: str, new: str, attributes: Path) -> list[Hunk]:
-    """The hunks of one file without context, with headings by git's drivers of languages."""
+def hunks(clone: Path, commit: Commit, old: str, new: str, language: str, attributes: Path) -> list[Hunk]:
+    """The hunks of one file that are not of comments alone, without context, with headings by git's drivers of languages."""
     found: list[Hunk] = []
     paths = [old] if old == new else [old, new]
-    diff = (*_DIFF, "-U0", commit.parent, commit.id, "--", *paths)
+    diff = (*_DIFF, "-U0", "-I", _COMMENT[language], "--ignore-blank-lines", commit.parent, commit.id, "--", *paths)
     for line in _lines(clone, "-c", f"core.attributesFile={attributes}", *diff):
         if match := _HUNK.match(line):
             found.append(Hunk(int(match[1]), int(match[2] or 1), match[3], []))

@@ -149,6 +149,8 @@ _NO_NAMES = frozenset(
 _PROTOTYPE = re.compile(rb"(?<=[\w*])[ \t\n]+(?P<macro>[A-Z_][A-Z0-9_]*[ \t]*\()\([^;{}]*?\)\s*(?P<close>\))(?=\s*[{;])")
 """``int f OF((int x)) {``, for compilers without prototypes."""
 _NAMESPACE = re.compile(rb"\bnamespace\s+[\w:]+\s*$")
+_WORD = re.compile(rb"\w+")
+_START = re.compile(rb"[;{}(,]")
 _TRY = re.compile(rb"(?:TRY|CATCH\w*)$")
 _LABEL = re.compile(rb"[ \t]*:[ \t]*(?:\n|\Z)")
 _ALONE = re.compile(rb"[ \t]*;?[ \t]*(?:\n|\Z)")
@@ -217,7 +219,9 @@ def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
     elif begins and following[:1] == b"{" and end > named + 2:  # TEST("suite", unsigned int) {
         start, end, text = named + 1, end - 1, b"x"
     elif named_before and not begins and following[:1] in ((b",", b")", b";", b"=", b"*") if small else (b",", b")", b";", b"=")):
-        pass  # int f(int x UNUSED, char __user *p)
+        # int f(int x UNUSED, char __user *p), but int COUNT = 1;
+        if not small and sum(part not in _NO_NAMES for part in _WORD.findall(_START.split(before)[-1])) < 2:
+            return
     elif small:
         return
     elif begins and _LABEL.match(after):  # PRIVATE_UNLESS_TESTED:

@@ -20,7 +20,7 @@ _NESTED = frozenset({"object", "class"})
 
 _FUNCTIONS_OF_OTHERS = frozenset({
     "map", "flatMap", "filter", "reduce", "reduceRight", "forEach", "find", "findIndex", "findLast", "findLastIndex", "some",
-    "every", "sort", "toSorted", "then", "catch", "finally", "on", "once", "off", "subscribe", "addEventListener",
+    "from", "every", "sort", "toSorted", "then", "catch", "finally", "on", "once", "off", "subscribe", "addEventListener",
     "setTimeout", "setInterval", "setImmediate", "requestAnimationFrame", "nextTick",
 })  # fmt: skip
 """Calls that give back something else than the function that they are given."""

@@ -152,8 +152,10 @@ def _touching(span: FunctionSpan, edits: list[Edit]) -> list[Edit]:
 
 
 def _beside(span: FunctionSpan, code: list[str], edits: list[Edit]) -> bool:
-    """Whether an edit borders on the function, but for comments and blank lines. A text that differs without one is read otherwise:
-    a change elsewhere can make a parser begin or end the function at another line."""
+    """Whether an edit borders on the function, but for comments and blank lines.
+
+    A text that differs without one is only read otherwise: a change elsewhere can move where a parser begins a function.
+    """
     first, last = span.start - 1, span.end
     while first > 0 and not code[first - 1]:
         first -= 1
