@@ -97,7 +97,7 @@ def commit_table(before: Rows, after: Rows) -> str:
             name, str(len(rows)), *(f"{total[column]:,}" for column in ("ours", "theirs", "both")),
             _share(total["both"], total["both"] + total["only_ours"] + total["only_theirs"]),
             _interval(sum(old for old, _ in pairs), len(pairs)), _interval(sum(new for _, new in pairs), len(pairs)),
-            f"{won}, {lost}", f"{binomtest(won, won + lost).pvalue:.3f}" if won + lost else ABSENT,
+            f"{won}, {lost}", _p(won, lost),
             f"{sum(int(row['milliseconds']) for row in rows) / len(rows):.0f}",
         ])  # fmt: skip
     return table(header, cells)
@@ -140,6 +140,11 @@ def _by(rows: Rows, column: str, *, total: bool = True) -> list[tuple[str, Rows]
 
 def _agrees(row: dict[str, str]) -> bool:
     return row["only_ours"] == row["only_theirs"] == "0"
+
+
+def _p(won: int, lost: int) -> str:
+    p = binomtest(won, won + lost).pvalue if won + lost else None
+    return ABSENT if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _interval(part: int, whole: int) -> str:

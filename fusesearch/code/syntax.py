@@ -228,7 +228,7 @@ def _children(node: Any, first: int, language: Language) -> Iterator[tuple[Any, 
     leading: int | None = None
     for child in node.children:
         row = child.start_point[0]
-        if child.type in language.leading:
+        if child.type in language.leading and (child.type != "annotated_expression" or b"{" not in child.text):
             leading = row if leading is None else leading
         elif child.is_named and (not child.is_extra or child.is_error):
             start = leading if leading is not None else row
