@@ -25,7 +25,7 @@ from fusesearch.core.config import Rank
 from fusesearch.core.schema import Answer, Instance, Score
 from fusesearch.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
 from fusesearch.localizers.ranker.features import Candidate
-from fusesearch.localizers.ranker.trees import COLUMNS, Model, log_odds
+from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, Model, group_of, log_odds
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training.ranking import Floats, collect, folds_of, ranked, train
 
@@ -37,7 +37,7 @@ ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 SHOWN = (RANKER, "bm25", "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
 CONFIDENCE = 0.95
-UNCALIBRATED = {level: Model([], [0.0], [0.0], 0.0) for level in COLUMNS}
+UNCALIBRATED = {level: Model([], dict.fromkeys(GROUPS, (0.0, 1.0, 0.0)), 0.0) for level in COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,10 @@ def rankings_of(tables: Tables, scores: Mapping[str, Floats], models: Mapping[st
     for level, rows in tables.items():
         for name, order in ranked(rows, scores[level]).items():
             odds = log_odds([score for _, score in order])
+            group = group_of(order[0][0].partition("::")[0])
             found[level][name] = [
-                Ranked(_candidate(entity), models[level].probability(odd)) for (entity, _), odd in zip(order, odds, strict=True)
+                Ranked(_candidate(entity), models[level].probability(group, odd, score))
+                for (entity, score), odd in zip(order, odds, strict=True)
             ]
     rankings = {}
     for name, files in found["file"].items():

@@ -6,14 +6,32 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-PER_HISTORY = 50
+if TYPE_CHECKING:
+    from fusesearch.core.schema import Instance
+
+PER_HISTORY = 8
 """Most commits of a history that are learned from."""
+
+NOTHING = (
+    "Something is wrong here",
+    "Doesn't do what I expect\n\nPlease look into this, thank you",
+    "Weird behavior after the upgrade to the new release",
+    "Help needed\n\nI followed the guide and it stopped at some point. What should I do?",
+    "Performance is bad",
+    "Crash\n\nIt crashed yesterday and again today, no idea why.",
+    "Feature request: make it easier to use",
+    "It hangs sometimes",
+)
+"""Texts without content. A history has :data:`NOTHING_EACH` of them, in turn, for which no file is right."""
+NOTHING_EACH = 4
+ADDED_TREES = 60
 
 
 def main(
@@ -25,14 +43,19 @@ def main(
         typer.Option(help="A clone whose commit messages are learned from; may be repeated.", metavar="OWNER/NAME"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
+    base: Annotated[
+        Path | None, typer.Option(help="A model file whose trees are kept; new ones are added to them.", metavar="FILE")
+    ] = None,
     to: Annotated[Path, typer.Option(help="The model file to write.", metavar="FILE")] = Path("weights.json"),
 ) -> None:
-    """Train rankers and write them with what they learned from: repositories, commits, counts and the day."""
+    """Train rankers and write them with what they learned from: repositories, commits, counts and the day.
+
+    Commit messages are no issues: they are written after the fix. The provenance says how many rows are of which kind.
+    """
     import datetime
     import json
 
     from experiments.evidence.cases import in_order, read_cases
-    from experiments.evidence.commits import fixes
     from fusesearch.core.config import Rank
     from fusesearch.core.storage import write_text
     from fusesearch.data.swe_bench import read_rows
@@ -40,7 +63,7 @@ def main(
     from fusesearch.training.ranking import collect, described, train
 
     cases = read_cases({path.stem: path for path in issues or []}, repos, out)
-    mined = [row for repo in histories or [] for row in fixes(repo, repos, PER_HISTORY)]
+    mined = [row for number, repo in enumerate(histories or []) for row in learned_from(repo, repos, number)]
     barred = {row["instance_id"] for path in without or [] for row in read_rows(path)}
     rows = [row for row in [*in_order(cases.rows.values()), *mined] if row.instance_id not in barred]
     tables = collect(rows, partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos), out / "features")
@@ -48,10 +71,32 @@ def main(
     learned = [row for row in rows if row.instance_id in kept]
     about = described(learned) | {
         "sets": {name: len(kept.intersection(ids)) for name, ids in cases.sets.items()},
+        "texts": dict(Counter(str(row.provenance.get("text", "issue")) for row in learned)),
         "commits": sorted({f"{row.repo}@{row.base_commit[:12]}" for row in learned}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    write_text(to, json.dumps(train(tables, Rank(), 0, about).document, separators=(",", ":")) + "\n")
+    kept_trees = json.loads(base.read_text(encoding="utf-8")) if base else None
+    if kept_trees:
+        about["base"] = kept_trees["provenance"]
+    rank = Rank(trees=ADDED_TREES) if base else Rank()
+    found = train(tables, rank, 0, about, base=kept_trees)
+    write_text(to, json.dumps(found.document, separators=(",", ":")) + "\n")
+
+
+def learned_from(repo: str, repos: Path, number: int) -> list[Instance]:
+    """The fixes of a history, and at the tree before its second one the texts without content, from the ``number``th on."""
+    from experiments.evidence.commits import fixes
+    from fusesearch.core.schema import Truth
+
+    rows = fixes(repo, repos, PER_HISTORY)
+    places = range(number * NOTHING_EACH, (number + 1) * NOTHING_EACH) if rows[1:] else ()
+    about = {"provenance": {"source": "git", "text": "nothing"}, "truth": Truth(files=[], functions=[])}
+    return rows + [
+        rows[1].model_copy(
+            update={"instance_id": f"{rows[1].instance_id}-{place}", "problem_statement": NOTHING[place % len(NOTHING)]} | about
+        )
+        for place in places
+    ]
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,7 @@ from fusesearch.evaluation.calibration import calibration
 from fusesearch.evaluation.protocols import code_of
 from fusesearch.evaluation.quality import summarize_level
 from fusesearch.localizers.ranker.rows import rows_of
-from fusesearch.localizers.ranker.trees import COLUMNS, VERSION, Model, from_lightgbm, log_odds
+from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, VERSION, Model, from_lightgbm, group_of, log_odds
 
 if TYPE_CHECKING:
     import lightgbm
@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FILE_SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
-STEP, LEAST_ROWS = 0.5, 30
-"""Width of the steps of a calibration in log-odds, and the fewest rows of one."""
+CALIBRATED = 10
+"""Best candidates of an issue that a calibration is fitted to."""
+DOUBT = 1.0
+"""What keeps a calibration near the identity: a penalty on the squares of its distances, in issues."""
 
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Sequence[str]]
@@ -97,16 +99,14 @@ def in_turn(instances: Iterable[Instance], most: int | None) -> list[Instance]:
     return [instance for _, instance in sorted(turns, key=lambda turn: turn[0])][:most]
 
 
-def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> lightgbm.Booster:
-    """Trees that give the right candidates of an issue higher scores than the others.
+def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int, base: Model | None = None) -> lightgbm.Booster:
+    """Trees that give the right candidates of an issue higher scores than the others, on top of those of ``base``.
 
-    Issues none of whose candidates is right are left out. Raises :class:`DataError` where no issue is left.
+    Issues none of whose candidates is right teach what says little. Raises :class:`DataError` where all are such.
     """
     import lightgbm
-    import polars as pl
 
-    kept = table.filter(pl.col("label").max().over("instance_id") > 0)
-    if kept.is_empty():
+    if not table["label"].max():
         raise DataError("no issue has a right candidate: there is nothing to learn from")
     settings = {
         "objective": "binary", "learning_rate": rank.learning_rate, "num_leaves": rank.leaves, "min_data_in_leaf": rank.min_leaf,
@@ -114,20 +114,26 @@ def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> l
         "seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1,
     }  # fmt: skip
     data = lightgbm.Dataset(
-        kept.select(columns).to_numpy(), kept["label"].to_numpy(), group=lengths(kept), feature_name=[*columns]
-    )
+        table.select(columns).to_numpy(), table["label"].to_numpy(), group=lengths(table), feature_name=[*columns],
+        init_score=scored(base, table, columns) if base else None,
+    )  # fmt: skip
     return lightgbm.train(settings, data, rank.trees)
 
 
-def out_of_fold(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> Floats:
-    """Scores of all rows, each by trees that saw nothing of its fold."""
+def out_of_fold(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int, base: Model | None = None) -> Floats:
+    """Scores of all rows, each by trees that saw nothing of its fold, on top of those of ``base``."""
     folds = folds_of(table, rank.folds)
-    scores = np.zeros(len(table))
+    scores = scored(base, table, columns) if base else np.zeros(len(table))
     for held_out in np.unique(folds):
         inside = folds == held_out
-        booster = fit(table.filter(~inside), columns, rank, seed)
-        scores[inside] = predict(booster, table.filter(inside), columns)
+        booster = fit(table.filter(~inside), columns, rank, seed, base)
+        scores[inside] += predict(booster, table.filter(inside), columns)
     return scores
+
+
+def scored(model: Model, table: pl.DataFrame, columns: Sequence[str]) -> Floats:
+    """Scores of the rows by the trees of a model file."""
+    return np.array([model.score(row) for row in table.select(columns).to_numpy().tolist()])
 
 
 def folds_of(table: pl.DataFrame, count: int) -> NDArray[np.int_]:
@@ -153,15 +159,18 @@ def predict(booster: lightgbm.Booster, table: pl.DataFrame, columns: Sequence[st
 
 @dataclass(frozen=True)
 class Rankers:
-    """Trees by level, and the model file of :mod:`fusesearch.localizers.ranker.trees` that has them."""
+    """Trees by level, on top of those of ``bases``, and the model file of :mod:`fusesearch.localizers.ranker.trees` of all."""
 
     boosters: Mapping[str, lightgbm.Booster]
     document: dict[str, Any]
+    bases: Mapping[str, Model] = field(default_factory=dict)
 
     def scores(self, tables: Mapping[str, pl.DataFrame], trees: int | None = None) -> dict[str, Floats]:
-        """Scores of the rows of tables by all trees, or by the first ``trees``."""
+        """Scores of the rows of tables by all trees, or by the first ``trees`` of the new ones."""
         columns = {level: self.document[level]["columns"] for level in self.boosters}
         found = {level: predict(booster, tables[level], columns[level], trees) for level, booster in self.boosters.items()}
+        for level, base in self.bases.items():
+            found[level] += scored(base, tables[level], columns[level])
         return {**found, "function": with_files(tables, found, self.document["function"]["file_share"])}
 
     def curve(self, tables: Mapping[str, Mapping[str, pl.DataFrame]], every: int = 20) -> list[dict[str, float]]:
@@ -176,23 +185,33 @@ class Rankers:
 
 
 def train(
-    tables: Mapping[str, pl.DataFrame], rank: Rank, seed: int, provenance: Mapping[str, Any], columns: Columns = COLUMNS
+    tables: Mapping[str, pl.DataFrame],
+    rank: Rank,
+    seed: int,
+    provenance: Mapping[str, Any],
+    columns: Columns = COLUMNS,
+    base: Mapping[str, Any] | None = None,
 ) -> Rankers:
-    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold."""
-    held_out = {level: out_of_fold(table, columns[level], rank, seed) for level, table in tables.items()}
-    share = max(FILE_SHARES, key=lambda share: first_right(tables["function"], with_files(tables, held_out, share)))
+    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold.
+
+    The trees of the model file ``base`` are kept, and new ones added to them; what a function's file counts stays.
+    """
+    bases = {level: Model.of(base[level], columns[level]) for level in tables} if base else {}
+    held_out = {level: out_of_fold(table, columns[level], rank, seed, bases.get(level)) for level, table in tables.items()}
+    shares = (bases["function"].file_share,) if bases else FILE_SHARES
+    share = max(shares, key=lambda share: first_right(tables["function"], with_files(tables, held_out, share)))
     held_out["function"] = with_files(tables, held_out, share)
-    boosters = {level: fit(table, columns[level], rank, seed) for level, table in tables.items()}
+    boosters = {level: fit(table, columns[level], rank, seed, bases.get(level)) for level, table in tables.items()}
     models = {
         level: {
             "columns": [*columns[level]],
-            "trees": from_lightgbm(boosters[level].dump_model()),
+            "trees": [*(base[level]["trees"] if base else ()), *from_lightgbm(boosters[level].dump_model())],
             "calibration": fitted(table, held_out[level]),
             "file_share": share if level == "function" else 0.0,
         }
         for level, table in tables.items()
     }
-    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models})
+    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models}, bases)
 
 
 def with_files(tables: Mapping[str, pl.DataFrame], scores: Mapping[str, Floats], share: float) -> Floats:
@@ -212,23 +231,38 @@ def first_right(table: pl.DataFrame, scores: Floats) -> float:
 
 
 def fitted(table: pl.DataFrame, scores: Floats) -> dict[str, list[float]]:
-    """How often a candidate of certain log-odds is right: corners of a curve that never falls."""
-    from scipy.optimize import isotonic_regression
+    """How often a candidate of certain log-odds and a certain score is right: a curve for each group of languages."""
+    names = table["candidate"].to_list()
+    rows = [(group_of(names[part.start + int(np.argmax(scores[part]))].partition("::")[0]), part) for part in issues(table)]
+    found = {}
+    for group in GROUPS:
+        parts = [part for name, part in rows if name == group] or [part for _, part in rows]
+        found[group] = _curve([_best(table, scores, part) for part in parts])
+    return found
 
-    odds = np.concatenate([log_odds(scores[rows].tolist()) for rows in issues(table)])
-    order = np.argsort(odds, kind="stable")
-    odds, right = odds[order], table["label"].to_numpy()[order].astype(float)
-    corners: list[tuple[float, float, int]] = []
-    start = 0
-    while start < len(odds):
-        end = max(int(np.searchsorted(odds, odds[start] + STEP, side="right")), start + LEAST_ROWS)
-        end = len(odds) if len(odds) - end < LEAST_ROWS else end
-        corners.append((float(odds[start:end].mean()), float(right[start:end].mean()), end - start))
-        start = end
-    xs, rates, weights = zip(*corners, strict=True)
-    ys = isotonic_regression(rates, weights=weights).x
-    ends = [place for place in range(len(xs)) if place in (0, len(xs) - 1) or not ys[place - 1] == ys[place] == ys[place + 1]]
-    return {"x": [round(xs[place], 4) for place in ends], "y": [round(float(ys[place]), 4) for place in ends]}
+
+def _best(table: pl.DataFrame, scores: Floats, part: slice) -> tuple[Floats, Floats]:
+    """Constant, log-odds and score of the best candidates of an issue, and which of them are right."""
+    order = np.argsort(-scores[part], kind="stable")[:CALIBRATED]
+    odds = np.array(log_odds(scores[part].tolist()))
+    right = table["label"].to_numpy()[part][order].astype(float)
+    return np.stack([np.ones(len(order)), odds[order], scores[part][order]], axis=1), right
+
+
+def _curve(issues: Sequence[tuple[Floats, Floats]]) -> list[float]:
+    from scipy.optimize import minimize
+
+    rows, right = (np.concatenate(parts) for parts in zip(*issues, strict=True))
+    start = np.array([0.0, 1.0, 0.0])
+
+    def loss(weights: Floats) -> tuple[float, Floats]:
+        sums = rows @ weights
+        far = weights - start
+        gradient = rows.T @ (1 / (1 + np.exp(-sums)) - right) + 2 * DOUBT * far
+        return float(np.sum(np.logaddexp(0, sums) - right * sums) + DOUBT * far @ far), gradient
+
+    weights = minimize(loss, start, jac=True, bounds=[(None, None), (0, None), (0, None)]).x
+    return [round(float(weight), 4) for weight in weights]
 
 
 def figures(rankers: Rankers, tables: Mapping[str, pl.DataFrame], instances: Iterable[Instance]) -> dict[str, Any]:
@@ -242,7 +276,10 @@ def figures(rankers: Rankers, tables: Mapping[str, pl.DataFrame], instances: Ite
         summary = summarize_level(pairs)
         found |= {f"{level}_{name}": summary[name] for name in ("recall@1", "recall@5", "mrr")}
     model = Model.of(rankers.document["file"], rankers.document["file"]["columns"])
-    sure = {key: model.probability(log_odds([score for _, score in files])[0]) for key, files in order["file"].items()}
+    sure = {
+        key: model.probability(group_of(files[0][0]), log_odds([score for _, score in files])[0], files[0][1])
+        for key, files in order["file"].items()
+    }
     found["calibration"] = calibration((sure[key], order["file"][key][0][0] in truth.files) for key, truth in truths.items())
     return found
 

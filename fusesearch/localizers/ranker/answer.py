@@ -10,7 +10,7 @@ from fusesearch.core.schema import Answer, Location
 from fusesearch.localizers.direct import FILES, FUNCTIONS, as_answer
 from fusesearch.localizers.ranker.columns import NAMED
 from fusesearch.localizers.ranker.features import Candidate, Candidates
-from fusesearch.localizers.ranker.trees import Model, log_odds
+from fusesearch.localizers.ranker.trees import GROUPS, Model, group_of, log_odds
 
 FILE_WORTH, FUNCTION_WORTH = 0.35, 0.2
 """Probability from which one more location raises the expected F1: half of the F1 to expect (Lipton et al., 2014)."""
@@ -108,4 +108,5 @@ def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Cand
     scores = [score(candidate) for candidate in candidates]
     order = sorted(range(len(scores)), key=lambda place: -scores[place])
     odds = log_odds([*scores, *[math.fsum(scores) / len(scores)] * (least - len(scores))]) if scores else []
-    return [Ranked(candidates[place], model.probability(odds[place])) for place in order]
+    group = group_of(candidates[order[0]].path) if order else GROUPS[0]
+    return [Ranked(candidates[place], model.probability(group, odds[place], scores[place])) for place in order]

@@ -10,7 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fusesearch.code.spans import FunctionSpan
-from fusesearch.localizers.ranker.matching import SCORES
+from fusesearch.localizers.ranker.paths import KINDS
+
+SCORES = ("all", "title", "prose", "block", "code", "text")
+"""BM25 of the issue's words with their weights; of the words of its title, prose and code alone; and of all words against the
+code alone and against comments and strings alone."""
 
 NAMED = ("title", "inline", "outer", "block", "prose", "dotted", "imported", "owner", "plain", "frame")
 
@@ -20,15 +24,16 @@ FILE_COLUMNS = (
     *(f"defines_{kind}" for kind in NAMED), "defines_exported", "defines_class", "defines_variable",
     "defines_count", "defines_unique",
     "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "frame_share",
-    "path_named", "path_line", "module", "module_share",
+    "path_named", "path_line", "module", "module_share", "scope", "frame_callee",
     "words", "functions", "depth", "init", "private", "history_recent", "history_words", "history_often",
     "files", "issue_chars", "issue_names", "issue_frames", "prior", "prior_rank", "prior_gap",
+    *KINDS,
 )  # fmt: skip
 """Columns of a file. ``issue_`` columns and ``files`` are the same for all candidates of an issue."""
 
 OF_FILE = (
     "all", "title", "rank", "path_title", "defines_unique", "frame", "path_named", "module", "literal", "functions", "prior",
-    "prior_rank", "prior_gap", "history_recent", "history_words", "best_function",
+    "prior_rank", "prior_gap", "history_recent", "history_words", "best_function", "scope", "frame_callee", "stem_title",
 )  # fmt: skip
 OF_ISSUE = ("issue_chars", "issue_names", "issue_frames")
 
@@ -37,7 +42,7 @@ FUNCTION_COLUMNS = (
     "name_words", "name_title", "name_share", "class_words", "class_title",
     *(f"named_{kind}" for kind in NAMED), "named_unique", "exported", "class_named", "class_title_named", "pair", "owner_fits",
     "calls", "called_by_named", "literal", "phrase", "frame", "frame_last", "line", "line_near",
-    "constructor", "private", "dunder", "lines", "depth", "defines_nested",
+    "constructor", "private", "dunder", "lines", "depth", "defines_nested", "frame_callee",
     *(f"file_{name}" for name in OF_FILE), *OF_ISSUE, "prior", "prior_rank",
 )  # fmt: skip
 """Columns of a function; ``file_`` columns are those of its file."""

@@ -15,6 +15,7 @@ from fusesearch.localizers.lexical.clues import IDENTIFIER, Frame
 from fusesearch.localizers.lexical.stopwords import COMMON_NAMES, SHORT_WORDS, STOPWORDS, word_set
 from fusesearch.localizers.ranker.facts import literal_terms, words_of
 from fusesearch.localizers.ranker.frames import all_frames
+from fusesearch.localizers.ranker.noise import without_noise
 
 MAX_CHARS = 60_000
 """Most characters of an issue that count; a longer one is read at its beginning and, for a sixth, its end."""
@@ -22,6 +23,8 @@ MAX_WORDS = 250
 MAX_NAMES = 150
 MAX_LITERALS = 300
 MAX_TITLE_CHARS = 300
+MANY_OPTIONS = 3
+"""Options of a line outside the title from which none counts."""
 LEAST_STEM = 4
 """Characters of a word that can be the name of a file without its separators."""
 
@@ -56,6 +59,12 @@ _FOLDER = re.compile(
     r"(?<![\w.:/\\@-])(?:[A-Za-z]:|[~.]{0,2})[/\\][\w.@+-]+[\w./\\@+-]*|(?<![\w.@+-])[\w.@+-]+(?:[/\\][\w.@+-]+){2,}[/\\]?"
 )
 """An absolute path, or one of three parts or more."""
+_SCOPE = re.compile(
+    r"(?:\w{1,20}\((?P<inner>[^()\n]{1,60})\)!?: |\[?(?P<before>[\w@./`-]{1,40}(?:, ?[\w@./`-]{1,40}){0,3})(?:\]:?|:) )"
+)
+_TYPES = word_set(
+    "fix fixes bug bugfix feat feature docs chore refactor perf test tests build ci style revert wip rfc error question"
+)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$(.*?)(?:^[ \t]*(?:```|~~~)[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _PROMPT = re.compile(r"^[ \t]*(?:>>>|\.\.\.|In \[\d+\]:|\$|irb[^>\n]{0,30}>) ?(.*)$", re.MULTILINE)
 _INDENTED = re.compile(r"(?:^(?: {4}|\t)[^\n]*\n?)+", re.MULTILINE)
@@ -128,7 +137,8 @@ class Evidence:
     ``title``, ``prose`` and ``block`` are the words of the title, of the running text and of code, with the times they occur;
     ``frames`` begin with the outermost; ``paths`` have a line where one is given; ``literals`` are terms of string literals;
     ``stems`` are words that a file can be named after; ``marked`` are names with marks, ``unusual`` paths with brackets, blanks
-    or commas: they count where a tree has exactly these.
+    or commas: they count where a tree has exactly these; ``common`` are stop words of the title; ``scopes`` what stands before
+    its colon, as in ``tpl: Fix x`` and ``fix(core): x``.
     """
 
     title: dict[str, int] = field(default_factory=dict)
@@ -142,6 +152,8 @@ class Evidence:
     stems: Stems = field(default_factory=lambda: Stems(frozenset(), frozenset()))
     marked: dict[str, Marked] = field(default_factory=dict)
     unusual: list[str] = field(default_factory=list)
+    common: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
     chars: int = 0
 
     @property
@@ -163,7 +175,7 @@ def draw_evidence(issue: str) -> Evidence:
     title, _, body = text.partition("\n")
     title, rest = title[:MAX_TITLE_CHARS], title[MAX_TITLE_CHARS:]
     frames = all_frames(text)
-    plain = _URL.sub(" ", f"{rest}\n{body}" if rest else body)
+    plain = without_noise(_URL.sub(" ", f"{rest}\n{body}" if rest else body))
     blocks = [*_FENCE.findall(plain)]
     prose = _FENCE.sub("\n", plain)
     blocks += _PROMPT.findall(prose)
@@ -183,8 +195,16 @@ def draw_evidence(issue: str) -> Evidence:
         stems=Stems(_stems(title), _stems(f"{prose}\n{code}")),
         marked=_marked(title, prose, code),
         unusual=_unusual(text),
+        common=tuple(dict.fromkeys(w for w in map(str.lower, _NAME.findall(title)) if len(w) >= LEAST_STEM and w in STOPWORDS)),
+        scopes=_scopes(title),
         chars=len(issue),
     )
+
+
+def _scopes(title: str) -> tuple[str, ...]:
+    match = _SCOPE.match(title)
+    found = re.split(r"[\s,]+", (match["inner"] or match["before"]) if match else "")
+    return tuple(dict.fromkeys(part.strip("`") for part in found if len(squashed(part)) > 1 and part.lower() not in _TYPES))
 
 
 def squashed(name: str) -> str:
@@ -347,6 +367,11 @@ def looks_like_code(name: str) -> bool:
     )
 
 
+def is_word(name: str, mention: Mention) -> bool:
+    """Whether a name is mentioned only as a word of running text may be."""
+    return mention.kinds == {"plain"} and name.islower()
+
+
 def is_noise(name: str) -> bool:
     """Whether a name says nothing about a repository: keywords, builtins, names of every example."""
     return (
@@ -358,12 +383,18 @@ def is_noise(name: str) -> bool:
     )
 
 
+def _options(line: str, title: bool) -> list[str]:
+    """The options of a line; a command with many is an example, not about each of them."""
+    found = _OPTION.findall(line)
+    return found if title or len(found) < MANY_OPTIONS else []
+
+
 def _literals(title: str, prose: str, code: str) -> list[str]:
     quoted: list[str] = [m["message"] for m in _MESSAGE.finditer(f"{title}\n{prose}\n{code}")]
     quoted += [title, *_QUOTED.findall(title), *_QUOTED.findall(prose), *_BACKTICK.findall(prose)]
     for text in (title, prose, code):
-        quoted += [*_OPTION.findall(text), *_CODE.findall(text), *_HYPHENATED.findall(text)]
-        quoted += [option.lstrip("-") for option in _OPTION.findall(text)]
+        options = [option for line in text.split("\n") for option in _options(line, text is title)]
+        quoted += [*options, *_CODE.findall(text), *_HYPHENATED.findall(text), *(option.lstrip("-") for option in options)]
     quoted += _QUOTED.findall(code)
     found: Iterable[str] = (term for message in quoted for term in literal_terms(message))
     return list(dict.fromkeys(term for term in found if term[2:] not in STOPWORDS))[:MAX_LITERALS]

@@ -10,17 +10,21 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from fusesearch.core.stopping import checked
-from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight, named_where
-from fusesearch.localizers.ranker.evidence import squashed
+from fusesearch.localizers.ranker.columns import SCORES, Candidate, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.evidence import is_word, squashed
 from fusesearch.localizers.ranker.facts import words_of
 from fusesearch.localizers.ranker.history import History
 from fusesearch.localizers.ranker.index import Index
-from fusesearch.localizers.ranker.matching import SCORES, Matches, bare, module_parts, path_words, spread
+from fusesearch.localizers.ranker.matching import Matches, bare, module_parts, path_words, spread
+from fusesearch.localizers.ranker.paths import family, path_kinds
 
 MAX_FILES = 100
 """Candidates of an issue."""
 MAX_EXPORTS = 6
 """Definitions of one name whose packages are read."""
+
+BY_CHANCE = 0.3
+"""What a definition counts whose name is a word of running text."""
 
 _FROM = re.compile(r"from\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]*)")
 
@@ -75,6 +79,7 @@ class WholeTree:
             "history_often": history.often.get(path, 0.0) if history else math.nan,
             "prior": self._prior(file),
         }
+        columns |= path_kinds(path)
         if history and history.words.get(path, 0.0) > 0.5:
             self.reasons[file].append((history.words[path], f"changed with similar words in {history.similar[path]}"))
         if rare:
@@ -98,6 +103,8 @@ class WholeTree:
             + 0.5 * value.get("frame", 0.0)
             + 0.6 * value.get("path_named", 0.0)
             + 0.1 * value.get("module_share", 0.0)
+            + 0.2 * value.get("scope", 0.0)
+            + 0.2 * value.get("frame_callee", 0.0)
             + 0.2 * value.get("phrase", 0.0)
             + 0.2 * (self.history.words.get(self.matches.paths[file], 0.0) if self.history else 0.0)
         )
@@ -130,6 +137,8 @@ class WholeTree:
                     self.reasons[file].append((1.0, f"its name is in the title: `{parts[-1]}`"))
             if squash in names:
                 self._put("stem_named", file, 1.0)
+        for scope in evidence.scopes:
+            self._add_scope([part for part in map(squashed, re.split(r"[/.]|::", scope)) if part])
         for file, share in matches.named.items():
             self._put("path_named", file, share)
         for mentioned, line, link in evidence.paths:
@@ -147,23 +156,31 @@ class WholeTree:
                 if length > 1:
                     self.reasons[file].append((1.5 / len(files), f"the module of `{dotted}`"))
 
+    def _add_scope(self, scope: Sequence[str]) -> None:
+        """Files in the folder, or with the name, that stands before the colon of the title."""
+        for file, path in enumerate(checked(self.matches.paths)):
+            parts = [squashed(part) for part in module_parts(path.split("/"))]
+            if set(scope) <= set(parts):
+                self._put("scope", file, 1.0 if scope[-1] in parts[-1:] else 0.5 if scope[-1] in parts[-2:] else 0.3)
+
     def _add_names(self) -> None:
         matches = self.matches
         classes = {name: set(matches.hits[f"c:{name}"].files) for name in matches.evidence.names}
         for name, mention in matches.evidence.names.items():
             files = matches.defining(name)
             share = 1 / len(files) if files else 0.0
+            sure = share * (BY_CHANCE if is_word(name, mention) else 1.0)
             variable = files and not {*matches.hits[f"d:{name}"].files, *classes[name]}
             for file in files:
                 for kind in mention.kinds:
                     self._put(f"defines_{kind}", file, share)
                 if variable or file in classes[name]:
-                    self._put("defines_variable" if variable else "defines_class", file, share)
-                self._put("defines_unique", file, share)
+                    self._put("defines_variable" if variable else "defines_class", file, sure)
+                self._put("defines_unique", file, sure)
                 count = self.columns["defines_count"]
-                count[file] = count.get(file, 0.0) + share
+                count[file] = count.get(file, 0.0) + sure
                 said = f"defines `{name}`, {named_where(mention.kinds)}"
-                self.reasons[file].append((3 * share * kind_weight(mention.kinds), said))
+                self.reasons[file].append((3 * sure * kind_weight(mention.kinds), said))
             calls = matches.hits[f"k:{name}"]
             for file in calls.files:
                 column = self.columns["calls"]
@@ -202,6 +219,11 @@ class WholeTree:
                 files = sorted(set(matches.hits[f"d:{bare(frame.name)}"].files))
                 for file in files:
                     self._put("defines_frame", file, 1 / len(files))
+        for name, call in matches.called.items():
+            files = sorted({file for file in matches.hits[f"d:{name}"].files if family(matches.paths[file]) == call.family})
+            for file in files if len(files) <= MAX_EXPORTS else ():
+                self._put("frame_callee", file, call.weight / len(files))
+                self.reasons[file].append((call.weight / len(files), f"defines `{name}`, called by `{call.caller}` of a frame"))
 
     def _add_literals(self) -> None:
         matches = self.matches

@@ -7,9 +7,12 @@ import re
 from collections import Counter, defaultdict
 
 from fusesearch.localizers.ranker.columns import Candidate, is_common, kind_weight, named_where
+from fusesearch.localizers.ranker.evidence import is_word
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
+from fusesearch.localizers.ranker.file_features import BY_CHANCE
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.matching import K1, B, Matches, bare, module_parts, spread
+from fusesearch.localizers.ranker.paths import family
 
 MAX_CALLERS = 6
 """Named functions whose calls are followed."""
@@ -115,10 +118,15 @@ def _add_function_names(matches: Matches, found: list[Candidate]) -> None:
             share = 1 / max(1, matches.hits[f"d:{name}"].functions)
             for kind in mention.kinds:
                 columns[f"named_{kind}"] = share
-            columns["named_unique"] = share
+            sure = share * (BY_CHANCE if is_word(name, mention) else 1.0)
+            columns["named_unique"] = sure
             columns["owner_fits"] = float(bool(mention.owners & {*holders, *module_parts(candidate.path.split("/"))}))
-            weight = 3 * share * kind_weight(mention.kinds) + columns["owner_fits"]
+            weight = 3 * sure * kind_weight(mention.kinds) + columns["owner_fits"]
             candidate.reasons.append((weight, f"`{name}` is {named_where(mention.kinds)}"))
+        call = matches.called.get(name)
+        if call and call.family == family(candidate.path):
+            columns["frame_callee"] = call.weight / max(1, matches.hits[f"d:{name}"].functions)
+            candidate.reasons.append((columns["frame_callee"], f"called by `{call.caller}`"))
         if name in frame_names:
             columns["named_frame"] = 1 / max(1, matches.hits[f"d:{name}"].functions)
         for holder in holders:
@@ -196,4 +204,5 @@ def _function_prior(columns: dict[str, float]) -> float:
         + 0.2 * get("class_named")
         + 0.2 * get("phrase")
         + 0.15 * get("called_by_named")
+        + 0.2 * get("frame_callee")
     )

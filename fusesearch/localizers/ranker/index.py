@@ -25,10 +25,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from fusesearch.code.kinds import is_code, is_foreign
+from fusesearch.code.kinds import is_foreign
 from fusesearch.core.errors import InfrastructureError, OutsideRootError, ToolError
 from fusesearch.core.stopping import checked
 from fusesearch.localizers.ranker.facts import Facts, analyse, read
+from fusesearch.localizers.ranker.paths import is_candidate
 from fusesearch.localizers.ranker.workers import analysed
 from fusesearch.search.repository import Repository
 
@@ -69,7 +70,7 @@ class Index:
 
     def __init__(self, repository: Repository, folder: Path | None, on_progress: Progress | None = None) -> None:
         self.repository = repository
-        self.paths = [path for path in checked(repository.files()) if is_code(path)][:MAX_FILES]
+        self.paths = [path for path in checked(repository.files()) if is_candidate(path, repository.is_visible)][:MAX_FILES]
         self._on_progress = on_progress or (lambda done, total: None)
         self._temporary: TemporaryDirectory[str] | None = None
         attempts = [None, folder, folder]

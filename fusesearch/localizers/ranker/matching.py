@@ -8,20 +8,24 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from fusesearch.core.stopping import checked
-from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, squashed
+from fusesearch.localizers.ranker.columns import SCORES, is_common
+from fusesearch.localizers.ranker.evidence import LEAST_STEM, Evidence, Marked, Mention, Mentioned, is_word, squashed
 from fusesearch.localizers.ranker.facts import Facts, term, words_of
 from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.paths import family
 
 K1, B = 1.5, 0.75
 """BM25's constants, as in Lucene."""
 
-SCORES = ("all", "title", "prose", "block", "code", "text")
-"""BM25 of the issue's words with their weights; of the words of its title, prose and code alone; and of all words against the
-code alone and against comments and strings alone."""
+MAX_COMMON = 2
+"""Files that define a name up to which it counts though it is a stop word."""
+MAX_CALLING = 3
+"""Frames, from the innermost, whose calls are followed."""
 
-
+_CALLED = re.compile(r"([^\W\d]\w*)[ \t]?\(")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/|/node_modules/")
 
@@ -42,11 +46,12 @@ class Matches:
     def __init__(self, evidence: Evidence, index: Index) -> None:
         self.evidence = evidence
         self.paths = index.paths
+        self.resolve = Resolver(self.paths)
+        self.called = called_in_frames(evidence, index, self.resolve)
         self.words = evidence.words
         wanted: dict[int, Hits] = {}
-        self.hits = {
-            text: wanted.setdefault(term(text), Hits(array("I"), array("B"), array("B"))) for text in _terms(evidence, self.words)
-        }
+        terms = [*_terms(evidence, self.words), *(f"d:{name}" for name in self.called)]
+        self.hits = {text: wanted.setdefault(term(text), Hits(array("I"), array("B"), array("B"))) for text in terms}
         self.lengths = array("I", [0]) * len(self.paths)  # in words, code and text
         self.code_lengths = array("I", [0]) * len(self.paths)
         self.functions = 0
@@ -55,9 +60,15 @@ class Matches:
         for path, facts in index.facts(self.paths):
             self._add(numbers[path], facts, wanted)
         self.named = _named_in(evidence.stems.title, self.paths)
-        self.evidence = replace(evidence, paths=self._paths(evidence), names=self._spelled(evidence.names, evidence.marked))
+        common = {name: word for word in evidence.common for name in self._defined(word)}
+        spelled = self._spelled(evidence.names, evidence.marked)
+        if self.named:  # then the other words of the title are about this file
+            spelled = {name: mention for name, mention in spelled.items() if not is_word(name, mention)}
+        names = dict.fromkeys(common, Mention(frozenset(["plain"]), frozenset())) | spelled
+        title = {stem: 1 for word in common.values() for stem in words_of(word)} | evidence.title
+        self.evidence = replace(evidence, paths=self._paths(evidence), names=names, title=title)
+        self.words = self.evidence.words
         self.scores = self._scores()
-        self.resolve = Resolver(self.paths)
 
     def idf(self, text: str) -> float:
         """How rare a term is among files, as BM25 weighs it."""
@@ -92,6 +103,13 @@ class Matches:
                 found[name] = mention | found.pop(plain) if plain in found else mention
         return found
 
+    def _defined(self, word: str) -> Iterator[str]:
+        """How the snapshot writes a stop word that it defines with a capital, in few places."""
+        for name in _variants(word):
+            files = {*self.hits[f"d:{name}"].files, *self.hits[f"c:{name}"].files}
+            if name[:1].isupper() and 0 < len(files) <= MAX_COMMON:
+                yield name
+
     def _add(self, number: int, facts: Facts, wanted: dict[int, Hits]) -> None:
         self.lengths[number] = facts.code + facts.text
         self.code_lengths[number] = facts.code
@@ -124,6 +142,12 @@ class Matches:
                     score[file] += value
                 in_code[file] += weight * idf * code / (code + code_shares[file])
                 in_text[file] += weight * idf * text / (text + code_shares[file])
+        for file in self.named:  # a file that the title names has the words of its name
+            for word in path_words(self.paths[file].rpartition("/")[2]) & self.evidence.title.keys():
+                if word in self.words and file not in self.hits[word].files:
+                    value = self.idf(word) / (1 + shares[file])
+                    everything[file] += self.words[word] * value
+                    scores["title"][file] += value
         return scores
 
 
@@ -172,6 +196,32 @@ class Resolver:
         return 0, []
 
 
+class Call(NamedTuple):
+    """A call in a function of a frame: how near the fault it is, the function, and the family of its language."""
+
+    weight: float
+    caller: str
+    family: str
+
+
+def called_in_frames(evidence: Evidence, index: Index, resolve: Resolver) -> dict[str, Call]:
+    """What the functions of the last frames inside the repository call: the fault is often one step further."""
+    found: dict[str, Call] = {}
+    inside = [(frame, files) for frame in evidence.frames[::-1] if len(files := resolve.files(frame.path)) == 1]
+    for depth, (frame, (file,)) in enumerate(inside[:MAX_CALLING]):
+        path = index.paths[file]
+        spans = [span for _, facts in index.facts([path]) for span in facts.functions]
+        named = [span for span in spans if frame.name and span.name.rpartition(".")[2] == bare(frame.name)]
+        span = next((span for span in [*spans, *named] if frame.line in span and (not named or span in named)), None)
+        if span := span or (named[0] if len(named) == 1 else None):
+            lines = index.source(path).split("\n")[span.start - 1 : span.end]
+            own = span.name.rpartition(".")[2]
+            for name in dict.fromkeys(_CALLED.findall("\n".join(lines))):
+                if name != own and not is_common(name):
+                    found.setdefault(name, Call(1 / (1 + depth), own, family(path)))
+    return found
+
+
 def module_parts(parts: Sequence[str]) -> tuple[str, ...]:
     """Parts of the module at a path: without suffix, ``__init__`` and ``index``."""
     stem = parts[-1].rpartition(".")[0] or parts[-1]
@@ -195,7 +245,8 @@ def _idf(having: int, total: int) -> float:
 def _terms(evidence: Evidence, words: Iterable[str]) -> Iterable[str]:
     yield from words
     yield from evidence.literals
-    names = {other for name in evidence.names for other in (name, *_variants(name))} | set(evidence.marked)
+    yield from (stem for word in evidence.common for stem in words_of(word))
+    names = {other for name in (*evidence.names, *evidence.common) for other in (name, *_variants(name))} | set(evidence.marked)
     yield from (f"{prefix}{name}" for name in sorted(names) for prefix in ("d:", "c:", "v:", "k:"))
     yield from (f"d:{bare(frame.name)}" for frame in evidence.frames if frame.name)
 

@@ -17,6 +17,7 @@ from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.localizers.ranker.columns import is_common
 from fusesearch.localizers.ranker.facts import term, words_of
 from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.paths import family
 
 CALLEES, CALLERS = 8, 5
 """Most callees and callers of one function."""
@@ -35,10 +36,6 @@ _BARE = re.compile(r"[^\W\d]\w*[?!]?")  # Ruby calls without brackets
 _NEED_OBJECTS = (".py", ".go", ".php", ".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts")
 _RUBY = (".rb", ".rake")
 _CONSTRUCTORS = ("__init__", "__new__", "constructor", "initialize", "__construct")
-_FAMILIES = (
-    "py pyi pyw pyx pxd", "js jsx mjs cjs ts tsx mts cts vue svelte", "c h cc cpp cxx hh hpp hxx m mm", "java kt kts scala",
-)  # fmt: skip
-_FAMILY = {suffix: family for family in _FAMILIES for suffix in family.split()}
 
 
 class Spot(NamedTuple):
@@ -80,7 +77,7 @@ class Neighbours:
         """Functions that call this one: those of its file first, then those nearest in the tree."""
         name = _callable_name(spot)
         calling = sorted(
-            (other for other in self._calling[name] if other != spot and _family(other.path) == _family(spot.path)),
+            (other for other in self._calling[name] if other != spot and family(other.path) == family(spot.path)),
             key=lambda other: (*_distance(spot.path, other.path), other.path, other.span),
         )
         found: list[Spot] = []
@@ -142,7 +139,7 @@ class Neighbours:
 
     def _by_name(self, name: str, caller: Spot) -> Spot | None:
         """The function that a call of ``name`` means."""
-        options = [spot for spot in self._defined[name] if _family(spot.path) == _family(caller.path)]
+        options = [spot for spot in self._defined[name] if family(spot.path) == family(caller.path)]
         holder = caller.span.name.rpartition(".")[0]
         here = [spot for spot in options if spot.path == caller.path]
         member = [spot for spot in here if spot.span.name == f"{holder}.{name}"]
@@ -154,11 +151,6 @@ def _callable_name(spot: Spot) -> str:
     """The name by which a function is called: a constructor by that of its class."""
     *holders, name = spot.span.name.split(".")
     return holders[-1] if holders and name in _CONSTRUCTORS else name
-
-
-def _family(path: str) -> str:
-    suffix = path.rpartition(".")[2].lower()
-    return _FAMILY.get(suffix, suffix)
 
 
 def _distance(one: str, other: str) -> tuple[bool, int]:

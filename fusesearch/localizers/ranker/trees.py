@@ -2,33 +2,39 @@
 
 A model file has one model per level::
 
-    {"version": 1, "provenance": {...}, "file": MODEL, "function": MODEL}
-    MODEL = {"columns": [names], "trees": [TREE], "calibration": {"x": [...], "y": [...]}, "file_share": 0.0}
+    {"version": 2, "provenance": {...}, "file": MODEL, "function": MODEL}
+    MODEL = {"columns": [names], "trees": [TREE], "calibration": {"python": CURVE, "other": CURVE}, "file_share": 0.0}
+    CURVE = [constant, weight of the log-odds, weight of the score]
     TREE = {"column": [...], "threshold": [...], "left": [...], "right": [...], "missing_left": [...], "value": [...]}
 
 Inner nodes of a tree have parallel lists; a child that is not negative is a node, a negative one the leaf ``-child - 1`` of
 ``value``. Node 0 is the root; a tree without nodes is its only leaf. A value goes left if it is at most the threshold, and NaN
-goes where ``missing_left`` says. The score of a row is the sum of its leaves.
+goes where ``missing_left`` says. The score of a row is the sum of its leaves. A curve is a logistic function of how a candidate
+stands among those of its issue (:func:`log_odds`) and of its score, which is low for all candidates of a text that says nothing.
+Its weights are not negative, so the most probable candidate is the one with the highest score.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fusesearch.code.spans import is_python
 from fusesearch.core.errors import ArtifactError
 from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
 
-VERSION = 1
+VERSION = 2
 COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
+GROUPS = ("python", "other")
+"""Languages whose candidates have a calibration of their own."""
 MAX_BYTES = 64 << 20
 WEIGHTS = Path(__file__).with_name("weights.json")
 
+Curve = tuple[float, float, float]
 Tree = tuple[list[int], list[float], list[int], list[int], list[int], list[float]]
 """Columns, thresholds, left and right children, whether NaN goes left, and values of the leaves."""
 
@@ -37,11 +43,10 @@ _PARTS = ("column", "threshold", "left", "right", "missing_left", "value")
 
 @dataclass(frozen=True)
 class Model:
-    """Trees of one level; ``xs`` and ``ys`` are the corners of the calibration, ``file_share`` what a function's file counts."""
+    """Trees of one level; ``curves`` by :data:`GROUPS`, ``file_share`` is what a function's file counts."""
 
     trees: list[Tree]
-    xs: list[float]
-    ys: list[float]
+    curves: dict[str, Curve]
     file_share: float
 
     @classmethod
@@ -50,16 +55,13 @@ class Model:
         if list(data["columns"]) != list(columns):
             raise ValueError("it was trained on other features")
         trees = [_checked(tuple(tree[part] for part in _PARTS), len(columns)) for tree in data["trees"]]
-        xs, ys = ([float(value) for value in data["calibration"][axis]] for axis in "xy")
-        if (
-            not xs
-            or len(xs) != len(ys)
-            or xs != sorted(xs)
-            or not all(map(math.isfinite, xs))
-            or not all(0 <= y <= 1 for y in ys)
-        ):
-            raise ValueError("its calibration is not a curve")
-        return cls(trees, xs, ys, float(data.get("file_share", 0.0)))
+        curves = {}
+        for group in GROUPS:
+            constant, odds, score = map(float, data["calibration"][group])
+            if not math.isfinite(constant) or not (0 <= odds < math.inf and 0 <= score < math.inf):
+                raise ValueError("its calibration is not a curve")
+            curves[group] = (constant, odds, score)
+        return cls(trees, curves, float(data.get("file_share", 0.0)))
 
     def score(self, row: Sequence[float]) -> float:
         """The sum of the trees for a row of columns."""
@@ -73,13 +75,15 @@ class Model:
             total += values[-node - 1]
         return total
 
-    def probability(self, odds: float) -> float:
-        """The calibrated probability of a candidate from its :func:`log_odds`: linear between the corners of the curve."""
-        place = bisect_right(self.xs, odds)
-        if place in (0, len(self.xs)):
-            return self.ys[min(place, len(self.xs) - 1)]
-        share = (odds - self.xs[place - 1]) / ((self.xs[place] - self.xs[place - 1]) or 1.0)
-        return self.ys[place - 1] + share * (self.ys[place] - self.ys[place - 1])
+    def probability(self, group: str, odds: float, score: float) -> float:
+        """The calibrated probability of a candidate from its :func:`log_odds` and its score, by the ``group`` of the best one."""
+        constant, by_odds, by_score = self.curves[group]
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, constant + by_odds * odds + by_score * score))))
+
+
+def group_of(path: str) -> str:
+    """The group of :data:`GROUPS` that a file belongs to."""
+    return GROUPS[0] if is_python(path) else GROUPS[1]
 
 
 def log_odds(scores: Sequence[float]) -> list[float]:

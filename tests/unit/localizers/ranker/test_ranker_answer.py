@@ -254,10 +254,13 @@ def test_models_that_are_damaged_or_of_other_features_are_refused(tmp_path: Path
     for found, (part, value) in zip(numbers, wrong.items(), strict=True):
         found["file"]["trees"][0][part][0] = value
     sure = json.loads(WEIGHTS.read_text())
-    sure["file"]["calibration"]["y"][0] = math.nan
+    sure["file"]["calibration"]["python"][0] = math.nan
+    falling = json.loads(WEIGHTS.read_text())
+    falling["file"]["calibration"]["other"][1] = -1.0
     for broken in (
         *map(json.dumps, numbers),
         json.dumps(sure),
+        json.dumps(falling),
         "[" * 100_000,
         "",
         "[]",
@@ -281,9 +284,10 @@ def test_log_odds_keep_the_order_of_scores(scores: list[float]):
         assert score == other or found <= known
 
 
-def test_a_probability_lies_on_the_curve():
-    model = Model([], [-1.0, 1.0], [0.2, 0.6], 0.0)
-    assert [model.probability(odds) for odds in (-5, -1, 0, 1, 5)] == pytest.approx([0.2, 0.2, 0.4, 0.6, 0.6])
+def test_a_probability_lies_on_the_curve_of_its_group():
+    model = Model([], {"python": (0.0, 1.0, 0.0), "other": (0.0, 0.0, 1.0)}, 0.0)
+    assert [model.probability("python", odds, 9) for odds in (-1e9, 0, math.log(4))] == pytest.approx([0, 0.5, 0.8])
+    assert [model.probability("other", 9, score) for score in (-math.log(4), 0, 1e9)] == pytest.approx([0.2, 0.5, 1])
 
 
 @pytest.mark.parametrize("use_missing", [True, False])
@@ -300,7 +304,7 @@ def test_exported_trees_score_as_lightgbm_does(use_missing: bool):
     data = {
         "columns": list(COLUMNS["file"]),
         "trees": from_lightgbm(booster.dump_model()),
-        "calibration": {"x": [0], "y": [0.5]},
+        "calibration": {"python": [0, 1, 0], "other": [0, 1, 0]},
     }
     model = Model.of(json.loads(json.dumps(data)), FILE_COLUMNS)
     assert [model.score(list(row)) for row in rows] == pytest.approx(list(booster.predict(rows, raw_score=True)), abs=1e-4)

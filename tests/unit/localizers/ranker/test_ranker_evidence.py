@@ -10,6 +10,8 @@ from fusesearch.localizers.ranker import ranking_of
 from fusesearch.localizers.ranker.evidence import MAX_NAMES, MAX_WORDS, draw_evidence
 from fusesearch.localizers.ranker.forms import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
+from fusesearch.localizers.ranker.noise import without_noise
+from fusesearch.localizers.ranker.paths import path_kinds
 from fusesearch.search.repository import Repository
 
 TRACEBACK = """Crash when saving
@@ -217,3 +219,109 @@ def test_what_an_issue_form_asks_is_not_evidence(tmp_path: Path):
     )
     assert without_forms(issue, Repository(tmp_path)) == "Steps to reproduce\n\nopen the tracker"
     assert without_forms(issue, Repository(forms)) == issue
+
+
+def first_file(root: Path, issue: str, tree: dict[str, str]) -> str:
+    for path, text in tree.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return ranking_of(issue, Repository(root), root / "cache").files[0].candidate.path
+
+
+RULES = {
+    "lib/rules/prefer-const.js": "function create(context) { return context; }\n",
+    "lib/rules/prefer-spread.js": "function create(context) { return context; }\nfunction invalid() {}\n",
+}
+SUPPORT = {
+    "aiohttp/__init__.py": "",
+    "aiohttp/test_utils.py": "class TestServer:\n    def close(self):\n        return self.runner.cleanup()\n",
+    "aiohttp/web.py": "def run(server):\n    server.close()\n",
+    "tests/__init__.py": "",
+    "tests/test_utils.py": "class TestServer:\n    def close(self):\n        pass\n",
+}
+FOLDERS = {
+    "tpl/collections/apply.go": "package collections\n\nfunc (ns *Namespace) Apply(seq any) any {\n\treturn seq\n}\n",
+    "common/collections/append.go": "package collections\n\nfunc Append(slice any) any {\n\treturn slice\n}\n",
+    "tpl/math/sum.go": "package math\n\nfunc Sum(values any) any {\n\treturn values\n}\n",
+    "langs/sum.go": "package langs\n\nfunc Sum(values any) any {\n\treturn values\n}\n",
+}
+CALLS = {
+    "pkg/store.py": "def save(data):\n    prepare_rows(data)\n    raise ValueError(data)\n",
+    "pkg/rows.py": "def prepare_rows(data):\n    return data\n",
+    "pkg/other.py": "def data_of(store):\n    return store.data\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("issue", "first", "tree"),
+    [
+        ("prefer-const produces invalid autofix", "lib/rules/prefer-const.js", RULES),
+        ("TestServer does not close", "aiohttp/test_utils.py", SUPPORT),
+        ("apply panics for a nil value", "tpl/collections/apply.go", FOLDERS),
+        ("tpl: Fix sum of values", "tpl/math/sum.go", FOLDERS),
+    ],
+)
+def test_what_the_title_names_is_first(tmp_path: Path, issue: str, first: str, tree: dict[str, str]):
+    assert first_file(tmp_path, issue, tree) == first
+
+
+def test_what_the_function_of_the_last_frame_calls_is_a_candidate(tmp_path: Path):
+    trace = 'It fails\n\nTraceback (most recent call last):\n  File "/x/pkg/store.py", line 3, in save\nKeyError: 1\n'
+    assert first_file(tmp_path, trace, CALLS) == "pkg/store.py"
+    found = ranking_of(trace, Repository(tmp_path), tmp_path / "cache")
+    assert [file.candidate.path for file in found.files[:2]] == ["pkg/store.py", "pkg/rows.py"]
+    (callee,) = [one for one in found.functions if one.candidate.entity == "pkg/rows.py::prepare_rows"]
+    assert callee.candidate.columns["frame_callee"] == 1
+    assert (1.0, "called by `save`") in callee.candidate.reasons
+
+
+@pytest.mark.parametrize(
+    ("path", "kinds"),
+    [
+        ("packages/vite/src/node/build.ts", set()),
+        ("playground/css/main.js", {"example"}),
+        ("src/__fixtures__/a.js", {"fixture"}),
+        ("deps/lua/src/lapi.c", {"vendored"}),
+        ("pip/_vendor/requests/api.py", {"vendored"}),
+        ("api/store.pb.go", {"generated"}),
+        ("site/app.min.js", {"generated"}),
+        ("examples/vendor/x.py", {"example", "vendored"}),
+    ],
+)
+def test_kinds_of_paths(path: str, kinds: set[str]):
+    assert {*path_kinds(path)} == kinds
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- Vite: 4.3.1",
+        "| node | v18.16.0 |",
+        "numpy==1.24.2",
+        "Python 3.11.2",
+        "- OS: Ubuntu on Windows",
+        "Redis version: unstable from today",
+        "=== REDIS BUG REPORT START: Cut & paste starting from here ===",
+        "------ INFO OUTPUT ------",
+        "Please report this crash by opening an issue",
+    ],
+)
+def test_versions_and_banners_are_no_words(line: str):
+    assert words(f"Wrong\n{line}\nthe store leaks") == words("Wrong\nthe store leaks")
+
+
+@pytest.mark.parametrize(
+    "line", ["store.save(1.5)", "the sum of 1 and 2 is 4", "- [ ] the store leaks", "key: value", "--- a/store.c"]
+)
+def test_other_lines_stay(line: str):
+    assert without_noise(line) == line
+
+
+def test_a_table_of_values_is_no_words():
+    table = "\n".join(f"used_memory_{name}:{number}" for number, name in enumerate(["human", "rss", "peak", "lua", "scripts"]))
+    assert words(f"Wrong\n{table}\nthe store leaks") == words("Wrong\nthe store leaks")
+
+
+def test_the_options_of_an_example_command_are_not_what_it_is_about():
+    literals = {*draw_evidence("--tags fails\n\n    run --fast --keep-open --level 3 --tags a\n\nwith --dry or without").literals}
+    assert literals & {"l:--tags", "l:--fast", "l:--keep-open", "l:--level", "l:--dry"} == {"l:--tags", "l:--dry"}
