@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from experiments.evidence.histories import tables as history_tables
 from experiments.evidence.systems import READINGS
 from fusesearch.core.storage import read_text
 from fusesearch.evaluation.calibration import SURE
@@ -14,6 +15,7 @@ from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
 
 HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
 UNSEEN = "Repositories that nobody looked at"
+HISTORIES = "Public histories, before and after"
 TITLES = {"verified": "SWE-bench Verified", "lite": "SWE-bench Lite"}
 
 
@@ -38,6 +40,7 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
         add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
         add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
         add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
+    add(HISTORIES, *history_tables(results.get("histories", ())))
     add("The same issue in other words", *_wordings(results.get("wordings")))
     add("How the rule of fusion was chosen", _rules(results["rules"]))
     add("What it was trained on", _arms("Arms", results["arms"]))
