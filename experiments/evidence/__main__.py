@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from experiments.evidence.page import results_page, texts_of
 from fusesearch.cli.app import command_group
-from fusesearch.core.storage import read_json, read_text, write_json, write_jsonl, write_text
+from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
 
 HERE = Path(__file__).parent
 app = command_group("Localizers without a model beside released answers, on real issues.")
@@ -68,9 +67,7 @@ def write_page(
     page: Annotated[Path, typer.Option(help="Folder of RESULTS.md and results.json.", metavar="DIR")] = HERE,
 ) -> None:
     """Write the page again, from `results.json` and `text.md`."""
-    fixes = [json.loads(line) for line in read_text(HERE / "histories.jsonl").splitlines()]
-    results = read_json(page / "results.json") | {"histories": fixes}
-    write_text(page / "RESULTS.md", results_page(results, texts_of(HERE)))
+    write_text(page / "RESULTS.md", results_page(read_json(page / "results.json"), texts_of(HERE)))
 
 
 if __name__ == "__main__":

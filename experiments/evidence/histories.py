@@ -1,6 +1,6 @@
 """Fixes of public histories that no model learned from, scored with the models and features of before and of after a change.
 
-``histories.jsonl`` has a row per fix: ``instance_id`` (with the commit), ``group`` (``python`` or ``other``), and for ``before``
+``histories`` of ``results.json`` has a row per fix: ``instance_id`` (with the commit), ``group`` (``python`` or ``other``), and for ``before``
 and ``after`` whether the ``file`` that is shown first is right, one of the five ``files``, the first ``function`` and one of the
 first five ``functions`` (None where the fix modifies none), the ``confidence`` in the first file (None without an answer) and
 processor ``seconds``.
@@ -26,7 +26,9 @@ GROUPS = ("all", "python", "other")
 
 
 def tables(rows: Sequence[Mapping[str, Any]]) -> list[Table]:
-    """What is right before and after, and the error of the confidence, by group."""
+    """What is right before and after, and the error of the confidence, by group; nothing without rows."""
+    if not rows:
+        return []
     groups = {name: [row for row in rows if name in ("all", row["group"])] for name in GROUPS}
     right = [Row(_compared(name, key, found)) for name, found in groups.items() if found for key in MEASURES]
     sure = [
