@@ -1,6 +1,7 @@
 """Fixes of public histories that no model learned from, scored with the models and features of before and of after a change.
 
-``histories`` of ``results.json`` has a row per fix: ``instance_id`` (with the commit), ``group`` (``python`` or ``other``), and for ``before``
+``histories`` of ``results.json`` has a row per fix: ``instance_id`` (with the commit), ``group`` (``python`` or ``other``),
+and for ``before``
 and ``after`` whether the ``file`` that is shown first is right, one of the five ``files``, the first ``function`` and one of the
 first five ``functions`` (None where the fix modifies none), the ``confidence`` in the first file (None without an answer) and
 processor ``seconds``.
