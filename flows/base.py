@@ -37,7 +37,7 @@ def train(params: Params, recipe: Base, progress: StageProgress) -> dict[str, An
     return figures
 
 
-@flow(name="base")
+@flow(name="base", flow_run_name="base")
 def base_flow() -> dict[str, Any]:
     """The sft and rl splits to ``experiments/nano/base``."""
     with StageProgress("base") as progress:

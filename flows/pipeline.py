@@ -48,7 +48,7 @@ def reproduce(stage: str, again: bool = False) -> None:
         raise DataError(f"{stage}: {reason(done.stdout, done.returncode)}")
 
 
-@flow(name="pipeline")
+@flow(name="pipeline", flow_run_name="pipeline")
 def pipeline(until: StageName = StageName["report"], again: bool = False) -> None:
     """The stages from mining to the report, each if something it depends on changed.
 
@@ -60,7 +60,7 @@ def pipeline(until: StageName = StageName["report"], again: bool = False) -> Non
         reproduce(name, again)
 
 
-@flow(name="nightly")
+@flow(name="nightly", flow_run_name="nightly")
 def nightly(until: StageName = StageName["mine"]) -> dict[str, Any]:
     """Mine what is new since the last night. Returns the figures of ``mine``; ``new_pairs`` is what this night brought.
 

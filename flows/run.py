@@ -27,7 +27,7 @@ def stage_flow(stage: Stage) -> Flow[..., dict[str, Any]]:
     def work(job: Job) -> dict[str, Any]:
         return stage.function()(job)
 
-    @flow(name=stage.name.replace("_", "-"), description=stage.description)
+    @flow(name=stage.name.replace("_", "-"), flow_run_name=stage.name, description=stage.description)
     def run(node: Node | None = None) -> dict[str, Any]:
         with running(node or Node(stage=stage.name)) as job:
             if stage.divided:
