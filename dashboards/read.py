@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,15 +14,13 @@ from fusesearch.core.examples import Example, read_examples
 from fusesearch.core.schema import Score
 from fusesearch.core.storage import read_csv, read_json, read_jsonl
 from fusesearch.evaluation.results import TRAJECTORIES
-from fusesearch.reporting.curves import read_curve
 from fusesearch.reporting.experiment.results import RESULTS, Results, read_results
 from fusesearch.reporting.inputs import by_arm, read_inputs
 from fusesearch.reporting.page import Page
-from fusesearch.reporting.reproduction import compare_arms, label, page_of, summarize
+from fusesearch.reporting.reproduction import compare_arms, page_of, summarize
 from tasks.experiments.spec import experiment_names
 from tasks.report import sources
-from tasks.running.places import EXPERIMENTS, MAIN, NODES, Places, experiment_files
-from tasks.stages import TRAINED
+from tasks.running.places import EXPERIMENTS, MAIN, Places, experiment_files
 
 T = TypeVar("T")
 MOST_BYTES = 512 * 1024**2
@@ -90,53 +87,6 @@ def metrics(root: Path, stage: str) -> dict[str, Any]:
 def examples(root: Path, stage: str) -> dict[str, list[Example]]:
     """Examples of what each rule of a stage dropped."""
     return cached(root / MAIN[f"{stage}.examples"], stage, read_examples)
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Logged steps of one training run. ``name`` is unique, ``label`` for people, ``stage`` the training stage."""
-
-    name: str
-    label: str
-    stage: str
-    rows: Sequence[dict[str, float]]
-
-
-def main_curves(root: Path) -> tuple[list[Curve], list[str]]:
-    """Curves of the main pipeline's training stages, and a line for each that is missing or damaged."""
-    found, faults = [], []
-    for stage in TRAINED:
-        arm = {"grpo": "sft+rl"}.get(stage, stage)
-        try:
-            found.append(Curve(arm, f"{label(arm)} ({stage})", stage, _curve(root / MAIN[f"{stage}.curve"], stage)))
-        except FusesearchError as error:
-            faults.append(str(error))
-    return found, faults
-
-
-def node_curves(root: Path) -> Iterator[Curve]:
-    """Curves of the runs that experiments made, by the ids of their nodes; one that cannot be read is left out."""
-    labels = node_labels(root)
-    for path in sorted((root / NODES).glob("*/curve.csv")):
-        node = path.parent.name
-        stage = node.rpartition("-")[0]
-        try:
-            yield Curve(node, labels.get(node, node), stage, _curve(path, f"experiments/dvc.yaml:{stage}@{node}"))
-        except FusesearchError:
-            continue
-
-
-def trees(root: Path, nodes: Iterable[str]) -> dict[str, Path]:
-    """Files of the search trees of GRPO, the main pipeline's and those of ``nodes``, by run, step and instance."""
-    runs = {"sft+rl": root / MAIN["grpo.checkpoint"], **{node: root / NODES / node / "checkpoint" for node in nodes}}
-    return {f"{run} {file.stem}": file for run, folder in runs.items() for file in sorted((folder / "trees").glob("*.json"))}
-
-
-def _curve(path: Path, stage: str) -> list[dict[str, float]]:
-    rows = cached(path, stage, read_curve)
-    if not rows:
-        raise ArtifactError(f"{path} holds no step: run `dvc repro {stage}`")
-    return rows
 
 
 def experiments(root: Path) -> list[str]:

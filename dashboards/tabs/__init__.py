@@ -5,12 +5,11 @@ The folder cannot be called ``pages``: Streamlit runs the files of such a folder
 
 from types import ModuleType
 
-from dashboards.tabs import experiments, report, training, trajectories
+from dashboards.tabs import experiments, report, trajectories
 
 PAGES: dict[str, ModuleType] = {
     "report": report,
     "experiments": experiments,
-    "training": training,
     "trajectories": trajectories,
 }
 """Pages by their address. ``TAB`` is what the navigation calls a page, ``TITLE`` its heading."""

@@ -157,21 +157,17 @@ def _numbers(form: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(f"{name}:Q", format=form) for name in ("value", "low", "high")]
 
 
-def lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart:
-    """One bold smoothed line per name, over the thin line as logged or the band of several seeds.
+def panels(parts: Sequence[tuple[str, Rows]], x: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
+    """A panel for each title, two in a row, or ``None``: one bold smoothed line per name, over the thin line as logged or the
+    band of several seeds.
 
     Rows: ``name`` (a label), ``x, smooth``, and ``raw`` or ``low, high``.
     """
-    return dressed(_lines(rows, x, y, names, labels).properties(height=230, width="container"))
-
-
-def panels(parts: Sequence[tuple[str, Rows]], x: str, names: Sequence[str], labels: Mapping[str, str]) -> Chart | None:
-    """Several :func:`lines` with titles, two in a row, or ``None``."""
-    drawn = [_lines(rows, x, "", names, labels).properties(title=title, **PANEL) for title, rows in parts if rows]
+    drawn = [_lines(rows, x, names, labels).properties(title=title, **PANEL) for title, rows in parts if rows]
     return dressed(alt.concat(*drawn, columns=2)) if drawn else None
 
 
-def _lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str, str]) -> alt.LayerChart:
+def _lines(rows: Rows, x: str, names: Sequence[str], labels: Mapping[str, str]) -> alt.LayerChart:
     colour, _, dash = scales(names, labels)
     legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2, symbolOpacity=1, columns=1)
     encoded = alt.Chart(pd.DataFrame(rows)).encode(
@@ -179,11 +175,11 @@ def _lines(rows: Rows, x: str, y: str, names: Sequence[str], labels: Mapping[str
     )
     scale: dict[str, Any] = {"scale": alt.Scale(zero=False), "axis": alt.Axis(labelExpr="format(datum.value, '~g')")}
     if "low" in rows[0]:
-        below = encoded.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title=y or None, **scale), y2="high:Q")
+        below = encoded.mark_area(opacity=0.15).encode(y=alt.Y("low:Q", title=None, **scale), y2="high:Q")
     else:
-        below = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(y=alt.Y("raw:Q", title=y or None, **scale))
+        below = encoded.mark_line(strokeWidth=0.8, opacity=0.35).encode(y=alt.Y("raw:Q", title=None, **scale))
     smooth = encoded.mark_line(strokeWidth=2.2).encode(
-        y=alt.Y("smooth:Q", title=y or None), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),
+        y=alt.Y("smooth:Q", title=None), strokeDash=alt.StrokeDash("name:N", scale=dash, title=None, legend=legend),
         tooltip=["name:N", "x:Q", *(alt.Tooltip(f"{key}:Q", format="~g") for key in ("smooth", "raw") if key in rows[0])],
     )  # fmt: skip
     return below + smooth

@@ -2,12 +2,11 @@
 
 import os
 from pathlib import Path
-from urllib.parse import urlencode
 
 from dashboards.tabs import PAGES
 
 TITLES = {name: page.TITLE for name, page in PAGES.items()}
-CHARTS = {"report": 3, "experiments": 4, "training": 2, "trajectories": 1}
+CHARTS = {"report": 3, "experiments": 4, "trajectories": 1}
 SAID = "chart => (chart.getAttribute('aria-label') || chart.querySelector('[aria-label]')?.getAttribute('aria-label') || '')"
 SCREENSHOTS = os.environ.get("SCREENSHOTS")
 
@@ -114,18 +113,6 @@ def choose(page, label: str, place: int) -> str:
     name = option.inner_text().strip()
     option.click()
     return name
-
-
-def test_an_address_leads_to_chosen_runs_and_figures(page, dashboard):
-    chosen = {"figures": "Mean reward of the rollouts"}
-    if "DASHBOARD_ROOT" not in os.environ:
-        chosen["nodes"] = "grpo-0123abcd: filtering, with, seed 1 and 1 more"
-    page.goto(f"{dashboard}/training?{urlencode(chosen)}", wait_until="domcontentloaded")
-    settled(page, TITLES["training"])
-    charts = page.locator("[data-testid=stVegaLiteChart]:visible")
-    charts.first.wait_for()
-    assert charts.count() == 1
-    assert chosen.get("nodes", "") in charts.first.evaluate(SAID)
 
 
 def test_hostile_text_stays_text_in_the_page_and_in_the_frames(page, dashboard):

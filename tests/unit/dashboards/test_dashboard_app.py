@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from fusesearch.core.storage import write_json
 from tests.fakes.dashboard_project import INSTANCES, instance_id
 
 
@@ -73,34 +72,6 @@ def test_two_experiments_stand_side_by_side_with_verdicts(at):
     page.sidebar.multiselect(key="chosen").unselect("reward").run()
     assert headings(page) == ["Does filtering matter\\?"]
     assert not page.exception
-
-
-def test_runs_of_experiments_can_be_laid_over_the_main_curves(at):
-    page = at("training")
-    label = "grpo-0123abcd: filtering, with, seed 1 and 1 more"
-    assert label not in text_of(page)
-    assert page.multiselect(key="nodes").options == [label]
-    page.multiselect(key="nodes").select("grpo-0123abcd").run()
-    assert label in text_of(page)
-    assert not page.exception
-
-
-def test_a_search_tree_is_shown_beneath_the_curves(copy, monkeypatch):
-    monkeypatch.chdir(copy)
-    turn = {"parent": None, "visits": 2, "value": 1.0, "reward": None, "stop": None, "trained": True, "critiqued": False}
-    turn |= {"calls": [], "gains": [], "text": ""}
-    end = turn | {"parent": 0, "text": "## Answer - <b>7</b>", "reward": 0.5, "stop": "answer", "critiqued": True}
-    file = copy / "artifacts/grpo/checkpoint/trees/0001-q.json"
-    write_json(file, {"issue": "Which default?", "nodes": [turn, end]})
-    write_json(file.with_name("0002-q.json"), {"nodes": []})
-    page = opened("training")
-    assert "Which default?" not in text_of(page)
-    page.sidebar.selectbox(key="tree").select("sft+rl 0001-q").run()
-    assert not page.exception
-    assert "Which default?" in text_of(page)
-    assert "Answer - &lt;b&gt;7&lt;/b&gt; (after a critique)" in text_of(page)
-    page.sidebar.selectbox(key="tree").select("sft+rl 0002-q").run()
-    assert "not a search tree" in text_of(page)
 
 
 def test_the_report_shows_hostile_text_escaped(at):

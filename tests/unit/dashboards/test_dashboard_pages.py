@@ -1,8 +1,6 @@
 """What the pages say: parts of page functions, without Streamlit's server."""
 
-import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,7 @@ from hypothesis import strategies as st
 
 from dashboards import charts, episodes, read
 from dashboards.parts import Columns, Fold, Notice, Plot, whole
-from dashboards.read import Curve
-from dashboards.tabs import experiments, report, training, trajectories
+from dashboards.tabs import experiments, report, trajectories
 from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
 from fusesearch.reporting.charts import COLOURS, bars, svg
 from fusesearch.reporting.experiment.figures import FIGURES
@@ -30,9 +27,6 @@ SHARES = st.integers(0, 20).map(lambda value: value / 20)
 
 def opened(root, name):
     """A page as the app opens it."""
-    if name == "training":
-        curves, faults = read.main_curves(root)
-        return list(whole(training.page(curves, training.figures_of(curves), faults)))
     if name == "trajectories":
         known = episodes.sources(root)
         return list(whole(trajectories.page([(source, 1) for source in known[:2]], instance_id(1))))
@@ -66,7 +60,6 @@ def captions(parts):
     [
         ("report", [STAGES, FULL, RANKED, PAIRS, "Mined pairs by repository"]),
         ("experiments", ["All experiments", "Differences of arms", "Orderings", "Power"]),
-        ("training", ["Last tenth of each run, mean"]),
         ("trajectories", ["Figures of the episode", "What the patch modifies, and who found it"]),
     ],
 )
@@ -77,7 +70,7 @@ def test_a_page_shows_what_it_is_for_and_misses_nothing(project, name, shows):
     assert all(plot.alt for plot in every(parts, Plot))
 
 
-@pytest.mark.parametrize("name", ["report", "experiments", "training"])
+@pytest.mark.parametrize("name", ["report", "experiments"])
 def test_an_empty_project_says_what_is_missing(tmp_path, name):
     notices = every(opened(tmp_path, name), Notice)
     assert any("missing" in notice.text for notice in notices)
@@ -93,9 +86,7 @@ READ_BY_THE_REPORT = ("evaluate.scores", "split.metrics", "mine.table", "select.
         ("report", MAIN["evaluate.scores"], None, "dvc repro evaluate"),
         ("report", MAIN["select.examples"], None, "dvc repro select"),
         ("report", MAIN["filter.metrics"], None, "dvc repro filter"),
-        ("training", MAIN["grpo.curve"], None, "dvc repro grpo"),
         *(("report", MAIN[name], '{"a": [\n', MAIN[name].name) for name in READ_BY_THE_REPORT),
-        ("training", MAIN["grpo.curve"], '{"a": [\n', "curve.csv"),
         ("report", MAIN["select.plane"], "f1,efficiency\na,b\n", "plane.csv"),
         ("report", MAIN["mine.table"], '{"repositories": [3]}', "cannot be used"),
         ("report", PAPER_STAGES, "model,stage\nQwen3-4B,sft\n", "cannot be used"),
@@ -176,7 +167,7 @@ def test_the_table_of_experiments_has_the_seeds_that_were_measured_or_are_planne
     assert "experiment run filtering" in outcome
 
 
-@pytest.mark.parametrize("name", ["report", "experiments", "training", "trajectories"])
+@pytest.mark.parametrize("name", ["report", "experiments", "trajectories"])
 def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(project, name):
     plots = every(opened(project, name), Plot)
     assert plots
@@ -200,55 +191,6 @@ def test_bars_in_red_and_green_are_strange():
     kinds = {"a": "#ff0000", "b": "green"}
     rows = [{"name": kind, "count": 2, "kind": kind} for kind in kinds]
     assert strange_colours(svg(bars(rows, "rows", kinds))) == set(kinds.values())
-
-
-def curve(stage, **logged):
-    return Curve(stage, stage, stage, [{"step": float(step), **logged} for step in range(20)])
-
-
-def test_the_surrogate_loss_of_grpo_is_not_shown():
-    curves = [curve("grpo", reward=0.5, loss=0.01, kl=0.1), curve("sft", loss=2.0)]
-    parts = list(training.page(curves, training.figures_of(curves)))
-    losses = [plot.alt for plot in every(parts, Plot) if plot.caption == "Loss on assistant tokens"]
-    assert losses == ["Loss on assistant tokens: sft from 2 to 2."]
-    assert training.figures_of(curves[:1]) == ["reward", "kl"]
-
-
-def test_validations_have_a_table_and_a_chart_of_their_own():
-    run = curve("grpo", reward=0.5, kl=0.1)
-    gain = {"validation/f1_gain": 0.125, "validation/f1_gain_low": -0.05, "validation/f1_gain_high": 0.3}
-    rows = [
-        {"step": 0.0, "validation/f1": 0.5},
-        *run.rows,
-        {"step": 20.0, "validation/f1": 0.625, "validation/f1_error": 0.1, **gain},
-    ]
-    run = replace(run, rows=rows)
-    parts = list(training.page([run], training.figures_of([run])))
-    table = every(parts, Table)[-1]
-    assert [row.cells for row in table.rows] == [["grpo", "0", "50.0"], ["grpo", "20", "62.5 ± 10.0"]]
-    assert "Differences to step 0" in [plot.caption for plot in every(parts, Plot)]
-    assert training.figures_of([run]) == ["reward", "kl"]
-
-
-@pytest.mark.parametrize(("logged", "noted"), [({"reward": 1.0}, True), ({"kl": 0.1}, False)])
-def test_curves_of_grpo_without_kl_say_when_it_is_logged(logged, noted):
-    curves = [curve("grpo", **logged), curve("sft", loss=2.0)]
-    assert ("KL is logged where `grpo.kl` is above 0" in said(training.page(curves, training.figures_of(curves)))) is noted
-
-
-def last_tenth(curve, figure):
-    (table,) = every(training.page([curve], [figure]), Table)
-    return table.rows[0].cells[2]
-
-
-def test_only_finite_numbers_of_a_curve_count():
-    rows = [{"step": float(step), "loss": loss} for step, loss in enumerate([2.0, math.inf, -math.inf, math.nan, 4.0])]
-    assert last_tenth(replace(curve("sft"), rows=rows), "loss") == "4"
-
-
-def test_small_and_large_figures_of_a_run_are_not_rounded_away():
-    run = curve("sft", learning_rate=5e-5, tokens_context=23456.7)
-    assert [last_tenth(run, figure) for figure in ("learning_rate", "tokens_context")] == ["5e-05", "23,457"]
 
 
 def test_a_damaged_table_of_truth_takes_only_the_truth_from_an_episode(copy):

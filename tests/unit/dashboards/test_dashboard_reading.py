@@ -90,12 +90,3 @@ def test_an_errored_run_has_no_f1(project):
     assert by_name["evaluate-0123abcd/sft"].f1() == {instance_id(0): 1.0}
     assert by_name["base"].f1().keys() == {instance_id(number) for number in range(INSTANCES)}
     assert by_name["candidates"].f1() == {}
-
-
-def test_curves_are_those_of_stages_and_of_nodes(project):
-    found, faults = read.main_curves(project)
-    assert [(curve.name, len(curve.rows)) for curve in found] == [("sft", 40), ("sft+rl", 40)]
-    assert faults == []
-    (node,) = read.node_curves(project)
-    assert (node.name, node.stage) == ("grpo-0123abcd", "grpo")
-    assert node.label == "grpo-0123abcd: filtering, with, seed 1 and 1 more"
