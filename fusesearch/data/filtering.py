@@ -191,14 +191,17 @@ class _Seen:
 
     ids: set[str] = field(default_factory=set)
     digests: set[bytes] = field(default_factory=set)
-    issues: _Alike | None = None
-    patches: _Alike | None = None
+    issues: _NearDuplicates | None = None
+    patches: _NearDuplicates | None = None
 
     @classmethod
     def for_rules(cls, rules: Filter) -> _Seen:
         if rules.near_duplicate is None:
             return cls()
-        return cls(issues=_Alike(rules.near_duplicate, issue_shingles), patches=_Alike(rules.near_duplicate, changed_lines))
+        return cls(
+            issues=_NearDuplicates(rules.near_duplicate, issue_shingles),
+            patches=_NearDuplicates(rules.near_duplicate, changed_lines),
+        )
 
     def add(self, judged: _Judged) -> None:
         self.ids.add(judged.pair.instance_id)
@@ -208,7 +211,7 @@ class _Seen:
             self.patches.add(judged.pair.patch)
 
 
-class _Alike:
+class _NearDuplicates:
     """Kept texts, compared by their shingles. Remembers the last signature, since ``add`` follows ``holds``."""
 
     def __init__(self, threshold: float, shingles: Callable[[str], Iterable[str]]) -> None:

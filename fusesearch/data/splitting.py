@@ -29,31 +29,6 @@ SPLITS = ("sft", "rl", "validation")
 TRAINING = ("sft", "rl")
 
 
-def split(instances: Iterable[Instance], rules: Split, seed: int) -> dict[str, list[Instance]]:
-    """Instances of ``sft``, ``rl`` and ``validation``; see :func:`split_and_count`."""
-    return split_and_count(instances, rules, seed)[0]
-
-
-def split_and_count(instances: Iterable[Instance], rules: Split, seed: int) -> tuple[dict[str, list[Instance]], dict[str, int]]:
-    """The splits, each in the order of ``instances``, and counts of contaminated instances by reason.
-
-    Raises :class:`ConfigError` for an empty split whose share is not zero, :class:`ArtifactError` for a missing or
-    malformed benchmark file.
-    """
-    rows = list(instances)
-    plan = plan_splits(((row.repo, row.provenance) for row in rows), rules, seed)
-    known = Known.of_benchmarks(rules, plan.families)
-    parts: dict[str, list[Instance]] = {name: [] for name in SPLITS}
-    for row in rows:
-        parts[plan.split_of[row.repo]].append(row)
-    known.add(parts["validation"], repositories=False)
-    dropped: list[tuple[str, str]] = []
-    for name in TRAINING:
-        parts[name] = list(decontaminated(parts[name], known, dropped))
-    check_filled({name: len(part) for name, part in parts.items()}, rules, len(dropped))
-    return parts, counts_of(dropped)
-
-
 class TableSplit:
     """The splits of a table that may be larger than memory: it is read once per split.
 

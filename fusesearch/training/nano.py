@@ -8,7 +8,6 @@ Qwen/Hermes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from fusesearch.search.tool import Tool
@@ -127,10 +126,3 @@ def new_model(tokenizer: Any, *, hidden: int, layers: int, heads: int, feed_forw
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     return model
-
-
-def save(model: Any, tokenizer: Any, directory: Path) -> None:
-    """Write model and tokenizer as a transformers checkpoint (safetensors)."""
-    directory.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(directory)
-    tokenizer.save_pretrained(directory)

@@ -100,4 +100,5 @@ def write_base(path: Path) -> None:
     from fusesearch.training import nano
 
     tokenizer = nano.train_tokenizer(["def f(x):\n    return x + 1\n# /repo/a.py:3: is wrong"] * 5, 380)
-    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer, path)
+    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
+        part.save_pretrained(path)

@@ -45,7 +45,8 @@ def base(tmp_path_factory):
 
     path = tmp_path_factory.mktemp("base")
     tokenizer = nano.train_tokenizer([SEARCH, ANSWER, "/repo/a.py:1:def prime(n):\n    return n % 2"] * 5, 380)
-    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer, path)
+    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
+        part.save_pretrained(path)
     return path
 
 

@@ -19,7 +19,8 @@ AGENT = {"prompt": "nano", "max_turns": 3, "max_new_tokens": 16, "max_context_to
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("checkpoint")
     tokenizer = nano.train_tokenizer(["def prime(n):\n    return n + 1\n" * 20], 400)
-    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer, path)
+    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer):
+        part.save_pretrained(path)
     (path / "fusesearch.json").write_text(json.dumps({"tools": {"grep_lines": 5}, "agent": AGENT}))
     return path
 

@@ -26,7 +26,8 @@ TEXTS = [
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("nano")
     tokenizer = nano.train_tokenizer(TEXTS, 400)
-    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer, path)
+    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=1), tokenizer):
+        part.save_pretrained(path)
     return path
 
 

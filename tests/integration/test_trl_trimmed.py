@@ -32,7 +32,8 @@ def weights_after_a_step(trainer_class: type, rewards: tuple[float, ...], kl: fl
 
 def _trained(trainer_class: type, out: Path, rewards: list[float], kl: float) -> torch.Tensor:
     tokenizer = nano.train_tokenizer(["def prime(n):\n    return n % 2\n"] * 5, 300)
-    nano.save(nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer, out / "base")
+    for part in (nano.new_model(tokenizer, hidden=32, layers=2, heads=2, feed_forward=64, seed=0), tokenizer):
+        part.save_pretrained(out / "base")
     model, tokenizer = load_student(out / "base")
     arguments = GRPOConfig(
         output_dir=str(out), max_steps=1, per_device_train_batch_size=4, num_generations=2, beta=kl, loss_type="grpo",

@@ -1,13 +1,18 @@
-"""The interface of a source of raw pairs."""
+"""What sources of raw pairs have in common: their interface, names of repositories, times."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Progress
+
+REPOSITORY = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
+"""``owner/name``."""
 
 
 class Mined(NamedTuple):
@@ -29,3 +34,12 @@ class Source(Protocol):
         Each clone contains the base commits of all pairs with all files, so that later stages need no network.
         """
         ...
+
+
+def moment(value: Any) -> datetime | None:
+    """A time in ISO 8601 as UTC, which it is in unless it says otherwise; None for anything else."""
+    try:
+        when = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+        return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

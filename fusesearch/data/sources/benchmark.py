@@ -15,12 +15,11 @@ from typing import Any
 from fusesearch.core.config import BenchmarkSource
 from fusesearch.core.errors import ConfigError, DataError, RepositoryError
 from fusesearch.core.storage import Progress
-from fusesearch.data.sources.base import Mined
+from fusesearch.data.sources.base import REPOSITORY, Mined
 from fusesearch.data.sources.mirrors import mirrored
 from fusesearch.data.swe_bench import instances, read_rows
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(:[\w.-]+)?", re.ASCII)
-_REPO = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
 
 
 class Benchmark:
@@ -67,7 +66,7 @@ class Benchmark:
 
         def clone(repo: str) -> None:
             try:
-                if not _REPO.fullmatch(repo):
+                if not REPOSITORY.fullmatch(repo):
                     raise RepositoryError(f"{repo[:100]!r} is not a repository: it should be owner/name")
                 with mirrored(self.config.clone_url.replace("{repo}", repo), self.state_dir) as mirror:
                     present = commits[repo] - mirror.have_commits(commits[repo])

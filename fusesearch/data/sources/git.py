@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Progress
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources import history
-from fusesearch.data.sources.base import Mined
+from fusesearch.data.sources.base import REPOSITORY, Mined, moment
 from fusesearch.data.sources.history import Commit
 from fusesearch.data.sources.links import closing_links, pull_number
 from fusesearch.data.sources.mirrors import clone_bare
@@ -38,7 +38,6 @@ DROPS = {
 }
 """Why a commit does not become a raw pair."""
 
-_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
 _TRAILER = re.compile(r"^[A-Z][\w-]*-by: .*$|^Change-Id: .*$|^See merge request .*$", re.MULTILINE)
 AT_ONCE = 200
 
@@ -161,7 +160,7 @@ def named_clone(text: str) -> tuple[str, Path]:
         parts = path.resolve().parts
         owner, last = (parts[-2] if len(parts) > 2 else "local"), path.resolve().name.removesuffix(".git")
         name = f"{re.sub(r'[^A-Za-z0-9-]+', '-', owner).strip('-') or 'local'}/{last}"
-    if not _NAME.fullmatch(name):
+    if not REPOSITORY.fullmatch(name):
         raise ConfigError(f"mine.git.repositories: {name!r} is not a repository name: write owner/name=folder")
     return name, path
 
@@ -218,8 +217,8 @@ def _issue(row: dict[str, Any]) -> LocalIssue:
     return LocalIssue(
         title=str(row.get("title") or ""),
         body=str(row.get("body") or row.get("description") or ""),
-        created=_moment(row.get("created_at")),
-        comments=tuple((_moment(c.get("created_at")), str(c.get("body") or "")) for c in comments or [] if isinstance(c, dict)),
+        created=moment(row.get("created_at")),
+        comments=tuple((moment(c.get("created_at")), str(c.get("body") or "")) for c in comments or [] if isinstance(c, dict)),
     )
 
 
@@ -250,11 +249,3 @@ def _instance(repo: str, found: _Found, patches: tuple[str, str]) -> Instance:
         hints_text="\n\n".join(comments),
         created_at=commit.authored.isoformat(),
     )
-
-
-def _moment(value: Any) -> datetime | None:
-    try:
-        when = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return when.astimezone(UTC) if when.tzinfo else datetime.combine(when.date(), when.time(), UTC)

@@ -20,11 +20,15 @@ from typing import IO
 
 from fusesearch.code.kinds import file_kind
 from fusesearch.core.errors import DataError, RepositoryError
+from fusesearch.data.sources.base import moment
 from fusesearch.search.git import ID, git_command, one_line, reading_environment
 
 TIMEOUT_SECONDS = 600.0
 MAX_PATCH_BYTES = 20_000_000
 """Longer patches are dropped: they are not localization tasks."""
+
+EPOCH = datetime.fromtimestamp(0, UTC)
+"""The time of a commit that says none."""
 
 Pair = tuple[str, str]
 """Two commits, before and after a change."""
@@ -285,11 +289,5 @@ def _blob(mode: str, object_id: str) -> str:
 
 def _commit(entry: str) -> Commit:
     name, parents, authored, committed, author, message = entry.split("\0", 5)
-    return Commit(name.strip(), tuple(parents.split()), _moment(authored), _moment(committed), author, message.strip())
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return datetime.fromtimestamp(0, UTC)
+    times = [moment(text) or EPOCH for text in (authored, committed)]
+    return Commit(name.strip(), tuple(parents.split()), times[0], times[1], author, message.strip())

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,8 +42,9 @@ class Mirror:
             missing = history.absent(self.git_dir, missing)
         for together in (True, False):
             for group in [sorted(missing)] if together else [[commit] for commit in sorted(missing)]:
-                if group:
-                    self._attempt(group)
+                with suppress(RepositoryError):  # missing ones are tried one by one, then given up
+                    if group:
+                        self.clone.fetch_ids(group)
             missing = history.absent(self.git_dir, missing)
         return missing
 
@@ -64,12 +65,6 @@ class Mirror:
         self.have_blobs(commits)
         copy_repository(self.git_dir, repos_dir / f"{flat_name(repo)}.git")
 
-    def _attempt(self, commits: list[str]) -> None:
-        try:
-            self.clone.fetch_ids(commits)
-        except RepositoryError:
-            return  # the caller tries the missing ones again one by one, then gives them up
-
 
 @contextmanager
 def mirrored(address: str, cache_dir: Path) -> Iterator[Mirror]:
@@ -83,21 +78,25 @@ def mirrored(address: str, cache_dir: Path) -> Iterator[Mirror]:
 
 def copy_repository(git_dir: Path, target: Path) -> None:
     """Copy a bare repository atomically, with hard links for its packs if the disk allows."""
-    partial = target.with_name(f".partial-{os.getpid()}-{target.name}")
-    shutil.rmtree(partial, ignore_errors=True)
-    shutil.copytree(git_dir, partial, copy_function=_link_objects, ignore=shutil.ignore_patterns("*.lock", "tmp_*", "hooks"))
-    shutil.rmtree(target, ignore_errors=True)
-    os.rename(partial, target)
+    with _replaced(target) as partial:
+        shutil.copytree(git_dir, partial, copy_function=_link_objects, ignore=shutil.ignore_patterns("*.lock", "tmp_*", "hooks"))
 
 
 def clone_bare(git_dir: Path, target: Path) -> None:
     """Clone a local repository as a bare one, atomically, with hard links for its objects if possible."""
+    with _replaced(target) as partial:
+        command = ["git", "-c", "safe.directory=*", "clone", "--quiet", "--bare", "--template=", "--", str(git_dir), str(partial)]
+        done = subprocess.run(command, env=git_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        if done.returncode != 0:
+            raise RepositoryError(f"{git_dir}: {one_line(done.stderr) or 'git clone failed'}")
+
+
+@contextmanager
+def _replaced(target: Path) -> Iterator[Path]:
+    """A folder to fill, which then takes the place of ``target``."""
     partial = target.with_name(f".partial-{os.getpid()}-{target.name}")
     shutil.rmtree(partial, ignore_errors=True)
-    command = ["git", "-c", "safe.directory=*", "clone", "--quiet", "--bare", "--template=", "--", str(git_dir), str(partial)]
-    done = subprocess.run(command, env=git_environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False)
-    if done.returncode != 0:
-        raise RepositoryError(f"{git_dir}: {one_line(done.stderr) or 'git clone failed'}")
+    yield partial
     shutil.rmtree(target, ignore_errors=True)
     os.rename(partial, target)
 

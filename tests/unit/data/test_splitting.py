@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from fusesearch.core.schema import Instance
 from fusesearch.core.storage import write_instances
 from fusesearch.data.contamination import read_benchmark
 from fusesearch.data.similarity import issue_digest, patch_digest
-from fusesearch.data.splitting import SPLITS, assign, plan_splits, split, split_and_count
+from fusesearch.data.splitting import SPLITS, TableSplit, assign, check_filled, counts_of, plan_splits
 
 PATCH = "--- a/{0}.py\n+++ b/{0}.py\n@@ -1 +1 @@\n-x = {0}\n+y = {0}\n"
 
@@ -36,6 +37,20 @@ def many(count: int = 40) -> list[Instance]:
 
 
 RULES = Split(validation_owners=["owner1", "OWNER2"])
+
+
+def split_and_count(instances: list[Instance], rules: Split, seed: int) -> tuple[dict[str, list[Instance]], dict[str, int]]:
+    """The splits of a table, and how many contaminated instances each reason dropped."""
+    with TemporaryDirectory() as folder:
+        write_instances(Path(folder, "table.parquet"), instances)
+        table = TableSplit(Path(folder, "table.parquet"), rules, seed)
+        parts = {name: list(table.instances(name)) for name in SPLITS}
+    check_filled({name: len(part) for name, part in parts.items()}, rules, len(table.dropped))
+    return parts, counts_of(table.dropped)
+
+
+def split(instances: list[Instance], rules: Split, seed: int) -> dict[str, list[Instance]]:
+    return split_and_count(instances, rules, seed)[0]
 
 
 def test_every_repository_is_in_exactly_one_split_and_owners_are_held_out():

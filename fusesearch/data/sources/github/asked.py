@@ -16,10 +16,11 @@ from typing import Any
 from fusesearch.core.schema import Expected, Instance, Truth
 from fusesearch.core.text import flat_name
 from fusesearch.data.sources import history
+from fusesearch.data.sources.base import moment
 from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.crawling import Crawl
 from fusesearch.data.sources.github.pairing import Paired
-from fusesearch.data.sources.github.parsing import is_bot, issue_before, login, moment, nodes
+from fusesearch.data.sources.github.parsing import is_bot, issue_before, login, nodes
 from fusesearch.data.sources.links import closing_links
 
 ASKED_DROPS = {

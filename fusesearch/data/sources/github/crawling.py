@@ -22,11 +22,12 @@ from fusesearch.core.errors import ArtifactError, DataError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Journal, read_json, write_json
 from fusesearch.core.text import flat_name
+from fusesearch.data.sources.base import moment
 from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.client import Api
 from fusesearch.data.sources.github.failures import Gone
 from fusesearch.data.sources.github.pairing import Paired, pair, screen
-from fusesearch.data.sources.github.parsing import moment, parse_pull
+from fusesearch.data.sources.github.parsing import parse_pull
 from fusesearch.data.sources.github.selection import Facts
 from fusesearch.data.sources.mirrors import Mirror
 

@@ -7,9 +7,10 @@ titles reverted, because they may give away the solution. If GitHub no longer ha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from fusesearch.data.sources.base import moment
 from fusesearch.data.sources.links import links
 from fusesearch.search.git import ID
 
@@ -165,15 +166,6 @@ def nodes(connection: Any) -> list[dict[str, Any]]:
     """Nodes of a connection, without the nulls that GitHub writes for hidden ones."""
     found = _dict(connection).get("nodes")
     return [node for node in found if isinstance(node, dict)] if isinstance(found, list) else []
-
-
-def moment(value: Any) -> datetime | None:
-    """A time of GitHub's as UTC; None for anything else."""
-    try:
-        when = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-    except ValueError:
-        return None
-    return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
 
 
 def login(author: Any) -> str | None:

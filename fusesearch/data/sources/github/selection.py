@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from fusesearch.core.config import Criteria, GitHubSource
 from fusesearch.core.errors import ConfigError
+from fusesearch.data.sources.base import REPOSITORY
 from fusesearch.data.sources.github import queries
 from fusesearch.data.sources.github.benchmarks import REPOSITORIES
 from fusesearch.data.sources.github.client import Api
@@ -27,8 +27,6 @@ PRESETS = {
 
 SEARCH_LIMIT = 1000
 """Most results of one GitHub search; the search then continues with fewer stars."""
-
-_REPO = re.compile(r"[A-Za-z0-9][\w-]{0,99}/(?!\.{1,2}\Z)[\w.-]{1,100}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class Selection:
 def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Selection:
     """The repositories of the params, in a fixed order. Raises :class:`ConfigError` if they name none."""
     for name in (*config.repositories, *config.exclude):
-        if not _REPO.fullmatch(name):
+        if not REPOSITORY.fullmatch(name):
             raise ConfigError(f"mine.github: {name!r} is not a repository: write owner/name")
     barred = {name.casefold() for name in (*REPOSITORIES, *benchmarks, *config.exclude)}
     skipped: dict[str, str] = {}
@@ -161,7 +159,7 @@ def _pages(api: Api, text: str) -> Iterator[Facts]:
 
 
 def _facts(node: Any, asked: str) -> Facts | None:
-    if not isinstance(node, dict) or not _REPO.fullmatch(str(node.get("nameWithOwner"))):
+    if not isinstance(node, dict) or not REPOSITORY.fullmatch(str(node.get("nameWithOwner"))):
         return None
     return Facts(
         repo=node["nameWithOwner"],

@@ -43,13 +43,13 @@ def in_processes(work: Callable[[Package], None], packages: Sequence[Package], w
 
 
 class Worker:
-    """The process of one package, which runs ``module``. It is killed ``seconds`` after its start, or after :meth:`watch`.
+    """The process of one package, which runs ``module``. It is killed ``seconds`` after its start.
 
     ``status`` is how it ended, in the terms of :mod:`subprocess`; ``late`` whether it ran out of time.
     """
 
     def __init__(self, module: str, seconds: float) -> None:
-        self._module, self._seconds = module, seconds
+        self._module = module
         self._watchdog = threading.Timer(seconds, self._kill)
         self.status, self.late = 0, False
 
@@ -76,12 +76,6 @@ class Worker:
                 self._process.kill()
                 self._process.wait()
                 self._process.stdout.close()
-
-    def watch(self) -> None:
-        """Give the process its time once more."""
-        self._watchdog.cancel()
-        self._watchdog = threading.Timer(self._seconds, self._kill)
-        self._watchdog.start()
 
     def _kill(self) -> None:
         self.late = True

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fusesearch.data.sources.github.parsing import issue_before, moment, parse_pull
+from fusesearch.data.sources.base import moment
+from fusesearch.data.sources.github.parsing import issue_before, parse_pull
 
 FIX = datetime(2024, 5, 10, tzinfo=UTC)
 ISSUE = {"number": 3, "title": "now", "body": "now", "createdAt": "2024-05-01T00:00:00Z", "repository": {"nameWithOwner": "o/r"}}
