@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from fusesearch.core.schema import Trajectory
 from fusesearch.evaluation.answers import score_answer
 from fusesearch.evaluation.costs import tool_statistics
 from fusesearch.evaluation.metrics import METRICS, score_trajectory
+from fusesearch.reporting import table
 from fusesearch.reporting.episodes.page import Page, Wanted, page_of
 from fusesearch.reporting.episodes.rendering import render
 from fusesearch.reporting.table import ABSENT, Row, Table
@@ -148,15 +148,9 @@ def page(chosen: Sequence[tuple[Source, int]], instance_id: str, side_by_side: b
 
 
 def _figures(shown: Sequence[Shown]) -> Table:
-    rows = [Row([name, *(_figure(part.figures.get(key)) for part in shown)]) for key, name in FIGURES.items()]
+    rows = [Row([name, *(table.shown(part.figures.get(key)) for part in shown)]) for key, name in FIGURES.items()]
     rows.append(Row(["Ended because", *(part.page.stop for part in shown)]))
     return Table("Figures of the episode", ["Figure", *(part.name for part in shown)], rows)
-
-
-def _figure(value: int | float | None) -> str:
-    if isinstance(value, int):
-        return f"{value:,}"
-    return ABSENT if value is None or not isfinite(value) else f"{value:.2f}"
 
 
 def _found(shown: Sequence[Shown]) -> Table:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -198,10 +198,8 @@ class _Seen:
     def for_rules(cls, rules: Filter) -> _Seen:
         if rules.near_duplicate is None:
             return cls()
-        return cls(
-            issues=_NearDuplicates(rules.near_duplicate, issue_shingles),
-            patches=_NearDuplicates(rules.near_duplicate, changed_lines),
-        )
+        near = partial(_NearDuplicates, rules.near_duplicate)
+        return cls(issues=near(issue_shingles), patches=near(changed_lines))
 
     def add(self, judged: _Judged) -> None:
         self.ids.add(judged.pair.instance_id)

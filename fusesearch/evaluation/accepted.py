@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, model_validator
 
-from fusesearch.core.errors import DataError, FusesearchError
+from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Truth
-from fusesearch.core.storage import read_text
+from fusesearch.evaluation.published.rows import ReleasedRow, json_lines
 
 TruthOfPatch = Callable[[str, str], Truth]
 """What a patch modifies, given the instance it is for and its text."""
@@ -28,42 +28,33 @@ class Accepted:
     unusable: dict[str, str] = field(default_factory=dict)
 
 
-class _Line(BaseModel):
-    model_config = ConfigDict(extra="ignore", strict=True)
-
+class _Line(ReleasedRow):
     instance_id: str
-    files: list[str] = []
-    functions: list[str] = []
+    files: list[str] = Field(default_factory=list)
+    functions: list[str] = Field(default_factory=list)
     patch: str = ""
+
+    @model_validator(mode="after")
+    def _locates(self) -> _Line:
+        if not self.patch and not self.files:
+            raise ValueError("neither a patch nor files are given")
+        return self
 
 
 def read_accepted(path: Path, instances: set[str], truth_of: TruthOfPatch) -> Accepted:
     """The accepted answers for ``instances``; lines for others are left out.
 
-    A patch that cannot be read or does not apply is listed in ``unusable`` with its line. Raises :class:`DataError` with file and
-    line for a line that cannot be read.
+    A patch that cannot be read or does not apply is listed in ``unusable`` with its number.
+    Raises :class:`DataError` with file and line for a line that cannot be read.
     """
     found = Accepted()
-    for number, text in enumerate(read_text(path).split("\n"), 1):
-        if not text.strip():
-            continue
-        line = _parsed(text, f"{path}:{number}")
+    for number, line in enumerate(json_lines(path, _Line), 1):
         if line.instance_id not in instances:
             continue
         try:
             truth = truth_of(line.instance_id, line.patch) if line.patch else Truth(files=line.files, functions=line.functions)
         except FusesearchError as error:
-            found.unusable[f"line {number}, {line.instance_id}"] = str(error)
+            found.unusable[f"answer {number}, {line.instance_id}"] = str(error)
             continue
         found.truths.setdefault(line.instance_id, []).append(truth)
     return found
-
-
-def _parsed(text: str, where: str) -> _Line:
-    try:
-        line = _Line.model_validate_json(text)
-    except ValidationError as error:
-        raise DataError(f"{where}: {error.errors()[0]['msg']}") from None
-    if not line.patch and not line.files:
-        raise DataError(f"{where}: neither a patch nor files are given")
-    return line

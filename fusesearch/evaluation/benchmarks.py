@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fusesearch.core.digests import digest, file_digest
@@ -112,10 +113,10 @@ def _with_truth(
     drawn_by = seed if benchmark.seed is None else benchmark.seed
     rows = _drawn(read_benchmark(benchmark.instances), benchmark.max_instances, drawn_by)
     excluded: dict[str, str] = {}
-    with _readers(benchmark, store) as readers:
+    with _readers(benchmark, store) as reader_of:
         for number, row in enumerate(rows, 1):
             try:
-                known[row.instance_id] = known.get(row.instance_id) or _known_truth(row, readers)
+                known[row.instance_id] = known.get(row.instance_id) or _known_truth(row, reader_of)
             except FusesearchError as error:
                 excluded[row.instance_id] = " ".join(str(error).split())
             progress(number, len(rows))
@@ -130,27 +131,14 @@ def _drawn(rows: list[Instance], most: int | None, seed: int) -> list[Instance]:
     return [rows[index] for index in sorted(random.Random(seed).sample(range(len(rows)), most))]
 
 
-class _Readers:
-    """Readers of files at base commits: of clones by git, of remotes from their snapshot."""
-
-    def __init__(self, benchmark: Benchmark, store: SnapshotStore, clones: Repositories | None) -> None:
-        self._benchmark, self._store, self._clones = benchmark, store, clones
-
-    def of(self, instance: Instance) -> Reader:
-        """Raises :class:`RepositoryError` when the commit is not there."""
-        if self._clones is not None:
-            return self._clones.reader(instance)
-        repository = snapshot(self._benchmark, self._store, instance)
-        return lambda path: _text(repository, path)
-
-
 @contextmanager
-def _readers(benchmark: Benchmark, store: SnapshotStore) -> Iterator[_Readers]:
+def _readers(benchmark: Benchmark, store: SnapshotStore) -> Iterator[Callable[[Instance], Reader]]:
+    """Gives readers of files at base commits: of clones by git, of remotes from their snapshot."""
     if benchmark.repos is None:
-        yield _Readers(benchmark, store, None)
+        yield lambda instance: partial(_text, snapshot(benchmark, store, instance))
         return
     with Repositories(benchmark.repos) as clones:
-        yield _Readers(benchmark, store, clones)
+        yield clones.reader
 
 
 def _text(repository: Repository, path: str) -> str | None:
@@ -160,9 +148,9 @@ def _text(repository: Repository, path: str) -> str | None:
         return None
 
 
-def _known_truth(row: Instance, readers: _Readers) -> Instance:
+def _known_truth(row: Instance, reader_of: Callable[[Instance], Reader]) -> Instance:
     """The instance with its truth. Raises :class:`DataError` where that names no file."""
-    truth = row.truth or truth_from_patch(row.patch, readers.of(row))
+    truth = row.truth or truth_from_patch(row.patch, reader_of(row))
     if not truth.files and truth.expected is None:
         raise DataError("the patch modifies no file that exists at the base commit")
     return row.model_copy(update={"truth": truth})
@@ -172,7 +160,7 @@ def _accepted(benchmark: Benchmark, rows: list[Instance], store: SnapshotStore) 
     if benchmark.alternatives is None:
         return Accepted()
     known = {row.instance_id: row for row in rows}
-    with _readers(benchmark, store) as readers:
+    with _readers(benchmark, store) as reader_of:
         return read_accepted(
-            benchmark.alternatives, set(known), lambda name, patch: truth_from_patch(patch, readers.of(known[name]))
+            benchmark.alternatives, set(known), lambda name, patch: truth_from_patch(patch, reader_of(known[name]))
         )

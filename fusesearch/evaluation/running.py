@@ -154,7 +154,8 @@ class GridRun:
     def run(self, cell: Cell, progress: Progress = silent) -> list[Score]:
         """Run what the cell lacks and write it down; returns its scores, instance by instance, run by run."""
         folder, prepared = cell_folder(self.out, cell), self._benchmarks[cell.benchmark]
-        scoring = digest(*(row.truth for row in prepared.instances), self._truths(prepared))
+        accepted = [(name, [truth.model_dump() for truth in truths]) for name, truths in sorted(prepared.accepted.items())]
+        scoring = digest(*(row.truth for row in prepared.instances), accepted)
         known = self._known(folder)
         if all(key in known for key in self._wanted(cell, prepared)):
             progress(self.episodes_of(cell), self.episodes_of(cell))
@@ -285,9 +286,6 @@ class GridRun:
         before, now = read_json(path), self._settings(cell)
         if changed := [name for name in now if before.get(name) != now[name]]:
             raise ConfigError(f"{path.parent} was run with another {', '.join(changed)}: name another folder, or remove that one")
-
-    def _truths(self, prepared: Prepared) -> list[Any]:
-        return [(name, [truth.model_dump() for truth in truths]) for name, truths in sorted(prepared.accepted.items())]
 
 
 def figures_of(scores: Sequence[Score]) -> dict[str, Any]:

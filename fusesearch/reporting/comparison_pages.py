@@ -13,7 +13,7 @@ from fusesearch.evaluation.results import CellResult
 from fusesearch.reporting.comparison import LEAST_INSTANCES, Comparison, PaperRow, System, heading
 from fusesearch.reporting.inputs import calls_by_index
 from fusesearch.reporting.page import Figure, Section
-from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table
+from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_table, shown
 
 Link = Callable[[CellResult], str]
 """The address of the page of a cell's episodes, or ""."""
@@ -111,7 +111,7 @@ def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[
     )  # fmt: skip
     rows = [
         Row(
-            [score.instance_id, str(score.run + 1), *(_plain(getattr(score, name)) for name in names), score.error or ""],
+            [score.instance_id, str(score.run + 1), *(shown(getattr(score, name), 3) for name in names), score.error or ""],
             link=page(score),
         )
         for score in scores
@@ -243,7 +243,3 @@ def _who(system: System) -> list[str]:
 def _paper(row: PaperRow, columns: Sequence[Metric]) -> Row:
     figures = [row.figures.get(column.paper or "", "") or ABSENT for column in columns]
     return Row([row.system, row.model, *figures, row.figures.get("instances", "") or ABSENT, ABSENT, ABSENT], kind="paper")
-
-
-def _plain(value: float | int | None) -> str:
-    return ABSENT if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"

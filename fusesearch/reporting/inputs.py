@@ -101,13 +101,11 @@ def calls_by_index(episodes: Iterable[Sequence[int]]) -> list[dict[str, float]]:
     return [{"turn": index, "calls": sum(found) / len(found), "episodes": len(found)} for index, found in sorted(calls.items())]
 
 
-def split_drops(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """How many rows each rule of split dropped, from the stage's metrics."""
-    return {key.removeprefix("dropped_"): count for key, count in figures.items() if key.startswith("dropped_")}
-
-
 def _drops(stage: str, path: Path) -> dict[str, Any]:
-    return split_drops(read_json(path)) if stage == "Split" else read_json(path)
+    found: dict[str, Any] = read_json(path)
+    if stage == "Split":  # whose metrics have it
+        return {key.removeprefix("dropped_"): count for key, count in found.items() if key.startswith("dropped_")}
+    return found
 
 
 def _profile(path: Path) -> list[dict[str, float]]:

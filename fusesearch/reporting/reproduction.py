@@ -16,6 +16,7 @@ from fusesearch.core.storage import write_csv, write_json, write_text
 from fusesearch.core.text import safe_name
 from fusesearch.evaluation.metrics import METRICS, aggregate
 from fusesearch.evaluation.statistics import Difference, Measured, compare, measure
+from fusesearch.reporting import charts
 from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.episodes import cases
 from fusesearch.reporting.inputs import Candidate, Inputs, by_arm
@@ -238,8 +239,6 @@ def _results(inputs: Inputs, arms: Mapping[str, Sequence[Score]], summary: Summa
 
 
 def _differences(rows: Sequence[Difference], params: Params) -> Section:
-    from fusesearch.reporting import charts
-
     text = f"First minus second over the instances both arms measured, with {params.report.confidence:.0%} intervals. {STAR_NOTE}"
     parts = [(METRICS[key].of_differences, [_mark(row) for row in rows if row.metric == key]) for key in DRAWN]
     figures = charts.figure("differences", "Paired differences with intervals", charts.difference_panels(parts))
@@ -247,15 +246,11 @@ def _differences(rows: Sequence[Difference], params: Params) -> Section:
 
 
 def _mark(row: Difference) -> dict[str, Any]:
-    from fusesearch.reporting import charts
-
     verdict = charts.DECIDED if row.is_significant else charts.UNDECIDED
     return {"pair": pair_name(row, ARMS), "verdict": verdict, **charts.whisker(row, METRICS[row.metric])}
 
 
 def _behaviour(inputs: Inputs) -> Section:
-    from fusesearch.reporting import charts
-
     text = (
         "e is a mean over calls: it says how much of what a call returned was new, never how much was found in all. Leaving "
         "out the call with the least gain never lowers it, and a single call that finds anything in the first turn has e = 1. "
@@ -269,8 +264,6 @@ def _behaviour(inputs: Inputs) -> Section:
 
 
 def _training(inputs: Inputs) -> Section:
-    from fusesearch.reporting import charts
-
     grpo = [(CURVES[key], _points(inputs.grpo, key)) for key in CURVES if key != "loss"]
     loss = [(CURVES["loss"], _points({"sft": inputs.sft}, "loss"))]
     figures = [
@@ -289,8 +282,6 @@ def _training(inputs: Inputs) -> Section:
 
 
 def _points(curves: Mapping[str, Sequence[Mapping[str, float]]], key: str) -> list[dict[str, Any]]:
-    from fusesearch.reporting import charts
-
     return [
         {"name": label(arm), **point}
         for arm, rows in curves.items()
@@ -305,8 +296,6 @@ def _data(inputs: Inputs, params: Params) -> Section:
 
 
 def _candidates(plane: Sequence[Candidate], params: Params) -> list[Figure]:
-    from fusesearch.reporting import charts
-
     least_f1, least_e = params.select.min_f1, params.select.min_efficiency
     found = Counter((round(row.f1, 2), round(row.efficiency, 2), row.kept) for row in plane)
     rows = [

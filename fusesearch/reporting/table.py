@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from markupsafe import Markup
@@ -43,6 +44,13 @@ def cell(found: Any, of: Metric, signed: bool = False) -> str:
     if found.low is None or found.high is None:
         return of.show(found.estimate, signed)
     return f"{of.show(found.estimate, signed)} [{of.show(found.low, signed)}, {of.show(found.high, signed)}]"
+
+
+def shown(value: float | None, digits: int = 2) -> str:
+    """A figure of one episode; a dash where there is none."""
+    if value is None or not isfinite(value):
+        return ABSENT
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"
 
 
 def pair_name(row: Any, labels: Mapping[str, str]) -> str:

@@ -65,15 +65,12 @@ class Tally:
         self.languages.update(languages(truth))
         if known.hops is not None:
             self.hops[known.hops] += 1
-        self._count_leaks(instance)
-        for name, length in _lengths(instance, truth).items():
-            self.lengths[name].append(length)
-        self._digest.update(f"{instance.instance_id}\n{truth.model_dump_json()}\n".encode("utf-8", "surrogatepass"))
-
-    def _count_leaks(self, instance: Instance) -> None:
         found = instance.provenance.get("leaks")
         names = [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
         self.leaks[" and ".join(sorted(names)) or "neither"] += 1
+        for name, length in _lengths(instance, truth).items():
+            self.lengths[name].append(length)
+        self._digest.update(f"{instance.instance_id}\n{truth.model_dump_json()}\n".encode("utf-8", "surrogatepass"))
 
 
 def languages(truth: Truth) -> set[str]:

@@ -20,7 +20,7 @@ from fusesearch.reporting.episodes.page import Page as EpisodePage
 from fusesearch.reporting.episodes.page import page_of
 from fusesearch.reporting.episodes.rendering import render
 from fusesearch.reporting.page import Page, Section
-from fusesearch.reporting.table import ABSENT, Row, Table
+from fusesearch.reporting.table import ABSENT, Row, Table, shown
 
 SHOWN = ("f1", "file_f1", "function_f1", "efficiency", "turns", "calls", "tokens_billed")
 TYPICAL = "closest to every arm's mean F1"
@@ -114,7 +114,7 @@ def section(study: Study, folder: str = "") -> Section:
     """A table that leads to the pages of the cases in ``folder``, which ends in ``/``."""
     rows = []
     for case in study.cases:
-        scores = [_shown(arm.scores[case.instance_id].f1) for arm in study.arms.values()]
+        scores = [shown(arm.scores[case.instance_id].f1) for arm in study.arms.values()]
         rows.append(Row([case.instance_id, case.rule, *scores], link=f"{folder}{_file(case)}.html"))
     text = [RULE, *([f"Their pages are in {folder}; {INDEX} lists them."] if folder else [])]
     return Section("Cases", text, [Table("F1 by arm", ["instance", "why it is here", *study.arms], rows)] if rows else [])
@@ -124,7 +124,7 @@ def _case_page(case: Case, arms: Mapping[str, Arm], episodes: Mapping[str, Episo
     rows = []
     for name, arm in arms.items():
         score = arm.scores[case.instance_id]
-        rows.append(Row([name, *(_shown(getattr(score, key)) for key in SHOWN)], link=links[name]))
+        rows.append(Row([name, *(shown(getattr(score, key)) for key in SHOWN)], link=links[name]))
     summary = Table("Each arm; its name leads to the whole episode", ["arm", *SHOWN], rows)
     issue = [printable(line) for line in next(iter(episodes.values())).issue[0].split("\n") if line.strip()]
     truth = _truth(arms, case)
@@ -144,12 +144,6 @@ def _episode(page: EpisodePage) -> list[Table]:
     answer = [[printable(place.entity), verdicts.get(place.verdict, "wrong")] for place in page.modify]
     header = ["call", "tool", "arguments", "gain", "what came back", "truth seen for the first time"]
     return [Table("Calls", header, [*map(Row, calls)]), Table("Answer", ["place", "verdict"], [*map(Row, answer)])]
-
-
-def _shown(value: float | None) -> str:
-    if value is None:
-        return ABSENT
-    return f"{value:.2f}" if isinstance(value, float) else f"{value:,}"
 
 
 def _truth(arms: Mapping[str, Arm], case: Case) -> Truth:

@@ -7,6 +7,7 @@ from typing import Any
 
 from fusesearch.core.errors import ConfigError
 from fusesearch.evaluation.metrics import METRICS, Metric
+from fusesearch.reporting import charts
 from fusesearch.reporting.curves import CURVES
 from fusesearch.reporting.experiment.results import ArmResult, ClaimResult, Results
 from fusesearch.reporting.page import Figure
@@ -24,8 +25,6 @@ def draw(names: Iterable[str], results: Results, curves: Rows) -> list[Figure]:
 
     ``curves`` are rows of :func:`~fusesearch.reporting.curves.over_seeds` with ``arm`` and ``stage``.
     """
-    from fusesearch.reporting import charts
-
     drawn: list[Figure] = []
     for name in dict.fromkeys((*ALWAYS, *names)):
         caption, of = FIGURES[name]
@@ -41,8 +40,6 @@ def check_figures(names: Iterable[str]) -> None:
 
 def arms(results: Results, curves: Rows) -> Any:
     """The primary metric of each arm: interval, each seed's figure, and the paper's."""
-    from fusesearch.reporting import charts
-
     of = METRICS[results.primary]
     rows = [row for arm in results.arms for row in marks(arm, of)]
     seeds = [
@@ -56,8 +53,6 @@ def arms(results: Results, curves: Rows) -> Any:
 
 def marks(arm: ArmResult, of: Metric) -> list[dict[str, Any]]:
     """An arm's figure and the paper's, as rows of :func:`fusesearch.reporting.charts.estimates`."""
-    from fusesearch.reporting import charts
-
     found = arm.figures.get(of.key)
     if found is None:
         return []
@@ -69,8 +64,6 @@ def marks(arm: ArmResult, of: Metric) -> list[dict[str, Any]]:
 
 def differences(results: Results, curves: Rows) -> Any:
     """The differences that claims compare, a panel per metric. Colour shows whether the corrected test decides."""
-    from fusesearch.reporting import charts
-
     groups: dict[str, list[ClaimResult]] = {}
     for claim in results.claims:
         if claim.estimate is not None:
@@ -80,8 +73,6 @@ def differences(results: Results, curves: Rows) -> Any:
 
 
 def _claim(results: Results, claim: ClaimResult) -> dict[str, Any]:
-    from fusesearch.reporting import charts
-
     of = METRICS[claim.metric]
     better, than = results.labels[claim.better], results.labels[claim.than]
     pair = f"{better} − {than}"  # noqa: RUF001
@@ -97,16 +88,12 @@ def _claim(results: Results, claim: ClaimResult) -> dict[str, Any]:
 
 def calls_by_turn(results: Results, curves: Rows) -> Any:
     """Calls of tool-using turns by turn index, with the range over seeds (FuseSearch figure 3)."""
-    from fusesearch.reporting import charts
-
     rows = [{"name": arm.label, **row.model_dump()} for arm in results.arms for row in arm.calls_by_turn]
     return charts.profile(rows, [arm.name for arm in results.arms], results.labels)
 
 
 def redundancy(results: Results, curves: Rows) -> Any:
     """e and the share of redundant calls by arm, under both scopes of the history."""
-    from fusesearch.reporting import charts
-
     parts = []
     for title, key in (("Tool efficiency e (%)", "efficiency"), ("Redundant calls (%)", "redundancy")):
         scopes = ((key, "history by turn"), (f"{key}_call", "history by call"))
@@ -138,8 +125,6 @@ def sft_loss(results: Results, curves: Rows) -> Any:
 
 
 def _panels(results: Results, rows: Rows, keys: Sequence[str], step: str) -> Any:
-    from fusesearch.reporting import charts
-
     names = [arm.name for arm in results.arms]
     parts = []
     for key in keys:

@@ -25,18 +25,31 @@ from fusesearch.reporting.table import ABSENT, Row, Table, cell, difference_cell
 
 def page(results: Results, trained: Collection[str]) -> Page:
     """The page of one experiment; ``trained`` are the stages that make a checkpoint."""
+    power = [POWER_NOTE]
+    if any(row.lower_bound for row in results.power):
+        power.append(
+            "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
+        )
     sections = [
         Section("Figures by arm", list(_notes(results, trained)), [arms_table(results)]),
         Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
         Section("Orderings of the paper", [BY_CHANCE, *results.paper_notes], [orderings_table(results)]),
-        Section("Power", list(_power_notes(results)), [power_table(results)]),
+        Section("Power", power, [power_table(results)]),
     ]
     filled = [part for part in sections if any(table.rows for table in part.tables)]
     opening = Section(
         "Question", [results.question, f"Expected: {results.hypothesis}", f"Came out: {results.summary}", *results.notes]
     )
     claims = [claim.sentence for claim in results.claims]
-    return Page(results.title, [opening, *filled], claims, list(_provenance(results)))
+    footer = [
+        ("Command", results.command),
+        ("Profile", results.profile or ABSENT),
+        ("Seeds", ", ".join(map(str, results.seeds))),
+        ("Git revision", results.revision),
+        ("dvc.lock", results.dvc_revision),
+        ("Scores", results.inputs),
+    ]
+    return Page(results.title, [opening, *filled], claims, footer)
 
 
 def overview(every: Sequence[Results]) -> str:
@@ -168,12 +181,6 @@ def _needed(row: PowerResult) -> str:
     return f"{least}{row.needed or ABSENT}{cautious} for {row.target * of.factor:.3g}{of.points}"
 
 
-def _power_notes(results: Results) -> Iterator[str]:
-    yield POWER_NOTE
-    if any(row.lower_bound for row in results.power):
-        yield "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
-
-
 def _notes(results: Results, trained: Collection[str]) -> Iterator[str]:
     yield (
         f"Brackets are {results.confidence:.0%} intervals over instances and seeds, both taken as drawn at random. Pooled figures"
@@ -252,12 +259,3 @@ def _ordered(results: Results, first: str, second: str, paper: float | None) -> 
 def _seeds(arm: ArmResult) -> str:
     known = ", ".join(map(str, arm.seeds)) or "none"
     return f"{known} (missing: {', '.join(map(str, arm.missing_seeds))})" if arm.missing_seeds else known
-
-
-def _provenance(results: Results) -> Iterator[tuple[str, str]]:
-    yield "Command", results.command
-    yield "Profile", results.profile or ABSENT
-    yield "Seeds", ", ".join(map(str, results.seeds))
-    yield "Git revision", results.revision
-    yield "dvc.lock", results.dvc_revision
-    yield "Scores", results.inputs
