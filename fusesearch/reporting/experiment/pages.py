@@ -27,9 +27,7 @@ def page(results: Results, trained: Collection[str]) -> Page:
     """The page of one experiment; ``trained`` are the stages that make a checkpoint."""
     power = [POWER_NOTE]
     if any(row.lower_bound for row in results.power):
-        power.append(
-            "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
-        )
+        power.append(ONE_SEED)
     sections = [
         Section("Figures by arm", list(_notes(results, trained)), [arms_table(results)]),
         Section("Differences", [DIFFERENCES_NOTE], [differences_table(results)]),
@@ -104,6 +102,7 @@ POWER_NOTE = (
     "those if seeds differ as much as the pilot cannot rule out. A dash: 50 seeds are too few, or the difference would be more "
     "than the whole share."
 )
+ONE_SEED = "With one seed nothing is known of how much trainings differ: these figures are the least to be reckoned with."
 _SHOWN_SEEDS = (3, 5, 10)
 _POWER_HEADER = [
     "Difference", "Metric", "Pilot", "SD seeds", "SD instances", "SD rest",
