@@ -41,11 +41,11 @@ def held_out_grid(params: Params, places: Places) -> Grid:
         max_instances=section.max_instances, seed=params.data_seed,
     )  # fmt: skip
     agent = parse_section(Agent, {**params.agent.model_dump(), **section.agent}, "evaluate.agent")
-    worth = {name: getattr(params.grpo, name) for name in ("reward", "alpha", "beta", "gamma")}
+    reward = {name: getattr(params.grpo, name) for name in ("reward", "alpha", "beta", "gamma")}
     return Grid(
         cells=cells, benchmarks=[held_out], runs=section.runs, concurrency=section.concurrency, seed=params.seed,
         temperature=section.temperature, dtype=params.model.dtype, agent=agent, tools=params.tools,
-        compute=params.compute if section.rollouts == "vllm" else None, **worth,
+        compute=params.compute if section.rollouts == "vllm" else None, **reward,
     )  # fmt: skip
 
 

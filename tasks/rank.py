@@ -1,12 +1,10 @@
-"""Rank: the features of candidates for the issues of the splits, the trees that rank them, and what they are worth."""
+"""Rank: the features of candidates for the issues of the splits, the trees that rank them, and their figures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances, replacing, write_csv, write_json
 from tasks.running.node import Job
 from tasks.running.places import SNAPSHOTS
@@ -24,7 +22,10 @@ def rank_candidates(job: Job) -> dict[str, Any]:
     from fusesearch.training.ranking import collect, described, figures, in_turn, train
 
     rank, seed = job.params.rank, job.params.seed
-    splits = {name: _faults(read_instances(job.places[f"split.{name}"])) for name in ("sft", "rl", "validation")}
+    splits = {
+        name: [row for row in read_instances(job.places[f"split.{name}"]) if row.truth and not row.question]
+        for name in ("sft", "rl", "validation")
+    }
     learned = in_turn([*splits["sft"], *splits["rl"]], rank.max_instances)
     held_out = in_turn(splits["validation"], rank.max_held_out)
     snapshots = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), job.places["mine.repos"])
@@ -46,8 +47,3 @@ def rank_candidates(job: Job) -> dict[str, Any]:
     found = figures(rankers, theirs, held_out)
     write_json(job.output("calibration"), found.pop("calibration"))
     return found
-
-
-def _faults(instances: Iterable[Instance]) -> list[Instance]:
-    """The instances that are no questions."""
-    return [row for row in instances if row.truth is not None and row.truth.expected is None]

@@ -245,16 +245,15 @@ def main(step: str) -> None:
         if step in STAGES:
             scratch = STATE / "progress" / step
             scratch.mkdir(parents=True)
-            job = Job(Node(stage=step), params, MAIN, scratch, _progress)
+            job = Job(
+                Node(stage=step), params, MAIN, scratch,
+                lambda done, total: print(f"{PROGRESS}{done}/{total}", flush=True),
+            )  # fmt: skip
             write_json(job.output("metrics"), job.stage.function()(job))
         else:
             write_json(Path(f"{step}.json"), {"model": make_model, "template": check_template}[step](params))
     except FusesearchError as error:
         sys.exit(f"error: {error}")
-
-
-def _progress(done: int, total: int) -> None:
-    print(f"{PROGRESS}{done}/{total}", flush=True)
 
 
 def make_model(params: Params) -> dict[str, Any]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 PERMUTATIONS = 128
 MIN_SHINGLES = 4
-"""Texts with fewer shingles are not compared, since they are alike by accident."""
+"""Texts with fewer shingles are not compared, since chance makes them similar."""
 
 
 def issue_digest(text: str) -> bytes:

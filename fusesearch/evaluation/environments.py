@@ -20,7 +20,7 @@ Scorer = Callable[..., Score]
 
 @dataclass(frozen=True)
 class Environment:
-    """What episodes are made of (``spec``: tools, instructions, reader of answers), and what they are worth.
+    """What episodes are made of (``spec``: tools, instructions, reader of answers), and how they are scored.
 
     ``issues`` scores episodes on issues, ``questions`` those on questions; an environment without one of them is for the other
     kind alone. Open questions need a judge besides.

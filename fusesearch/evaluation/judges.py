@@ -1,6 +1,6 @@
 """Judges of answers: a model that compares an answer with a reference and gives points.
 
-A judge that fails, or whose verdict cannot be read, gives no points: that score is absent, never 0. What a judge is worth is
+A judge that fails, or whose verdict cannot be read, gives no points: that score is absent, never 0. How good a judge is is
 measured by :func:`self_checks`, and by its agreement with exact scores where questions have both.
 """
 

@@ -22,7 +22,7 @@ SEED_PARTS, INSTANCE_PARTS = 400, 9
 """Parts of the ranges of the mean squares, by which the power of the test is summed up."""
 
 PESSIMISM = 0.2
-"""A pilot of few seeds may have met seeds that were alike: the cautious plan takes their variance at its upper 80% bound."""
+"""A pilot of few seeds may have met similar seeds: the cautious plan takes their variance at its upper 80% bound."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def svg(chart: Chart) -> str:
     return vl_convert.vegalite_to_svg(spec)
 
 
-def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
+def styles(names: Iterable[str]) -> dict[str, tuple[int, int]]:
     """For each name the index of its colour, and of its dash and shape. Up to 49 names differ in one of the two.
 
     The arms of a reproduction look the same in every figure.
@@ -57,7 +57,7 @@ def places(names: Iterable[str]) -> dict[str, tuple[int, int]]:
     names, known, size = list(names), list(ARMS), len(COLOURS)
     found = {name: (known.index(name), known.index(name)) for name in names if name in ARMS}
     every = ((colour, (colour + turn) % size) for turn in count() for colour in range(size))
-    free = (place for place in every if place not in found.values())
+    free = (style for style in every if style not in found.values())
     return {name: found[name] if name in found else next(free) for name in dict.fromkeys(names)}
 
 
@@ -73,7 +73,7 @@ def dressed(chart: Chart) -> Chart:
 
 def scales(names: Sequence[str], labels: Mapping[str, str]) -> tuple[alt.Scale, alt.Scale, alt.Scale]:
     """Scales of colour, shape and dash over the labels of names, the same in all figures."""
-    chosen = places(names)
+    chosen = styles(names)
     domain = [labels.get(name, name) for name in chosen]
     colours = [COLOURS[colour] for colour, _ in chosen.values()]
     shapes, dashes = ([values[cue] for _, cue in chosen.values()] for values in (SHAPES, DASHES))

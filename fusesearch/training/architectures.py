@@ -14,43 +14,7 @@ from typing import Any
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.storage import read_json
 
-_QWEN3 = {
-    "model_type": "qwen3", "head_dim": 128, "num_key_value_heads": 8, "vocab_size": 151_936, "tie_word_embeddings": True,
-    "rms_norm_eps": 1e-6,
-}  # fmt: skip
-_QWEN2_5 = {
-    "model_type": "qwen2", "vocab_size": 152_064, "tie_word_embeddings": False, "rms_norm_eps": 1e-6, "rope_theta": 1_000_000.0,
-    "max_position_embeddings": 32_768,
-}  # fmt: skip
-
-CONFIGS: dict[str, dict[str, Any]] = {
-    "experiments/smol/base": {  # SmolLM2-135M-Instruct, before it is made
-        "model_type": "llama", "hidden_size": 576, "num_hidden_layers": 30, "num_attention_heads": 9, "num_key_value_heads": 3,
-        "intermediate_size": 1536, "vocab_size": 49_152, "tie_word_embeddings": True, "max_position_embeddings": 8192,
-    },
-    "Qwen/Qwen3-0.6B": {
-        **_QWEN3, "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16, "intermediate_size": 3072,
-        "max_position_embeddings": 40_960, "rope_theta": 1_000_000.0,
-    },
-    "Qwen/Qwen3-4B-Instruct-2507": {
-        **_QWEN3, "hidden_size": 2560, "num_hidden_layers": 36, "num_attention_heads": 32, "intermediate_size": 9728,
-        "max_position_embeddings": 262_144, "rope_theta": 5_000_000.0,
-    },
-    "Qwen/Qwen3-30B-A3B-Instruct-2507": {
-        **_QWEN3, "model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 48, "num_attention_heads": 32,
-        "num_key_value_heads": 4, "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128,
-        "num_experts_per_tok": 8, "norm_topk_prob": True, "decoder_sparse_step": 1, "tie_word_embeddings": False,
-        "max_position_embeddings": 262_144, "rope_theta": 10_000_000.0,
-    },
-    "Qwen/Qwen2.5-Coder-7B-Instruct": {
-        **_QWEN2_5, "hidden_size": 3584, "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4,
-        "intermediate_size": 18_944,
-    },
-    "Qwen/Qwen2.5-Coder-32B-Instruct": {
-        **_QWEN2_5, "hidden_size": 5120, "num_hidden_layers": 64, "num_attention_heads": 40, "num_key_value_heads": 8,
-        "intermediate_size": 27_648,
-    },
-}  # fmt: skip
+CONFIGS: dict[str, dict[str, Any]] = read_json(Path(__file__).with_name("configs.json"))
 """Shapes of models, from their ``config.json`` on the hub: memory, arithmetic and a small model of the same kind need them."""
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.core.child import end_with_parent
-from fusesearch.core.config import Grpo
 from fusesearch.core.cores import cores
 from fusesearch.core.errors import AGAIN, InfrastructureError
 from fusesearch.training.ranks import world_size
@@ -41,8 +40,10 @@ class Local:
         training = model.training
         model.eval()
         try:
-            processes = min(cores(), len(ids) // LEAST, len(set(ids))) if _can_be_sent(episodes.section, model) else 1
-            if processes < 2:
+            section = episodes.section
+            alone = section.lora.rank or section.judge.model or section.refill or world_size() > 1 or model.device.type != "cpu"
+            processes = min(cores(), len(ids) // LEAST, len(set(ids)))
+            if alone or processes < 2:
                 return episodes.make(ids, step, TransformersModel(model, self._tokenizer, max_batch=len(ids)))
             return self._by_processes(episodes, ids, step, model, processes)
         finally:
@@ -81,11 +82,6 @@ class Local:
             return _joined([answer.result() for answer in asked], parts)
         except BrokenProcessPool:
             raise InfrastructureError(f"a process that makes rollouts died, of memory perhaps: {AGAIN}") from None
-
-
-def _can_be_sent(section: Grpo, model: Any) -> bool:
-    alone = section.lora.rank or section.judge.model or section.refill
-    return model.device.type == "cpu" and world_size() == 1 and not alone
 
 
 def _made(

@@ -33,7 +33,7 @@ NOT_KEPT = {"context"}  # an argument of grep that nano models do not use, but a
 def kept_words(environment: Environment) -> frozenset[str]:
     """The words that no episode of ``environment`` exchanges: Python's, those of the format, and the tools' own names.
 
-    Keeps the words of a question's template: without them all questions would look alike.
+    Keeps the words of a question's template: without them all questions would look the same.
     """
     functions = [tool["function"] for tool in environment.spec.schemas()]
     names = " ".join(name for function in functions for name in [function["name"], *function["parameters"]["properties"]])

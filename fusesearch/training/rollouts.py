@@ -29,7 +29,7 @@ from fusesearch.evaluation.rewards import Reward, make_reward, outcome_of
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.training.renaming import Exchange, Names, RenamedModel
-from fusesearch.training.search.growing import Tree, Worth, grow, trajectory_of
+from fusesearch.training.search.growing import Tree, grow, trajectory_of
 from fusesearch.training.search.tree import as_json
 
 LOGGED = (
@@ -74,7 +74,7 @@ class Episodes:
 
     @property
     def reward(self) -> Reward:
-        """What a rollout is worth."""
+        """The reward function of the section."""
         section = self.section
         return make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
 
@@ -149,7 +149,7 @@ class Episodes:
     async def _episodes(
         self, ids: list[str], step: int, policy: Model, judge: Judge | None, positions: Sequence[int]
     ) -> tuple[list[Trajectory], dict[str, float]]:
-        own = [ids[place] for place in positions]
+        own = [ids[position] for position in positions]
         repositories = {name: self.snapshot(self.tasks[name]) for name in set(own)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
@@ -166,9 +166,9 @@ class Episodes:
             )  # fmt: skip
             return number, await run_episode(episode)
 
-        jobs = [partial(rollout, place, name) for place, name in zip(positions, own, strict=True)]
+        jobs = [partial(rollout, position, name) for position, name in zip(positions, own, strict=True)]
         done = dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
-        return [done[place] for place in positions], {}
+        return [done[position] for position in positions], {}
 
     async def _trees(
         self,
@@ -184,6 +184,9 @@ class Episodes:
         Where a tree gives too few, rows without a reward fill its group.
         """
 
+        async def reward_of(reward: Reward, trajectory: Trajectory) -> float | None:
+            return (await self._score(trajectory, reward, judge)).reward
+
         async def grown(instance_id: str) -> tuple[str, Tree | None, list[Trajectory]]:
             actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
             episode = make_episode(
@@ -193,8 +196,8 @@ class Episodes:
             empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
             size = ids.count(instance_id)
             try:
-                values = (self._worth(reward, judge) for reward in (self.reward, outcome_of(self.reward)))
-                tree = await grow(self.section.search, episode, size, *values)
+                rewards = (partial(reward_of, reward) for reward in (self.reward, outcome_of(self.reward)))
+                tree = await grow(self.section.search, episode, size, *rewards)
             except InfrastructureError as error:
                 return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
             found = [trajectory_of(node, episode) for node in tree.chosen]
@@ -219,12 +222,6 @@ class Episodes:
         if self.names is None or draw.random() >= self.section.renamed:
             return policy
         return RenamedModel(policy, Exchange(draw, self.names))
-
-    def _worth(self, reward: Reward, judge: Judge | None) -> Worth:
-        async def worth(trajectory: Trajectory) -> float | None:
-            return (await self._score(trajectory, reward, judge)).reward
-
-        return worth
 
     async def _score(self, trajectory: Trajectory, reward: Reward, judge: Judge | None) -> Score:
         truth = self.tasks[trajectory.instance_id].truth

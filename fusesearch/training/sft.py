@@ -68,12 +68,12 @@ def fit(
 
     from fusesearch.training.trl_trimmed import TrimmedSFTTrainer
 
-    share = section.batch_size // world_size()
+    per_rank = section.batch_size // world_size()
     arguments = SFTConfig(
         **trainer_arguments(out, section, params),
         num_train_epochs=section.epochs,
-        per_device_train_batch_size=min(section.micro_batch, share),
-        gradient_accumulation_steps=max(1, share // section.micro_batch),
+        per_device_train_batch_size=min(section.micro_batch, per_rank),
+        gradient_accumulation_steps=max(1, per_rank // section.micro_batch),
         train_sampling_strategy="group_by_length",
         weight_decay=section.weight_decay,
         lr_scheduler_type="cosine",
@@ -152,7 +152,8 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
     if lost := [trajectory.instance_id for trajectory in trajectories if not reads_back(trajectory)]:
         raise DataError(f"the text of {len(lost)} trajectories does not read as their calls and answer, first {lost[0]}")
     environment = environment_named(params.agent.toolset)
-    students = [environment.spec.of(_answers(trajectory)).instruct(params.agent, "", None) for trajectory in trajectories]
+    questions = [trajectory.answer is not None and bool(trajectory.answer.text) for trajectory in trajectories]
+    students = [environment.spec.of(question).instruct(params.agent, "", None) for question in questions]
     tools = environment.spec.instruct(params.agent, "", None).tools
     conversations = [messages_of(trajectory, student.system) for trajectory, student in zip(trajectories, students, strict=True)]
     texts = (message.content for messages in conversations for message in messages)
@@ -172,11 +173,6 @@ def tokenize(trajectories: list[Trajectory], tokenizer: Any, params: Params) -> 
         if len(row["input_ids"]) <= params.sft.max_length
     ]
     return rows + drills, len(conversations + copies) - len(rows)
-
-
-def _answers(trajectory: Trajectory) -> bool:
-    """Whether it is an episode on a question."""
-    return trajectory.answer is not None and bool(trajectory.answer.text)
 
 
 def describe_checkpoint(checkpoint: Path, params: Params) -> None:

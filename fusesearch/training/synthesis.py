@@ -26,7 +26,7 @@ from fusesearch.core.schema import Instance, Trajectory
 from fusesearch.core.storage import Journal, Progress, silent
 from fusesearch.localizers.answerers.lexical import LexicalAnswers
 from fusesearch.localizers.episodes import make_episode
-from fusesearch.localizers.lexical.localizer import LexicalModel, Plan, plan_for
+from fusesearch.localizers.lexical.localizer import LexicalModel, plan_for
 from fusesearch.localizers.reposearcher.lexical import RepoSearcherTeacher
 from fusesearch.localizers.reposearcher.tools import ANSWERS
 from fusesearch.search.repository import Repository
@@ -166,14 +166,9 @@ def _scripted(candidate: Candidate, params: Params) -> Model:
         return RepoSearcherTeacher(turns, candidate.answers or ANSWERS)
     if candidate.instance.question:
         return LexicalAnswers(params.agent.model_copy(update={"max_calls_per_turn": candidate.guidance}), params.tools)
-    return LexicalModel(candidate.guidance, _plan(candidate, params))
-
-
-def _plan(candidate: Candidate, params: Params) -> Plan:
-    """The lexical teacher's plan with the candidate's ``answers`` and ``turns``."""
     plan = plan_for(params.tools, params.agent)
     turns = min(candidate.turns or plan.turns, plan.turns)
-    return replace(plan, functions=candidate.answers or plan.functions, turns=turns)
+    return LexicalModel(candidate.guidance, replace(plan, functions=candidate.answers or plan.functions, turns=turns))
 
 
 @contextmanager

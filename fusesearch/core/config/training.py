@@ -138,11 +138,9 @@ class JudgeSection(Section):
 class RolloutSearch(Section):
     """How the rollouts of a prompt are found. RepoSearch-R1: mcts with its other defaults, and self_critique: distil."""
 
-    kind: Literal["independent", "mcts", "branching"] = Field(
-        "independent", description="episodes one by one, Monte-Carlo tree search, or episodes from random nodes (Tree-GRPO)"
-    )
+    kind: Literal["independent", "mcts"] = Field("independent", description="episodes one by one, or Monte-Carlo tree search")
     simulations: int = Field(8, ge=1, description="mcts: T")
-    children: int = Field(2, ge=1, description="mcts: next turns tried at a node; branching: episodes from the root")
+    children: int = Field(2, ge=1, description="mcts: next turns tried at a node")
     exploration: float = Field(2.0, ge=0, description="mcts: weight of exploration at the first simulation")
     final: float = Field(0.1, gt=0, le=1, description="mcts: share of it that would remain at simulation T")
     expansion: Literal["full", "lazy"] = Field(

@@ -82,14 +82,14 @@ def choose(arms: Mapping[str, Mapping[str, Score]]) -> list[Case]:
     if not common:
         raise DataError("the arms have no scored instance in common")
     means = {name: fmean(known[key] for key in common) for name, known in figures.items()}
-    worth = {TYPICAL: {key: -sum(abs(known[key] - means[name]) for name, known in figures.items()) for key in common}}
+    ratings = {TYPICAL: {key: -sum(abs(known[key] - means[name]) for name, known in figures.items()) for key in common}}
     names = list(arms)
     for first, second in pairwise(names):
         gains = {key: figures[second][key] - figures[first][key] for key in common}
-        worth[f"gains most from {first} to {second}"] = gains
-        worth[f"loses most from {first} to {second}"] = {key: -gain for key, gain in gains.items()}
+        ratings[f"gains most from {first} to {second}"] = gains
+        ratings[f"loses most from {first} to {second}"] = {key: -gain for key, gain in gains.items()}
     cases: list[Case] = []
-    for rule, values in worth.items():
+    for rule, values in ratings.items():
         left = [key for key in common if key not in {case.instance_id for case in cases}]
         best = max(left, key=lambda key: values[key], default=None)
         if best is not None and (rule == TYPICAL or values[best] > 0):

@@ -1,7 +1,6 @@
 """Grows the tree of one prompt: requests, tools and limits are those of :func:`fusesearch.agents.loop.step`.
 
-``mcts`` is RepoSearch-R1's with ``children: 2, expansion: full, self_critique: distil``. ``branching`` is Tree-GRPO's: some whole
-episodes, then others from random nodes of them.
+RepoSearch-R1's has ``children: 2, expansion: full, self_critique: distil``.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from fusesearch.core.errors import InfrastructureError, RepositoryError
 from fusesearch.core.schema import Trajectory
 from fusesearch.training.search.tree import Node, back_up, choose, select, weight_at
 
-Worth = Callable[[Trajectory], Awaitable[float | None]]
+RewardOf = Callable[[Trajectory], Awaitable[float | None]]
 """The reward of a finished episode; None if it has none. A judge is asked for it, so it is awaited."""
 
 
@@ -55,18 +54,15 @@ class Tree:
         }  # fmt: skip
 
 
-async def grow(section: RolloutSearch, episode: Episode, group: int, worth: Worth, outcome: Worth | None = None) -> Tree:
-    """The tree of a prompt, with at most ``group`` episodes chosen by ``worth``.
+async def grow(section: RolloutSearch, episode: Episode, group: int, reward: RewardOf, outcome: RewardOf | None = None) -> Tree:
+    """The tree of a prompt, with at most ``group`` episodes chosen by ``reward``.
 
-    ``outcome`` is what is propagated, if not ``worth``: the paper propagates no process reward. Raises
+    ``outcome`` is what is propagated, if not ``reward``: the paper propagates no process reward. Raises
     :class:`InfrastructureError` if no episode finished.
     """
-    grower = _Grower(section, episode, worth, outcome or worth)
-    if section.kind == "branching":
-        await grower.branch(group)
-    else:
-        for number in range(section.simulations):
-            await grower.simulate(number)
+    grower = _Grower(section, episode, reward, outcome or reward)
+    for number in range(section.simulations):
+        await grower.simulate(number)
     tree = grower.tree
     rows = tree.explored
     if section.keep == "all":
@@ -94,8 +90,8 @@ def trajectory_of(node: Node, episode: Episode) -> Trajectory:
 class _Grower:
     """One tree being grown. Chance depends on the seed of the episode and the place in the tree alone."""
 
-    def __init__(self, section: RolloutSearch, episode: Episode, worth: Worth, outcome: Worth) -> None:
-        self.section, self.episode, self._worth, self._outcome = section, episode, worth, outcome
+    def __init__(self, section: RolloutSearch, episode: Episode, reward: RewardOf, outcome: RewardOf) -> None:
+        self.section, self.episode, self._reward, self._outcome = section, episode, reward, outcome
         self.tree = Tree()
         self.failure = ""
         self._draw = Random(f"{episode.sampling.seed}/{episode.instance.instance_id}")
@@ -115,24 +111,10 @@ class _Grower:
             node = self._draw.choice(children)
         await self._end(node, again)
 
-    async def branch(self, group: int) -> None:
-        """``children`` whole episodes, then others from nodes drawn at random, until there are ``group``."""
-        for number in range(group):
-            inner = [node for node in self.tree.root.everyone() if not node.finished]
-            node = self.tree.root if number < self.section.children else self._draw.choice(inner)
-            while not node.finished:
-                children = await self._expand(node, 1)
-                if not children:
-                    self.tree.lost += 1
-                    break
-                node = children[0]
-            else:
-                await self._end(node, again=False)
-
     async def judged(self, node: Node) -> float | None:
         """The reward of a finished node, computed once."""
         if node.finished and node.reward is None:
-            node.reward = await self._worth(trajectory_of(node, self.episode))
+            node.reward = await self._reward(trajectory_of(node, self.episode))
         return node.reward
 
     async def _end(self, node: Node, again: bool) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusesearch.reporting import charts
-from fusesearch.reporting.charts import COLOURS, places
+from fusesearch.reporting.charts import COLOURS, styles
 from fusesearch.reporting.comparison_pages import front
 from fusesearch.reporting.table import ARMS
 
@@ -16,23 +16,23 @@ POINT = st.fixed_dictionaries({"cost": st.integers(1, 9).map(float), "quality": 
 
 @given(NAMES)
 def test_names_of_one_figure_differ_in_colour_or_in_dash_and_shape(names):
-    assert len(set(places(names).values())) == len(names)
+    assert len(set(styles(names).values())) == len(names)
 
 
 @given(NAMES)
 def test_a_known_arm_looks_alike_in_every_figure(names):
-    assert all(places(names)[name] == places([name])[name] for name in names if name in ARMS)
+    assert all(styles(names)[name] == styles([name])[name] for name in names if name in ARMS)
 
 
 @given(NAMES.filter(lambda names: len(names) <= len(COLOURS)))
 def test_colours_repeat_only_where_there_are_more_names_than_colours(names):
-    assert len({colour for colour, _ in places(names).values()}) == len(names)
+    assert len({colour for colour, _ in styles(names).values()}) == len(names)
 
 
 def test_systems_beside_the_arms_have_lines_of_their_own():
     names = ["fusesearch (qwen)", "locagent (qwen)", "cosil", "agentless"]
     svg = charts.svg(charts.profile([{"name": name, "turn": 1, "calls": 2, "episodes": 9} for name in names], names, {}))
-    assert all(COLOURS[colour] in svg for colour, _ in places(names).values())
+    assert all(COLOURS[colour] in svg for colour, _ in styles(names).values())
 
 
 def test_without_data_there_is_no_chart():

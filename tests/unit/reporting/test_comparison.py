@@ -171,7 +171,7 @@ def test_accepted_answers_are_files_or_patches(tmp_path):
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     found = read_accepted(path, {"i"}, truth_of)
     assert [truth.files for truth in found.truths["i"]] == [["a.py"], ["p.py"]]
-    assert found.unusable == {"line 4, i": "no patch"}
+    assert found.unusable == {"answer 4, i": "no patch"}
 
 
 @pytest.mark.parametrize("line", ["{", '{"files": ["a"]}', '{"instance_id": "i"}', '{"instance_id": 1, "files": ["a"]}'])

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from fusesearch.core.config import Criteria, GitHubSource
 from fusesearch.core.errors import ConfigError
+from fusesearch.core.storage import read_json
 from fusesearch.data.sources.base import REPOSITORY
 from fusesearch.data.sources.github import queries
-from fusesearch.data.sources.github.benchmarks import REPOSITORIES
 from fusesearch.data.sources.github.client import Api
 
 PERMISSIVE = ("MIT", "Apache-2.0", "BSD-3-Clause", "BSD-2-Clause", "ISC", "0BSD", "Unlicense", "Zlib", "BSL-1.0", "Python-2.0")
@@ -24,6 +25,13 @@ PRESETS = {
     ),
 }
 """Criteria by the name of the paper that used them."""
+
+BENCHMARKS: list[str] = read_json(Path(__file__).with_name("benchmarks.json"))
+"""Repositories that benchmarks take their tasks from, in lower case; what is mined of them would be training on the test.
+
+Those of SWE-bench with its Lite, Verified, dev and multilingual sets, and of Multi-SWE-bench. LocBench names its repositories only
+in its file: give that file under ``split.benchmarks``.
+"""
 
 SEARCH_LIMIT = 1000
 """Most results of one GitHub search; the search then continues with fewer stars."""
@@ -60,7 +68,7 @@ def select(api: Api, config: GitHubSource, benchmarks: Iterable[str] = ()) -> Se
     for name in (*config.repositories, *config.exclude):
         if not REPOSITORY.fullmatch(name):
             raise ConfigError(f"mine.github: {name!r} is not a repository: write owner/name")
-    barred = {name.casefold() for name in (*REPOSITORIES, *benchmarks, *config.exclude)}
+    barred = {name.casefold() for name in (*BENCHMARKS, *benchmarks, *config.exclude)}
     skipped: dict[str, str] = {}
     chosen: dict[str, Facts] = {}
     criteria = None if config.repositories else effective(config)

@@ -104,7 +104,7 @@ def take_job() -> tuple[dict[str, Any], Say, bool]:
 
 
 def environment(folder: str) -> dict[str, str]:
-    """One thread, fixed hashes, no colours, an empty home: examples behave alike everywhere."""
+    """One thread, fixed hashes, no colours, an empty home: examples behave the same everywhere."""
     paths = [str(Path(__file__).parents[4]), *(path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path)]
     single = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")}
     terminal = {"COLUMNS": "80", "LINES": "24", "TERM": "dumb", "NO_COLOR": "1", "MPLBACKEND": "Agg"}

@@ -251,7 +251,7 @@ class Asker:
                     yield Question(self._ask("inherited", public, method=node.name), expected)
 
     def raises(self, units: Sequence[Unit]) -> Iterator[Question]:
-        """Calls that fail, twice alike: those of docstrings with another argument. The line must be a ``raise`` of that name."""
+        """Calls of docstrings, with another argument, that fail twice the same way. The line must be a ``raise`` of that name."""
         seen: set[tuple[str, str]] = set()
         drawn = sorted(units, key=lambda unit: digest(self.seed, "raises", unit.identity))[:MAX_REPRODUCERS]
         for unit in drawn:

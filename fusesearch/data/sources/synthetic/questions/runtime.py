@@ -189,7 +189,7 @@ Raised = Mapping[int, tuple[str, tuple[doctests.Frame, ...]]]
 
 
 def raised(corpus: Corpus, module: str, programs: list[tuple[doctests.Example, ...]], sandbox: Sandbox, seconds: float) -> Raised:
-    """The exception and frames of each program whose last statement ends in one, by its index; run twice, alike both times."""
+    """The exception and frames of each program whose last statement ends in one, by its index; run twice with the same result."""
 
     def run() -> dict[int, tuple[str, tuple[doctests.Frame, ...]]]:
         found = {}
