@@ -29,7 +29,7 @@ PRESETS = {
 BENCHMARKS: list[str] = read_json(Path(__file__).with_name("benchmarks.json"))
 """Repositories that benchmarks take their tasks from, in lower case; what is mined of them would be training on the test.
 
-Those of SWE-bench with its Lite, Verified, dev and multilingual sets, and of Multi-SWE-bench. LocBench names its repositories only
+SWE-bench with its Lite, Verified, dev and multilingual sets, and Multi-SWE-bench. LocBench names its repositories only
 in its file: give that file under ``split.benchmarks``.
 """
 
