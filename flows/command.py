@@ -28,7 +28,7 @@ def run_prepared(prepare: Callable[[], Callable[[], object]], is_done: Callable[
 
     If ``is_done()`` is true, losing the Prefect server is only a warning.
     """
-    _one_line_errors()
+    one_line_errors()
     end_with_starter()
     try:
         check_names(load_params(), "params.yaml")
@@ -66,7 +66,7 @@ def _lost_server(error: Exception) -> str | None:
     return None
 
 
-def _one_line_errors() -> None:
+def one_line_errors() -> None:
     """Keep Prefect's tracebacks of errors raised on purpose off the terminal; its server still gets all of it."""
     setup_logging()
     for handler in logging.getLogger().handlers:

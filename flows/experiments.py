@@ -6,15 +6,17 @@ resumes where it stopped. After Ctrl-C, a kill or a lost server, run the same co
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from concurrent import futures
+from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Event
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import httpx
 from prefect import flow, task
@@ -22,16 +24,16 @@ from prefect.artifacts import create_markdown_artifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import State, TaskRun
 from prefect.exceptions import CancelledRun
-from prefect.logging.configuration import setup_logging
+from prefect.logging import get_run_logger
 from prefect.runtime import deployment, flow_run
 from prefect.task_runners import ThreadPoolTaskRunner
 from pydantic import Field
 
-from flows.experiment_progress import TaskState, watch
+from flows.command import one_line_errors
 from flows.server import prefect_server
 from fusesearch.core import child
 from fusesearch.core.config import load_params
-from fusesearch.core.errors import AGAIN, DataError, FusesearchError, InfrastructureError
+from fusesearch.core.errors import AGAIN, DataError, InfrastructureError
 from fusesearch.core.storage import read_text
 from fusesearch.reporting.experiment.results import PAGE
 from tasks.experiments.dvc_file import write_dvc_files
@@ -42,6 +44,7 @@ from tasks.experiments.results import write_results
 from tasks.experiments.schedule import (
     LOGS,
     ExperimentTask,
+    duration,
     end_of,
     experiments_lock,
     pending_tasks,
@@ -64,26 +67,55 @@ POLL_SECONDS = 0.2
 GRACE_SECONDS = 60.0
 
 
+@dataclass
+class TaskState:
+    """What became of one of ``all`` tasks. ``reason`` says why it failed, or that another process has it locked."""
+
+    task: ExperimentTask
+    all: dict[str, TaskState]
+    state: Literal["waiting", "running", "done", "failed"] = "waiting"
+    reason: str = ""
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """The task runs inside the block and ends with it. The log says so, but once of a locked one that is tried again."""
+        waited, started = self.state == "waiting" and self.reason, time.monotonic()
+        self.state = "running"
+        if not waited:
+            self._say("running")
+        try:
+            yield
+        except (Busy, CancelledRun) as error:
+            self.state = "waiting"
+            if isinstance(error, Busy):
+                self.reason = str(error)
+                if not waited:
+                    self._say(self.reason)
+            raise
+        except Exception as error:
+            self.state, self.reason = "failed", str(error)
+            self._say(f"failed: {error}")
+            raise
+        self.state, self.reason = "done", ""
+        self._say(f"done in {duration(time.monotonic() - started)}")
+
+    def _say(self, words: str) -> None:
+        ended = sum(row.state in ("done", "failed") for row in self.all.values())
+        get_run_logger().info("[%d/%d] %s: %s", ended, len(self.all), self.task.name, words)
+
+
 class LostServer(InfrastructureError):
     """A node failed because a server went away. It resumes if it is run again."""
 
 
 def run_experiments(names: Sequence[str], seeds: Sequence[int] | None, workers: int | None) -> None:
     """Run the flow from a terminal. Raises :class:`DataError` if a node failed."""
-    setup_logging()
-    for handler in logging.getLogger().handlers:
-        handler.addFilter(_belongs_on_console)
+    one_line_errors()
     try:
         with prefect_server():
             experiment(list(names), list(seeds) if seeds else None, workers)
     except httpx.TransportError as error:
         raise InfrastructureError(f"the Prefect server no longer answers ({type(error).__name__}): {AGAIN}") from None
-
-
-def _belongs_on_console(record: logging.LogRecord) -> bool:
-    """On a terminal bars replace the log, and the command itself reports failures. The server gets all records."""
-    error = record.exc_info[1] if record.exc_info else None
-    return not sys.stderr.isatty() and not isinstance(error, FusesearchError)
 
 
 @flow(name="experiment", flow_run_name=lambda: ", ".join(flow_run.parameters["names"]), log_prints=True)
@@ -118,7 +150,8 @@ def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
 
     A task is skipped if one that it needs failed; the others run. Raises :class:`DataError` at the end if any failed.
     """
-    rows = {own.name: TaskState(own) for own in tasks}
+    rows: dict[str, TaskState] = {}
+    rows |= {own.name: TaskState(own, rows) for own in tasks}
     stopped = Event()
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = {**os.environ, "PATH": path, OWNER: identity(os.getpid())}
@@ -140,11 +173,7 @@ def run_tasks(tasks: Sequence[ExperimentTask], workers: int) -> None:
                 kind = (node if own.target else results).with_options(name=own.stage, task_run_name=own.name)
                 needs = [started[name] for name in own.needs if name in started]
                 started[own.name] = runner.submit(kind, {"name": own.name}, wait_for=needs)
-            with watch(list(rows.values())) as update_display:
-                unfinished = {future.wrapped_future for future in started.values()}
-                while unfinished:
-                    unfinished = futures.wait(unfinished, timeout=POLL_SECONDS).not_done
-                    update_display()
+            futures.wait({future.wrapped_future for future in started.values()})
             for future in started.values():
                 future.wait()  # otherwise reading its state asks the server
         finally:
@@ -164,7 +193,7 @@ def _run_node(row: TaskState, environment: dict[str, str], stopped: Event) -> No
             repro(row.task.target), stdout=log, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )
     while process.poll() is None and not stopped.wait(POLL_SECONDS):
-        row.update()
+        pass
     if process.poll() is None:
         child.end(process, GRACE_SECONDS, signal.SIGINT)
     if stopped.is_set():
