@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,20 @@ def mine(job: Job) -> dict[str, Any]:
     """Write the pairs, the table of what was tried, and a bare git repository per repository."""
     repos = job.scratch / REPOS
     mined = source_of(job.params, job.scratch).mine(repos, job.progress)
-    figures = _Figures()
+    figures: Counter[str] = Counter(pairs=0, repositories=0, multi_hop=0)
+    repositories: set[str] = set()
+
+    def counted(instances: Iterable[Instance]) -> Iterator[Instance]:
+        for instance in instances:
+            repositories.add(instance.repo)
+            figures.update(pairs=1, multi_hop=int(instance.provenance.get("hops", 0)) > 0)
+            yield instance
+
     keep_empty_folders(repos)
     write_json(job.output("table"), mined.table)
-    write_instances(job.output("pairs"), map(figures.count, mined.instances))
+    write_instances(job.output("pairs"), counted(mined.instances))
     publish(repos, job.output("repos"))
-    return {**figures.as_dict(), **_table_figures(mined.table)}
+    return {**figures, "repositories": len(repositories), **_table_figures(mined.table)}
 
 
 def source_of(params: Params, scratch: Path) -> Source:
@@ -77,24 +86,6 @@ def do_part(job: Job, part: Part) -> str:
     with suppress(DataError):  # nothing to mine: the stage itself says why
         Synthetic(one, job.params.data_seed, job.scratch).mine(job.scratch / REPOS, silent, only=part.keys)
     return REPOS
-
-
-class _Figures:
-    """Counts rows as they are written."""
-
-    def __init__(self) -> None:
-        self.pairs = 0
-        self.repositories: set[str] = set()
-        self.multi_hop = 0
-
-    def count(self, instance: Instance) -> Instance:
-        self.pairs += 1
-        self.repositories.add(instance.repo)
-        self.multi_hop += int(instance.provenance.get("hops", 0)) > 0
-        return instance
-
-    def as_dict(self) -> dict[str, int]:
-        return {"pairs": self.pairs, "repositories": len(self.repositories), "multi_hop": self.multi_hop}
 
 
 def _table_figures(table: dict[str, Any]) -> dict[str, Any]:

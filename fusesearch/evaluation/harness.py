@@ -81,14 +81,27 @@ async def evaluate(
         broken = await _pass(bench, waiting, rows, progress, len(cells), keep_errors=False)
         await _pass(bench, broken, rows, progress, len(cells), keep_errors=True)
         trajectories = [Trajectory.model_validate(rows.rows[cell.key]["trajectory"]) for cell in cells]
-    scores = [
+    episodes = ((cell.instance, cell.run, trajectory) for cell, trajectory in zip(cells, trajectories, strict=True))
+    return Evaluation(trajectories, scored(episodes, arm=arm, reward=reward, scope=scope, scorer=scorer, accepted=accepted))
+
+
+def scored(
+    episodes: Iterable[tuple[Instance, int, Trajectory]],
+    *,
+    arm: str,
+    reward: Reward | None,
+    scope: Scope,
+    scorer: Callable[..., Score],
+    accepted: Mapping[str, Sequence[Truth]],
+) -> list[Score]:
+    """The scores of episodes, each with its instance and run; options as in :func:`evaluate`."""
+    return [
         scorer(
-            trajectory, truth_of(cell.instance), accepted=accepted.get(cell.instance.instance_id, ()),
-            issue_chars=len(cell.instance.problem_statement), reward=reward, scope=scope, arm=arm, run=cell.run,
+            trajectory, truth_of(instance), accepted=accepted.get(instance.instance_id, ()),
+            issue_chars=len(instance.problem_statement), reward=reward, scope=scope, arm=arm, run=run,
         )
-        for cell, trajectory in zip(cells, trajectories, strict=True)
+        for instance, run, trajectory in episodes
     ]  # fmt: skip
-    return Evaluation(trajectories, scores)
 
 
 async def _pass(

@@ -28,8 +28,8 @@ from fusesearch.core.storage import Journal, Progress, read_json, read_jsonl, si
 from fusesearch.evaluation.benchmarks import Prepared, prepare, snapshot
 from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.grid import Endpoint, Grid
-from fusesearch.evaluation.harness import Evaluation, evaluate, journal_key
-from fusesearch.evaluation.metrics import aggregate, truth_of
+from fusesearch.evaluation.harness import Evaluation, evaluate, journal_key, scored
+from fusesearch.evaluation.metrics import aggregate
 from fusesearch.evaluation.protocols import PROTOCOLS
 from fusesearch.evaluation.results import (
     DONE,
@@ -162,7 +162,10 @@ class GridRun:
             if read_json(folder / DONE).get("scoring") == scoring:
                 return list(read_jsonl(folder / SCORES, Score))
             changes = read_json(folder / DONE).get("changes", [])
-            return self._publish(cell, self._rescored(cell, known, prepared), scoring, changes)
+            by_id = {row.instance_id: row for row in prepared.instances}
+            episodes = ((by_id.get(row.instance_id), run, row) for row, run in known.values())
+            scores = scored(((task, run, row) for task, run, row in episodes if task), **self._scoring(cell))
+            return self._publish(cell, scores, scoring, changes)
         (folder / DONE).unlink(missing_ok=True)
         write_json(folder / SETTINGS, self._settings(cell))
         _seed_journal(folder / JOURNAL, known)
@@ -199,13 +202,15 @@ class GridRun:
             return await evaluate(
                 self._localizer(cell, model), instances, partial(snapshot, prepared.benchmark, self._store),
                 journal=journal, runs=runs_of(cell, self.grid), concurrency=self.grid.concurrency, seed=self.grid.seed,
-                arm=cell.name,
-                reward=self._reward, scope=self.grid.agent.history_scope, scorer=self._environment.score,
-                accepted=prepared.accepted, progress=progress,
+                progress=progress, **self._scoring(cell),
             )  # fmt: skip
         finally:
             if model is not None:
                 await model.close()
+
+    def _scoring(self, cell: Cell) -> dict[str, Any]:
+        scope, accepted = self.grid.agent.history_scope, self._benchmarks[cell.benchmark].accepted
+        return {"arm": cell.name, "reward": self._reward, "scope": scope, "scorer": self._environment.score, "accepted": accepted}
 
     @contextmanager
     def _model(self, cell: Cell) -> Iterator[Model | None]:
@@ -243,18 +248,6 @@ class GridRun:
         write_json(folder / DONE, {name: value for name, value in done.items() if value != []})
         (folder / JOURNAL).unlink(missing_ok=True)
         return scores
-
-    def _rescored(self, cell: Cell, known: Mapping[str, Episode], prepared: Prepared) -> list[Score]:
-        by_id = {row.instance_id: row for row in prepared.instances}
-        return [
-            self._environment.score(
-                trajectory, truth_of(by_id[trajectory.instance_id]), accepted=prepared.accepted.get(trajectory.instance_id, ()),
-                issue_chars=len(by_id[trajectory.instance_id].problem_statement),
-                reward=self._reward, scope=self.grid.agent.history_scope, arm=cell.name, run=run,
-            )
-            for trajectory, run in known.values()
-            if trajectory.instance_id in by_id
-        ]  # fmt: skip
 
     def _wanted(self, cell: Cell, prepared: Prepared) -> dict[str, str]:
         """The instance of every episode of the cell, by the key of the episode."""

@@ -47,14 +47,7 @@ def main_table(comparison: Comparison, link: Link = no_link) -> Table:
     """Our systems with intervals and errored episodes, then the paper's rows as printed."""
     columns = comparison.quality
     header = ["System", "Model", *(column.heading for column in columns), "Instances", "Episodes", "Errored"]
-    rows = [
-        Row(
-            [*_who(system), *(cell(comparison.summary[system.name][column.key], column) for column in columns),
-             str(system.instances), str(len(system.scores)), str(system.errored)],
-            link=link(system.result),
-        )
-        for system in comparison.systems
-    ]  # fmt: skip
+    rows = _rows(comparison, columns, lambda row: (row.instances, len(row.scores), row.errored), link)
     rows += [_paper(row, columns) for row in comparison.paper]
     sources = ", ".join(dict.fromkeys(row.source for row in comparison.paper))
     beside = f", beside {sources}" if sources else ""
@@ -64,32 +57,27 @@ def main_table(comparison: Comparison, link: Link = no_link) -> Table:
 def quality_table(comparison: Comparison) -> Table:
     """Our systems alone, with what the protocol's paper compares them by."""
     columns = [*comparison.headline, *(of for of in comparison.quality if of.key in ("efficiency", "seconds"))]
-    rows = [
-        Row(
-            [
-                *_who(row),
-                *(cell(comparison.summary[row.name][of.key], of) for of in columns),
-                str(row.instances),
-                str(row.errored),
-            ]
-        )
-        for row in comparison.systems
-    ]
     header = ["System", "Model", *(of.heading for of in columns), "Instances", "Errored"]
+    rows = _rows(comparison, columns, lambda row: (row.instances, row.errored))
     return Table(f"{comparison.benchmark} under the protocol {comparison.protocol.name}", header, rows)
 
 
 def behaviour_table(comparison: Comparison, link: Link = no_link) -> Table:
     """e under both scopes, redundant and failed calls, time, tokens and cost."""
-    columns = comparison.behaviour
-    rows = [
-        Row(
-            [*_who(row), *(cell(comparison.summary[row.name][c.key], c) for c in columns), str(row.errored)],
-            link=link(row.result),
-        )
+    header = ["System", "Model", *(of.heading for of in comparison.behaviour), "Errored"]
+    rows = _rows(comparison, comparison.behaviour, lambda row: (row.errored,), link)
+    return Table("How systems search, and what it costs", header, rows)
+
+
+def _rows(
+    comparison: Comparison, columns: Sequence[Metric], counts: Callable[[System], Sequence[int]], link: Link = no_link
+) -> list[Row]:
+    """A row per system: its figures in ``columns``, then its counts."""
+    return [
+        Row([*_who(row), *(cell(comparison.summary[row.name][of.key], of) for of in columns), *map(str, counts(row))],
+            link=link(row.result))
         for row in comparison.systems
-    ]
-    return Table("How systems search, and what it costs", ["System", "Model", *(c.heading for c in columns), "Errored"], rows)
+    ]  # fmt: skip
 
 
 def turns_table(comparison: Comparison) -> Table:

@@ -70,11 +70,8 @@ class IssueCrawl(Crawl):
     listing = ""
     connection = "issues"
     query = queries.ISSUES
+    connections = 5
     prefix = "issue-"
-
-    def cost(self, first: int) -> int:
-        """Points of a page."""
-        return queries.issues_cost(first)
 
     def parse(self, node: Any) -> Asked | None:
         """The question of a node, with a reason if it does not count as one."""
@@ -173,11 +170,8 @@ class DiscussionCrawl(IssueCrawl):
 
     connection = "discussions"
     query = queries.DISCUSSIONS
+    connections = 1
     prefix = "discussion-"
-
-    def cost(self, first: int) -> int:
-        """Points of a page."""
-        return queries.discussions_cost(first)
 
     def unfit(self, node: dict[str, Any]) -> dict[str, bool]:
         """Nothing: a category of questions and a chosen answer say what it is."""

@@ -145,11 +145,8 @@ class Crawl:
     listing = "pulls"
     connection = "pullRequests"
     query = queries.PULLS
+    connections = 3  # of each node
     prefix = ""
-
-    def cost(self, first: int) -> int:
-        """Points of a page."""
-        return queries.pulls_cost(first)
 
     def parse(self, node: Any) -> Any:
         """What a node says, with ``number`` and ``updated``; None if an essential field is missing."""
@@ -209,11 +206,11 @@ class Crawl:
         owner, _, name = self.facts.repo.partition("/")
         variables = {"owner": owner, "name": name, "first": self.page, "after": chunk.cursor}
         try:
-            answer = self.api.graphql(self.query, variables, self.cost(self.page))
+            answer = self.api.graphql(self.query, variables, queries.page_cost(self.connections, self.page))
         except DataError:
             if chunk.cursor is None:
                 raise
-            answer = self.api.graphql(self.query, variables | {"after": None}, self.cost(self.page))
+            answer = self.api.graphql(self.query, variables | {"after": None}, queries.page_cost(self.connections, self.page))
         repository = answer.data.get("repository")
         if not isinstance(repository, dict):
             raise Gone("the repository is gone, or the token may not see it")

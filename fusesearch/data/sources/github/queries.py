@@ -122,24 +122,9 @@ query($owner: String!, $name: String!, $first: Int!, $after: String) {{
 """
 
 
-def search_cost(first: int) -> int:
-    """Points of a page of repositories: two connections in each."""
-    return points(1 + 2 * first)
-
-
-def pulls_cost(first: int) -> int:
-    """Points of a page of pull requests: three connections in each."""
-    return points(1 + 3 * first)
-
-
-def issues_cost(first: int) -> int:
-    """Points of a page of issues: five connections in each."""
-    return points(1 + 5 * first)
-
-
-def discussions_cost(first: int) -> int:
-    """Points of a page of discussions: one connection in each."""
-    return points(1 + first)
+def page_cost(connections: int, first: int = PAGE) -> int:
+    """Points of a page of ``first`` nodes, each of which opens so many connections."""
+    return points(1 + connections * first)
 
 
 def lookup(repositories: list[str]) -> tuple[str, dict[str, Any], int]:

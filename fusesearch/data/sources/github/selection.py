@@ -156,7 +156,7 @@ def search_text(criteria: Criteria, language: str | None, most_stars: int | None
 def _pages(api: Api, text: str) -> Iterator[Facts]:
     variables: dict[str, Any] = {"search": text, "first": queries.PAGE, "after": None}
     while True:
-        found = api.graphql(queries.SEARCH, variables, queries.search_cost(queries.PAGE)).data.get("search") or {}
+        found = api.graphql(queries.SEARCH, variables, queries.page_cost(2)).data.get("search") or {}
         for node in found.get("nodes") or []:
             if facts := _facts(node, str((node or {}).get("nameWithOwner"))):
                 yield facts

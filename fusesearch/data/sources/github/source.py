@@ -36,10 +36,6 @@ States = dict[type[Crawl], RepositoryState]
 """The state of one repository for each of the streams that it is read for."""
 
 
-def _announce(line: str) -> None:
-    Console(stderr=True, highlight=False).print(line)
-
-
 @dataclass
 class GitHub:
     """Mines GitHub. Keeps its state below ``state_dir``: each run continues where the last one stopped.
@@ -51,7 +47,7 @@ class GitHub:
     state_dir: Path
     workers: int = 2
     benchmarks: Iterable[str] = ()
-    announce: Announce = _announce
+    announce: Announce = field(default_factory=lambda: Console(stderr=True, highlight=False).print)
     wait: Wait = countdown
     api: Api = field(init=False)
 
@@ -89,9 +85,9 @@ class GitHub:
         """What the run will cost: pages of unread repositories, one request for each other one, and texts of issues."""
         fresh = [facts for facts in selection.repositories if states[facts.repo][Crawl].progress.watermark is None]
         pulls = sum(facts.pulls for facts in fresh)
-        points = sum(_pages(facts.pulls) * queries.pulls_cost(queries.PAGE) for facts in fresh) + len(states) - len(fresh)
+        points = sum(_pages(facts.pulls) * queries.page_cost(Crawl.connections) for facts in fresh) + len(states) - len(fresh)
         if self.config.questions:
-            points += sum(_pages(facts.issues) * queries.issues_cost(queries.PAGE) for facts in fresh) + len(states)
+            points += sum(_pages(facts.issues) * queries.page_cost(IssueCrawl.connections) for facts in fresh) + len(states)
         most = points + sum(-(-facts.pulls // queries.DETAILS) for facts in fresh)
         limit = f"mine.github.budget allows {self.config.budget:,}" if self.config.budget else "mine.github.budget sets no limit"
         return (
@@ -159,7 +155,7 @@ class GitHub:
                     crawl = stream(self.api, self.config, facts, state, partial(self._mirror, facts.repo))
                     before = len(state.pairs)
                     try:
-                        crawl.run(seen if stream is Crawl else _unseen, self._stopping.is_set)
+                        crawl.run(seen if stream is Crawl else lambda count: None, self._stopping.is_set)
                     finally:
                         self._new[facts.repo] += len(state.pairs) - before
         except Stopped as stopped:
@@ -209,10 +205,6 @@ class GitHub:
             "complete": all(not row.crawling and row.watermark is not None for row in progress),
             "stars": facts.stars, "licence": facts.licence, "language": facts.language,
         }  # fmt: skip
-
-
-def _unseen(count: int) -> None:
-    """Progress counts pull requests alone."""
 
 
 def _pages(pulls: int) -> int:

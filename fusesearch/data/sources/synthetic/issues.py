@@ -1,7 +1,7 @@
 """Issue texts: what a user saw, in a user's words.
 
-All facts come from running the reproducer: statements, output, expected output, traceback. The wording depends on the
-instance's key alone.
+All facts come from running the reproducer: statements, output, expected output, traceback. The wording, one of the
+templates in ``issues.json``, depends on the instance's key alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import ast
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from fusesearch.core.storage import read_json
 
 MAX_ISSUE_CHARS = 900
 MAX_SHOWN_CHARS = 240
@@ -17,129 +20,8 @@ _TITLE_CHARS = 44
 _SUBJECT_CHARS = 60
 _MESSAGE_CHARS = 160
 
-_TITLES = {
-    "value": (
-        "{subject} returns {got} instead of {want}",
-        "{subject} gives {got}, expected {want}",
-        "{subject} should be {want}, not {got}",
-        "Wrong result from {subject}",
-        "{called}: got {got}, should be {want}",
-        "{called} returns wrong result",
-    ),
-    "long value": (
-        "Wrong result from {called}",
-        "{called} returns a wrong result",
-        "Incorrect output of {subject}",
-        "{called} seems broken",
-        "Unexpected result with {called}",
-        "Bug in {called}?",
-    ),
-    "nothing": (
-        "{subject} returns nothing",
-        "No result from {subject}",
-        "{subject}: expected a result, got None",
-        "{called} returns None",
-    ),
-    "exception": (
-        "{exception} from {subject}",
-        "{called} raises {exception}",
-        "Unexpected {exception} in {called}",
-        "{subject} fails with {exception}",
-        "{exception}: {message}",
-        "{called} crashes: {exception}: {message}",
-    ),
-    "no exception": (
-        "{subject} does not raise {promised}",
-        "{called} should raise {promised}",
-        "Missing {promised} from {called}",
-        "No {promised} for {subject}",
-    ),
-    "other exception": (
-        "{called} raises the wrong error",
-        "Wrong error from {subject}",
-        "{subject}: misleading {exception}",
-    ),
-}
-_OPENINGS = {
-    "value": (
-        "",
-        "",
-        "To reproduce:",
-        "With {package}:",
-        "The following gives a wrong answer:",
-        "Example:",
-        "I noticed this today:",
-        "Using {package}, I ran",
-    ),
-    "exception": (
-        "",
-        "",
-        "This fails:",
-        "With {package} this crashes:",
-        "To reproduce:",
-        "I get an error from the following:",
-        "This used to work:",
-    ),
-}
-_RESULTS = {
-    "one line": (
-        "{got}",
-        "gives {got}",
-        "Output: {got}",
-        "returns {got}",
-        "I get {got}",
-    ),
-    "lines": (
-        "prints\n{got}",
-        "gives\n{got}",
-        "Output:\n{got}",
-        "Result:\n{got}",
-    ),
-    "nothing": (
-        "prints nothing.",
-        "There is no output.",
-        "The result is None.",
-    ),
-}
-_CLOSINGS = {
-    "one line": (
-        "Expected {want}",
-        "but it should be {want}",
-        "It should be {want}",
-        "The documentation says {want}",
-        "Correct would be {want}",
-        "I expected {want}",
-    ),
-    "lines": (
-        "Expected:\n{want}",
-        "but it should be\n{want}",
-        "The documentation says\n{want}",
-        "It should print\n{want}",
-        "I expected\n{want}",
-    ),
-    "lines after exception": (
-        "Expected:\n{want}",
-        "The documentation says\n{want}",
-        "It should print\n{want}",
-        "I expected\n{want}",
-    ),
-    "one line after exception": (
-        "Expected {want}",
-        "It should return {want}",
-        "The documentation says {want}",
-        "Expected output: {want}",
-    ),
-    "no exception": (
-        "It should raise {promised}.",
-        "I expected {promised}.",
-        "Expected: {promised_line}",
-    ),
-    "other exception": (
-        "Expected: {promised_line}",
-        "It should say {promised_line}",
-        "The documentation says {promised_line}",
-    ),
-}
+_TEMPLATES: dict[str, dict[str, list[str]]] = read_json(Path(__file__).with_name("issues.json"))
+_TITLES, _OPENINGS, _RESULTS, _CLOSINGS = (_TEMPLATES[name] for name in ("titles", "openings", "results", "closings"))
 _WRAPPERS = {
     *("all", "any", "bool", "dict", "enumerate", "float", "frozenset", "int", "isinstance", "iter", "len", "list", "max", "min"),
     *("next", "pprint", "pretty_print", "print", "range", "repr", "round", "set", "sorted", "str", "sum", "tuple", "type", "zip"),

@@ -209,9 +209,9 @@ def test_tokens_go_encrypted_or_nowhere(monkeypatch):
 @pytest.mark.parametrize(
     ("query", "variables", "points"),
     [
-        (queries.PULLS, {"first": queries.PAGE}, queries.pulls_cost(queries.PAGE)),
-        (queries.PULLS, {"first": queries.FIRST_LOOK}, queries.pulls_cost(queries.FIRST_LOOK)),
-        (queries.SEARCH, {"first": 100}, queries.search_cost(100)),
+        (queries.PULLS, {"first": queries.PAGE}, queries.page_cost(3)),
+        (queries.PULLS, {"first": queries.FIRST_LOOK}, queries.page_cost(3, queries.FIRST_LOOK)),
+        (queries.SEARCH, {"first": 100}, queries.page_cost(2)),
         queries.details(["x"] * 30, []),
         queries.details(["x"] * 10, [("o/r", number) for number in range(1, 21)]),
         queries.lookup(["o/r"] * queries.LOOKUPS),
@@ -228,7 +228,7 @@ def test_queries_are_githubs_and_cost_what_is_said(query, variables, points):
 
 
 def test_a_page_of_a_hundred_costs_three_points_and_a_nights_look_one():
-    assert (queries.pulls_cost(100), queries.pulls_cost(queries.FIRST_LOOK)) == (3, 1)
+    assert (queries.page_cost(3), queries.page_cost(3, queries.FIRST_LOOK)) == (3, 1)
 
 
 def test_presets_have_the_papers_thresholds_and_params_go_over_them():
