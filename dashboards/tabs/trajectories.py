@@ -1,4 +1,4 @@
-"""One instance as one localizer or two searched it: figures, calls with their gain, truth that was found, every turn."""
+"""One instance as one localizer or two searched it: figures, truth that was found, and the page of each episode."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 import streamlit as st
 
-from dashboards import charts, episodes
+from dashboards import episodes
 from dashboards.episodes import Source
-from dashboards.parts import Columns, Frame, Heading, Notice, Part, Plot, Quote
+from dashboards.parts import Columns, Frame, Heading, Notice, Part, Quote
 from fusesearch.core.errors import FusesearchError
 from fusesearch.core.schema import Trajectory
 from fusesearch.evaluation.answers import score_answer
@@ -141,7 +141,6 @@ def page(chosen: Sequence[tuple[Source, int]], instance_id: str, side_by_side: b
             yield Notice(f"{part.name}: the infrastructure failed, so there is no score ({part.trajectory.error})", "note")
     yield _figures(shown)
     yield Notice(shown[0].lacks, "note") if shown[0].page.truth is None else _found(shown)
-    yield _calls(shown)
     yield Heading("Every turn")
     frames: list[Part] = [Frame(render(part.page), f"Episode: {part.name}") for part in shown]
     yield from [Columns([[frame] for frame in frames])] if side_by_side and len(frames) > 1 else frames
@@ -165,30 +164,3 @@ def _hit(wanted: Wanted | None) -> str:
         return ABSENT
     seen = f"first shown by call {wanted.first.call}" if wanted.first else "never shown"
     return f"✓ answered, place {wanted.rank}; {seen}" if wanted.rank else f"✗ not answered; {seen}"
-
-
-def _calls(shown: Sequence[Shown]) -> Part:
-    rows = [row for part in shown for row in _cells(part)]
-    if not rows:
-        return "No call was made."
-    names = [part.name for part in shown]
-    said = "; ".join(f"{name}: {sum(row['episode'] == name for row in rows)} calls" for name in names)
-    caption = (
-        "Calls of a turn run at once and stand above one another. Number and colour are the gain: the share of what the call "
-        "returned that no earlier turn had shown. A diamond: the first call to show some of the truth."
-    )
-    return Plot(charts.calls(rows, names), caption, f"Calls by turn with their gain; {said}.")
-
-
-def _cells(part: Shown) -> Iterator[dict[str, Any]]:
-    for turn in part.page.turns:
-        for place, card in enumerate(turn.cards, 1):
-            yield {
-                "episode": part.name,
-                "turn": turn.number,
-                "call": place,
-                "gain": float(card.gain.rstrip("%")) / 100 if card.gain.endswith("%") else 0.0,
-                "text": card.gain,
-                "tool": f"{card.tool} {' '.join(f'{name}={value}' for name, value in card.arguments)}"[:200],
-                "truth": ", ".join(card.new),
-            }

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
-from dashboards import charts, episodes, read
+from dashboards import episodes, read
 from dashboards.parts import Columns, Fold, Notice, Plot, whole
 from dashboards.tabs import experiments, report, trajectories
 from fusesearch.core.storage import read_json, write_json, write_jsonl, write_text
@@ -167,7 +167,7 @@ def test_the_table_of_experiments_has_the_seeds_that_were_measured_or_are_planne
     assert "experiment run filtering" in outcome
 
 
-@pytest.mark.parametrize("name", ["report", "experiments", "trajectories"])
+@pytest.mark.parametrize("name", ["report", "experiments"])
 def test_every_chart_has_a_legend_and_colours_that_can_be_told_apart(project, name):
     plots = every(opened(project, name), Plot)
     assert plots
@@ -219,18 +219,6 @@ def test_an_invalid_gain_is_absent_and_the_rest_of_the_episode_is_shown(tmp_path
     assert (first.gain, first.level, second.gain) == ("absent", "bad", "75%")
     (table,) = every(trajectories.page([(source, 1)], instance_id(1)), Table)
     assert ["e, history by turn", "–"] in [row.cells for row in table.rows]  # noqa: RUF001
-
-
-def cells(turns):
-    rows = [{"turn": turn, "call": 1, "gain": 0.5, "text": "50%", "tool": "grep", "truth": ""} for turn in range(1, turns + 1)]
-    return [{"episode": str(number), **row} for number in range(5) for row in rows]
-
-
-@pytest.mark.parametrize(("turns", "shown", "columns"), [(5, 5, 2), (2, 5, 5), (8, 2, 1)])
-def test_episodes_with_many_turns_stand_above_one_another(turns, shown, columns):
-    names = [str(number) for number in range(shown)]
-    rows = [row for row in cells(turns) if row["episode"] in names]
-    assert charts.calls(rows, names).to_dict()["columns"] == columns
 
 
 def test_instances_are_ordered_by_what_is_asked_for_and_those_without_a_score_come_last():
