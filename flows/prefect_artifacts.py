@@ -1,4 +1,4 @@
-"""Prefect artifacts of a finished stage: its metrics, the outputs that people look at, the funnel of the data."""
+"""Prefect artifacts of a finished stage: its metrics, and the outputs that people look at."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact
 from prefect.logging import get_run_logger
 
-from fusesearch.core.errors import ArtifactError
 from fusesearch.core.overrides import flatten
 from fusesearch.core.storage import read_json, read_text
 from tasks.running.node import Job
-from tasks.running.places import Places
-from tasks.stages import STAGES
 from tasks.tracking import tracking_uri
 from tasks.tracking.store import is_server, make_client, translated_errors, without_passwords
 
@@ -32,9 +29,6 @@ def show(job: Job, run_id: str) -> None:
         create_markdown_artifact(page, key=f"{key}-metrics", description=f"Figures of {job.node.name}")
         for name in stage.shows:
             _show_output(job.output(name), f"{key}-{name.replace('_', '-')}", f"{name} of {job.node.name}")
-        if stage.counts:
-            table = funnel(job.places, stage.name, job.metrics)
-            create_table_artifact(table=table, key="funnel", description="From mined pairs to what is learned from")
     except Exception as error:
         get_run_logger().warning("the results could not be shown in Prefect: %s", error)
 
@@ -72,21 +66,3 @@ def run_page(run_id: str) -> str:
     with translated_errors(uri):
         experiment = make_client(uri).get_run(run_id).info.experiment_id
     return f"{base.rstrip('/')}/#/experiments/{experiment}/runs/{run_id}"
-
-
-def funnel(places: Places, stage: str, metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows that remain after each finished stage. ``metrics`` are the metrics of ``stage``."""
-    figures = {name: metrics if name == stage else _figures(places[f"{name}.metrics"]) for name in STAGES}
-    return [
-        {"stage": name, "left": figures[name][count.figure], "what": count.heading}
-        for name, row in STAGES.items()
-        for count in row.counts
-        if count.figure in figures[name]
-    ]
-
-
-def _figures(path: Path) -> dict[str, Any]:
-    try:
-        return dict(read_json(path))
-    except ArtifactError:
-        return {}

@@ -1,6 +1,6 @@
 """The stages of the pipeline, each described once.
 
-``dvc.yaml`` (:mod:`tasks.running.deps`), the flows, their deployments and limits, and the dashboard's funnel follow from
+``dvc.yaml`` (:mod:`tasks.running.deps`), the flows, their deployments and limits, and the dashboard's counts follow from
 :data:`STAGES`. A new stage is a row here, a function that takes a :class:`~tasks.running.node.Job`, and the section of params
 that it reads.
 """
@@ -19,7 +19,7 @@ from fusesearch.training.architectures import is_folder
 
 
 class Count(NamedTuple):
-    """One bar of the data's funnel: a figure of the stage, its heading, and what is counted."""
+    """A count of rows that are left after the stage: a figure of it, its heading, and what is counted."""
 
     figure: str
     heading: str
@@ -45,7 +45,7 @@ class Stage:
         divided: whether other processes and machines can do parts of it (:mod:`tasks.running.parts`).
         gpu: whether it uses a GPU if the machine has one.
         shows: outputs that people look at: they are shown in Prefect and kept in MLflow.
-        counts: its bars of the data's funnel.
+        counts: rows that are left after it, for the dashboard.
     """
 
     name: str

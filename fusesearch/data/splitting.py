@@ -38,7 +38,8 @@ class TableSplit:
     def __init__(self, path: Path, rules: Split, seed: int, repos_dir: Path | None = None) -> None:
         self.path = path
         self.dropped: list[tuple[str, str]] = []
-        self.plan = plan_splits(_repositories(path), rules, seed)
+        rows = iter_rows(path, ["repo", "provenance"])
+        self.plan = plan_splits(((row["repo"], json.loads(row["provenance"])) for row in rows), rules, seed)
         self._known = Known.of_benchmarks(rules, self.plan.families)
         if repos_dir is not None:
             self._known.look_into([repo for name in TRAINING for repo in self.plan.repositories(name)], repos_dir)
@@ -54,11 +55,6 @@ def counts_of(dropped: Iterable[tuple[str, str]]) -> dict[str, int]:
     """How many instances each reason dropped."""
     counts = Counter(reason for _, reason in dropped)
     return {reason: counts[reason] for reason in CONTAMINATION}
-
-
-def _repositories(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for row in iter_rows(path, ["repo", "provenance"]):
-        yield row["repo"], json.loads(row["provenance"])
 
 
 @dataclass(frozen=True)

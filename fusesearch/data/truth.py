@@ -25,7 +25,6 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from fusesearch.code.sides import Side, both_sides
 from fusesearch.code.spans import FunctionSpan
@@ -51,7 +50,7 @@ def truth_from_changes(changes: Iterable[FileChange], read: Reader) -> Truth:
     truth = Truth()
     for change in changes:
         _add_change(truth, change, read)
-    return Truth.model_validate({name: _distinct(value) for name, value in truth})
+    return Truth.model_validate({name: list(dict.fromkeys(value)) if isinstance(value, list) else value for name, value in truth})
 
 
 def truth_in_git(git_dir: Path, base: str, patch: str) -> Truth:
@@ -162,7 +161,3 @@ def _beside(span: FunctionSpan, code: list[str], edits: list[Edit]) -> bool:
     while last < len(code) and not code[last]:
         last += 1
     return any(edit.start <= last and first <= edit.start + len(edit.removed) for edit in edits)
-
-
-def _distinct(value: Any) -> Any:
-    return list(dict.fromkeys(value)) if isinstance(value, list) else value

@@ -78,20 +78,14 @@ def read_benchmark(path: Path) -> list[Instance]:
 
     Raises :class:`DataError` for a file that cannot be read, and for a duplicate instance.
     """
-    rows = list(_ours(path) or _theirs(path))
+    import polars as pl
+
+    is_ours = path.suffix == ".parquet" and set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(path))
+    rows = read_instances(path) if is_ours else list(_theirs(path))
     ids = [row.instance_id for row in rows]
     if twice := next((name for name in ids if ids.count(name) > 1), None) if len(set(ids)) < len(ids) else None:
         raise DataError(f"{path}: duplicate instance {twice}")
     return rows
-
-
-def _ours(path: Path) -> list[Instance]:
-    """Instances of a table that :func:`write_instances` wrote; none of any other file."""
-    import polars as pl
-
-    if path.suffix != ".parquet" or not set(INSTANCE_COLUMNS) <= set(pl.read_parquet_schema(path)):
-        return []
-    return read_instances(path)
 
 
 def _theirs(path: Path) -> Iterator[Instance]:

@@ -146,7 +146,7 @@ def _mean(field: str, heading: str, **options: Any) -> Metric:
     return Metric(field, heading, statistics.mean(field), Score.model_fields[field].description or "", **options)
 
 
-_TOOL_SUCCESS = Statistic("tool_success", _failed, lambda sums: 1 - statistics.share(sums))
+_TOOL_SUCCESS = Statistic("tool_success", _failed, lambda sums: 1 - statistics.quotient(sums))
 
 METRICS: dict[str, Metric] = {
     row.key: row

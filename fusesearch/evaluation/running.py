@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -168,7 +168,9 @@ class GridRun:
             return self._publish(cell, scores, scoring, changes)
         (folder / DONE).unlink(missing_ok=True)
         write_json(folder / SETTINGS, self._settings(cell))
-        _seed_journal(folder / JOURNAL, known)
+        with Journal(folder / JOURNAL, key="key") as rows:  # so that only the other episodes are run
+            for key, (trajectory, _) in known.items():
+                rows.append({"key": key, "trajectory": trajectory.model_dump(mode="json")})
         found = self.episodes_into(folder / JOURNAL, cell, progress=progress)
         write_jsonl(folder / TRAJECTORIES, found.trajectories)
         changes = sorted({change for trajectory in found.trajectories for change in trajectory.changes})
@@ -285,13 +287,6 @@ def figures_of(scores: Sequence[Score]) -> dict[str, Any]:
     """Averages over a cell's scores, and its row under every protocol as ``<protocol>.<column>``."""
     rows = {f"{name}.{key}": value for name, row in PROTOCOLS.items() for key, value in row.read(scores).items()}
     return {**aggregate(scores), "protocols": rows}
-
-
-def _seed_journal(path: Path, known: Mapping[str, Episode]) -> None:
-    """Give the journal the episodes of a cell that was finished before, so that only the others are run."""
-    with Journal(path, key="key") as rows:
-        for key, (trajectory, _) in known.items():
-            rows.append({"key": key, "trajectory": trajectory.model_dump(mode="json")})
 
 
 def _revision() -> str:

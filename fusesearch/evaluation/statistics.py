@@ -65,7 +65,7 @@ def mean(field: str) -> Statistic:
         value = getattr(score, field)
         return None if value is None else (float(value), 1.0)
 
-    return Statistic(field, components, share)
+    return Statistic(field, components, quotient)
 
 
 def pooled(level: str, figure: str) -> Statistic:
@@ -79,7 +79,7 @@ def pooled(level: str, figure: str) -> Statistic:
     def of_sums(sums: Array) -> Array:
         import numpy as np
 
-        return np.where(sums[..., 2] > 0, share(sums), np.nan)
+        return np.where(sums[..., 2] > 0, quotient(sums), np.nan)
 
     return Statistic(f"{level}_{figure}", components, of_sums)
 
@@ -91,12 +91,12 @@ def averaged(name: str, level: str, of: Callable[[Sequence[str], Sequence[str]],
         predicted, true = pair_of(score, level)
         return (of(predicted, true), 1.0) if true else None
 
-    return Statistic(name, components, share)
+    return Statistic(name, components, quotient)
 
 
 def ratio(name: str, parts: Callable[[Score], tuple[float, float] | None]) -> Statistic:
     """Sum of the first part over the sum of the second."""
-    return Statistic(name, parts, share)
+    return Statistic(name, parts, quotient)
 
 
 def combined_pooled_f1(name: str = "f1_micro") -> Statistic:
@@ -357,7 +357,7 @@ def _short(p: float | None) -> float | None:
     return None if p is None else float(f"{p:.4g}")
 
 
-def share(sums: Any) -> Any:
+def quotient(sums: Any) -> Any:
     """First component over the second, 0 where that is 0; ``sums`` is an array (..., components)."""
     import numpy as np
 

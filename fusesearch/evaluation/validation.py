@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fusesearch.core.schema import Score
 from fusesearch.evaluation.metrics import METRICS, Metric
-from fusesearch.evaluation.statistics import Statistic, difference, measure, share
+from fusesearch.evaluation.statistics import Statistic, difference, measure, quotient
 
 PREFIX = "validation/"
 """Begins the names of these columns."""
@@ -28,7 +28,7 @@ VALIDATED: dict[str, Metric] = {
     "turns": METRICS["turns"],
     "tokens": METRICS["tokens_context"],
     "answered": Metric(
-        "answered", "Answered (%)", Statistic("answered", _answered, share),
+        "answered", "Answered (%)", Statistic("answered", _answered, quotient),
         "share of the episodes that name a location, or a value where a question asks for one", percent=True,
     ),
 }  # fmt: skip

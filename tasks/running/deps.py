@@ -112,7 +112,8 @@ def _summed_up(files: set[Path]) -> Iterator[Path]:
     for folder in {path.parent for path in files}:
         used = {path for path in files if path.parent == folder}
         # Git leaves empty folders of moved packages behind: they are not part of the code.
-        inside = [path for path in folder.iterdir() if path.is_file() or any(_is_source(file) for file in path.rglob("*"))]
+        sources = {file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts}
+        inside = [path for path in folder.iterdir() if path in sources or any(file.is_relative_to(path) for file in sources)]
         modules = [path for path in inside if path.suffix == ".py"]
         packages = [path for path in inside if (path / "__init__.py").exists()]
         data = [path for path in inside if path not in modules and path not in packages]
@@ -121,10 +122,6 @@ def _summed_up(files: set[Path]) -> Iterator[Path]:
         else:
             yield from used
             yield from data
-
-
-def _is_source(file: Path) -> bool:
-    return file.is_file() and "__pycache__" not in file.parts
 
 
 def _imports(path: Path, root: Path) -> Iterator[str]:

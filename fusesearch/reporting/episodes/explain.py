@@ -110,13 +110,12 @@ class Explanation:
 
 def explain(trajectory: Trajectory, targets: Iterable[Target]) -> list[Explanation]:
     """An explanation per target, in order. Of the calls of one turn, which run in parallel, the first counts as earliest."""
-    return [_explanation(target, list(_sightings(trajectory, target))) for target in targets]
-
-
-def _explanation(target: Target, sightings: list[Sighting]) -> Explanation:
-    first = sightings[0] if sightings else None
-    strongest = max(sightings, key=lambda sighting: sighting.strength, default=None)
-    return Explanation(target, first, strongest)
+    found = []
+    for target in targets:
+        sightings = list(_sightings(trajectory, target))
+        strongest = max(sightings, key=lambda sighting: sighting.strength, default=None)
+        found.append(Explanation(target, sightings[0] if sightings else None, strongest))
+    return found
 
 
 def _sightings(trajectory: Trajectory, target: Target) -> Iterator[Sighting]:

@@ -1,26 +1,8 @@
-"""The funnel: what was left after each stage that has run."""
+"""What Prefect shows of a finished stage."""
 
 from types import SimpleNamespace
 
-import pytest
-
 from flows import prefect_artifacts
-from flows.prefect_artifacts import funnel
-from fusesearch.core.storage import write_json
-from tasks.running.places import MAIN
-
-
-@pytest.fixture
-def project(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def test_the_funnel_has_a_row_for_every_finished_stage_in_order_and_zero_is_a_count(project):
-    write_json(MAIN["mine.metrics"], {"pairs": 20, "repositories": 4})
-    write_json(MAIN["filter.metrics"], {"instances": 12})
-    rows = funnel(MAIN, "select", {"selected": 0})
-    assert [(row["stage"], row["left"]) for row in rows] == [("mine", 20), ("filter", 12), ("select", 0)]
 
 
 def test_the_address_of_a_run_holds_no_password(monkeypatch):

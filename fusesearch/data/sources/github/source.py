@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
@@ -18,7 +18,6 @@ from rich.console import Console
 from fusesearch.core.config import GitHubSource
 from fusesearch.core.digests import digest
 from fusesearch.core.errors import ArtifactError, DataError, InfrastructureError, RepositoryError
-from fusesearch.core.schema import Instance
 from fusesearch.core.storage import Progress, read_json, write_json
 from fusesearch.data.sources.base import Mined
 from fusesearch.data.sources.github import queries
@@ -79,7 +78,8 @@ class GitHub:
             self.announce(
                 f"{self._message or 'some repositories could not be read'}: all rows are kept, and the next run continues there"
             )
-        return Mined(self._instances(selection.repositories, states), table)
+        streams = (state for facts in selection.repositories for state in states[facts.repo].values())
+        return Mined((row for state in streams for row in state.instances()), table)
 
     def forecast(self, selection: Selection, states: dict[str, States]) -> str:
         """What the run will cost: pages of unread repositories, one request for each other one, and texts of issues."""
@@ -177,11 +177,6 @@ class GitHub:
 
         with ThreadPoolExecutor(self.workers, thread_name_prefix="publish") as pool:
             list(pool.map(publish, chosen))
-
-    def _instances(self, chosen: list[Facts], states: dict[str, States]) -> Iterator[Instance]:
-        for facts in chosen:
-            for state in states[facts.repo].values():
-                yield from state.instances()
 
     def _table(self, selection: Selection, states: dict[str, States]) -> dict[str, Any]:
         rows = [self._row(facts, states[facts.repo]) for facts in selection.repositories]
