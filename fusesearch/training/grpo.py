@@ -77,19 +77,8 @@ def train_grpo(
 
     if params.compute.ranks > 1 and section.rollouts == "transformers" and torch.cuda.is_available():
         raise ConfigError("on several GPUs no process has all weights to sample from: set grpo.rollouts to vllm")
-    return train_in_ranks(params.compute, _train, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
-
-
-def _train(
-    params: Params,
-    section: Grpo,
-    instances: Path,
-    checkpoint: Path,
-    snapshot: Callable[[Instance], Repository],
-    out: Path,
-    *,
-    on_log: Callable[[dict[str, float]], None],
-) -> dict[str, float]:
+    if world_size() < params.compute.ranks:
+        return train_in_ranks(params.compute, train_grpo, params, section, instances, checkpoint, snapshot, out, on_log=on_log)
     quiet()
     model, tokenizer = load_student(checkpoint, student_dtype(section.lora, params), params.model.matmul)
     environment = environment_named(params.agent.toolset)

@@ -45,10 +45,8 @@ def train_sft(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> 
         DataError: no trajectory fits into ``sft.max_length``.
         InfrastructureError: a rank or machine died.
     """
-    return train_in_ranks(params.compute, _train, params, trajectories, out, on_log=on_log)
-
-
-def _train(params: Params, trajectories: Path, out: Path, *, on_log: Log) -> dict[str, float]:
+    if world_size() < params.compute.ranks:
+        return train_in_ranks(params.compute, train_sft, params, trajectories, out, on_log=on_log)
     quiet()
     model, tokenizer = load_student(params.model.base, student_dtype(params.sft.lora, params), params.model.matmul)
     rows, dropped = tokenize(read_trajectories(trajectories), tokenizer, params)

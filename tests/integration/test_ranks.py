@@ -83,12 +83,12 @@ class Trainings:
     def sft(self, name: str, sharded: bool = False, model: ModelSection | None = None, **changes: Any) -> Part:
         section = self.params.sft.model_copy(update=changes)
         params = self.params.model_copy(update={"sft": section, "model": model or self.params.model})
-        return sft._train, (params, self.trajectories, self.folder / name), sharded
+        return sft.train_sft, (params, self.trajectories, self.folder / name), sharded
 
     def grpo(self, name: str, sharded: bool = False, **changes: Any) -> Part:
         section = self.params.grpo.model_copy(update=changes)
         snapshot = partial(instance_snapshot, SnapshotStore(self.folder / "snapshots"), self.folder / "repos")
-        return grpo._train, (self.params, section, self.instances, self.base, snapshot, self.folder / name), sharded
+        return grpo.train_grpo, (self.params, section, self.instances, self.base, snapshot, self.folder / name), sharded
 
     def run(self, ranks: int, *parts: Part) -> list[Trained]:
         train_in_ranks(Compute(ranks=ranks), in_turn, list(parts), on_log=silent)
