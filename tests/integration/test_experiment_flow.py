@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import psutil
@@ -98,6 +100,8 @@ def test_a_node_whose_server_went_away_is_tried_again_but_not_for_ever(project, 
 
 HELD = """
 import sys
+import threading
+import time
 open('tries', 'a').write('x')
 if len(open('tries').read()) <= {0}:
     sys.exit("error: grpo is already running on these inputs: wait for it, or stop it")
@@ -132,22 +136,15 @@ def test_why_a_node_failed_is_one_line(printed, code, expected):
     assert reason(printed, code).startswith(expected)
 
 
-def test_an_interruption_ends_the_nodes_that_run(project, monkeypatch):
+def test_an_interruption_ends_the_nodes_that_run(project):
     waits = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
 
-    class Interrupted:
-        def __init__(self, rows): ...
+    def interrupt():
+        while not ((project / "pid").exists() and (project / "pid").read_text()):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
 
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error): ...
-
-        def __call__(self):
-            if (project / "pid").exists() and (project / "pid").read_text():
-                raise KeyboardInterrupt
-
-    monkeypatch.setattr(experiments, "watch", Interrupted)
+    threading.Thread(target=interrupt, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         run(task("a", waits), task("b", APPEND.format("b")), task("c", needs=("a",)))
     assert not psutil.pid_exists(int((project / "pid").read_text()))
