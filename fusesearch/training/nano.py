@@ -8,8 +8,10 @@ Qwen/Hermes.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from fusesearch.core.storage import read_text
 from fusesearch.search.tool import Tool
 from fusesearch.search.tools import TOOLS
 
@@ -54,20 +56,7 @@ BOILERPLATE = (
 
 WORDS = r"_?[A-Za-z]+|[0-9]| ?[^\sA-Za-z0-9_]+ ?|_+|\n +|\n+|\s+"
 
-TEMPLATE = """\
-{%- for message in messages -%}
-{%- if message.role == 'tool' -%}
-{%- if loop.first or messages[loop.index0 - 1].role != 'tool' -%}{{ '<|im_start|>user' }}{%- endif -%}
-{{ '\\n<tool_response>\\n' + message.content + '\\n</tool_response>' }}
-{%- if loop.last or messages[loop.index0 + 1].role != 'tool' -%}{{ '<|im_end|>\\n' }}{%- endif -%}
-{%- elif message.role == 'assistant' -%}
-{{ '<|im_start|>assistant\\n' }}{%- generation -%}{{ message.content + '<|im_end|>' }}{%- endgeneration -%}{{ '\\n' }}
-{%- else -%}
-{{ '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' }}
-{%- endif -%}
-{%- endfor -%}
-{%- if add_generation_prompt -%}{{ '<|im_start|>assistant\\n' }}{%- endif -%}
-"""
+TEMPLATE = read_text(Path(__file__).with_name("nano.j2"))
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Any:
