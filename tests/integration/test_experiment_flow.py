@@ -144,9 +144,13 @@ def test_an_interruption_ends_the_nodes_that_run(project):
             time.sleep(0.05)
         os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores interruptions
     threading.Thread(target=interrupt, daemon=True).start()
-    with pytest.raises(KeyboardInterrupt):
-        run(task("a", waits), task("b", APPEND.format("b")), task("c", needs=("a",)))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run(task("a", waits), task("b", APPEND.format("b")), task("c", needs=("a",)))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert not psutil.pid_exists(int((project / "pid").read_text()))
     assert not (project / "order").exists()
 
