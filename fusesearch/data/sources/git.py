@@ -27,6 +27,7 @@ from fusesearch.data.sources.base import REPOSITORY, Mined, moment
 from fusesearch.data.sources.history import Commit
 from fusesearch.data.sources.links import closing_links, pull_number
 from fusesearch.data.sources.mirrors import clone_bare
+from fusesearch.data.swe_bench import read_rows
 from fusesearch.search.git import Git
 
 DROPS = {
@@ -168,18 +169,19 @@ def named_clone(text: str) -> tuple[str, Path]:
 def read_dumps(paths: Iterable[Path], repos: set[str]) -> dict[str, dict[int, LocalIssue]]:
     """Issues by repository and number. A dump without ``repo`` belongs to the only repository.
 
-    Lines are issues as GitHub's and GitLab's REST give them: ``number`` (or ``iid``), ``title``, ``body`` (or
+    Rows are issues as GitHub's and GitLab's REST give them: ``number`` (or ``iid``), ``title``, ``body`` (or
     ``description``), ``created_at``, and ``comments`` as a list with ``body`` and ``created_at``. Raises :class:`DataError`
-    with file and line for anything else.
+    with file and row for anything else.
     """
     known = {repo.casefold(): repo for repo in repos}
     found: dict[str, dict[int, LocalIssue]] = {}
     for path in paths:
-        for where, row in _dump_rows(path):
+        for row_number, row in enumerate(read_rows(path), 1):
             repo = row.get("repo") or (next(iter(repos)) if len(repos) == 1 else None)
             number = row.get("number", row.get("iid"))
             if not isinstance(repo, str) or not isinstance(number, int):
-                raise DataError(f"{where}: an issue needs a number{'' if repo else ', and repo where there are several clones'}")
+                lacks = "" if repo else ", and repo where there are several clones"
+                raise DataError(f"{path}: row {row_number}: an issue needs a number{lacks}")
             if repo.casefold() in known and not row.get("pull_request"):
                 found.setdefault(known[repo.casefold()], {})[number] = _issue(row)
     return found
@@ -195,21 +197,6 @@ def parse_note(text: str) -> LocalIssue:
         return _issue(row)
     title, _, body = text.strip().partition("\n")
     return LocalIssue(title.strip(), body.strip())
-
-
-def _dump_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    try:
-        with path.open(encoding="utf-8") as handle:
-            for number, line in enumerate(handle, 1):
-                if line.strip():
-                    row = json.loads(line)
-                    if not isinstance(row, dict):
-                        raise ValueError("not an object")
-                    yield f"{path}: line {number}", row
-    except OSError as error:
-        raise DataError(f"mine.git.issues: {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise DataError(f"mine.git.issues: {path} is not JSONL ({error})") from None
 
 
 def _issue(row: dict[str, Any]) -> LocalIssue:

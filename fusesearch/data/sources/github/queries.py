@@ -6,7 +6,10 @@ Fields and ``nodes(ids:)`` cost nothing, so texts of issues are fetched by id, m
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
+
+from fusesearch.core.storage import read_text
 
 PAGE = 100
 FIRST_LOOK = 25
@@ -20,106 +23,10 @@ LOOKUPS = 40
 
 _LIMIT = "rateLimit { cost }"
 
-_REPOSITORY = """
-fragment R on Repository {
-  databaseId nameWithOwner isFork isArchived isDisabled isPrivate stargazerCount
-  parent { nameWithOwner }
-  licenseInfo { spdxId }
-  primaryLanguage { name }
-  issues { totalCount }
-  pullRequests(states: MERGED) { totalCount }
-}
-"""
-
-SEARCH = f"""
-query($search: String!, $first: Int!, $after: String) {{
-  {_LIMIT}
-  search(query: $search, type: REPOSITORY, first: $first, after: $after) {{
-    repositoryCount
-    pageInfo {{ hasNextPage endCursor }}
-    nodes {{ ...R }}
-  }}
-}}
-{_REPOSITORY}
-"""
-
-PULLS = f"""
-query($owner: String!, $name: String!, $first: Int!, $after: String) {{
-  {_LIMIT}
-  repository(owner: $owner, name: $name) {{
-    nameWithOwner
-    pullRequests(states: MERGED, first: $first, after: $after, orderBy: {{field: UPDATED_AT, direction: DESC}}) {{
-      pageInfo {{ hasNextPage endCursor }}
-      nodes {{
-        number title body createdAt updatedAt mergedAt baseRefName baseRefOid headRefOid changedFiles
-        author {{ __typename login }}
-        mergeCommit {{ oid }}
-        closingIssuesReferences(first: 10) {{ totalCount nodes {{ id }} }}
-        commits(first: 20) {{ totalCount nodes {{ commit {{ oid message authoredDate }} }} }}
-        files(first: 100) {{ totalCount nodes {{ path changeType }} }}
-      }}
-    }}
-  }}
-}}
-"""
-
-_ISSUE = """
-fragment I on Issue {
-  id number title body createdAt lastEditedAt
-  repository { nameWithOwner }
-  author { __typename login }
-  userContentEdits(first: 100) { totalCount nodes { editedAt deletedAt diff } }
-  comments(first: 50) { nodes { body createdAt lastEditedAt isMinimized author { __typename login } } }
-  timelineItems(itemTypes: [RENAMED_TITLE_EVENT], first: 20) {
-    filteredCount
-    nodes { ... on RenamedTitleEvent { createdAt previousTitle currentTitle } }
-  }
-}
-"""
-
-
-_ASKED = """
-        id number title body createdAt updatedAt lastEditedAt url
-        author { __typename login }
-        userContentEdits(first: 100) { totalCount nodes { editedAt deletedAt diff } }
-"""
-
-ISSUES = f"""
-query($owner: String!, $name: String!, $first: Int!, $after: String) {{
-  {_LIMIT}
-  repository(owner: $owner, name: $name) {{
-    issues(states: CLOSED, first: $first, after: $after, orderBy: {{field: UPDATED_AT, direction: DESC}}) {{
-      pageInfo {{ hasNextPage endCursor }}
-      nodes {{
-        {_ASKED}
-        stateReason closedAt
-        labels(first: 20) {{ nodes {{ name }} }}
-        comments(first: 50) {{
-          totalCount nodes {{ url body createdAt isMinimized authorAssociation author {{ __typename login }} }}
-        }}
-        timelineItems(itemTypes: [RENAMED_TITLE_EVENT], first: 20) {{
-          filteredCount nodes {{ ... on RenamedTitleEvent {{ createdAt previousTitle currentTitle }} }}
-        }}
-        closings: timelineItems(itemTypes: [CLOSED_EVENT], first: 20) {{
-          nodes {{ ... on ClosedEvent {{ createdAt actor {{ login }} closer {{ __typename }} }} }}
-        }}
-      }}
-    }}
-  }}
-}}
-"""
-
-DISCUSSIONS = f"""
-query($owner: String!, $name: String!, $first: Int!, $after: String) {{
-  {_LIMIT}
-  repository(owner: $owner, name: $name) {{
-    discussions(answered: true, first: $first, after: $after, orderBy: {{field: UPDATED_AT, direction: DESC}}) {{
-      pageInfo {{ hasNextPage endCursor }}
-      nodes {{ {_ASKED} answer {{ url body createdAt isMinimized authorAssociation author {{ __typename login }} }} }}
-    }}
-  }}
-}}
-"""
+_REPOSITORY, _ISSUE, PULLS, ISSUES, DISCUSSIONS = (
+    read_text(Path(__file__).with_name(f"{name}.graphql")) for name in ("repository", "issue", "pulls", "issues", "discussions")
+)
+SEARCH = read_text(Path(__file__).with_name("search.graphql")) + _REPOSITORY
 
 
 def page_cost(connections: int, first: int = PAGE) -> int:
