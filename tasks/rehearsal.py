@@ -29,6 +29,7 @@ from fusesearch.core.errors import ConfigError, DataError, FusesearchError
 from fusesearch.core.overrides import override
 from fusesearch.core.schema import Tokens, Trajectory, Turn
 from fusesearch.core.storage import read_json, read_trajectories, write_json, write_jsonl
+from fusesearch.evaluation.grid import read_yaml
 from fusesearch.training.architectures import config_of, folder_of
 from fusesearch.training.trainer import quiet
 from tasks.running.dvc_command import reason
@@ -42,34 +43,7 @@ PACKAGES = ("toolz", "boltons", "tabulate", "humanize", "voluptuous", "pygtrie",
 """Small ones to plant faults in; the first is held out."""
 LAYERS, WIDTH, HEAD, FEED_FORWARD, EXPERTS = 2, 64, 32, 128, 8
 
-CUTS: dict[str, Any] = {
-    "mine.source": "synthetic",
-    "mine.tasks": ["faults"],
-    "mine.per_repository": 3,
-    "mine.attempts_per_repository": 60,
-    "mine.workers": 2,
-    "split.sft": 0.5,
-    "split.rl": 0.5,
-    "split.validation": 0.0,
-    "split.validation_owners": [PACKAGES[0]],
-    "teacher.localizer": "lexical",
-    "synthesize.per_instance": 2,
-    "select.min_f1": 0.0,  # a handful of candidates may hold none that is good enough
-    "select.min_efficiency": 0.0,
-    "select.max_trajectories": 4,
-    "rank.max_instances": 6,
-    "rank.max_held_out": 2,
-    "sft.epochs": 1.0,
-    "grpo.steps": 2,
-    "grpo.prompts_per_step": 1,
-    "grpo.validation.prompts": 2,
-    "compute.ranks": 1,
-    "compute.serve": 1,
-    "compute.servers": [],
-    "compute.weights": "",
-    "evaluate.max_instances": 1,
-    "evaluate.runs": 1,
-}
+CUTS: dict[str, Any] = read_yaml(Path(__file__).parents[1] / "experiments/rehearsal.yaml")
 """What a rehearsal makes smaller; all else is the profile's own, lengths too."""
 
 
