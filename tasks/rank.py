@@ -19,15 +19,15 @@ def rank_candidates(job: Job) -> dict[str, Any]:
     import polars as pl
 
     from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
-    from fusesearch.training.ranking import collect, described, figures, in_turn, train
+    from fusesearch.training.ranking import collect, described, figures, round_robin, train
 
     rank, seed = job.params.rank, job.params.seed
     splits = {
         name: [row for row in read_instances(job.places[f"split.{name}"]) if row.truth and not row.question]
         for name in ("sft", "rl", "validation")
     }
-    learned = in_turn([*splits["sft"], *splits["rl"]], rank.max_instances)
-    held_out = in_turn(splits["validation"], rank.max_held_out)
+    learned = round_robin([*splits["sft"], *splits["rl"]], rank.max_instances)
+    held_out = round_robin(splits["validation"], rank.max_held_out)
     snapshots = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), job.places["mine.repos"])
     tables = collect([*learned, *held_out], snapshots, job.scratch / "features", job.progress)
     inside = pl.col("instance_id").is_in([row.instance_id for row in learned])

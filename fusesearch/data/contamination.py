@@ -20,7 +20,7 @@ CONTAMINATION = ("benchmark_repository", "same_issue", "same_patch", "similar_is
 
 
 @dataclass
-class Known:
+class HeldOut:
     """What training must not see. ``projects`` are names without owner; ``clones`` contain commits of a benchmark."""
 
     families: Families = field(default_factory=Families)
@@ -34,7 +34,7 @@ class Known:
     near_patches: Similar | None = None
 
     @classmethod
-    def of_benchmarks(cls, rules: Split, families: Families) -> Known:
+    def of_benchmarks(cls, rules: Split, families: Families) -> HeldOut:
         """All instances of ``rules.benchmarks``. Raises :class:`ArtifactError` for a missing or malformed file."""
         known = cls(families)
         if rules.near_duplicate is not None and rules.benchmarks:
@@ -88,7 +88,7 @@ class Known:
         return instance.repo in self.clones or instance.base_commit in self.commits
 
 
-def decontaminated(instances: Iterable[Instance], known: Known, dropped: list[tuple[str, str]]) -> Iterator[Instance]:
+def decontaminated(instances: Iterable[Instance], known: HeldOut, dropped: list[tuple[str, str]]) -> Iterator[Instance]:
     """Yield the clean instances; add id and reason of each other one to ``dropped``."""
     for instance in instances:
         reason = known.reason(instance)

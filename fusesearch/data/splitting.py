@@ -21,7 +21,7 @@ from fusesearch.core.config import Split
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance
 from fusesearch.core.storage import iter_instances, iter_rows
-from fusesearch.data.contamination import CONTAMINATION, Known, decontaminated
+from fusesearch.data.contamination import CONTAMINATION, HeldOut, decontaminated
 from fusesearch.data.families import Families
 from fusesearch.data.provenance import read_provenance
 
@@ -40,7 +40,7 @@ class TableSplit:
         self.dropped: list[tuple[str, str]] = []
         rows = iter_rows(path, ["repo", "provenance"])
         self.plan = plan_splits(((row["repo"], json.loads(row["provenance"])) for row in rows), rules, seed)
-        self._known = Known.of_benchmarks(rules, self.plan.families)
+        self._known = HeldOut.of_benchmarks(rules, self.plan.families)
         if repos_dir is not None:
             self._known.look_into([repo for name in TRAINING for repo in self.plan.repositories(name)], repos_dir)
         self._known.add(self.instances("validation"), repositories=False)

@@ -45,7 +45,7 @@ def state_bytes(model: Architecture, ranks: int = 1, reference: int = 0, lora: i
 
 
 def loading_bytes(model: Architecture, lora: int = 0, reference: bool = False) -> float:
-    """Memory of the host that a rank takes until its weights are shared out: float32, or bfloat16 where only adapters train."""
+    """Memory of the host that a rank takes until its weights are sharded: float32, or bfloat16 where only adapters train."""
     return model.parameters * (SERVED if lora else REFERENCE * (1 + reference))
 
 

@@ -1,6 +1,6 @@
 """GRPO with TRL's GRPOTrainer and rollouts from the project's own loop (FuseSearch 3.3 and B.3).
 
-TRL 1.16 marks ``rollout_func`` as experimental, and what :class:`Published` stands in for is not documented; only this file uses
+TRL 1.16 marks ``rollout_func`` as experimental, and what :class:`VllmClient` stands in for is not documented; only this file uses
 them.
 """
 
@@ -107,7 +107,7 @@ def train_grpo(
         validator = Validator(checked, greedy_batch_of, out) if checked.every else None
         trainer = _trainer(episodes, model, tokenizer, rollouts, order, out, on_log, validator)
         if weights:
-            trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, Published(trainer, weights), -1
+            trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, VllmClient(trainer, weights), -1
         run_training(trainer, out)
     save_checkpoint(trainer, out)
     known = {"validation_instances": len(held_out), "best_step": validator.best_step} if validator and not rank() else {}
@@ -163,7 +163,7 @@ class Rollouts:
         return {"train_seconds": seconds, **throughput(lengths, seconds, config, forwards)}
 
 
-class Published:
+class VllmClient:
     """Stands in for TRL's vLLM client: TRL calls :meth:`sync_weights` before the rollouts of each step."""
 
     def __init__(self, trainer: Any, weights: Weights) -> None:

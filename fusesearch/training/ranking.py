@@ -89,7 +89,7 @@ def collect(
     return {level: pl.concat(tables) for level, tables in found.items()}
 
 
-def in_turn(instances: Iterable[Instance], most: int | None) -> list[Instance]:
+def round_robin(instances: Iterable[Instance], most: int | None) -> list[Instance]:
     """At most ``most`` instances, the first of every repository before the second of any."""
     number: Counter[str] = Counter()
     turns = []

@@ -168,7 +168,7 @@ def write_weights(trainer: Any, folder: Path) -> None:
 
 
 def whole_weights(model: Any, dtype: Any) -> dict[str, Any]:
-    """The weights as a checkpoint has them, on the CPU, as ``dtype``: shares of ranks put together, adapters merged.
+    """The weights as a checkpoint has them, on the CPU, as ``dtype``: shards of the ranks put together, adapters merged.
 
     All ranks must call it; rank 0 gets the weights, the others nothing. Tied weights are copies, not one tensor.
     """

@@ -22,18 +22,18 @@ from trl.trainer import grpo_trainer
 from fusesearch.core.cores import cores
 
 
-def share_out(model: Any, accelerator: Any) -> Any:
-    """The reference policy, shared out to ranks by layer, as what is trained is: TRL would gather all of it for each pass."""
+def shard_reference(model: Any, accelerator: Any) -> Any:
+    """The reference policy, sharded by layer as what is trained is: TRL would gather all of it for each pass."""
     return fsdp2_prepare_model(accelerator, model).eval()
 
 
-grpo_trainer.prepare_fsdp = share_out
+grpo_trainer.prepare_fsdp = shard_reference
 
 
 class OwnOptimizer:
     """For a Trainer: ``optimizer_of`` makes its optimizer of the model, once that has its adapters; None: transformers does.
 
-    Trainers refuse a finished optimizer where ranks share the weights.
+    Trainers refuse a finished optimizer where the weights are sharded.
     """
 
     model: Any

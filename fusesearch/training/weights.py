@@ -103,7 +103,7 @@ class FileWeights:
 
 
 class OtherRank:
-    """:class:`Weights` of ranks but the first: takes part in bringing the shares together."""
+    """:class:`Weights` of ranks but the first: takes part in gathering the shards."""
 
     def __init__(self, dtype: str) -> None:
         self._dtype = dtype
