@@ -16,7 +16,7 @@ import typer
 if TYPE_CHECKING:
     from fusesearch.core.schema import Instance
 
-PER_HISTORY = 8
+PER_HISTORY = 20
 """Most commits of a history that are learned from."""
 
 NOTHING = (
@@ -31,7 +31,6 @@ NOTHING = (
 )
 """Texts without content. A history has :data:`NOTHING_EACH` of them, in turn, for which no file is right."""
 NOTHING_EACH = 4
-ADDED_TREES = 60
 
 
 def main(
@@ -43,9 +42,6 @@ def main(
         typer.Option(help="A clone whose commit messages are learned from; may be repeated.", metavar="OWNER/NAME"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
-    base: Annotated[
-        Path | None, typer.Option(help="A model file whose trees are kept; new ones are added to them.", metavar="FILE")
-    ] = None,
     to: Annotated[Path, typer.Option(help="The model file to write.", metavar="FILE")] = Path("weights.json"),
 ) -> None:
     """Train rankers and write them with what they learned from: repositories, commits, counts and the day.
@@ -75,12 +71,7 @@ def main(
         "commits": sorted({f"{row.repo}@{row.base_commit[:12]}" for row in learned}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    kept_trees = json.loads(base.read_text(encoding="utf-8")) if base else None
-    if kept_trees:
-        about["base"] = kept_trees["provenance"]
-    rank = Rank(trees=ADDED_TREES) if base else Rank()
-    found = train(tables, rank, 0, about, base=kept_trees)
-    write_text(to, json.dumps(found.document, separators=(",", ":")) + "\n")
+    write_text(to, json.dumps(train(tables, Rank(), 0, about).document, separators=(",", ":")) + "\n")
 
 
 def learned_from(repo: str, repos: Path, number: int) -> list[Instance]:

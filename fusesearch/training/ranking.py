@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +99,8 @@ def round_robin(instances: Iterable[Instance], most: int | None) -> list[Instanc
     return [instance for _, instance in sorted(turns, key=lambda turn: turn[0])][:most]
 
 
-def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int, base: Model | None = None) -> lightgbm.Booster:
-    """Trees that give the right candidates of an issue higher scores than the others, on top of those of ``base``.
+def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> lightgbm.Booster:
+    """Trees that give the right candidates of an issue higher scores than the others.
 
     Issues none of whose candidates is right teach what says little. Raises :class:`DataError` where all are such.
     """
@@ -114,26 +114,20 @@ def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int, base
         "seed": seed, "deterministic": True, "force_row_wise": True, "num_threads": 1, "verbosity": -1,
     }  # fmt: skip
     data = lightgbm.Dataset(
-        table.select(columns).to_numpy(), table["label"].to_numpy(), group=lengths(table), feature_name=[*columns],
-        init_score=scored(base, table, columns) if base else None,
-    )  # fmt: skip
+        table.select(columns).to_numpy(), table["label"].to_numpy(), group=lengths(table), feature_name=[*columns]
+    )
     return lightgbm.train(settings, data, rank.trees)
 
 
-def out_of_fold(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int, base: Model | None = None) -> Floats:
-    """Scores of all rows, each by trees that saw nothing of its fold, on top of those of ``base``."""
+def out_of_fold(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> Floats:
+    """Scores of all rows, each by trees that saw nothing of its fold."""
     folds = folds_of(table, rank.folds)
-    scores = scored(base, table, columns) if base else np.zeros(len(table))
+    scores = np.zeros(len(table))
     for held_out in np.unique(folds):
         inside = folds == held_out
-        booster = fit(table.filter(~inside), columns, rank, seed, base)
-        scores[inside] += predict(booster, table.filter(inside), columns)
+        booster = fit(table.filter(~inside), columns, rank, seed)
+        scores[inside] = predict(booster, table.filter(inside), columns)
     return scores
-
-
-def scored(model: Model, table: pl.DataFrame, columns: Sequence[str]) -> Floats:
-    """Scores of the rows by the trees of a model file."""
-    return np.array([model.score(row) for row in table.select(columns).to_numpy().tolist()])
 
 
 def folds_of(table: pl.DataFrame, count: int) -> NDArray[np.int_]:
@@ -159,18 +153,15 @@ def predict(booster: lightgbm.Booster, table: pl.DataFrame, columns: Sequence[st
 
 @dataclass(frozen=True)
 class Rankers:
-    """Trees by level, on top of those of ``bases``, and the model file of :mod:`fusesearch.localizers.ranker.trees` of all."""
+    """Trees by level, and the model file of :mod:`fusesearch.localizers.ranker.trees` that has them."""
 
     boosters: Mapping[str, lightgbm.Booster]
     document: dict[str, Any]
-    bases: Mapping[str, Model] = field(default_factory=dict)
 
     def scores(self, tables: Mapping[str, pl.DataFrame], trees: int | None = None) -> dict[str, Floats]:
-        """Scores of the rows of tables by all trees, or by the first ``trees`` of the new ones."""
+        """Scores of the rows of tables by all trees, or by the first ``trees``."""
         columns = {level: self.document[level]["columns"] for level in self.boosters}
         found = {level: predict(booster, tables[level], columns[level], trees) for level, booster in self.boosters.items()}
-        for level, base in self.bases.items():
-            found[level] += scored(base, tables[level], columns[level])
         return {**found, "function": with_files(tables, found, self.document["function"]["file_share"])}
 
     def curve(self, tables: Mapping[str, Mapping[str, pl.DataFrame]], every: int = 20) -> list[dict[str, float]]:
@@ -185,33 +176,23 @@ class Rankers:
 
 
 def train(
-    tables: Mapping[str, pl.DataFrame],
-    rank: Rank,
-    seed: int,
-    provenance: Mapping[str, Any],
-    columns: Columns = COLUMNS,
-    base: Mapping[str, Any] | None = None,
+    tables: Mapping[str, pl.DataFrame], rank: Rank, seed: int, provenance: Mapping[str, Any], columns: Columns = COLUMNS
 ) -> Rankers:
-    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold.
-
-    The trees of the model file ``base`` are kept, and new ones added to them; what a function's file counts stays.
-    """
-    bases = {level: Model.of(base[level], columns[level]) for level in tables} if base else {}
-    held_out = {level: out_of_fold(table, columns[level], rank, seed, bases.get(level)) for level, table in tables.items()}
-    shares = (bases["function"].file_share,) if bases else FILE_SHARES
-    share = max(shares, key=lambda share: first_right(tables["function"], with_files(tables, held_out, share)))
+    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold."""
+    held_out = {level: out_of_fold(table, columns[level], rank, seed) for level, table in tables.items()}
+    share = max(FILE_SHARES, key=lambda share: first_right(tables["function"], with_files(tables, held_out, share)))
     held_out["function"] = with_files(tables, held_out, share)
-    boosters = {level: fit(table, columns[level], rank, seed, bases.get(level)) for level, table in tables.items()}
+    boosters = {level: fit(table, columns[level], rank, seed) for level, table in tables.items()}
     models = {
         level: {
             "columns": [*columns[level]],
-            "trees": [*(base[level]["trees"] if base else ()), *from_lightgbm(boosters[level].dump_model())],
+            "trees": from_lightgbm(boosters[level].dump_model()),
             "calibration": fitted(table, held_out[level]),
             "file_share": share if level == "function" else 0.0,
         }
         for level, table in tables.items()
     }
-    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models}, bases)
+    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models})
 
 
 def with_files(tables: Mapping[str, pl.DataFrame], scores: Mapping[str, Floats], share: float) -> Floats:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -98,7 +99,8 @@ def started(tree, endpoint, token=""):
 @contextmanager
 def running_program(command, environ):
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environ) as process:
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a background job ignores interruptions
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0, env=environ, preexec_fn=heard) as process:
         try:
             yield process
         finally:

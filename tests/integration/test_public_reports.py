@@ -40,7 +40,7 @@ NODE = {"src/loader.js": "export class Object {\n  load() { return this.x(); }\n
 
 
 @pytest.mark.parametrize(
-    ("files", "issue", "function"),
+    ("files", "issue", "place"),
     [
         (DOTNET, CRASH.format("/_/src/Acme.Shop/", "/"), "src/Acme.Shop/Orders/Ledger.cs::Ledger.Settle"),
         (DOTNET, CRASH.format("C:\\build\\src\\Acme.Shop\\", "\\"), "src/Acme.Shop/Orders/Ledger.cs::Ledger.Settle"),
@@ -49,17 +49,20 @@ NODE = {"src/loader.js": "export class Object {\n  load() { return this.x(); }\n
             "It throws\n\nTypeError: x is not a function\n    at Object.load (C:\\work\\app\\src\\loader.js:2:7)\n",
             "src/loader.js::Object.load",
         ),
-        (NEXT, "wrong total in app/(shop)/cart.tsx", "app/(shop)/cart.tsx::Cart"),
+        (NEXT, "wrong total in app/(shop)/cart.tsx", "app/(shop)/cart.tsx"),
         (IGNORED, "pack_wheel drops the first file", "build/wheel_maker.py::pack_wheel"),
     ],
     ids=["dotnet", "dotnet on windows", "node on windows", "brackets", "ignored"],
 )
-def test_the_function_that_is_meant_comes_first(tmp_path, files, issue, function):
+def test_the_place_that_is_meant_comes_first(tmp_path, files, issue, place):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     subprocess.run(["git", "add", "-f", "."], cwd=tmp_path, check=True)
-    assert localize(tmp_path, issue).functions[:1] == [function]
-    found = asyncio.run(Toolbox(Repository(tmp_path)).call("glob", {"pattern": function.partition("::")[0]}))
-    assert found.output.splitlines()[:1] == [f"/repo/{function.partition('::')[0]}"]
+    path, _, function = place.partition("::")
+    answer = localize(tmp_path, issue)
+    assert answer.files[:1] == [path]
+    assert answer.functions[: bool(function)] == [place] * bool(function)
+    found = asyncio.run(Toolbox(Repository(tmp_path)).call("glob", {"pattern": path}))
+    assert found.output.splitlines()[:1] == [f"/repo/{path}"]

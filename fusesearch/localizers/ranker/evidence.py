@@ -369,7 +369,7 @@ def looks_like_code(name: str) -> bool:
 
 def is_word(name: str, mention: Mention) -> bool:
     """Whether a name is mentioned only as a word of running text may be."""
-    return mention.kinds == {"plain"} and name.islower()
+    return mention.kinds == {"plain"} and not looks_like_code(name)
 
 
 def is_noise(name: str) -> bool:

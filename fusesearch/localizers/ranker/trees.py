@@ -31,6 +31,8 @@ VERSION = 2
 COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
 GROUPS = ("python", "other")
 """Languages whose candidates have a calibration of their own."""
+MOST = 0.95
+"""The highest probability: of the surest 70 of 702 issues, scored by trees of other repositories, 94% were right."""
 MAX_BYTES = 64 << 20
 WEIGHTS = Path(__file__).with_name("weights.json")
 
@@ -78,7 +80,7 @@ class Model:
     def probability(self, group: str, odds: float, score: float) -> float:
         """The calibrated probability of a candidate from its :func:`log_odds` and its score, by the ``group`` of the best one."""
         constant, by_odds, by_score = self.curves[group]
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, constant + by_odds * odds + by_score * score))))
+        return min(MOST, 1 / (1 + math.exp(-max(-30.0, min(30.0, constant + by_odds * odds + by_score * score)))))
 
 
 def group_of(path: str) -> str:

@@ -22,7 +22,7 @@ CLOSED = "http://127.0.0.1:9/v1"
 def test_text_names_the_function_with_its_real_path_and_lines(run, repo, issue):
     result = run("localize", "--repo", repo, "--issue", issue)
     assert result.exit_code == 0, result.output
-    assert "1.  94%  pkg/shapes.py" in result.stdout
+    assert "1.  95%  pkg/shapes.py" in result.stdout
     assert "pkg/shapes.py:6-7  perimeter" in result.stdout
     assert "def perimeter(side):" in result.stdout
     assert result.stderr == ""

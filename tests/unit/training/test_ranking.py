@@ -6,8 +6,8 @@ import pytest
 
 from fusesearch.core.config import Rank
 from fusesearch.core.errors import DataError
-from fusesearch.localizers.ranker.trees import Model, from_lightgbm
-from fusesearch.training.ranking import fit, fitted, folds_of, issues, out_of_fold, predict, ranked, scored
+from fusesearch.localizers.ranker.trees import Model
+from fusesearch.training.ranking import fit, fitted, folds_of, issues, out_of_fold, predict, ranked
 
 COLUMNS = ("signal", "noise")
 FEW = Rank(trees=20, min_leaf=2, folds=3)
@@ -69,23 +69,6 @@ def test_the_issues_of_one_repository_are_divided_too():
     fold = folds_of(given, 3)
     assert [len({*given["instance_id"].to_numpy()[fold == part]}) for part in range(3)] == [4, 4, 4]
     assert all(len(set(fold[rows])) == 1 for rows in issues(given))
-
-
-def test_new_trees_are_added_to_those_of_a_base():
-    given = table()
-    few = FEW.model_copy(update={"trees": 5})
-    base = Model(trees_of(fit(given, COLUMNS, few, 0)), {}, 0.0)
-    more = Model(base.trees + trees_of(fit(given, COLUMNS, few, 0, base)), {}, 0.0)
-    right = given["label"].to_numpy() == 1
-    known, found = scored(base, given, COLUMNS), scored(more, given, COLUMNS)
-    assert found[right].min() > known[right].max()
-    held_out = out_of_fold(given, COLUMNS, few, 0, base)
-    assert (held_out[right] > known[right]).all()
-
-
-def trees_of(booster):
-    found = from_lightgbm(booster.dump_model())
-    return Model.of({"columns": COLUMNS, "trees": found, "calibration": {"python": [0, 1, 0], "other": [0, 1, 0]}}, COLUMNS).trees
 
 
 def test_a_text_that_says_nothing_gets_a_low_probability():

@@ -24,7 +24,7 @@ from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.rows import rows_of
-from fusesearch.localizers.ranker.trees import COLUMNS, WEIGHTS, Model, from_lightgbm, log_odds, read_models
+from fusesearch.localizers.ranker.trees import COLUMNS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
 from fusesearch.search.repository import Repository
 
 FILES = {
@@ -287,7 +287,7 @@ def test_log_odds_keep_the_order_of_scores(scores: list[float]):
 def test_a_probability_lies_on_the_curve_of_its_group():
     model = Model([], {"python": (0.0, 1.0, 0.0), "other": (0.0, 0.0, 1.0)}, 0.0)
     assert [model.probability("python", odds, 9) for odds in (-1e9, 0, math.log(4))] == pytest.approx([0, 0.5, 0.8])
-    assert [model.probability("other", 9, score) for score in (-math.log(4), 0, 1e9)] == pytest.approx([0.2, 0.5, 1])
+    assert [model.probability("other", 9, score) for score in (-math.log(4), 0, 1e9)] == pytest.approx([0.2, 0.5, MOST])
 
 
 @pytest.mark.parametrize("use_missing", [True, False])
