@@ -49,7 +49,7 @@ NODE = {"src/loader.js": "export class Object {\n  load() { return this.x(); }\n
             "It throws\n\nTypeError: x is not a function\n    at Object.load (C:\\work\\app\\src\\loader.js:2:7)\n",
             "src/loader.js::Object.load",
         ),
-        (NEXT, "wrong total in app/(shop)/cart.tsx", "app/(shop)/cart.tsx"),
+        (NEXT, "wrong price in app/(shop)/cart.tsx", "app/(shop)/cart.tsx"),
         (IGNORED, "pack_wheel drops the first file", "build/wheel_maker.py::pack_wheel"),
     ],
     ids=["dotnet", "dotnet on windows", "node on windows", "brackets", "ignored"],
