@@ -113,7 +113,8 @@ def rank(candidates: Candidates, file: Model, function: Model, least: int = 0) -
     named = [place for place, found in enumerate(files) if found.candidate.columns.get("path_named", 0.0) >= 1]
     if len(named) == 1 and files[0].probability < NAMED_PATH:
         found = files.pop(named[0])
-        files.insert(0, replace(found, probability=max(found.probability, NAMED_BELOW if named[0] else NAMED_PATH)))
+        most = max(found.probability, NAMED_BELOW if named[0] else NAMED_PATH)
+        files = [replace(found, probability=most), *(replace(one, probability=min(one.probability, most)) for one in files)]
     return Ranking(files, functions, candidates.words)
 
 

@@ -19,8 +19,8 @@ from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.localizers.base import Setup
 from fusesearch.localizers.ranker import RankerLocalizer, models, ranking_of
-from fusesearch.localizers.ranker.answer import Ranked, Ranking
-from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, candidates_of
+from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
+from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.rows import rows_of
@@ -282,6 +282,17 @@ def test_log_odds_keep_the_order_of_scores(scores: list[float]):
         sorted(zip(scores, odds, strict=True)), sorted(zip(scores, odds, strict=True))[1:], strict=False
     ):
         assert score == other or found <= known
+
+
+def test_the_one_file_that_an_issue_names_by_its_path_comes_first_and_no_other_is_more_probable():
+    model = Model([], {"python": (0.7, 0.0, 0.0), "other": (0.7, 0.0, 0.0)}, 0.0)  # says 67% of every file
+    named, other = Candidate("b.py", columns={"path_named": 1.0}), Candidate("a.py")
+    found = rank(Candidates([other, named], []), model, model).files
+    assert [one.candidate.path for one in found] == ["b.py", "a.py"]
+    assert found[0].probability >= found[1].probability
+    both = rank(Candidates([other, named, Candidate("c.py", columns={"path_named": 1.0})], []), model, model).files
+    assert both[0].candidate.path == "a.py"
+    assert rank(Candidates([named, other], []), model, model).files[0].probability == 0.8
 
 
 def test_a_probability_lies_on_the_curve_of_its_group():
