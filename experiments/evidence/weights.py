@@ -46,7 +46,7 @@ def main(
 ) -> None:
     """Train rankers and write them with what they learned from: repositories, commits, counts and the day.
 
-    Commit messages are no issues: they are written after the fix. The provenance says how many rows are of which kind.
+    Commit messages are not issues: they are written after the fix. The provenance says how many rows are of which kind.
     """
     import datetime
     import json

@@ -27,6 +27,7 @@ from fusesearch.cli.app import OneLineCommand
 from fusesearch.code.functions import function_spans
 from fusesearch.code.languages import language_of
 from fusesearch.code.spans import FunctionSpan, is_python
+from fusesearch.core.errors import DataError
 from fusesearch.data.truth import truth_in_git
 
 MAX_BYTES = 1_000_000
@@ -113,7 +114,9 @@ def measure_commits(
 
 
 def export(clone: Path, commit: str, folder: Path) -> None:
-    """The tree of a commit, by ``git archive``."""
+    """The tree of a commit, by ``git archive``. Raises :class:`DataError` without the clone."""
+    if not clone.is_dir():
+        raise DataError(f"{clone} is missing: clone that repository, or name those at hand with --only")
     archive = subprocess.Popen(["git", "-C", str(clone), "archive", commit], stdout=subprocess.PIPE)
     subprocess.run(["tar", "-x", "-C", str(folder)], stdin=archive.stdout, check=True)
     if archive.wait():

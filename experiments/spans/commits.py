@@ -44,7 +44,7 @@ _DRIVERS = {
 }  # fmt: skip
 """Git's own drivers, by suffix; it has none for JavaScript and TypeScript."""
 _COMMENT = dict.fromkeys(HISTORIES, r"^[[:blank:]]*(//|/[*]|[*][ /])") | dict.fromkeys(("python", "ruby"), r"^[[:blank:]]*#")
-"""Lines that git is told to ignore."""
+"""Lines that git ignores."""
 _DIFF = ("diff", "--no-ext-diff", "--no-textconv", "-M")
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@ ?(.*)")
 _CLOSING = re.compile(r"[)\]}{>]|(?:where|else|catch|finally)\b")
@@ -108,7 +108,7 @@ class Touched:
 
 
 def commits(clone: Path, head: str, language: str, most: int = PER_REPOSITORY) -> list[Commit]:
-    """The newest commits from ``head`` that are no merges and change one to :data:`MOST_FILES` source files of the language."""
+    """The newest commits from ``head`` that are not merges and change one to :data:`MOST_FILES` source files of the language."""
     found: list[Commit] = []
     log = _lines(clone, "log", "--no-merges", "--topo-order", "-M", "--name-status", "--format=%x01%H %P", "-n", "1000", head)
     current: Commit | None = None
