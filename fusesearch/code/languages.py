@@ -25,6 +25,7 @@ Node = Any
 """A ``tree_sitter.Node``; the package is imported only where files are parsed."""
 
 NameOf = Callable[[Node], str | None]
+_WORDS = frozenset({"if", "else", "for", "while", "do", "switch", "case", "return", "try", "catch", "throw"})
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Language:
 
     ``functions`` and ``containers`` map a node type to a function that returns its name (``None``: not a function, or a
     container that adds nothing to names). ``bindings`` maps nodes that assign a value to a name to the fields of name and
-    value. ``leading`` nodes come before a function as siblings and belong to it.
+    value. ``leading`` nodes come before a function as siblings and belong to it. ``keywords`` are words that a broken source
+    is read to call a function; unless they are ``reserved``, they are names where nothing is broken.
     """
 
     module: str
@@ -45,6 +47,8 @@ class Language:
     values: frozenset[str] = frozenset()
     leading: frozenset[str] = frozenset()
     entry: str = "language"
+    keywords: frozenset[str] = _WORDS
+    reserved: bool = False
 
 
 # Names of functions and of their containers: plain or dotted, without type parameters, pointers and blanks. ``None`` for a
@@ -136,13 +140,6 @@ def rust_type(node: Any) -> str | None:
     return text_of(target).replace(".", "") or None
 
 
-_C_WORDS = frozenset({
-    "", "if", "else", "for", "while", "do", "switch", "case", "return", "sizeof", "void", "int", "char",
-    "public", "private", "protected", "namespace", "class", "struct",
-})  # fmt: skip
-"""What a broken source is read to call a function."""
-
-
 def c_scope(node: Any) -> str | None:
     """Name of a class, struct, union or namespace: dotted if nested, without template arguments; None if unnamed."""
     name = node.child_by_field_name("name")
@@ -171,8 +168,7 @@ def c_function(node: Any) -> str | None:
     while last is not None and last.type == "qualified_identifier":
         last = last.child_by_field_name("name")
     parameters = parameters or (last is not None and last.type == "operator_cast")
-    name = _c_parts(inner) if parameters else ""
-    return name if name.rpartition(".")[2] not in _C_WORDS else None
+    return (_c_parts(inner) if parameters else "") or None
 
 
 def _c_parts(node: Any) -> str:
@@ -326,6 +322,10 @@ def _script(module: str, entry: str, *suffixes: str) -> Language:
     )
 
 
+_C_WORDS = _WORDS - {"try", "catch", "throw"} | {
+    "goto", "sizeof", "void", "int", "char", "public", "private", "protected", "namespace", "class", "struct",
+}  # fmt: skip
+
 LANGUAGES: dict[str, Language] = {
     "javascript": _script("tree_sitter_javascript", "language", ".js", ".jsx", ".mjs", ".cjs"),
     "typescript": _script("tree_sitter_typescript", "language_typescript", ".ts", ".mts", ".cts"),
@@ -339,6 +339,7 @@ LANGUAGES: dict[str, Language] = {
             by_name,
         ),
         _C_COMMENTS,
+        reserved=True,
     ),
     "go": Language(
         "tree_sitter_go",
@@ -356,12 +357,14 @@ LANGUAGES: dict[str, Language] = {
         _C_COMMENTS,
         leading=frozenset({"attribute_item"}),
     ),
-    "c": Language("tree_sitter_c", (".c",), {"function_definition": c_function}, {}),
+    "c": Language("tree_sitter_c", (".c",), {"function_definition": c_function}, {}, keywords=_C_WORDS, reserved=True),
     "cpp": Language(
         "tree_sitter_cpp",
         (".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx"),
         {"function_definition": c_function},
         _all("class_specifier struct_specifier union_specifier namespace_definition", c_scope),
+        keywords=_C_WORDS | {"try", "catch", "throw", "template", "typename", "using"},
+        reserved=True,
     ),
     "csharp": Language(
         "tree_sitter_c_sharp",
@@ -372,12 +375,14 @@ LANGUAGES: dict[str, Language] = {
             **_all("property_declaration indexer_declaration event_declaration", csharp_accessors),
         },
         _all("class_declaration struct_declaration interface_declaration enum_declaration record_declaration", by_name),
+        reserved=True,
     ),
     "ruby": Language(
         "tree_sitter_ruby",
         (".rb", ".rake"),
         _all("method singleton_method", by_name),
         {**_all("class module", by_name), "assignment": ruby_class},
+        keywords=frozenset(["def", "end", "class", "module", "if", "unless", "while", "until", "case", "begin", "do"]),
     ),
     "php": Language(
         "tree_sitter_php",

@@ -43,8 +43,8 @@ def readings(data: bytes, language: str) -> Iterator[tuple[str, bytes]]:
             yield language, even
             yield language, one
             return
-        one = without_macros(one)
-        yield language, without_macros(even)
+        one = without_macros(one, language)
+        yield language, without_macros(even, language)
         yield language, even
         yield language, one
         if language == "c":
@@ -60,7 +60,7 @@ def other_branches(data: bytes, language: str) -> Iterator[bytes]:
         most = max((len(chain.starts) for chain in _chains(plain)), default=0)
         for branch in range(1, min(most, BRANCHES)):
             source = one_branch(plain, branch)
-            yield without_macros(source) if language != "csharp" else source
+            yield without_macros(source, language) if language != "csharp" else source
 
 
 def one_branch(data: bytes, branch: int, *, uneven: bool = False) -> bytes:
@@ -154,6 +154,12 @@ _START = re.compile(rb"[;{}(,]")
 _TRY = re.compile(rb"(?:TRY|CATCH\w*)$")
 _LABEL = re.compile(rb"[ \t]*:[ \t]*(?:\n|\Z)")
 _ALONE = re.compile(rb"[ \t]*;?[ \t]*(?:\n|\Z)")
+_STATEMENT = re.compile(
+    rb"(?:[;{}]|\b(?:else|do|default\s*:)|\bcase\b[^;{}]*:|[;{}]\s*\w+\s*:|^[ \t]*#[^\n]*|\A)\s*\Z", re.MULTILINE
+)
+"""What stands before a statement."""
+_RESULT = re.compile(rb"[ \t]+\w+[ \t]*\((?![ \t]*\w+[ \t]*\)[ \t]*\()")
+"""What stands after the type of a function's result: in C, no function is without one."""
 _CONTINUED = {b",", b"(", b"=", b"+", b"-", b"*", b"|", b"&", b"<", b"?", b"["}
 _CONTINUES = {b"{", b")", b",", b".", b"-", b"+", b"*", b"/", b"=", b"?", b"|", b"&", b"<"}
 """Signs before and after a macro alone on its line that make it a part of an expression."""
@@ -168,7 +174,7 @@ def _plain(data: bytes, language: str) -> bytes:
     return newer_csharp(data) if language == "csharp" else newer_cpp(data) if language == "cpp" else data
 
 
-def without_macros(data: bytes) -> bytes:
+def without_macros(data: bytes, language: str) -> bytes:
     """C or C++ without macros in capitals where an attribute, a keyword or a declaration may stand."""
     for pattern in (_CLASS, _TYPE_ARGUMENT, _POINTER):
         data = pattern.sub(blanked, data)
@@ -183,11 +189,11 @@ def without_macros(data: bytes) -> bytes:
         line += source.count(b"\n", position, match.start())
         position = match.start()
         if line not in directives and source[position : match.end()] == match[0] and not _KNOWN.match(match[0]):
-            _replace(source, match)
+            _replace(source, match, language)
     return _CAST.sub(lambda match: b" " + match[0][1:], bytes(source))
 
 
-def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
+def _replace(source: bytearray, macro: re.Match[bytes], language: str) -> None:
     """Blank out one macro, with its arguments, if what stands around it says that nothing of the language stands there."""
     start, named = macro.span()
     end = _arguments(source, named)
@@ -211,7 +217,8 @@ def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
     elif following[:1] == b"{" and _KEYWORD.search(source, named, end):  # TEST(suite, enum) {
         start, end, text = named + 1, end - 1, b"x"
     elif _NAME.match(following) and not before.rstrip().endswith((b".", b"->", b"::")):  # API void f()
-        if (small or b"_" not in macro[0]) and end == named and not named_before and not _WORDS.match(following):
+        plain = small or b"_" not in macro[0] or (language == "c" and _RESULT.match(after))
+        if plain and end == named and not named_before and not _WORDS.match(following):
             return
         text = b"int" if word == b"typedef" else b""
     elif (mark == b")" or word in (b"const", b"noexcept", b"override")) and _AFTER_HEADER.match(following):
@@ -224,6 +231,8 @@ def _replace(source: bytearray, macro: re.Match[bytes]) -> None:
             return
     elif small:
         return
+    elif begins and end == named and following[:1] == b"{" and _ALONE.match(after) and _STATEMENT.search(before):
+        pass  # BEGIN_THREADS, and below it a block
     elif begins and _LABEL.match(after):  # PRIVATE_UNLESS_TESTED:
         end += after.index(b":") + 1
     elif not begins or not _ALONE.match(after) or mark in _CONTINUED or following[:1] in _CONTINUES:  # Q_OBJECT

@@ -142,12 +142,13 @@ def _comments(tree: Any, kinds: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 def _walk(root: Any, language: Language) -> Iterator[FunctionSpan]:
     """Walk everything outside functions. Uses a stack because expressions can be thousands deep."""
+    broken = root.has_error or language.reserved
     pending: list[tuple[Any, str, int]] = [(root, "", 0)]
     while pending:
         node, prefix, first = pending.pop()
         bindings = _bindings(node, language)
         name = _function_name(node, bindings, language)
-        if name is not None:
+        if name is not None and not (broken and node.type in language.functions and name.rpartition(".")[2] in language.keywords):
             row, column = node.end_point
             yield FunctionSpan(first + 1, max(row + (column > 0), first + 1), prefix + name)
             continue

@@ -45,6 +45,31 @@ def test_what_cannot_be_read_is_told(path: str) -> None:
     assert syntax.unread
 
 
+BROKEN = """class A {
+  int a() {
+    try { f(); }}
+    catch (E e) { g(); }
+    if (x) { g(); } else { f(); }
+    for (;;) { g(); }
+    while (x) { g(); }
+    switch (x) { case 1: g(); }
+    return (x);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("path", ["a.c", "a.cpp", "a.cs", "a.java", "a.js", "a.ts", "a.tsx", "a.go", "a.php", "a.rs", "a.kt"])
+def test_no_function_is_named_by_a_keyword(path: str) -> None:
+    header = {".php": "function", ".js": "", ".ts": "", ".tsx": "", ".go": "func", ".rs": "fn", ".kt": "fun"}
+    source = "<?php\n" * (path == "a.php") + BROKEN.replace("int", header.get(path[1:], "int"))
+    words = set() if path == "a.c" else {"catch"}
+    words |= {"if", "else", "for", "while", "switch", "case", "return"}
+    for cut in range(len(source)):
+        names = {span.name.rpartition(".")[2] for span in function_spans(source[:cut] + source[cut + 1 :], path)}
+        assert not names & words, (cut, names)
+
+
 @given(st.text(alphabet="#if0else ndABC_({[]})\"'/*\\\n x;:,<>", max_size=200))
 def test_readings_keep_every_line(text: str) -> None:
     data = text.encode()
@@ -57,4 +82,4 @@ def test_readings_keep_every_line(text: str) -> None:
 def test_nothing_is_blanked_without_directives_and_macros(text: str) -> None:
     data = text.encode()
     assert one_branch(data, 0) == data
-    assert without_macros(data) == data
+    assert without_macros(data, "c") == without_macros(data, "cpp") == data
