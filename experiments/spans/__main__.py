@@ -20,15 +20,13 @@ from typing import Annotated
 import typer
 
 from experiments.spans.bodies import code_lines, has_body
-from experiments.spans.commits import HISTORIES, commits, compared_commits, fix_of
 from experiments.spans.ctags import Tag, same, tags_of
-from experiments.spans.page import CHANGES, COLUMNS, COMMITS, DIFFERENCES, HERE, read_rows, write_page, write_rows
+from experiments.spans.page import COLUMNS, HERE, read_rows, write_page, write_rows
 from fusesearch.cli.app import OneLineCommand
 from fusesearch.code.functions import function_spans
 from fusesearch.code.languages import language_of
 from fusesearch.code.spans import FunctionSpan, is_python
 from fusesearch.core.errors import DataError
-from fusesearch.data.truth import truth_in_git
 
 MAX_BYTES = 1_000_000
 app = typer.Typer(pretty_exceptions_enable=False)
@@ -43,6 +41,11 @@ class Difference:
     line: int
     name: str
     missing: str
+
+
+@app.callback()
+def spans() -> None:
+    """Functions of real repositories beside those of another reader."""
 
 
 @app.command("functions", cls=OneLineCommand)
@@ -67,49 +70,6 @@ def measure(
     if differences:
         differences.write_text("".join(json.dumps(vars(one)) + "\n" for one in listed))
     if out == HERE / "results.csv" and not only:
-        write_page()
-
-
-@app.command("commits", cls=OneLineCommand)
-def measure_commits(
-    clones: Annotated[Path, typer.Argument(help="Folder of clones: `owner__name.git`.")],
-    out: Annotated[Path, typer.Option(help="Table, a row per commit.", metavar="FILE")] = HERE / "commits.csv",
-    only: Annotated[list[str] | None, typer.Option(help="A language; may be repeated.", metavar="NAME")] = None,
-    truths: Annotated[Path | None, typer.Option(help="Write the truths here, as JSON lines.", metavar="FILE")] = None,
-) -> None:
-    """Compare the truth of real commits with what git's hunks and Ctags say, and write the tables."""
-    heads = {row["repository"]: row["commit"] for row in read_rows(HERE / "repositories.csv")}
-    rows: list[dict[str, object]] = []
-    differences: list[dict[str, object]] = []
-    found: list[dict[str, object]] = []
-    for language, repository in ((name, one) for name, pair in HISTORIES.items() for one in pair if not only or name in only):
-        clone = clones / f"{repository.replace('/', '__')}.git"
-        for commit, truth, touched, seconds in compared_commits(clone, language, commits(clone, heads[repository], language)):
-            named = {"language": language, "repository": repository, "commit": commit.id}
-            rows.append(named | {
-                "files": len(touched), "ours": sum(len(one.ours) for one in touched),
-                "theirs": sum(len(one.theirs) for one in touched), "both": sum(one.both for one in touched),
-                "only_ours": sum(len(one.only_ours) for one in touched),
-                "only_theirs": sum(len(one.only_theirs) for one in touched),
-                "unread": len(getattr(truth, "unread", ())), "milliseconds": round(1000 * seconds),
-            })  # fmt: skip
-            found.append({"set": "commits", **named, "instance": commit.id, "truth": truth.model_dump(mode="json")})
-            differences += [
-                named | {"path": one.path, "name": name, "only": side, "git": int(one.git_names(name))}
-                for one in touched
-                for side, names in (("ours", one.only_ours), ("theirs", one.only_theirs))
-                for name in names
-            ]
-        typer.echo(f"{language}  {repository}")
-    write_rows(out, COMMITS, rows)
-    if truths:
-        truths.write_text("".join(json.dumps(row) + "\n" for row in found))
-    if out == HERE / "commits.csv" and not only:
-        keys = DIFFERENCES[:6]
-        known = {tuple(row[key] for key in keys): row["class"] for row in read_rows(HERE / "differences.csv")}
-        for row in differences:
-            row["class"] = known.get(tuple(str(row[key]) for key in keys), "not read: new")
-        write_rows(HERE / "differences.csv", DIFFERENCES, differences)
         write_page()
 
 
@@ -174,45 +134,6 @@ def differing(
     counts["spans"] += len(spans)
     counts["confirmed"] += len(confirmed & set(spans))
     yield from ((span.start, span.name, "ctags") for span in spans if span not in confirmed)
-
-
-@app.command("changes", cls=OneLineCommand)
-def measure_changes(
-    before: Annotated[Path, typer.Argument(help="Truths of an earlier revision: JSON lines of `commits` and `instances`.")],
-    after: Annotated[Path, typer.Argument(help="Truths of the same patches now.")],
-) -> None:
-    """Compare the truths of two revisions, and write the table."""
-    earlier = {row["instance"]: row for row in map(json.loads, before.read_text().splitlines())}
-    rows = []
-    for row in map(json.loads, after.read_text().splitlines()):
-        old, new = ({*one["truth"]["functions"]} for one in (earlier[row["instance"]], row))
-        rows.append(
-            {name: row[name] for name in CHANGES[:4]}
-            | {"before": len(old), "after": len(new), "gained": len(new - old), "lost": len(old - new)}
-            | {"unread": len(row["truth"].get("unread", ()))}
-        )
-    write_rows(HERE / "changes.csv", CHANGES, rows)
-    write_page()
-
-
-@app.command("instances", cls=OneLineCommand)
-def truths_of_instances(
-    file: Annotated[Path, typer.Argument(help="SWE-bench's rows; without a patch, the commit or merge that names the number.")],
-    clones: Annotated[Path, typer.Argument(help="Folder of clones: `owner__name.git`; rows without one are left out.")],
-    out: Annotated[Path, typer.Option(help="Truths, as JSON lines.", metavar="FILE")],
-) -> None:
-    """Write the truth of each instance, for `changes`."""
-    with out.open("w") as stream:
-        for row in map(json.loads, file.read_text().splitlines()):
-            name, _, number = row["instance_id"].rpartition("-")
-            clone = clones / f"{name}.git"
-            if not clone.exists():
-                continue
-            found = (row["base_commit"], row["patch"]) if "patch" in row else fix_of(clone, number)
-            if found:
-                facts = {"set": file.stem, "language": row.get("language", "python"), "repository": name.replace("__", "/")}
-                truth = truth_in_git(clone, *found).model_dump(mode="json")
-                stream.write(json.dumps({**facts, "instance": row["instance_id"], "truth": truth}) + "\n")
 
 
 if __name__ == "__main__":

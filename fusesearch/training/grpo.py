@@ -90,9 +90,9 @@ def train_grpo(
     tasks, held_out = ({row.instance_id: row for row in pre_searched(part, snapshot, params.agent)} for part in parts)
     issues, kept = (task.problem_statement for task in tasks.values()), kept_words(environment)
     names = Names.of(issues, tokenizer, kept) if section.renamed else None
-    order, refills = _order(list(tasks), section, params.seed) if section.ahead or section.refill else (None, [])
-    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out, refills)
-    greedy = section.model_copy(update={"temperature": 0.0, "refill": 0, "search": RolloutSearch()})
+    order = _order(list(tasks), section, params.seed) if section.ahead else None
+    episodes = Episodes(params, section, tasks, snapshot, tokenizer.eos_token_id, names, out)
+    greedy = section.model_copy(update={"temperature": 0.0, "search": RolloutSearch()})
     held_out_episodes = Episodes(params, greedy, held_out, snapshot, tokenizer.eos_token_id, out=out)
     made: AbstractContextManager[tuple[BatchOf | None, Weights | None]]
     if rank():
@@ -298,16 +298,14 @@ def _trainer(
     return trainer
 
 
-def _order(names: list[str], section: Grpo, seed: int) -> tuple[list[list[str]], list[list[str]]]:
-    """The instance ids of each step and those that may refill it, known beforehand: each once, then all in another order."""
+def _order(names: list[str], section: Grpo, seed: int) -> list[list[str]]:
+    """The instance ids of each step, known beforehand: each once, then all in another order."""
     draw = random.Random(seed)
     drawn: list[str] = []
-    size = section.prompts_per_step + section.refill
+    size = section.prompts_per_step
     while len(drawn) < section.steps * size:
         drawn += draw.sample(names, len(names))
-    steps = [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
-    own = [step[: section.prompts_per_step] for step in steps]
-    return own, [[name for name in dict.fromkeys(step) if name not in few] for step, few in zip(steps, own, strict=True)]
+    return [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
 
 
 def _prompts(params: Params, tasks: dict[str, Instance], order: list[str]) -> Any:

@@ -26,7 +26,7 @@ LEAST = 16
 class Local:
     """Makes the rollouts of a step by the weights of that step. A context manager.
 
-    Processes get the weights with each step. Adapters, ranks, refills, and a judge, whose verdicts go into one file, stay in
+    Processes get the weights with each step. Adapters, ranks, and a judge, whose verdicts go into one file, stay in
     this process.
     """
 
@@ -41,7 +41,7 @@ class Local:
         model.eval()
         try:
             section = episodes.section
-            alone = section.lora.rank or section.judge.model or section.refill or world_size() > 1 or model.device.type != "cpu"
+            alone = section.lora.rank or section.judge.model or world_size() > 1 or model.device.type != "cpu"
             processes = min(cores(), len(ids) // LEAST, len(set(ids)))
             if alone or processes < 2:
                 return episodes.make(ids, step, TransformersModel(model, self._tokenizer, max_batch=len(ids)))
@@ -68,7 +68,7 @@ class Local:
         asked = [
             self._pool.submit(
                 _made,
-                episodes.of(ids, step),
+                episodes.of(ids),
                 ids,
                 step,
                 positions,

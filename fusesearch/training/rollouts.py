@@ -57,8 +57,7 @@ class Episodes:
     """Runs and scores the rollouts of a step.
 
     ``eos`` ends a message, ``names`` are those that renamed prompts draw from, and ``out`` is the folder for trees and for the
-    verdicts of ``grpo.judge``. ``refills`` are the prompts of each step that :meth:`make` tries in place of
-    :func:`degenerate` groups.
+    verdicts of ``grpo.judge``.
 
     After an infrastructure error, the judge's included, a rollout has reward ``None``, and TRL gives it no advantage.
     """
@@ -70,7 +69,6 @@ class Episodes:
     eos: int
     names: Names | None = None
     out: Path | None = None
-    refills: Sequence[Sequence[str]] = ()
 
     @property
     def reward(self) -> Reward:
@@ -78,15 +76,14 @@ class Episodes:
         section = self.section
         return make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
 
-    def of(self, ids: list[str], step: int) -> Episodes:
-        """The same for these instances and the refill prompts of ``step`` only, to send to another process."""
-        return replace(self, tasks={name: self.tasks[name] for name in [*ids, *self._refills(step)]})
+    def of(self, ids: list[str]) -> Episodes:
+        """The same for these instances only, to send to another process."""
+        return replace(self, tasks={name: self.tasks[name] for name in ids})
 
     def make(self, ids: list[str], step: int, policy: Model, positions: Sequence[int] | None = None) -> Batch:
         """One rollout of ``policy`` for each instance id, in this order; closes ``policy``.
 
-        Degenerate groups (:func:`degenerate`) are replaced by groups of refill prompts, while there are any. ``positions``: run
-        only the rollouts at these indices; they equal those rows of a full run.
+        ``positions``: run only the rollouts at these indices; they equal those rows of a full run.
         """
         trajectories, scores, figures = asyncio.run(
             self._run(ids, step, policy, range(len(ids)) if positions is None else positions)
@@ -98,38 +95,10 @@ class Episodes:
     async def _run(
         self, ids: list[str], step: int, policy: Model, positions: Sequence[int]
     ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
-        every = [*ids, *(name for name in self._refills(step) for _ in range(self.section.group))]
         async with self._judge() as judge:
-            trajectories, scores, figures = await self._scored(every, step, policy, judge, positions)
-            if self.section.refill:
-                figures |= await self._refill(every, step, policy, judge, trajectories, scores)
+            trajectories, figures = await self._episodes(ids, step, policy, judge, positions)
+            scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
         await policy.close()
-        return trajectories, scores, figures
-
-    def _refills(self, step: int) -> Sequence[str]:
-        return self.refills[step] if self.refills else ()
-
-    async def _refill(
-        self, every: list[str], step: int, policy: Model, judge: Judge | None, trajectories: list[Trajectory], scores: list[Score]
-    ) -> dict[str, float]:
-        """Replace degenerate groups by groups of the next prompts of ``every``. Returns how many, and how many were tried."""
-        size, first = self.section.group, len(scores)
-        tried, replaced, empty = first, 0, degenerate(scores, size)
-        while empty and tried < len(every):
-            positions = range(tried, min(tried + len(empty) * size, len(every)))
-            others, other_scores, _ = await self._scored(every, step, policy, judge, positions)
-            for number in sorted({*range(len(other_scores) // size)} - {*degenerate(other_scores, size)}):
-                old, new = (slice(group * size, (group + 1) * size) for group in (empty.pop(0), number))
-                trajectories[old], scores[old] = others[new], other_scores[new]
-                replaced += 1
-            tried = positions.stop
-        return {"refilled": float(replaced), "refill_tried": (tried - first) / size}
-
-    async def _scored(
-        self, ids: list[str], step: int, policy: Model, judge: Judge | None, positions: Sequence[int]
-    ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
-        trajectories, figures = await self._episodes(ids, step, policy, judge, positions)
-        scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
         return trajectories, scores, figures
 
     @asynccontextmanager

@@ -127,7 +127,7 @@ class Ahead:
             try:
                 for coming in range(step, min(step + self._ahead + 1, len(self._order))):
                     if coming not in self._asked:
-                        few = self._episodes.of(self._order[coming], coming)
+                        few = self._episodes.of(self._order[coming])
                         self._asked[coming] = self._pool.submit(make, few, self._order[coming], coming, self._policy)
                 batch = self._asked[step].result()
                 break

@@ -29,7 +29,6 @@ ADDED: dict[int, dict[str, dict[str, Any]]] = {
         "Grpo": {
             "judge": {"model": "", "base_url": "", "api_key_env": "OPENAI_API_KEY", "rubric": "coreqa"},
             "lora": {"rank": 0, "alpha": 32},
-            "refill": 0,
         },
         "Sft": {"lora": {"rank": 0, "alpha": 32}, "padding_free": False},
     },

@@ -201,11 +201,6 @@ class Grpo(Rewarded):
     ahead: int = Field(
         0, ge=0, le=4, description="steps whose rollouts vLLM servers make while one trains, by weights that many steps older"
     )
-    refill: int = Field(
-        0,
-        ge=0,
-        description="most further prompts that a step tries in place of those whose rollouts all have the same reward",
-    )
     importance_max: float = Field(
         2.0, ge=1, description="cut of the ratio by which a token that vLLM sampled counts, of the trained policy to vLLM's"
     )

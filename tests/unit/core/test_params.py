@@ -89,7 +89,7 @@ def test_options_that_ranks_or_adapters_exclude_are_rejected(changes, fault):
 
 def test_what_is_recorded_leaves_out_later_params_only_at_the_value_of_earlier_runs():
     plain = as_recorded(Params())
-    assert not {"lora", "padding_free", "refill", "judge"} & (plain["sft"].keys() | plain["grpo"].keys())
+    assert not {"lora", "padding_free", "judge"} & (plain["sft"].keys() | plain["grpo"].keys())
     assert "ranks" not in plain["compute"]
     changed = as_recorded(override(Params(), {"sft.lora.rank": 8, "compute.ranks": 2, "agent.sure": 0.9}, "test"))
     assert changed["sft"]["lora"] == {"rank": 8, "alpha": 32}

@@ -16,11 +16,3 @@ def test_the_page_of_spans_follows_from_its_tables():
     from experiments.spans.page import HERE, TABLES, page, read_rows
 
     assert (HERE / "RESULTS.md").read_text() == page({name: read_rows(HERE / f"{name}.csv") for name in TABLES})
-
-
-def test_every_difference_of_the_study_of_commits_is_read():
-    from experiments.spans.page import HERE, read_rows
-
-    differences, commits = read_rows(HERE / "differences.csv"), read_rows(HERE / "commits.csv")
-    assert {row["class"].partition(": ")[0] for row in differences} <= {"definition", "ctags", "ours"}
-    assert len(differences) == sum(int(row["only_ours"]) + int(row["only_theirs"]) for row in commits)
