@@ -112,7 +112,7 @@ def test_without_the_nano_params_git_is_named(run, checkout):
     assert "git checkout params.yaml" in result.stderr
 
 
-@pytest.mark.parametrize("command", ["profile list", "profile show", "profile use", "experiment run", "track", "cases", "doctor"])
+@pytest.mark.parametrize("command", ["profile list", "profile show", "profile use", "experiment run", "track", "doctor"])
 def test_every_help_teaches_with_an_example(run, command):
     result = run(*command.split(), "--help")
     assert result.exit_code == 0
