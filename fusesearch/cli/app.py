@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from fusesearch.core.errors import FusesearchError
+from fusesearch.cli.output import usage_error
+from fusesearch.core.errors import FusesearchError, OptionError
 
 COMMANDS = {
     "localize": ("Use", "localize:localize"),
@@ -41,9 +42,11 @@ EPILOG = """
 
 @contextmanager
 def errors_on_one_line() -> Iterator[None]:
-    """Errors meant for people and failed writes become a line on stderr and exit code 1, Ctrl-C 130."""
+    """Errors meant for people and failed writes become a line on stderr and exit code 1, wrong options 2, Ctrl-C 130."""
     try:
         yield
+    except OptionError as error:
+        raise usage_error(error.message, f"--{error.option}") from None
     except FusesearchError as error:
         typer.echo(f"fusesearch: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(1) from None

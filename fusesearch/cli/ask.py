@@ -13,6 +13,7 @@ from fusesearch.cli.choices import (
     BaseUrlOption,
     CallsOption,
     CheckpointOption,
+    HelpAllOption,
     ModelOption,
     ModeName,
     ModeOption,
@@ -20,10 +21,9 @@ from fusesearch.cli.choices import (
     SettingsOption,
     TemperatureOption,
     TurnsOption,
-    options_of,
 )
 from fusesearch.cli.localize import NO_ANSWER, run_and_save
-from fusesearch.cli.output import Format, print_json, read_input, usage_error
+from fusesearch.cli.output import Format, print_json, read_input
 
 
 class ToolsName(StrEnum):
@@ -34,58 +34,58 @@ class ToolsName(StrEnum):
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, or `-` for stdin.")],
-    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")] = Path(),
+    question: Annotated[str, typer.Argument(help="The question, or `-` for stdin.", metavar="QUESTION")],
+    repo: Annotated[Path, typer.Option(help="Directory to search.", metavar="DIR")] = Path(),
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: Annotated[
         str | None,
-        typer.Option(help="Who answers: fusesearch with a model, else code-answers; or closed-book, rag, ircot.", metavar="NAME"),
+        typer.Option(help="code-answers by default, or fusesearch with a model; or closed-book, rag, ircot.", metavar="NAME"),
     ] = None,
     tools: Annotated[
-        ToolsName, typer.Option(help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.")
+        ToolsName,
+        typer.Option(
+            help="A model's tools: grep, glob and read_file in parallel, or RepoQA-Agent's five, one a turn.", hidden=True
+        ),
     ] = ToolsName.questions,
-    format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
-    save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
+    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.text,
+    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE")] = None,
     mode: ModeOption = ModeName.parallel,
     calls_per_turn: CallsOption = None,
     max_turns: TurnsOption = None,
     max_new_tokens: NewTokensOption = None,
     temperature: TemperatureOption = None,
+    help_all: HelpAllOption = False,
 ) -> None:
     """Answer a question about the code in DIR.
 
-    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. Without a model, questions like the first four
-    have answers, in any words, for Python. Where the code does not settle the answer, candidates are listed; for any other
-    question, passages to read. Neither is an answer.
+    Only reads DIR, as it is on disk: it changes nothing, runs nothing and reads nothing outside it. Without a model, questions
+    like the first four have answers, in any words, for Python. Where the code does not settle the answer, candidates are listed;
+    for any other question, passages to read. Neither is an answer.
 
     ```
     fusesearch ask 'who calls run_episode?'
     fusesearch ask 'where is shop.cart.find defined?'
     fusesearch ask 'what is the default of limit in shop.cart.find?'
     fusesearch ask 'what overrides Cart.total?'
-    fusesearch ask 'How are results cached?' --model qwen3 --base-url http://localhost:8000/v1
+    fusesearch ask 'How are results cached?' --model qwen3 --base-url http://host:8000/v1
     ```
 
     Exit codes: 0 an answer, 3 no answer (candidates and passages too), 1 a failure, 2 a wrong option.
     """
-    options = options_of(
-        mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
-        calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
-    )  # fmt: skip
     from fusesearch.cli import report
-    from fusesearch.core.errors import OptionError
-    from fusesearch.localizers.searcher import choose_answerer, instance_of
+    from fusesearch.localizers.searcher import SearchOptions, choose_answerer, instance_of
     from fusesearch.search.repository import Repository
 
+    options = SearchOptions(
+        mode=mode.value, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+        calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
+    )  # fmt: skip
     repository = Repository(repo)
     text = read_input(Path("-"), "question") if question == "-" else question
-    try:
-        searcher = choose_answerer(options, tools.value)
-    except OptionError as error:
-        raise usage_error(error.message, f"--{error.option}") from None
+    searcher = choose_answerer(options, tools.value)
     instance = instance_of(repository.root.name, text, "question")
     trajectory = run_and_save(instance, repository, searcher, save, quiet=format is Format.json)
     report.raise_on_failure(trajectory)

@@ -1,18 +1,14 @@
-"""The options that choose a localizer and a model, shared by ``fusesearch localize`` and ``fusesearch mcp``."""
+"""The options that choose a localizer and a model, shared by ``fusesearch localize``, ``ask`` and ``mcp``."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fusesearch.cli.output import usage_error
 from fusesearch.localizers.registry import WITHOUT_MODEL
-
-if TYPE_CHECKING:
-    from fusesearch.localizers.searcher import SearchOptions
 
 
 class ModeName(StrEnum):
@@ -29,47 +25,58 @@ class PreSearchName(StrEnum):
     ranker = "ranker"
 
 
+def _print_whole_help(context: typer.Context, wanted: bool) -> None:
+    if wanted:
+        for parameter in context.command.params:
+            parameter.hidden = False  # type: ignore[attr-defined]
+        typer.echo(context.get_help())
+        raise typer.Exit
+
+
+HelpAllOption = Annotated[
+    bool,
+    typer.Option("--help-all", callback=_print_whole_help, is_eager=True, help="Also show rarely used options."),
+]
 ModelOption = Annotated[
-    str | None, typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.")
+    str | None,
+    typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.", metavar="NAME"),
 ]
 BaseUrlOption = Annotated[
-    str | None, typer.Option(help="Address of the endpoint, such as http://localhost:8000/v1; defaults to OPENAI_BASE_URL.")
+    str | None,
+    typer.Option(help="Its address, with `/v1`; OPENAI_BASE_URL by default.", metavar="URL"),
 ]
 SettingsOption = Annotated[
     Path | None,
-    typer.Option(help="Directory of the checkpoint that the endpoint serves: use its prompt and limits.", metavar="DIR"),
+    typer.Option(
+        help="Directory of the checkpoint that the endpoint serves: use its prompt and limits.", metavar="DIR", hidden=True
+    ),
 ]
-CheckpointOption = Annotated[
-    Path | None, typer.Option(help="Directory of a trained checkpoint to run on this machine.", metavar="DIR")
-]
+CheckpointOption = Annotated[Path | None, typer.Option(help="A trained checkpoint, to run here.", metavar="DIR")]
 LocalizerOption = Annotated[
     str | None,
     typer.Option(
-        help=f"How to search: one of `fusesearch localizers`. Default: fusesearch with a model, {WITHOUT_MODEL} without one.",
+        help=f"One of `fusesearch localizers`; {WITHOUT_MODEL} by default, or fusesearch with a model.",
         metavar="NAME",
     ),
 ]
-ModeOption = Annotated[ModeName, typer.Option(help="Several calls per turn, run at once, or one call per turn.")]
+ModeOption = Annotated[ModeName, typer.Option(help="Several calls per turn, run at once, or one call per turn.", hidden=True)]
 CallsOption = Annotated[
-    int | None, typer.Option(help="Calls per turn of a localizer without a model; 4 if not given.", min=1, max=8)
+    int | None,
+    typer.Option(help="Calls per turn of a localizer without a model; 4 if not given.", min=1, max=8, metavar="N", hidden=True),
 ]
-TurnsOption = Annotated[int | None, typer.Option(help="Most turns; the last one must answer.", min=1)]
+TurnsOption = Annotated[int | None, typer.Option(help="Most turns; the last one must answer.", min=1, metavar="N", hidden=True)]
 NewTokensOption = Annotated[
-    int | None, typer.Option(help="Most tokens of one message of the model; more for one that thinks first.", min=8)
+    int | None,
+    typer.Option(
+        help="Most tokens of one message of the model; more for one that thinks first.", min=8, metavar="N", hidden=True
+    ),
 ]
-TemperatureOption = Annotated[float | None, typer.Option(help="Sampling temperature of the model; 0 if not given.", min=0, max=2)]
+TemperatureOption = Annotated[
+    float | None, typer.Option(help="Sampling temperature of the model; 0 if not given.", min=0, max=2, metavar="X", hidden=True)
+]
 PreSearchOption = Annotated[
     PreSearchName | None,
-    typer.Option(help="Show the model the first ten locations of the ranker. Default: as the checkpoint was trained."),
+    typer.Option(
+        help="Show the model the first ten locations of the ranker. Default: as the checkpoint was trained.", hidden=True
+    ),
 ]
-
-
-def options_of(mode: ModeName, **options: Any) -> SearchOptions:
-    """The options above, checked together. Raises a usage error for values or combinations that make no sense."""
-    from fusesearch.core.errors import OptionError
-    from fusesearch.localizers.searcher import SearchOptions
-
-    try:
-        return SearchOptions(mode=mode.value, **options)
-    except OptionError as error:
-        raise usage_error(error.message, f"--{error.option}") from None

@@ -18,15 +18,17 @@ def context(
             help="The issue: its text, a file, its address on GitHub, or `-` for stdin.", metavar="ISSUE", show_default=False
         ),
     ] = None,
-    repo: Annotated[Path, typer.Option(help="Directory to read, as it is on disk; git is not needed.", metavar="DIR")] = Path(),
+    repo: Annotated[Path, typer.Option(help="Directory to search.", metavar="DIR")] = Path(),
     issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE")] = None,
-    tokens: Annotated[int, typer.Option(help="The most to print, in tokens of four bytes each.", min=100, max=100_000)] = 4000,
+    tokens: Annotated[
+        int, typer.Option(help="The most to print, in tokens of four bytes each.", min=100, max=100_000, metavar="N")
+    ] = 4000,
     format: Annotated[Format, typer.Option(help="How to print it.")] = Format.text,
 ) -> None:
     """Print what to read for an issue: the best functions, what they call, their callers, outlines.
 
-    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. No model is asked: the ranker chooses, as in
-    `localize`. The best stands first, with its path and lines, and no function stands twice.
+    Only reads DIR, as it is on disk: it changes nothing, runs nothing and reads nothing outside it. No model is asked: the
+    ranker chooses, as in `localize`. The best stands first, with its path and lines, and no function stands twice.
 
     ```
     fusesearch context "perimeter(3) returns 9 but should be 12" --tokens 2000

@@ -40,13 +40,18 @@ def evaluate(
     alternatives: Annotated[
         Path | None, typer.Option(help="JSONL of other answers that count as correct.", metavar="FILE")
     ] = None,
-    max_instances: Annotated[int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1)] = None,
+    max_instances: Annotated[
+        int | None, typer.Option(help="Evaluate only a random sample of this size.", min=1, metavar="N")
+    ] = None,
     model: Annotated[str | None, typer.Option(help="Model of an OpenAI-compatible endpoint.", metavar="NAME")] = None,
     base_url: Annotated[str | None, typer.Option(help="Address of the endpoint, ending in /v1.", metavar="URL")] = None,
     runs: Annotated[
-        int | None, typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1)
+        int | None,
+        typer.Option(help="Runs per instance where a model is asked; 3 unless the grid says otherwise.", min=1, metavar="N"),
     ] = None,
-    concurrency: Annotated[int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1)] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Episodes at once; 16 unless the grid says otherwise.", min=1, metavar="N")
+    ] = None,
     retry_errored: Annotated[bool, typer.Option("--retry-errored", help="Run errored episodes of finished cells again.")] = False,
     cache: Annotated[
         Path | None,

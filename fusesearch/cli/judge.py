@@ -20,7 +20,7 @@ def judge(
     model: Annotated[str, typer.Option(help="Model of an OpenAI-compatible endpoint. Its key is read from OPENAI_API_KEY.")],
     base_url: BaseUrlOption = None,
     rubric: Annotated[str, typer.Option(help="What it gives points for: coreqa or swe-qa.", metavar="NAME")] = "coreqa",
-    checks: Annotated[int, typer.Option(help="Most answers of a cell on which the judge is checked.", min=1)] = 50,
+    checks: Annotated[int, typer.Option(help="Most answers of a cell on which the judge is checked.", min=1, metavar="N")] = 50,
 ) -> None:
     """Judge answers to questions by a model, and check the judge.
 

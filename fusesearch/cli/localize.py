@@ -13,6 +13,7 @@ from fusesearch.cli.choices import (
     BaseUrlOption,
     CallsOption,
     CheckpointOption,
+    HelpAllOption,
     LocalizerOption,
     ModelOption,
     ModeName,
@@ -22,7 +23,6 @@ from fusesearch.cli.choices import (
     SettingsOption,
     TemperatureOption,
     TurnsOption,
-    options_of,
 )
 from fusesearch.cli.output import Format, print_json, read_input, save_text, usage_error
 from fusesearch.core.errors import DataError
@@ -39,55 +39,51 @@ _TEXT_FILES = {".md", ".txt", ".rst", ".json", ".log"}
 def localize(
     text: Annotated[
         str | None,
-        typer.Argument(
-            help="The issue: its text, a file, its address on GitHub, or `-` for stdin.", metavar="ISSUE", show_default=False
-        ),
+        typer.Argument(help="Its text, a file, its address on GitHub, or `-` for stdin.", metavar="ISSUE", show_default=False),
     ] = None,
-    repo: Annotated[Path, typer.Option(help="Directory to search, as it is on disk; git is not needed.", metavar="DIR")] = Path(),
+    repo: Annotated[Path, typer.Option(help="Directory to search.", metavar="DIR")] = Path(),
     issue: Annotated[str | None, typer.Option(help="The same as ISSUE.", metavar="ISSUE")] = None,
     model: ModelOption = None,
     base_url: BaseUrlOption = None,
     settings: SettingsOption = None,
     checkpoint: CheckpointOption = None,
     localizer: LocalizerOption = None,
-    top: Annotated[int | None, typer.Option(help="Files to show, however likely; 5 by default.", min=1, max=100)] = None,
-    format: Annotated[Format, typer.Option(help="How to print the answer.")] = Format.text,
-    explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.")] = False,
-    save: Annotated[Path | None, typer.Option(help="Also write the whole trajectory to this file.", metavar="FILE")] = None,
+    top: Annotated[int | None, typer.Option(help="Files to show; 5 by default.", min=1, max=100, metavar="N")] = None,
+    format: Annotated[Format, typer.Option(help="How to print it.")] = Format.text,
+    explain: Annotated[bool, typer.Option("--explain", help="Also say which call led to each location.", hidden=True)] = False,
+    save: Annotated[Path | None, typer.Option(help="Also write the trajectory here.", metavar="FILE")] = None,
     mode: ModeOption = ModeName.parallel,
     calls_per_turn: CallsOption = None,
     max_turns: TurnsOption = None,
     max_new_tokens: NewTokensOption = None,
     temperature: TemperatureOption = None,
     pre_search: PreSearchOption = None,
+    help_all: HelpAllOption = False,
 ) -> None:
     """Find the files and functions of an issue.
 
-    Only reads DIR: it changes nothing, runs nothing and reads nothing outside it. The ranker says how sure
-    it is and why, and keeps an index in the user's cache folder.
-    ISSUE is a file where one exists, otherwise an address or the text itself.
-    An ADDRESS is `https://github.com/OWNER/REPO/issues/N` or `OWNER/REPO#N`; the issue's title and text are fetched,
-    with GITHUB_TOKEN if it is set, from GITHUB_API_URL if you use your own server.
+    Only reads DIR, as it is on disk: it changes nothing, runs nothing and reads nothing outside it. An index is kept in the
+    user's cache folder. An address, such as `OWNER/REPO#N`, is fetched with GITHUB_TOKEN if set, from GITHUB_API_URL if set.
 
     ```
     fusesearch localize "perimeter(3) returns 9 but should be 12"
-    fusesearch localize --repo . --issue https://github.com/sympy/sympy/issues/12345 --explain
-    fusesearch localize --repo . --issue issue.md --checkpoint artifacts/grpo/checkpoint
-    gh issue view 12 | fusesearch localize --repo . --issue - --model qwen3 --base-url http://localhost:8000/v1 --format json
+    fusesearch localize --repo sympy https://github.com/sympy/sympy/issues/12345 --top 10
+    gh issue view 12 | fusesearch localize - --format json
+    fusesearch localize issue.md --model qwen3 --base-url http://host:8000/v1
     ```
 
     Exit codes: 0 an answer, 3 no answer or too little to go on, 1 a failure, 2 a wrong option.
     """
+    from fusesearch.cli import report
+    from fusesearch.localizers.searcher import SearchOptions, choose
+    from fusesearch.search.repository import Repository
+
     given = given_once(text, issue)
-    options = options_of(
-        mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+    options = SearchOptions(
+        mode=mode.value, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
         top=top, pre_search=pre_search,
     )  # fmt: skip
-    from fusesearch.cli import report
-    from fusesearch.localizers.searcher import choose
-    from fusesearch.search.repository import Repository
-
     repository = Repository(repo)
     instance = instance_given(repository.root.name, given)
     searcher = choose(options)

@@ -21,13 +21,14 @@ def localizers(format: Annotated[Format, typer.Option(help="How to print the lis
     ```
     """
     if format is Format.json:
-        about = ("asks_model", "questions", "summary")
+        about = ("asks_model", "issues", "questions", "bound", "summary")
         print_json({name: {key: getattr(entry, key) for key in about} for name, entry in LOCALIZERS.items()})
         return
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("localizer", "model", "how it searches", box=None, header_style="bold")
+    table = Table("localizer", "model", "for", "how it searches", box=None, header_style="bold")
     for name, entry in LOCALIZERS.items():
-        table.add_row(name, "asked" if entry.asks_model else "none", entry.summary)
+        use = "evaluate" if entry.bound else "localize" if not entry.questions else "both" if entry.issues else "ask"
+        table.add_row(name, "asked" if entry.asks_model else "none", use, entry.summary)
     Console().print(table)

@@ -13,6 +13,7 @@ from fusesearch.cli.choices import (
     BaseUrlOption,
     CallsOption,
     CheckpointOption,
+    HelpAllOption,
     LocalizerOption,
     ModelOption,
     ModeName,
@@ -22,7 +23,6 @@ from fusesearch.cli.choices import (
     SettingsOption,
     TemperatureOption,
     TurnsOption,
-    options_of,
 )
 from fusesearch.cli.output import usage_error
 
@@ -56,7 +56,7 @@ def mcp(
         ToolsChoice, typer.Option(help="localize, context and ask; or all, with grep, glob and read_file.")
     ] = ToolsChoice.answers,
     host: Annotated[str, typer.Option(help="http: address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="http: port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
+    port: Annotated[int, typer.Option(help="http: port to listen on; 0 takes a free one.", min=0, max=65535, metavar="N")] = 8765,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(help="http: another host name that clients use for the server; repeat the option for more.", metavar="NAME"),
@@ -78,6 +78,7 @@ def mcp(
     max_new_tokens: NewTokensOption = None,
     temperature: TemperatureOption = None,
     pre_search: PreSearchOption = None,
+    help_all: HelpAllOption = False,
 ) -> None:
     """Serve the localizer over MCP.
 
@@ -92,8 +93,10 @@ def mcp(
 
     The server ends with its stdin or on Ctrl-C. `docs/mcp.md` shows how to configure common coding agents.
     """
-    options = options_of(
-        mode=mode, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
+    from fusesearch.localizers.searcher import SearchOptions, choose
+
+    options = SearchOptions(
+        mode=mode.value, model=model, base_url=base_url, settings=settings, checkpoint=checkpoint, localizer=localizer,
         calls_per_turn=calls_per_turn, max_turns=max_turns, max_new_tokens=max_new_tokens, temperature=temperature,
         pre_search=pre_search,
     )  # fmt: skip
@@ -102,7 +105,6 @@ def mcp(
     from fusesearch.cli.serving import stdio
     from fusesearch.cli.serving.roots import Roots
     from fusesearch.cli.serving.service import Service
-    from fusesearch.localizers.searcher import choose
 
     roots = Roots(root)
     with stdio.stdout_to_stderr():

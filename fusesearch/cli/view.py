@@ -16,7 +16,7 @@ def view(
         Path, typer.Argument(help="File written by `localize --save`, or trajectories, one per line.", metavar="TRAJECTORY")
     ],
     instance: Annotated[str | None, typer.Option(help="Instance to show, from a file of trajectories.", metavar="ID")] = None,
-    run: Annotated[int, typer.Option(help="Episode of that instance to show, from 1.", min=1)] = 1,
+    run: Annotated[int, typer.Option(help="Episode of that instance to show, from 1.", min=1, metavar="N")] = 1,
     truth: Annotated[
         Path | None,
         typer.Option(

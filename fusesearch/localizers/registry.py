@@ -16,16 +16,18 @@ if TYPE_CHECKING:
 class Entry:
     """A localizer: import path of its class, and one line about it.
 
-    ``asks_model``: it needs a model. ``questions``: it answers questions. ``pre_search``: ``agent.pre_search`` applies to it.
-    ``draws``: without a model, its answer depends on the seed.
+    ``asks_model``: it needs a model. ``issues``, ``questions``: what it answers. ``pre_search``: ``agent.pre_search`` applies.
+    ``draws``: without a model, its answer depends on the seed. ``bound``: others are measured against it, nobody acts on it.
     """
 
     path: str
     summary: str
     asks_model: bool = True
+    issues: bool = True
     questions: bool = False
     pre_search: bool = True
     draws: bool = False
+    bound: bool = False
 
 
 WITHOUT_MODEL = "ranker"
@@ -47,7 +49,7 @@ LOCALIZERS = {
     ),
     "ranker": Entry(
         "fusesearch.localizers.ranker:RankerLocalizer",
-        "no model: what an issue names, its words and history, ranked by trees; as many places as it is sure of",
+        "what an issue names, its words and history, ranked by trees; as many places as it is sure of",
         asks_model=False,
     ),
     "ranker-list": Entry(
@@ -60,7 +62,7 @@ LOCALIZERS = {
     ),
     "lexical": Entry(
         "fusesearch.localizers.lexical.localizer:LexicalLocalizer",
-        "no model: clues of the issue, searched and ranked; the scripted teacher",
+        "clues of the issue, searched and ranked; the scripted teacher",
         asks_model=False,
     ),
     "locagent": Entry(
@@ -87,59 +89,68 @@ LOCALIZERS = {
     ),
     "bm25": Entry(
         "fusesearch.localizers.bm25:Bm25Localizer",
-        "no model: words of the issue against those of every file and function",
+        "words of the issue against those of every file and function",
         asks_model=False,
     ),
     "closed-book": Entry(
         "fusesearch.localizers.answerers.floor:ClosedBookLocalizer",
-        "questions: the model alone, without tools and without the code",
+        "the model alone, without tools and without the code",
+        issues=False,
         questions=True,
         pre_search=False,
     ),
     "rag": Entry(
         "fusesearch.localizers.retrieval:RagLocalizer",
-        "questions: one request, with the best passages by BM25 for the question",
+        "one request, with the best passages by BM25 for the question",
+        issues=False,
         questions=True,
         pre_search=False,
     ),
     "ircot": Entry(
         "fusesearch.localizers.retrieval:IrcotLocalizer",
-        "questions: thoughts in turn with passages by BM25, each thought the next query (Trivedi et al., 2023)",
+        "thoughts in turn with passages by BM25, each thought the next query (Trivedi et al., 2023)",
+        issues=False,
         questions=True,
         pre_search=False,
     ),
     "prior": Entry(
         "fusesearch.localizers.answerers.floor:PriorLocalizer",
-        "questions, no model: the commonest answer to other questions of the kind",
+        "the commonest answer to other questions of the kind",
         asks_model=False,
+        issues=False,
         questions=True,
+        bound=True,
     ),
     "grep-once": Entry(
         "fusesearch.localizers.answerers.floor:GrepOnceLocalizer",
-        "questions, no model: one search, and the first place it shows",
+        "one search, and the first place it shows",
         asks_model=False,
+        issues=False,
         questions=True,
     ),
     "code-answers": Entry(
         "fusesearch.localizers.answerers.reading:CodeAnswerer",
-        "questions, no model: what the syntax settles, else candidates or passages",
+        "what the syntax settles, else candidates or passages",
         asks_model=False,
+        issues=False,
         questions=True,
     ),
     "lexical-answers": Entry(
         "fusesearch.localizers.answerers.lexical:LexicalAnswerer",
-        "questions, no model: a program per family over the three tools; the scripted teacher",
+        "a program per family over the three tools; the scripted teacher",
         asks_model=False,
+        issues=False,
         questions=True,
     ),
     "oracle": Entry(
-        "fusesearch.localizers.bounds:OracleLocalizer", "no model: the truth of the instance, the upper bound", asks_model=False
+        "fusesearch.localizers.bounds:OracleLocalizer", "the truth of the instance, the upper bound", asks_model=False, bound=True
     ),
     "random": Entry(
         "fusesearch.localizers.bounds:RandomLocalizer",
-        "no model: files and functions drawn by chance, the lower bound",
+        "files and functions drawn by chance, the lower bound",
         asks_model=False,
         draws=True,
+        bound=True,
     ),
 }
 

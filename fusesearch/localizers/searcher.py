@@ -68,6 +68,8 @@ class SearchOptions:
             asked = asks_model(self.localizer) if self.localizer else None
         except ConfigError as error:
             raise OptionError("localizer", str(error)) from None
+        if self.localizer in LOCALIZERS and LOCALIZERS[self.localizer].bound:
+            raise OptionError("localizer", f"{self.localizer} is a bound, for measuring others: only evaluate runs it")
         if self.model and self.checkpoint:
             raise OptionError("checkpoint", "a model and a checkpoint exclude each other: choose one")
         given = "model" if self.model else "checkpoint" if self.checkpoint else None
@@ -138,7 +140,16 @@ class Searcher:
 
 
 def choose(options: SearchOptions) -> Searcher:
-    """The searcher the options ask for; ``WITHOUT_MODEL`` when they name neither a model nor a localizer."""
+    """The searcher for issues; ``WITHOUT_MODEL`` if neither a model nor a localizer is named.
+
+    Raises :class:`OptionError` for a localizer that answers questions alone.
+    """
+    if options.localizer in LOCALIZERS and not LOCALIZERS[options.localizer].issues:
+        raise OptionError("localizer", f"{options.localizer} answers questions alone: see `fusesearch ask`")
+    return _chosen(options)
+
+
+def _chosen(options: SearchOptions) -> Searcher:
     given = {name: getattr(options, name) for name in ("max_turns", "pre_search", "max_new_tokens")}
     changes = {"mode": options.mode} | {name: value for name, value in given.items() if value}
     name = options.localizer or ("fusesearch" if options.model or options.checkpoint else WITHOUT_MODEL)
@@ -161,10 +172,10 @@ def choose(options: SearchOptions) -> Searcher:
 
 def choose_answerer(options: SearchOptions, toolset: str = "questions") -> Searcher:
     """As :func:`choose`, for questions. Raises :class:`OptionError` for a localizer that answers none."""
-    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions]
+    answerers = [name for name, entry in LOCALIZERS.items() if entry.questions and not entry.bound]
     if options.localizer and options.localizer not in answerers:
         raise OptionError("localizer", f"{options.localizer} answers no questions: use one of {', '.join(answerers)}")
-    searcher = choose(options).answering(toolset)
+    searcher = _chosen(options).answering(toolset)
     return replace(searcher, name=options.localizer) if options.localizer else searcher
 
 
