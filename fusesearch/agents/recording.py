@@ -69,10 +69,10 @@ async def record(
 
 
 def conclusion(answer: Answer, last: Completion | None = None) -> tuple[StopReason, Answer | None]:
-    """How an episode ends with ``answer``, which counts only with a location to modify or the text of a question's answer, and
-    without an ``outcome`` that says it is none.
+    """How an episode ends with ``answer``. It counts if it names a location to modify or has the text of a question's answer, and
+    has no ``outcome``, which says why there is no answer.
 
-    ``last`` is the message that it was read from: one that was cut has no answer for that reason.
+    ``last`` is the message that it was read from: if that was cut, this is why there is no answer.
     """
     counts = bool(answer.modify or answer.text) and not answer.outcome
     stop = "answer" if counts else _CUT.get(last.finish_reason, "no_answer") if last else "no_answer"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -17,6 +18,7 @@ def seconds_since_start() -> float:
 def main() -> None:
     """Entry point of the console script. Ctrl-C is one line also while modules are imported."""
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for some reads what every installed package says
+    gc.set_threshold(100_000, 20, 20)  # the imports make many objects and no garbage
     try:
         from fusesearch.cli.app import main as run
 
@@ -24,3 +26,5 @@ def main() -> None:
     except KeyboardInterrupt:
         print("fusesearch: interrupted", file=sys.stderr)
         sys.exit(130)
+    finally:
+        gc.freeze()  # Python would search all objects for garbage once more as it ends: a second for the index of 100,000 files

@@ -14,7 +14,7 @@ from fusesearch.search.gain import tool_efficiency
 def tool_statistics(trajectory: Trajectory) -> dict[str, Any]:
     """Efficiency and cost of an episode under the names of :class:`Score`.
 
-    ``calls_per_turn`` is over tool-using turns, 0 where there is none. ``seconds`` is the whole episode's wall time,
+    ``calls_per_turn`` is the mean over turns with calls, 0 if no turn has any. ``seconds`` is the whole episode's wall time,
     ``seconds_model`` and ``seconds_tools`` are sums over its requests and turns, ``seconds_waiting`` is the rest.
     """
     turns, calls = trajectory.turns, calls_by_turn(trajectory)

@@ -47,7 +47,7 @@ def cell(found: Any, of: Metric, signed: bool = False) -> str:
 
 
 def shown(value: float | None, digits: int = 2) -> str:
-    """A figure of one episode; a dash where there is none."""
+    """A figure of one episode, or a dash if it is missing."""
     if value is None or not isfinite(value):
         return ABSENT
     return f"{value:,}" if isinstance(value, int) else f"{value:.{digits}f}"

@@ -118,7 +118,7 @@ class Refusal(JSONRPCError):
 
 
 def readable(line: str) -> tuple[str, Refusal | None]:
-    """``line`` as a message that the SDK reads, or why it is none; an empty line is nothing.
+    """``line`` as a message that the SDK reads, or the error to answer with; neither for an empty line.
 
     Half an emoji (a lone surrogate), which ``JSON.stringify`` writes where text was cut, becomes U+FFFD.
     """

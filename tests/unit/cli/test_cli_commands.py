@@ -234,6 +234,15 @@ def test_ctrl_c_during_the_imports_is_one_line(module, tmp_path):
     assert done.stderr == "fusesearch: interrupted\n"
 
 
+def test_a_command_ends_without_a_last_search_for_garbage():
+    code = (
+        "import atexit, gc, sys, fusesearch.cli\natexit.register(lambda: print(gc.get_freeze_count() > 10_000))\n"
+        "sys.argv = ['fusesearch', '--version']\nfusesearch.cli.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.splitlines()[-1] == "True"
+
+
 def test_help_loads_no_heavy_package():
     made = "import sys; from fusesearch.cli.app import application; application(); "
     code = made + f"sys.exit(','.join(sorted(set(sys.modules) & {HEAVY})))"
