@@ -15,15 +15,25 @@ import re
 import threading
 import time
 import typing
-from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from fusesearch.code.functions import parse
 from fusesearch.code.modules import Outlines, outlines_of
 from fusesearch.code.outline import Import, chain_of, first_line
+from fusesearch.code.scopes import (
+    Bound,
+    FunctionNode,
+    Module,
+    Scope,
+    effective,
+    is_added,
+    listed_names,
+    local_bindings,
+    names_of,
+    statements,
+)
 from fusesearch.code.spans import is_python
 from fusesearch.core.errors import RepositoryError
 from fusesearch.search import ripgrep
@@ -39,9 +49,6 @@ MAX_SOURCE = 60_000_000
 SEARCH_SECONDS = 30.0
 SEARCH_BYTES = 64 * 2**20
 
-FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
-Scope = FunctionNode | ast.Lambda | ast.ClassDef
-_DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _KNOWN: dict[str, Any] = {
     module.__name__: module for module in (builtins, collections, collections.abc, enum, threading, typing)
 }  # fmt: skip
@@ -84,61 +91,6 @@ class External:
 
 
 Target = Definition | External
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A statement that binds a name, with the blocks around it (``if``, ``try``, ...) and the names of the classes around it."""
-
-    node: ast.stmt
-    alias: Import | None = None
-    branches: tuple[tuple[int, str], ...] = ()
-    late: bool = False
-
-
-class Module:
-    """A parsed file: its tree, what its top binds, and the modules that it imports everything from."""
-
-    def __init__(self, path: str, text: str, tree: ast.Module) -> None:
-        self.path, self.text, self.tree = path, text, tree
-        self.bound, self.stars = _bindings(tree.body)
-        self._classes: dict[int, dict[str, list[Bound]]] = {}
-
-    def of_class(self, node: ast.ClassDef) -> dict[str, list[Bound]]:
-        """What the body of a class binds."""
-        if id(node) not in self._classes:
-            self._classes[id(node)] = _bindings(node.body, running=True)[0]
-        return self._classes[id(node)]
-
-    @cached_property
-    def scopes(self) -> list[tuple[FunctionNode | ast.ClassDef, tuple[Scope, ...]]]:
-        """All definitions of functions and classes, but those for type checkers, with what they stand in, outermost first."""
-        found: list[tuple[FunctionNode | ast.ClassDef, tuple[Scope, ...]]] = []
-        pending: list[tuple[ast.AST, tuple[Scope, ...]]] = [(self.tree, ())]
-        while pending:
-            node, around = pending.pop()
-            if isinstance(node, _DEFINED):
-                found.append((node, around))
-                around = (*around, node)
-            if isinstance(node, ast.If) and is_for_type_checkers(node):
-                pending += [(child, around) for child in reversed(node.orelse)]
-                continue
-            for block in ("finalbody", "orelse", "cases", "handlers", "body"):
-                children = getattr(node, block, None)
-                if isinstance(children, list):
-                    pending += [(child, around) for child in reversed(children)]
-        return found
-
-    def near(self, words: Collection[str]) -> Iterator[tuple[ast.AST, tuple[Scope, ...]]]:
-        """As :func:`walk`, without what has no line with one of the words."""
-        pattern = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(words)))})\b")
-        lines = [number for number, line in enumerate(self.text.split("\n"), 1) if pattern.search(line)]
-        return walk(self.tree, lines)
-
-    @cached_property
-    def set_globally(self) -> set[str]:
-        """Names that a function of the module assigns with ``global``."""
-        return {name for node in ast.walk(self.tree) if isinstance(node, ast.Global) for name in node.names}
 
 
 class Definitions:
@@ -244,7 +196,7 @@ class Definitions:
             scope = around[position]
             if isinstance(scope, ast.ClassDef):
                 if position == len(around) - 1 and first in module.of_class(scope):
-                    holder = self._definition(module.path, scope, ".".join(_names(around[:position])))
+                    holder = self._definition(module.path, scope, ".".join(names_of(around[:position])))
                     return self._members(self.own(holder, first), rest)
                 continue
             local = local_bindings(scope)
@@ -254,7 +206,7 @@ class Definitions:
                     if bound.alias is not None:
                         found += self._bound(module.path, bound, first, "", 0)
                     elif isinstance(bound.node, FunctionNode | ast.ClassDef):
-                        prefix = ".".join(_names(around[: position + 1]))
+                        prefix = ".".join(names_of(around[: position + 1]))
                         found.append(self._definition(module.path, bound.node, prefix, inside=True))
                     else:
                         return []
@@ -318,7 +270,7 @@ class Definitions:
     def definition_of(self, module: Module, node: ast.stmt, around: tuple[Scope, ...]) -> Definition:
         """The definition of a statement that :attr:`Module.scopes` has."""
         inside = any(not isinstance(scope, ast.ClassDef) for scope in around)
-        return self._definition(module.path, node, ".".join(_names(around)), inside=inside)
+        return self._definition(module.path, node, ".".join(names_of(around)), inside=inside)
 
     def class_of(self, definition: Definition) -> Definition | None:
         """The class that a method or another member stands in."""
@@ -326,7 +278,7 @@ class Definitions:
         if module is None or definition.node is None:
             return None
         for node, around in module.scopes:
-            if isinstance(node, ast.ClassDef) and any(one is definition.node for one, _ in _statements(node.body)):
+            if isinstance(node, ast.ClassDef) and any(one is definition.node for one, _ in statements(node.body)):
                 return self.definition_of(module, node, around)
         return None
 
@@ -467,65 +419,18 @@ def known_class(external: External) -> type | None:
     return found if isinstance(found, type) else None
 
 
-def effective(bindings: list[Bound]) -> list[Bound]:
-    """The bindings of a name that may be in force at the end: of those that run one after the other the last.
-
-    Overloads, setters of a property, and ``name = None`` where an import failed do not count.
-    """
-    kept: list[Bound] = []
-    for bound in bindings:
-        if isinstance(bound.node, FunctionNode) and any(
-            _adds(decorator, bound.node.name) for decorator in bound.node.decorator_list
-        ):
-            continue
-        if kept and _is_none(bound.node) and bound.branches:
-            continue
-        if isinstance(bound.node, ast.AnnAssign) and bound.node.value is None and bindings[1:]:
-            continue
-        kept = [one for one in kept if not _runs_after(bound, one) and not (_is_none(one.node) and one.branches)]
-        kept.append(bound)
-    return kept or bindings[-1:]
-
-
-def _runs_after(later: Bound, earlier: Bound) -> bool:
-    """Whether a statement runs whenever an earlier one does: its blocks are around that one too."""
-    return later.branches == earlier.branches[: len(later.branches)]
-
-
-def _is_added(node: FunctionNode) -> bool:
-    return any(_adds(decorator, node.name) for decorator in node.decorator_list)
-
-
-def _adds(decorator: ast.expr, name: str) -> bool:
-    """``overload``, and what adds to a property or a dispatcher of that name."""
-    chain = chain_of(decorator.func if isinstance(decorator, ast.Call) else decorator) or ("",)
-    return chain[-1] == "overload" or (len(chain) == 2 and chain[0] == name)
-
-
-def _is_none(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant) and node.value.value is None
-
-
-def listed_names(module: Module) -> set[str] | None:
-    """The strings of ``__all__``; None without one, or if it is computed."""
-    found: set[str] = set()
-    for bound in module.bound.get("__all__", []):
-        value = getattr(bound.node, "value", None)
-        if not isinstance(value, ast.List | ast.Tuple):
-            return None
-        found |= {item.value for item in value.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)}
-    return found or None
-
-
 def every_definition(module: Module, last: str) -> Iterator[Definition]:
     """Functions and classes of a module that are called ``last`` in any case, and what module and classes assign to that name."""
     wanted = last.casefold()
     for node, around in module.scopes:
-        if node.name.casefold() == wanted and not (isinstance(node, FunctionNode) and _is_added(node)):
+        if node.name.casefold() == wanted and not (isinstance(node, FunctionNode) and is_added(node)):
             inside = any(not isinstance(scope, ast.ClassDef) for scope in around)
-            yield Definition(module.path, ".".join([*_names(around), node.name]), node, first_line(node), inside)
+            yield Definition(module.path, ".".join([*names_of(around), node.name]), node, first_line(node), inside)
     classes = [(node, around) for node, around in module.scopes if isinstance(node, ast.ClassDef)]
-    bodies = [(module.bound, ""), *((module.of_class(node), ".".join([*_names(around), node.name])) for node, around in classes)]
+    bodies = [
+        (module.bound, ""),
+        *((module.of_class(node), ".".join([*names_of(around), node.name])) for node, around in classes),
+    ]
     for bound, prefix in bodies:
         for name in bound if wanted not in bound else [wanted]:
             if name.casefold() == wanted:
@@ -540,138 +445,6 @@ def _assigned(module: Module, expression: ast.expr) -> Iterator[str]:
         for bound in module.bound.get(node.id, []) if isinstance(node, ast.Name) else []:
             if isinstance(bound.node, ast.Assign | ast.AnnAssign) and bound.node.value is not None:
                 yield ast.unparse(bound.node.value)
-
-
-def is_for_type_checkers(node: ast.AST) -> bool:
-    """Whether the body of a statement never runs."""
-    return isinstance(node, ast.If) and (chain_of(node.test) or ("",))[-1] == "TYPE_CHECKING"
-
-
-def walk(tree: ast.Module, lines: list[int] | None = None) -> Iterator[tuple[ast.AST, tuple[Scope, ...]]]:
-    """All nodes in order with the functions and classes around them; decorators, defaults and bases stand outside.
-
-    With ``lines``, sorted, only what spans one of them.
-    """
-    pending: list[tuple[ast.AST, tuple[Scope, ...]]] = [(tree, ())]
-    while pending:
-        node, around = pending.pop()
-        if lines is not None and (end := getattr(node, "end_lineno", None)) is not None:
-            start = first_line(node) if isinstance(node, _DEFINED) else node.lineno  # type: ignore[attr-defined]
-            position = bisect_left(lines, start)
-            if position == len(lines) or lines[position] > end:
-                continue
-        if node is not tree:
-            yield node, around
-        if isinstance(node, _DEFINED):
-            body = {id(child) for child in node.body}
-            inner = (*around, node)
-            pending += reversed([(child, inner if id(child) in body else around) for child in ast.iter_child_nodes(node)])
-        elif isinstance(node, ast.Lambda):
-            pending += [(node.body, (*around, node)), (node.args, around)]
-        else:
-            pending += reversed([(child, around) for child in ast.iter_child_nodes(node)])
-
-
-def local_bindings(scope: Scope) -> dict[str, list[Bound]]:
-    """What a function binds: parameters, assignments, imports and definitions in it."""
-    found: dict[str, list[Bound]] = {}
-    arguments = scope.args  # type: ignore[union-attr]
-    parameters = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    for argument in filter(None, parameters):
-        found.setdefault(argument.arg, []).append(Bound(ast.Pass()))
-    if not isinstance(scope, FunctionNode):
-        return found
-    pending: list[ast.AST] = list(scope.body)
-    outside: set[str] = set()
-    while pending:
-        node = pending.pop()
-        if isinstance(node, FunctionNode | ast.ClassDef):
-            found.setdefault(node.name, []).append(Bound(node, branches=((id(node), ""),)))
-            continue
-        if isinstance(node, ast.Lambda):
-            continue
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for name, alias in _imports(node):
-                found.setdefault(name, []).append(Bound(node, alias, ((id(node), ""),)))
-        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            found.setdefault(node.id, []).append(Bound(ast.Pass(), branches=((id(node), ""),)))
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found.setdefault(node.name, []).append(Bound(ast.Pass()))
-        elif isinstance(node, ast.Global | ast.Nonlocal):
-            outside.update(node.names)
-        pending += ast.iter_child_nodes(node)
-    return {name: bindings for name, bindings in found.items() if name not in outside}
-
-
-def stored(node: ast.AST) -> set[str]:
-    """Names that a statement assigns or deletes, without those of comprehensions in it."""
-    found: set[str] = set()
-    pending = [node]
-    while pending:
-        inner = pending.pop()
-        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
-            found.add(inner.id)
-        if not isinstance(inner, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp | ast.Lambda):
-            pending += ast.iter_child_nodes(inner)
-    return found
-
-
-def _names(around: Iterable[Scope]) -> list[str]:
-    return [scope.name for scope in around if not isinstance(scope, ast.Lambda)]
-
-
-def _bindings(body: list[ast.stmt], running: bool = False) -> tuple[dict[str, list[Bound]], list[Import]]:
-    """What statements bind; ``running`` leaves out what is for type checkers."""
-    bound: dict[str, list[Bound]] = {}
-    stars: list[Import] = []
-    for node, branches in _statements(body, running):
-        if isinstance(node, FunctionNode | ast.ClassDef):
-            bound.setdefault(node.name, []).append(Bound(node, branches=branches))
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for name, alias in _imports(node):
-                if name == "*":
-                    stars.append(alias)
-                else:
-                    bound.setdefault(name, []).append(Bound(node, alias, branches))
-        else:
-            for name in stored(node):
-                bound.setdefault(name, []).append(Bound(node, branches=branches))
-    return bound, stars
-
-
-def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Import]]:
-    for one in node.names:
-        if isinstance(node, ast.ImportFrom):
-            name = one.asname or one.name
-            yield name, Import(node.module or "", one.name, name, node.level)
-        elif one.asname:
-            yield one.asname, Import(one.name, "", one.asname)
-        else:
-            first = one.name.partition(".")[0]
-            yield first, Import(first, "", first)
-
-
-def _statements(body: list[ast.stmt], running: bool = False) -> Iterator[tuple[ast.stmt, tuple[tuple[int, str], ...]]]:
-    """Statements outside functions in order, with the blocks of which only one, or not each, runs."""
-    pending: list[tuple[ast.AST, tuple[tuple[int, str], ...]]] = [(node, ()) for node in reversed(body)]
-    while pending:
-        node, branches = pending.pop()
-        if isinstance(node, ast.ExceptHandler | ast.match_case):
-            pending += [(child, branches) for child in reversed(node.body)]
-            continue
-        if not isinstance(node, ast.If | ast.Try | ast.TryStar | ast.With | ast.For | ast.While | ast.Match):
-            if isinstance(node, ast.stmt):
-                yield node, branches
-            continue
-        inner: list[tuple[ast.AST, tuple[tuple[int, str], ...]]] = []
-        for part in ("body", "handlers", "cases", "orelse", "finalbody"):
-            if running and part == "body" and is_for_type_checkers(node):
-                continue
-            for number, child in enumerate(getattr(node, part, [])):
-                own = f"{part}{number}" if part in ("handlers", "cases") else part
-                certain = isinstance(node, ast.With) or part == "finalbody"
-                inner.append((child, branches if certain else (*branches, (id(node), own))))
-        pending += reversed(inner)
 
 
 def _merged(lines: list[list[Target]]) -> list[Target] | None:

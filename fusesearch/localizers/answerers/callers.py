@@ -6,8 +6,9 @@ import ast
 from dataclasses import dataclass, field
 from functools import cache
 
-from fusesearch.code.definitions import Definition, Definitions, External, FunctionNode, Module, Scope, Target
+from fusesearch.code.definitions import Definition, Definitions, External, Target
 from fusesearch.code.outline import SUPER, Chain, chain_of
+from fusesearch.code.scopes import FunctionNode, Module, Scope
 
 MAX_POSSIBLE = 20
 

@@ -11,21 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fusesearch.code.definitions import (
-    Bound,
-    Definition,
-    Definitions,
-    External,
-    FunctionNode,
-    Module,
-    Target,
-    TooMuchError,
-    effective,
-    stored,
-    walk,
-)
+from fusesearch.code.definitions import Definition, Definitions, External, Target, TooMuchError
 from fusesearch.code.kinds import file_kind
 from fusesearch.code.outline import chain_of
+from fusesearch.code.scopes import Bound, FunctionNode, Module, effective, stored, walk
 from fusesearch.core.schema import Location
 from fusesearch.localizers.answerers.asked import Asked
 from fusesearch.localizers.answerers.callers import Callers, Use
