@@ -14,7 +14,7 @@ EXPERIMENT ?= filtering
 export PATH := $(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model try-training clean
+.PHONY: help env test test-all fast lint reproduce smol base serve stop dashboard serve-model clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,9 +85,6 @@ $(VLLM)/.complete: tests/trials/serving/requirements.txt tests/trials/serving/ov
 	$(VLLM)/bin/uv pip install --quiet --python $(VLLM)/bin/python -c requirements.lock \
 		--overrides tests/trials/serving/overrides.txt -r tests/trials/serving/requirements.txt
 	touch $@
-
-try-training: env $(VLLM)/.complete ## all that training through vLLM has to show without a GPU (hours; after `make reproduce`)
-	$(BIN)/python -m tests.trials.serving
 
 clean: ## remove all that was made here: runs in MLflow and Prefect and what mining has read, too; the environment, DVC's cache and remote stay
 	-test -x $(BIN)/python && $(BIN)/python -m flows.server stop

@@ -78,9 +78,7 @@ def effective(bindings: list[Bound]) -> list[Bound]:
     """
     kept: list[Bound] = []
     for bound in bindings:
-        if isinstance(bound.node, FunctionNode) and any(
-            _adds(decorator, bound.node.name) for decorator in bound.node.decorator_list
-        ):
+        if isinstance(bound.node, FunctionNode) and is_added(bound.node):
             continue
         if kept and _is_none(bound.node) and bound.branches:
             continue

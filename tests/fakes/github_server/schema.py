@@ -6,6 +6,7 @@ import base64
 import json
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from graphql import (
@@ -26,94 +27,7 @@ from graphql import (
 
 from tests.fakes.github_server.world import Comment, Issue, Pull, Repository, World
 
-SDL = """
-scalar DateTime
-scalar GitObjectID
-interface Node { id: ID! }
-interface Actor { login: String! }
-type User implements Actor & Node { id: ID! login: String! }
-type Bot implements Actor & Node { id: ID! login: String! }
-enum SearchType { REPOSITORY ISSUE USER }
-enum PullRequestState { OPEN CLOSED MERGED }
-enum IssueOrderField { CREATED_AT UPDATED_AT COMMENTS }
-enum OrderDirection { ASC DESC }
-enum PatchStatus { ADDED DELETED RENAMED COPIED MODIFIED CHANGED }
-enum IssueTimelineItemsItemType { RENAMED_TITLE_EVENT CLOSED_EVENT }
-input IssueOrder { field: IssueOrderField! direction: OrderDirection! }
-type RateLimit { cost: Int! limit: Int! remaining: Int! resetAt: DateTime! used: Int! }
-type PageInfo { hasNextPage: Boolean! endCursor: String }
-type License { spdxId: String }
-type Language { name: String! }
-type IssueConnection { totalCount: Int! nodes: [Issue] pageInfo: PageInfo! }
-type PullRequestConnection { totalCount: Int! nodes: [PullRequest] pageInfo: PageInfo! }
-type Commit { oid: GitObjectID! message: String! authoredDate: DateTime! }
-type PullRequestCommit { commit: Commit! }
-type PullRequestCommitConnection { totalCount: Int! nodes: [PullRequestCommit] }
-type PullRequestChangedFile { path: String! changeType: PatchStatus! additions: Int! deletions: Int! }
-type PullRequestChangedFileConnection { totalCount: Int! nodes: [PullRequestChangedFile] }
-type UserContentEdit { editedAt: DateTime! deletedAt: DateTime diff: String }
-type UserContentEditConnection { totalCount: Int! nodes: [UserContentEdit] }
-enum CommentAuthorAssociation { MEMBER OWNER COLLABORATOR CONTRIBUTOR FIRST_TIME_CONTRIBUTOR NONE }
-enum IssueState { OPEN CLOSED }
-enum IssueStateReason { REOPENED NOT_PLANNED COMPLETED DUPLICATE }
-enum DiscussionOrderField { CREATED_AT UPDATED_AT }
-input DiscussionOrder { field: DiscussionOrderField! direction: OrderDirection! }
-type Label { name: String! }
-type LabelConnection { totalCount: Int! nodes: [Label] }
-type DiscussionComment {
-  url: String! body: String! createdAt: DateTime! isMinimized: Boolean! authorAssociation: CommentAuthorAssociation! author: Actor
-}
-type Discussion {
-  id: ID! number: Int! title: String! body: String! createdAt: DateTime! lastEditedAt: DateTime updatedAt: DateTime!
-  url: String! author: Actor answer: DiscussionComment
-  userContentEdits(first: Int, after: String): UserContentEditConnection
-}
-type DiscussionConnection { totalCount: Int! nodes: [Discussion] pageInfo: PageInfo! }
-union Closer = Commit | PullRequest
-type IssueComment {
-  url: String! authorAssociation: CommentAuthorAssociation! body: String! createdAt: DateTime! lastEditedAt: DateTime
-  isMinimized: Boolean! author: Actor
-}
-type IssueCommentConnection { totalCount: Int! nodes: [IssueComment] }
-type RenamedTitleEvent { createdAt: DateTime! previousTitle: String! currentTitle: String! }
-type ClosedEvent { createdAt: DateTime! actor: Actor closer: Closer }
-union IssueTimelineItems = RenamedTitleEvent | ClosedEvent
-type IssueTimelineItemsConnection { totalCount: Int! filteredCount: Int! nodes: [IssueTimelineItems] }
-union IssueOrPullRequest = Issue | PullRequest
-type Issue implements Node {
-  id: ID! number: Int! title: String! body: String! createdAt: DateTime! lastEditedAt: DateTime updatedAt: DateTime!
-  repository: Repository! author: Actor url: String! stateReason: IssueStateReason closedAt: DateTime
-  labels(first: Int, after: String): LabelConnection
-  userContentEdits(first: Int, after: String): UserContentEditConnection
-  comments(first: Int, after: String): IssueCommentConnection!
-  timelineItems(first: Int, itemTypes: [IssueTimelineItemsItemType!]): IssueTimelineItemsConnection!
-}
-type PullRequest implements Node {
-  id: ID! number: Int! title: String! body: String! createdAt: DateTime! updatedAt: DateTime! mergedAt: DateTime
-  baseRefName: String! baseRefOid: GitObjectID! headRefOid: GitObjectID! changedFiles: Int! author: Actor mergeCommit: Commit
-  closingIssuesReferences(first: Int, after: String): IssueConnection
-  commits(first: Int, after: String): PullRequestCommitConnection!
-  files(first: Int, after: String): PullRequestChangedFileConnection
-}
-type Repository implements Node {
-  id: ID! databaseId: Int nameWithOwner: String! isFork: Boolean! isArchived: Boolean! isDisabled: Boolean! isPrivate: Boolean!
-  stargazerCount: Int! parent: Repository licenseInfo: License primaryLanguage: Language
-  issues(first: Int, after: String, states: [IssueState!], orderBy: IssueOrder): IssueConnection!
-  discussions(first: Int, after: String, answered: Boolean, orderBy: DiscussionOrder): DiscussionConnection!
-  pullRequests(first: Int, after: String, states: [PullRequestState!], orderBy: IssueOrder): PullRequestConnection!
-  issueOrPullRequest(number: Int!): IssueOrPullRequest
-}
-union SearchResultItem = Repository | Issue | PullRequest
-type SearchResultItemConnection { repositoryCount: Int! nodes: [SearchResultItem] pageInfo: PageInfo! }
-type Query {
-  rateLimit: RateLimit
-  repository(owner: String!, name: String!, followRenames: Boolean = true): Repository
-  nodes(ids: [ID!]!): [Node]!
-  search(query: String!, type: SearchType!, first: Int, after: String): SearchResultItemConnection!
-}
-"""
-
-SCHEMA = build_schema(SDL)
+SCHEMA = build_schema(Path(__file__).with_name("schema.graphql").read_text())
 _COUNTED = {"search", "issues", "pullRequests", "closingIssuesReferences", "commits", "files"} | {
     "userContentEdits", "comments", "timelineItems", "discussions", "labels",
 }  # fmt: skip

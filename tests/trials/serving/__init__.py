@@ -1,1 +1,0 @@
-"""Checkpoints behind the real vLLM."""
