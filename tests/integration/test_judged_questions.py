@@ -7,7 +7,6 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from experiments.questions.__main__ import app as curation
 from fusesearch.core.schema import Expected, Instance, Truth
 from fusesearch.core.storage import write_instances
 from tests.fakes.commands import app
@@ -49,8 +48,8 @@ def served(request):
     return {"role": "assistant", "content": "Hm." if "rope3" in prompt else verdict}
 
 
-def run(*arguments, program=app):
-    return CliRunner().invoke(program, [str(argument) for argument in arguments])
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def evaluate(world, tmp_path, url, instances, **more):
@@ -86,16 +85,18 @@ def test_a_judge_takes_the_place_of_exact_scores(world, tmp_path):
     assert len(endpoint.asked) == asked  # tables ask nobody
 
 
-def test_open_questions_are_imported_evaluated_and_judged(world, tmp_path):
-    commit = git(world / "work", "rev-parse", "HEAD")
-    (tmp_path / "commits.txt").write_text(f"https://github.com/o/yard {commit[:7]}\n")
-    rows = [{"question": f"How long is `{name}` unless said otherwise?", "answer": f"- {LIMITS[name]}"} for name in LIMITS]
-    (tmp_path / "yard.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    files = [tmp_path / "yard.jsonl", "--commits", tmp_path / "commits.txt", "--out", tmp_path / "q.parquet"]
-    done = run("import", *files, program=curation)
-    assert "6 questions about 1 repositories" in done.output
+def test_open_questions_are_rows_with_a_reference_and_judged(world, tmp_path):
+    asked = {"repo": "o/yard", "patch": "", "base_commit": git(world / "work", "rev-parse", "HEAD")}
+    rows = [
+        asked | {
+            "instance_id": name, "problem_statement": f"How long is `{name}` unless said otherwise?",
+            "truth": {"expected": {"family": "open", "kind": "text", "values": [f"- {LIMITS[name]}"]}},
+        }
+        for name in LIMITS
+    ]  # fmt: skip
+    (tmp_path / "q.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with Endpoint(served) as endpoint:
-        evaluate(world, tmp_path, endpoint.url, tmp_path / "q.parquet")
+        evaluate(world, tmp_path, endpoint.url, tmp_path / "q.jsonl")
         found = run("judge", tmp_path / "out", "--model", "j", "--base-url", endpoint.url, "--rubric", "swe-qa")
         by_rag = next(row for name, row in json.loads(found.stdout).items() if "rag" in name)
         assert (by_rag["share"], by_rag["failed"], by_rag["checks"]["agreement"]) == (1, 1, None)
