@@ -13,6 +13,9 @@
 A localizer of your own is anything that fits :class:`Localizer`: an :class:`Instance` and its repository in, a
 :class:`Trajectory` with a ranked :class:`Answer` out, which :class:`Score` measures. An :class:`Environment` is a kind of task:
 tools, instructions, the reader of answers and the scorer.
+
+:class:`SearchTasks` gives any trainer what GRPO's stage trains on: a :class:`Rollout` has token ids, mask, log-probabilities and
+a reward. :func:`load_tasks` opens them, :func:`columns_of` is many rollouts as TRL takes them.
 """
 
 from __future__ import annotations
@@ -26,10 +29,12 @@ if TYPE_CHECKING:
     from fusesearch.localizers.base import Localizer
     from fusesearch.localizers.ranker.context import context
     from fusesearch.localizers.searcher import ask, localize, localize_async
+    from fusesearch.training.environment import Rollout, SearchTasks, columns_of
+    from fusesearch.training.loading import load_tasks
 
 __all__ = [
-    "Answer", "Context", "Environment", "Instance", "Localizer", "Score", "Trajectory", "ask", "context", "localize",
-    "localize_async",
+    "Answer", "Context", "Environment", "Instance", "Localizer", "Rollout", "Score", "SearchTasks", "Trajectory", "ask",
+    "columns_of", "context", "load_tasks", "localize", "localize_async",
 ]  # fmt: skip
 
 
@@ -40,8 +45,12 @@ def __getattr__(name: str) -> Any:
     homes = {
         "Environment": "fusesearch.evaluation.environments",
         "Localizer": "fusesearch.localizers.base",
+        "Rollout": "fusesearch.training.environment",
+        "SearchTasks": "fusesearch.training.environment",
         "ask": "fusesearch.localizers.searcher",
+        "columns_of": "fusesearch.training.environment",
         "context": "fusesearch.localizers.ranker.context",
+        "load_tasks": "fusesearch.training.loading",
         "localize": "fusesearch.localizers.searcher",
         "localize_async": "fusesearch.localizers.searcher",
     }

@@ -139,8 +139,7 @@ class Rollouts:
         self._batch = from_first_rank(partial(self._batch_of, every, trainer) if self._batch_of else None)
         own = slice(rank() * len(prompts), (rank() + 1) * len(prompts))
         self._made = time.perf_counter()
-        columns = {**self._batch.columns, "score": [score.reward for score in self._batch.scores]}
-        return {name: values[own] for name, values in columns.items()}
+        return {name: values[own] for name, values in self._batch.columns.items()}
 
     def figures(self, group: int) -> dict[str, float]:
         """Figures of the last step, of ``group`` rollouts a prompt, for the training curve."""
@@ -233,6 +232,7 @@ def _trainer(
     validator: Validator | None,
 ) -> Any:
     import torch
+    from datasets import Dataset
     from trl import GRPOConfig
 
     from fusesearch.training.optimizer import make_optimizer
@@ -281,7 +281,7 @@ def _trainer(
         args=settle(arguments),
         reward_funcs=[rollout_reward],
         rollout_func=rollouts,  # annotated for text prompts; message lists work too
-        train_dataset=_prompts(params, episodes.tasks, [i for step in order for i in step] if order else list(episodes.tasks)),
+        train_dataset=Dataset.from_list(episodes.search_tasks.prompts([i for step in order for i in step] if order else None)),
         processing_class=tokenizer,
         callbacks=callbacks,
         peft_config=adapters(section.lora, params.seed),
@@ -306,15 +306,3 @@ def _order(names: list[str], section: Grpo, seed: int) -> list[list[str]]:
     while len(drawn) < section.steps * size:
         drawn += draw.sample(names, len(names))
     return [drawn[step * size : (step + 1) * size] for step in range(section.steps)]
-
-
-def _prompts(params: Params, tasks: dict[str, Instance], order: list[str]) -> Any:
-    from datasets import Dataset
-
-    environment = environment_named(params.agent.toolset)
-    rows = []
-    for name in order:
-        instructions = environment.spec.of(tasks[name].question).instruct(params.agent, tasks[name].problem_statement, None)
-        opening = {"system": instructions.system, "user": instructions.issue}
-        rows.append({"prompt": [{"role": role, "content": text, "instance_id": name} for role, text in opening.items()]})
-    return Dataset.from_list(rows)

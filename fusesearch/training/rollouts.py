@@ -18,16 +18,15 @@ from fusesearch.agents.models.base import Model, Sampling
 from fusesearch.agents.models.loading import load_model
 from fusesearch.agents.recording import new_trajectory
 from fusesearch.core.config import Grpo, Params
-from fusesearch.core.errors import DataError, InfrastructureError
+from fusesearch.core.errors import InfrastructureError
 from fusesearch.core.schema import Instance, Score, Trajectory
 from fusesearch.core.storage import Journal, write_json
 from fusesearch.core.text import safe_name
-from fusesearch.evaluation.environments import environment_named
 from fusesearch.evaluation.judges import Judge, ModelJudge, rubric_named
 from fusesearch.evaluation.metrics import mean_of, tool_success
-from fusesearch.evaluation.rewards import Reward, make_reward, outcome_of
-from fusesearch.localizers.episodes import make_episode
+from fusesearch.evaluation.rewards import make_reward, outcome_of
 from fusesearch.search.repository import Repository
+from fusesearch.training.environment import Rollout, SearchTasks, columns_of
 from fusesearch.training.renaming import Exchange, Names, RenamedModel
 from fusesearch.training.search.growing import Tree, grow, trajectory_of
 from fusesearch.training.search.tree import as_json
@@ -41,7 +40,7 @@ LOGGED = (
 
 @dataclass(frozen=True)
 class Batch:
-    """The rollouts of a step: columns as :func:`sequence_of` makes them, scores, and ``figures`` for the training curve.
+    """The rollouts of a step: columns as :func:`columns_of` makes them, scores, and ``figures`` for the training curve.
 
     ``done`` is when they were made, in seconds since 1970.
     """
@@ -71,10 +70,11 @@ class Episodes:
     out: Path | None = None
 
     @property
-    def reward(self) -> Reward:
-        """The reward function of the section."""
+    def search_tasks(self) -> SearchTasks:
+        """The tasks with the reward function of the section."""
         section = self.section
-        return make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
+        reward = make_reward(section.reward, alpha=section.alpha, beta=section.beta, gamma=section.gamma)
+        return SearchTasks(self.tasks, self.snapshot, self.params.agent, self.params.tools, reward)
 
     def of(self, ids: list[str]) -> Episodes:
         """The same for these instances only, to send to another process."""
@@ -88,16 +88,15 @@ class Episodes:
         trajectories, scores, figures = asyncio.run(
             self._run(ids, step, policy, range(len(ids)) if positions is None else positions)
         )
-        sequences = [sequence_of(trajectory, self.eos) for trajectory in trajectories]
-        columns = {name: [sequence[name] for sequence in sequences] for name in sequences[0]}
-        return Batch(columns, scores, figures)
+        made = [Rollout.of(trajectory, score, self.eos) for trajectory, score in zip(trajectories, scores, strict=True)]
+        return Batch(columns_of(made), scores, figures)
 
     async def _run(
         self, ids: list[str], step: int, policy: Model, positions: Sequence[int]
     ) -> tuple[list[Trajectory], list[Score], dict[str, float]]:
         async with self._judge() as judge:
             trajectories, figures = await self._episodes(ids, step, policy, judge, positions)
-            scores = await asyncio.gather(*(self._score(trajectory, self.reward, judge) for trajectory in trajectories))
+            scores = await asyncio.gather(*(self.search_tasks.score(trajectory, judge) for trajectory in trajectories))
         await policy.close()
         return trajectories, scores, figures
 
@@ -119,21 +118,16 @@ class Episodes:
         self, ids: list[str], step: int, policy: Model, judge: Judge | None, positions: Sequence[int]
     ) -> tuple[list[Trajectory], dict[str, float]]:
         own = [ids[position] for position in positions]
-        repositories = {name: self.snapshot(self.tasks[name]) for name in set(own)}
         sampling = Sampling(temperature=self.section.temperature, max_new_tokens=self.params.agent.max_new_tokens)
         first = (self.params.seed * 1_000_003 + step) * len(ids)
 
         if self.section.search.kind != "independent":
-            return await self._trees(own, policy, repositories, sampling.model_copy(update={"seed": first}), step, judge)
+            return await self._trees(own, policy, sampling.model_copy(update={"seed": first}), step, judge)
 
         async def rollout(number: int, instance_id: str) -> tuple[int, Trajectory]:
             seeded = sampling.model_copy(update={"seed": first + number})
             actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
-            episode = make_episode(
-                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, seeded,
-                localizer="fusesearch",
-            )  # fmt: skip
-            return number, await run_episode(episode)
+            return number, await run_episode(self.search_tasks.episode(instance_id, actor, seeded))
 
         jobs = [partial(rollout, position, name) for position, name in zip(positions, own, strict=True)]
         done = dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
@@ -143,7 +137,6 @@ class Episodes:
         self,
         ids: list[str],
         policy: Model,
-        repositories: dict[str, Repository],
         sampling: Sampling,
         step: int,
         judge: Judge | None,
@@ -153,19 +146,18 @@ class Episodes:
         Where a tree gives too few, rows without a reward fill its group.
         """
 
-        async def reward_of(reward: Reward, trajectory: Trajectory) -> float | None:
-            return (await self._score(trajectory, reward, judge)).reward
+        async def reward_of(tasks: SearchTasks, trajectory: Trajectory) -> float | None:
+            return (await tasks.score(trajectory, judge)).reward
+
+        whole = self.search_tasks
 
         async def grown(instance_id: str) -> tuple[str, Tree | None, list[Trajectory]]:
             actor = self._renamed(policy, f"{self.params.seed}-{step}-{instance_id}")
-            episode = make_episode(
-                self.tasks[instance_id], repositories[instance_id], actor, self.params.agent, self.params.tools, sampling,
-                localizer="fusesearch",
-            )  # fmt: skip
+            episode = whole.episode(instance_id, actor, sampling)
             empty = new_trajectory(episode.instance, episode.agent, episode.instructions, localizer="fusesearch")
             size = ids.count(instance_id)
             try:
-                rewards = (partial(reward_of, reward) for reward in (self.reward, outcome_of(self.reward)))
+                rewards = (partial(reward_of, tasks) for tasks in (whole, replace(whole, reward=outcome_of(whole.reward))))
                 tree = await grow(self.section.search, episode, size, *rewards)
             except InfrastructureError as error:
                 return instance_id, None, [empty.model_copy(update={"error": str(error)})] * size
@@ -191,14 +183,6 @@ class Episodes:
         if self.names is None or draw.random() >= self.section.renamed:
             return policy
         return RenamedModel(policy, Exchange(draw, self.names))
-
-    async def _score(self, trajectory: Trajectory, reward: Reward, judge: Judge | None) -> Score:
-        truth = self.tasks[trajectory.instance_id].truth
-        if truth is None:
-            raise DataError(f"instance {trajectory.instance_id} has no truth: run the filter stage")
-        scope = self.params.agent.history_scope
-        environment = environment_named(self.params.agent.toolset)
-        return await environment.judged(trajectory, truth, judge, reward=reward, scope=scope)
 
 
 def _rewards(scores: Sequence[Score], size: int) -> list[list[float]]:
@@ -226,21 +210,3 @@ def rollout_figures(scores: list[Score]) -> dict[str, float]:
     figures = {**{name: mean_of(scored, name) for name in LOGGED}, "tool_success": tool_success(scored)}
     known = {name: value for name, value in figures.items() if value is not None}
     return {**known, "errored": float(len(scores) - len(scored))}
-
-
-def sequence_of(trajectory: Trajectory, eos: int) -> dict[str, list[Any]]:
-    """Token columns of one episode as they were generated.
-
-    ``prompt_ids`` is the first request and ``completion_ids`` everything after it. ``env_mask`` is 1 for sampled and 0 for
-    observed tokens; ``logprobs`` is 0 for observed ones.
-    """
-    turns = [turn.tokens for turn in trajectory.turns if turn.tokens is not None]
-    if not turns:
-        return {"prompt_ids": [eos], "completion_ids": [eos], "logprobs": [0.0], "env_mask": [0]}
-    prompt, completion, logprobs, mask = turns[0].prompt_ids, [], [], []  # type: ignore[var-annotated]
-    for tokens in turns:
-        observed = tokens.prompt_ids[len(prompt) + len(completion) :]
-        completion += observed + tokens.completion_ids
-        logprobs += [0.0] * len(observed) + tokens.logprobs
-        mask += [0] * len(observed) + [1] * len(tokens.completion_ids)
-    return {"prompt_ids": prompt, "completion_ids": completion, "logprobs": logprobs, "env_mask": mask}

@@ -20,15 +20,27 @@ from fusesearch.agents.models.transformers import TransformersModel
 from fusesearch.agents.parsing import format_answer, format_calls
 from fusesearch.core.config import Base, Grpo, Lora, ModelSection, Params, RolloutSearch, Sft
 from fusesearch.core.errors import ArtifactError, ConfigError
-from fusesearch.core.schema import Answer, Expected, Instance, Location, Observation, Tokens, ToolCall, Trajectory, Truth, Turn
+from fusesearch.core.schema import (
+    Answer,
+    Expected,
+    Instance,
+    Location,
+    Observation,
+    Score,
+    Tokens,
+    ToolCall,
+    Trajectory,
+    Truth,
+    Turn,
+)
 from fusesearch.core.storage import read_instances, write_instances, write_jsonl
 from fusesearch.localizers.episodes import make_episode
 from fusesearch.search.repository import Repository
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training import grpo, sft
 from fusesearch.training.base import train_base
+from fusesearch.training.environment import Rollout, columns_of
 from fusesearch.training.grpo import train_grpo
-from fusesearch.training.rollouts import sequence_of
 from fusesearch.training.sft import fit, tokenize, train_sft, use_flash_attention
 from fusesearch.training.trainer import load_student, save_checkpoint, settle, trainer_arguments
 
@@ -267,21 +279,22 @@ def test_sequence_is_what_was_generated(tmp_path: Path, params: Params, base: Pa
     sampling = Sampling(temperature=1.0, max_new_tokens=9, seed=1)
     episode = make_episode(instance, Repository(tmp_path), model, params.agent, params.tools, sampling, localizer="x")
     done = asyncio.run(run_episode(episode))
-    sequence = sequence_of(done, model.tokenizer.eos_token_id)
+    rollout = Rollout.of(done, Score(instance_id="i", localizer="x"), model.tokenizer.eos_token_id)
     sampled = [token for turn in done.turns if turn.tokens for token in turn.tokens.completion_ids]
-    assert [t for t, m in zip(sequence["completion_ids"], sequence["env_mask"], strict=True) if m] == sampled
-    assert len(sequence["completion_ids"]) == len(sequence["logprobs"]) == len(sequence["env_mask"])
+    assert [t for t, m in zip(rollout.completion_ids, rollout.mask, strict=True) if m] == sampled
+    assert len(rollout.completion_ids) == len(rollout.logprobs) == len(rollout.mask)
 
 
 def test_observations_between_turns_are_masked() -> None:
     first = Tokens(prompt_ids=[1, 2], completion_ids=[3, 9], logprobs=[-0.1, -0.2])
     second = Tokens(prompt_ids=[1, 2, 3, 9, 5, 6], completion_ids=[7, 9], logprobs=[-0.3, -0.4])
     episode = trajectory().model_copy(update={"turns": [Turn(text="a", tokens=first), Turn(text="b", tokens=second)]})
-    assert sequence_of(episode, 9) == {
-        "prompt_ids": [1, 2],
-        "completion_ids": [3, 9, 5, 6, 7, 9],
-        "logprobs": [-0.1, -0.2, 0.0, 0.0, -0.3, -0.4],
-        "env_mask": [1, 1, 0, 0, 1, 1],
+    assert columns_of([Rollout.of(episode, Score(instance_id="i", localizer="x", reward=0.5), 9)]) == {
+        "prompt_ids": [[1, 2]],
+        "completion_ids": [[3, 9, 5, 6, 7, 9]],
+        "logprobs": [[-0.1, -0.2, 0.0, 0.0, -0.3, -0.4]],
+        "env_mask": [[1, 1, 0, 0, 1, 1]],
+        "score": [0.5],
     }
 
 

@@ -80,6 +80,12 @@ class Model(Protocol):
         ...
 
 
+class TokenModel(Model, Protocol):
+    """A model whose completions have ``tokens``, by ``tokenizer``."""
+
+    tokenizer: Any
+
+
 def estimated_usage(messages: Sequence[Message], reply: str, seconds: float = 0.0) -> Usage:
     """Estimated token counts without a tokenizer: a quarter of the characters."""
     prompt = sum(len(message.content) for message in messages)

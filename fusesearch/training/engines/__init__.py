@@ -1,0 +1,1 @@
+"""The environment in the trainers of others: veRL and verifiers."""

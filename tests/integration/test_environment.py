@@ -1,0 +1,77 @@
+"""The environment by itself: the same rollouts as GRPO's stage, and the page's script with TRL's own trainer."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+
+from fusesearch import SearchTasks, columns_of, load_tasks
+from fusesearch.agents.models.transformers import TransformersModel
+from fusesearch.core.config import Params
+from fusesearch.core.errors import ConfigError, DataError
+from fusesearch.core.schema import Expected, Truth
+from fusesearch.training.rollouts import Episodes
+from fusesearch.training.sft import describe_checkpoint
+
+QUESTION = Truth(expected=Expected(kind="value", values=["4"]))
+PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path, base: Path, params: Params) -> Path:
+    """The tiny checkpoint with its limits."""
+    shutil.copytree(base, tmp_path / "checkpoint")
+    describe_checkpoint(tmp_path / "checkpoint", params)
+    return tmp_path / "checkpoint"
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, instances: Path, checkpoint: Path) -> SearchTasks:
+    return load_tasks(instances, tmp_path / "repos", tmp_path / "snapshots", settings=checkpoint)
+
+
+def test_rollouts_are_those_of_the_grpo_stage(tasks: SearchTasks, checkpoint: Path, params: Params) -> None:
+    model = TransformersModel.load(checkpoint)
+    ids, step = [name for name in tasks.instances for _ in range(4)], 7
+    episodes = Episodes(params, params.grpo, tasks.instances, tasks.snapshot, model.tokenizer.eos_token_id)
+    staged = episodes.make(ids, step, model)
+    seed = (params.seed * 1_000_003 + step) * len(ids)
+    own = tasks.rollouts(ids, model, params.grpo.temperature, seed)
+    columns, logprobs = columns_of(own), staged.columns.pop("logprobs")
+    for row, other in zip(columns.pop("logprobs"), logprobs, strict=True):
+        assert row == pytest.approx(other, abs=1e-5)
+    assert columns == staged.columns
+    assert len({tuple(row.completion_ids) for row in own}) > 4
+    assert all(len(row.completion_ids) == len(row.mask) == len(row.logprobs) for row in own)
+
+
+def test_the_script_of_the_page_trains(
+    tmp_path: Path, tasks: SearchTasks, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (script,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    for shown, here in {
+        "artifacts/sft/checkpoint": checkpoint,
+        "data/splits": tmp_path,
+        "data/repos": tmp_path / "repos",
+    }.items():
+        script = script.replace(shown, str(here))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(script.replace("lambda score, **_: score", "lambda score, **_: [float(n % 2) for n in range(len(score))]"), names)
+    (saved,) = tmp_path.glob("trained/checkpoint-2")
+    log = json.loads((saved / "trainer_state.json").read_text())["log_history"]
+    assert [row["reward"] for row in log if "reward" in row] == [0.5, 0.5]
+    before, after = (load_file(folder / "model.safetensors") for folder in (checkpoint, saved))
+    assert any((before[name] != after[name]).any() for name in before)
+
+
+def test_what_cannot_be_loaded_is_one_line(tmp_path: Path, instances: Path, tasks: SearchTasks) -> None:
+    with pytest.raises(DataError, match=r"there is no instance for agent\.toolset fusesearch with an exact truth"):
+        tasks.of([row.model_copy(update={"truth": QUESTION}) for row in tasks.instances.values()])
+    with pytest.raises(ConfigError, match="reward 'f2' is unknown"):
+        load_tasks(instances, tmp_path / "repos", tmp_path / "snapshots", reward="f2")
