@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
-from fusesearch.agents.loop import Episode, run_episode, run_episodes
+from fusesearch.agents.loop import Episode, run_episode
 from fusesearch.agents.models.base import Model, Sampling, TokenModel
 from fusesearch.core.config import Agent, Tools
 from fusesearch.core.errors import DataError
@@ -112,19 +111,15 @@ class SearchTasks:
         """One episode for each instance id, in this order, all at once; closes ``policy``. Number n has the seed ``seed + n``."""
         sampling = Sampling(temperature=temperature, max_new_tokens=self.agent.max_new_tokens)
 
-        async def numbered(number: int) -> tuple[int, Rollout]:
-            seeded = sampling.seeded(None if seed is None else seed + number)
-            return number, await self.rollout(ids[number], policy, seeded)
-
-        async def run() -> dict[int, Rollout]:
+        async def run() -> list[Rollout]:
+            seeds = [None if seed is None else seed + number for number in range(len(ids))]
+            jobs = [self.rollout(name, policy, sampling.seeded(own)) for name, own in zip(ids, seeds, strict=True)]
             try:
-                jobs = [partial(numbered, number) for number in range(len(ids))]
-                return dict([pair async for pair in run_episodes(jobs, concurrency=len(jobs))])
+                return await asyncio.gather(*jobs)
             finally:
                 await policy.close()
 
-        done = asyncio.run(run())
-        return [done[number] for number in range(len(ids))]
+        return asyncio.run(run())
 
 
 def columns_of(rollouts: Sequence[Rollout]) -> dict[str, list[Any]]:

@@ -4,7 +4,7 @@ It computes every prompt from its start, but counts what vLLM would find in its 
 
 ``python -m tests.fakes.token_server`` takes vLLM's command line, of which it reads three options. Environment variables add
 faults: ``KEEPS_HEAD`` leaves the head as it was when weights change, as vLLM 0.31's CPU build does with tied ones; with ``RAW``
-log-probabilities are those at temperature 1.
+log-probabilities are those at temperature 1; with ``BY_PROMPT`` the prompt alone decides what is sampled, whoever asks.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import os
 import stat
 import sys
 import threading
+import zlib
 from http.server import BaseHTTPRequestHandler
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from tests.fakes.local_server import QuietServer
 
@@ -40,6 +41,7 @@ class Engine:
     def __init__(self, checkpoint: str, name: str) -> None:
         self.name = name
         self.model = AutoModelForCausalLM.from_pretrained(checkpoint, dtype=torch.float32).eval()
+        self.tokenizer = AutoTokenizer.from_pretrained(checkpoint)
         self.lock = threading.Lock()
         self.running = threading.Event()
         self.running.set()
@@ -61,7 +63,8 @@ class Engine:
     def complete(self, asked: dict[str, Any]) -> dict[str, Any]:
         """A completion of token ids."""
         self.running.wait()
-        drawn = torch.Generator().manual_seed(asked["seed"])
+        seed = zlib.crc32(repr(asked["prompt"]).encode()) if os.environ.get("BY_PROMPT") else asked["seed"]
+        drawn = torch.Generator().manual_seed(seed)
         ids, sampled, logprobs = list(asked["prompt"]), [], []
         while len(sampled) < asked["max_tokens"]:
             with self.lock, torch.inference_mode():
@@ -82,6 +85,26 @@ class Engine:
         choice = {"index": 0, "text": "", "token_ids": sampled, "finish_reason": reason}
         choice["logprobs"] = {"token_logprobs": logprobs}
         return {"id": "x", "object": "text_completion", "created": 1, "model": self.name, "choices": [choice]}
+
+    def generate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A reply of ``/inference/v1/generate``, which verifiers trains with."""
+        (choice,) = self.complete({"seed": 0, **asked["sampling_params"], "prompt": asked["token_ids"]})["choices"]
+        pairs = zip(choice["token_ids"], choice["logprobs"]["token_logprobs"], strict=True)
+        content = [{"token": f"token_id:{token}", "logprob": logprob} for token, logprob in pairs]
+        return {"request_id": "x", "choices": [{**choice, "logprobs": {"content": content}}]}
+
+    def chat(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """A chat completion; calls stay in its text."""
+        prompt = self.tokenizer.apply_chat_template(asked["messages"], add_generation_prompt=True, return_dict=False)
+        limit, eos = asked.get("max_tokens") or asked["max_completion_tokens"], self.tokenizer.eos_token_id
+        given = {"prompt": prompt, "max_tokens": limit, "temperature": asked["temperature"], "stop_token_ids": [eos], "seed": 0}
+        (choice,) = self.complete(given)["choices"]
+        sampled = choice["token_ids"]
+        text = self.tokenizer.decode(sampled[:-1] if choice["finish_reason"] == "stop" else sampled, skip_special_tokens=False)
+        usage = {"prompt_tokens": len(prompt), "completion_tokens": len(sampled), "total_tokens": len(prompt) + len(sampled)}
+        message = {"role": "assistant", "content": text}
+        choices = [{"index": 0, "message": message, "finish_reason": choice["finish_reason"]}]
+        return {"id": "x", "object": "chat.completion", "created": 1, "model": self.name, "choices": choices, "usage": usage}
 
 
 def _common(one: list[int], other: list[int]) -> int:
@@ -109,6 +132,10 @@ def handler_of(engine: Engine) -> type[BaseHTTPRequestHandler]:
                 self._answer(404, {"error": {"message": f"The model `{asked['model']}` does not exist."}})
             elif path == "/v1/completions":
                 self._answer(200, engine.complete(asked))
+            elif path == "/inference/v1/generate":
+                self._answer(200, engine.generate(asked))
+            elif path == "/v1/chat/completions":
+                self._answer(200, engine.chat(asked))
             elif path == "/pause":
                 engine.running.clear()
                 self._answer(200, {})

@@ -18,7 +18,7 @@ from fusesearch.core.schema import Expected, Truth
 from fusesearch.training.rollouts import Episodes
 from fusesearch.training.sft import describe_checkpoint
 
-QUESTION = Truth(expected=Expected(kind="value", values=["4"]))
+QUESTION = Truth(expected=Expected(family="default", kind="value", values=["4"]))
 PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
 
 
@@ -50,6 +50,7 @@ def test_rollouts_are_those_of_the_grpo_stage(tasks: SearchTasks, checkpoint: Pa
     assert all(len(row.completion_ids) == len(row.mask) == len(row.logprobs) for row in own)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_script_of_the_page_trains(
     tmp_path: Path, tasks: SearchTasks, checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

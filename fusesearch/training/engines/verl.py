@@ -23,7 +23,7 @@ LOGGED = ("f1", "efficiency", "turns", "calls")
 
 
 class ServerModel:
-    """The policy behind veRL's servers, for one episode: its first request has at most ``prompt`` tokens, the rest ``response``."""
+    """The policy behind veRL's servers, for one episode of at most ``prompt`` tokens and ``response`` more."""
 
     name = "verl"
 
@@ -37,7 +37,7 @@ class ServerModel:
         self._first: int | None = None
 
     async def complete(self, messages: list[Message], tools: list[dict[str, Any]], sampling: Sampling) -> Completion:
-        """One assistant message, sampled as veRL's configuration says. Raises :class:`ModelUnavailable` for an aborted request."""
+        """One assistant message, sampled as veRL's configuration says. Raises :class:`ModelUnavailable` if a server aborts."""
         ids = chat.prompt_ids(self.tokenizer, messages, tools)
         self._first = len(ids) if self._first is None else self._first
         room = self._first + self._limits[1] - len(ids)
@@ -71,7 +71,7 @@ class SearchLoop(AgentLoopBase):
     """
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
-        """One episode. Raises :class:`InfrastructureError` instead of giving a failure a reward: veRL drops the prompt's group."""
+        """One episode. Raises :class:`InfrastructureError` where it has no reward, and veRL drops the prompt's group."""
         tasks = _tasks_of(row["extra_info"]["instance"], **self.config.fusesearch)
         (name,) = tasks.instances
         limits = self.rollout_config.prompt_length, self.rollout_config.response_length
