@@ -39,7 +39,7 @@ def sections_of(comparison: Comparison, params: Report, link: Link = no_link, fi
         tested = difference_table(title, comparison.tests, comparison.headline, {})
         parts.append(Section(f"{comparison.benchmark}: paired tests", [_TESTS], [tested]))
     elif comparison.too_few and len(comparison.systems) > 1:
-        parts.append(Section(f"{comparison.benchmark}: paired tests", [f"None: {_too_few(comparison)}."]))
+        parts.append(Section(f"{comparison.benchmark}: paired tests", [f"No paired tests: {_too_few(comparison)}."]))
     return parts
 
 
@@ -82,14 +82,13 @@ def _rows(
 
 def turns_table(comparison: Comparison) -> Table:
     """Mean calls of tool-using turns by turn index (FuseSearch figure 3), with the number of episodes that had such a turn."""
-    rows = []
-    for system in comparison.systems:
-        found = {int(row["turn"]): row for row in _by_turn(system)}
-        cells = [
-            f"{found[n]['calls']:.2f} ({found[n]['episodes']:.0f})" if n in found else ABSENT for n in range(1, SHOWN_TURNS + 1)
-        ]
-        rows.append(Row([*_who(system), *cells]))
-    return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in range(1, SHOWN_TURNS + 1))], rows)
+    found = [{int(row["turn"]): row for row in _by_turn(system)} for system in comparison.systems]
+    turns = range(1, min(SHOWN_TURNS, max((n for by_turn in found for n in by_turn), default=1)) + 1)
+    rows = [
+        Row([*_who(system), *(f"{of[n]['calls']:.2f} ({of[n]['episodes']:.0f})" if n in of else ABSENT for n in turns)])
+        for system, of in zip(comparison.systems, found, strict=True)
+    ]
+    return Table("Calls by turn (episodes)", ["System", "Model", *(f"Turn {n}" for n in turns)], rows)
 
 
 def episodes_table(result: CellResult, scores: Sequence[Score], page: Callable[[Score], str]) -> Table:

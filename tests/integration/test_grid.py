@@ -286,7 +286,8 @@ def test_evaluate_prints_its_table_and_runs_what_always_answers_the_same_once(wo
 def test_too_few_instances_have_no_interval_and_no_test(clean):
     text = compared(clean, "--format", "markdown").stdout
     assert "No intervals where 8 instances are too few, 10 are needed." in text
-    assert "None: 8 instances are too few, 10 are needed." in text
+    assert "No paired tests: 8 instances are too few, 10 are needed." in text
+    assert re.findall(r"Turn \d", text) == ["Turn 1", "Turn 2", "Turn 3"]  # no column of dashes
     assert not re.search(r"\d \[|p=", text)
 
 

@@ -64,7 +64,7 @@ def load_params(path: Path = Path("params.yaml")) -> Params:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{path} is missing: run from the project's root") from None
+        raise ConfigError(f"{path} is missing: run in a clone of fusesearch, at its top") from None
     except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     if data is None:
