@@ -37,3 +37,20 @@ def test_without_it_there_is_one_line(engine: str, said: str) -> None:
         pytest.skip(f"{engine} is installed")
     with pytest.raises(ConfigError, match=said):
         importlib.import_module(f"fusesearch.training.engines.{engine}")
+
+
+@pytest.mark.rare
+@pytest.mark.parametrize("name", ["fusesearch-4b", "fusesearch-30b-a3b", "tooltrain-7b", "tooltrain-32b"])
+def test_configurations_pass_the_checks_of_verl(name: str, base: Path) -> None:
+    pytest.importorskip("verl")
+    from hydra import compose, initialize_config_dir
+    from verl.trainer.ppo.utils import need_critic, need_reference_policy
+    from verl.utils.config import validate_config
+
+    profiles = Path(__file__).parents[2] / "experiments" / "profiles" / "verl"
+    with initialize_config_dir(str(profiles), version_base=None):
+        changes = ["hydra.searchpath=[pkg://verl.trainer.config]", f"actor_rollout_ref.model.path={base}"]
+        config = compose(name, changes)
+    validate_config(config, need_reference_policy(config), need_critic(config))
+    assert config.fusesearch.settings == str(base)
+    assert config.actor_rollout_ref.rollout.prompt_length == config.data.max_prompt_length
