@@ -296,7 +296,7 @@ def _names(title: str, prose: str, code: str) -> dict[str, Mention]:
         for name in re.findall(r"\w+", names):
             mention(name, "imported")
     for name in [*_NAME.findall(_without_paths(title)), *_CAPITAL.findall(prose)]:
-        if len(name) > 2 and name.lower() not in STOPWORDS:
+        if (len(name) > 2 or name[-1].isdigit()) and name.lower() not in STOPWORDS:
             mention(name, "plain")
     found = {name: Mention(frozenset(kinds[name]), frozenset(owners.get(name, ()))) for name in kinds}
     best = sorted(found, key=lambda name: min(KINDS.index(kind) for kind in found[name].kinds))

@@ -12,6 +12,7 @@ from fusesearch.localizers.ranker.forms import without_forms
 from fusesearch.localizers.ranker.matching import Resolver
 from fusesearch.localizers.ranker.noise import without_noise
 from fusesearch.localizers.ranker.paths import path_kinds
+from fusesearch.localizers.ranker.places import says_little
 from fusesearch.search.repository import Repository
 
 TRACEBACK = """Crash when saving
@@ -325,3 +326,11 @@ def test_a_table_of_values_is_no_words():
 def test_the_options_of_an_example_command_are_not_what_it_is_about():
     literals = {*draw_evidence("--tags fails\n\n    run --fast --keep-open --level 3 --tags a\n\nwith --dry or without").literals}
     assert literals & {"l:--tags", "l:--fast", "l:--keep-open", "l:--level", "l:--dry"} == {"l:--tags", "l:--dry"}
+
+
+def test_a_name_of_a_letter_and_a_digit_is_a_name(tmp_path: Path):
+    for number in range(1, 6):
+        (tmp_path / f"a{number}.py").write_text(f"def f{number}(x):\n    return x\n")
+    found = ranking_of("f3 returns the wrong value", Repository(tmp_path), tmp_path / "cache")
+    assert found.files[0].candidate.path == "a3.py"
+    assert not says_little(found)
