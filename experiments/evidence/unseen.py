@@ -31,7 +31,7 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
     rows = [*in_order(cases.rows.values())]
     models = dict(zip(COLUMNS, read_models(model), strict=True))
     provenance = json.loads(model.read_text(encoding="utf-8"))["provenance"]
-    learned = {*provenance.get("repositories", ()), *provenance.get("base", {}).get("repositories", ())}
+    learned = {*provenance.get("repositories", ()), *provenance.get("calibration", {}).get("repositories", ())}
     if known := {row.repo for row in rows} & learned:
         raise DataError(f"{model} was trained on {', '.join(sorted(known))}: its score there says nothing")
     snapshots = partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos)

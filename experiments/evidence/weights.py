@@ -41,12 +41,17 @@ def main(
         list[str] | None,
         typer.Option(help="A clone whose commit messages are learned from; may be repeated.", metavar="OWNER/NAME"),
     ] = None,
+    judged: Annotated[
+        list[Path] | None,
+        typer.Option(help="Issues that only say what a score means, in other languages, say; may be repeated.", metavar="FILE"),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
     to: Annotated[Path, typer.Option(help="The model file to write.", metavar="FILE")] = Path("weights.json"),
 ) -> None:
     """Train rankers and write them with what they learned from: repositories, commits, counts and the day.
 
-    Commit messages are not issues: they are written after the fix. The provenance says how many rows are of which kind.
+    Commit messages are not issues: they are written after the fix. So trees learn from them, but what a score means comes from
+    issues and from texts without content. The provenance says how many rows are of which kind.
     """
     import datetime
     import json
@@ -58,20 +63,25 @@ def main(
     from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
     from fusesearch.training.ranking import collect, described, train
 
-    cases = read_cases({path.stem: path for path in issues or []}, repos, out)
+    cases = read_cases({path.stem: path for path in [*(issues or []), *(judged or [])]}, repos, out)
+    apart = {name for path in judged or [] for name in cases.sets[path.stem]}
     mined = [row for number, repo in enumerate(histories or []) for row in learned_from(repo, repos, number)]
     barred = {row["instance_id"] for path in without or [] for row in read_rows(path)}
     rows = [row for row in [*in_order(cases.rows.values()), *mined] if row.instance_id not in barred]
     tables = collect(rows, partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos), out / "features")
     kept = set(tables["file"]["instance_id"])
     learned = [row for row in rows if row.instance_id in kept]
-    about = described(learned) | {
+    trees = {row.instance_id for row in learned} - apart
+    curves = {row.instance_id for row in learned if row.provenance.get("text") in (None, "nothing")}
+    about = described([row for row in learned if row.instance_id in trees]) | {
         "sets": {name: len(kept.intersection(ids)) for name, ids in cases.sets.items()},
-        "texts": dict(Counter(str(row.provenance.get("text", "issue")) for row in learned)),
+        "texts": dict(Counter(str(row.provenance.get("text", "issue")) for row in learned if row.instance_id in trees)),
+        "calibration": described([row for row in learned if row.instance_id in curves]),
         "commits": sorted({f"{row.repo}@{row.base_commit[:12]}" for row in learned}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    write_text(to, json.dumps(train(tables, Rank(), 0, about).document, separators=(",", ":")) + "\n")
+    found = train(tables, Rank(), 0, about, trees, curves)
+    write_text(to, json.dumps(found.document, separators=(",", ":")) + "\n")
 
 
 def learned_from(repo: str, repos: Path, number: int) -> list[Instance]:

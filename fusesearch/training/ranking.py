@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,6 @@ DOUBT = 1.0
 """What keeps a calibration near the identity: a penalty on the squares of its distances, in issues."""
 
 Floats = NDArray[np.float64]
-Columns = Mapping[str, Sequence[str]]
 
 
 def tables_of(instance: Instance, repository: Repository, index: Path | None) -> dict[str, pl.DataFrame]:
@@ -119,13 +118,16 @@ def fit(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> l
     return lightgbm.train(settings, data, rank.trees)
 
 
-def out_of_fold(table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int) -> Floats:
-    """Scores of all rows, each by trees that saw nothing of its fold."""
+def out_of_fold(
+    table: pl.DataFrame, columns: Sequence[str], rank: Rank, seed: int, learned: Collection[str] | None = None
+) -> Floats:
+    """Scores of all rows, each by trees that saw nothing of its fold, of all issues or of those ``learned`` from."""
     folds = folds_of(table, rank.folds)
+    teaches = _of(table, learned)
     scores = np.zeros(len(table))
     for held_out in np.unique(folds):
         inside = folds == held_out
-        booster = fit(table.filter(~inside), columns, rank, seed)
+        booster = fit(table.filter(~inside & teaches), columns, rank, seed)
         scores[inside] = predict(booster, table.filter(inside), columns)
     return scores
 
@@ -176,23 +178,44 @@ class Rankers:
 
 
 def train(
-    tables: Mapping[str, pl.DataFrame], rank: Rank, seed: int, provenance: Mapping[str, Any], columns: Columns = COLUMNS
+    tables: Mapping[str, pl.DataFrame],
+    rank: Rank,
+    seed: int,
+    provenance: Mapping[str, Any],
+    learned: Collection[str] | None = None,
+    judged: Collection[str] | None = None,
 ) -> Rankers:
-    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold."""
-    held_out = {level: out_of_fold(table, columns[level], rank, seed) for level, table in tables.items()}
-    share = max(FILE_SHARES, key=lambda share: first_right(tables["function"], with_files(tables, held_out, share)))
+    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold.
+
+    Trees learn from the issues ``learned``, what a score means from those ``judged``; by default both from all.
+    """
+    held_out = {level: out_of_fold(table, COLUMNS[level], rank, seed, learned) for level, table in tables.items()}
+    teaches = {level: _of(table, learned) for level, table in tables.items()}
+    ours = {level: table.filter(teaches[level]) for level, table in tables.items()}
+    share = max(
+        FILE_SHARES,
+        key=lambda share: first_right(ours["function"], with_files(tables, held_out, share)[teaches["function"]]),
+    )
     held_out["function"] = with_files(tables, held_out, share)
-    boosters = {level: fit(table, columns[level], rank, seed) for level, table in tables.items()}
+    boosters = {level: fit(table, COLUMNS[level], rank, seed) for level, table in ours.items()}
+    told = {level: _of(table, judged) for level, table in tables.items()}
     models = {
         level: {
-            "columns": [*columns[level]],
+            "columns": [*COLUMNS[level]],
             "trees": from_lightgbm(boosters[level].dump_model()),
-            "calibration": fitted(table, held_out[level]),
+            "calibration": fitted(table.filter(told[level]), held_out[level][told[level]]),
             "file_share": share if level == "function" else 0.0,
         }
         for level, table in tables.items()
     }
     return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models})
+
+
+def _of(table: pl.DataFrame, issues: Collection[str] | None) -> NDArray[np.bool_]:
+    """Which rows are of these issues, or of any."""
+    if issues is None:
+        return np.ones(len(table), dtype=bool)
+    return table["instance_id"].is_in([*issues]).to_numpy()
 
 
 def with_files(tables: Mapping[str, pl.DataFrame], scores: Mapping[str, Floats], share: float) -> Floats:

@@ -1,13 +1,16 @@
 """Rankers of candidates: what they learn, and that no repository is scored by what was learned from it."""
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 
 from fusesearch.core.config import Rank
 from fusesearch.core.errors import DataError
+from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
 from fusesearch.localizers.ranker.trees import Model
-from fusesearch.training.ranking import fit, fitted, folds_of, issues, out_of_fold, predict, ranked
+from fusesearch.training.ranking import fit, fitted, folds_of, issues, out_of_fold, predict, ranked, train
 
 COLUMNS = ("signal", "noise")
 FEW = Rank(trees=20, min_leaf=2, folds=3)
@@ -81,6 +84,26 @@ def test_a_text_that_says_nothing_gets_a_low_probability():
     model = Model([], {group: (curve[0], curve[1], curve[2]) for group, curve in curves.items()}, 0.0)
     assert model.probability("python", 2.0, 2.0) > 0.8
     assert model.probability("python", -0.5, -3.5) < 0.1
+
+
+def test_trees_learn_from_some_issues_and_what_a_score_means_from_others():
+    told = table().with_columns(pl.lit(0.0).alias(name) for name in {*FILE_COLUMNS, *FUNCTION_COLUMNS} - {"all"})
+    told = told.with_columns(pl.col("signal").alias("all"))
+    wrong = told.with_columns(instance_id=pl.lit("w") + pl.col("instance_id"), label=pl.lit(0, pl.Int64))
+    both = {"file": pl.concat([told, wrong]), "function": pl.concat([told, wrong]).with_columns(pl.col("candidate") + "::f")}
+    right, other = set(told["instance_id"]), set(wrong["instance_id"])
+
+    def trained(judged: set[str]) -> dict[str, Any]:
+        return train(both, FEW, 0, {}, right, judged).document
+
+    alone = train(
+        {level: rows.filter(pl.col("instance_id").is_in(list(right))) for level, rows in both.items()}, FEW, 0, {}
+    ).document
+    sure, doubtful = trained(right), trained(other)
+    assert sure["file"]["trees"] == doubtful["file"]["trees"] == alone["file"]["trees"]
+    assert sure["function"]["file_share"] == doubtful["function"]["file_share"]
+    probability = [Model.of(found["file"], FILE_COLUMNS).probability("python", 1.0, -0.5) for found in (sure, doubtful)]
+    assert probability[0] > 0.8 > 0.3 > probability[1]
 
 
 def test_nothing_right_is_one_clear_line():
