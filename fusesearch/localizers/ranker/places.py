@@ -32,14 +32,15 @@ _SHARED = re.compile(r"shares the words (.*) with the issue")
 _MESSAGE = re.compile(r"has a message with “(.*)”")
 
 
-def says_little(ranking: Ranking) -> bool:
+def says_little(ranking: Ranking, issue: str) -> bool:
     """Whether an issue names nothing that the tree has and shares few words with it."""
-    return _few_words(ranking) and not names_any(_candidates(ranking), (*EXACT, *CHANCE))
+    return _few_words(ranking, issue) and not names_any(_candidates(ranking), (*EXACT, *CHANCE))
 
 
-def _few_words(ranking: Ranking) -> bool:
-    known = sum(files > 0 for files in ranking.words.values())
-    return known < LEAST_WORDS or known < LEAST_SHARE * len(ranking.words)
+def _few_words(ranking: Ranking, issue: str) -> bool:
+    written = words_in(issue)  # `TypeError` is one word, though it has the stems of three
+    words, known = ({written.get(stem, stem) for stem, files in ranking.words.items() if files >= least} for least in (0, 1))
+    return len(known) < LEAST_WORDS or len(known) < LEAST_SHARE * len(words)
 
 
 def _candidates(ranking: Ranking) -> list[Candidate]:
@@ -48,9 +49,9 @@ def _candidates(ranking: Ranking) -> list[Candidate]:
 
 def for_people(ranking: Ranking, issue: str, top: int | None = None) -> Answer:
     """The set that is scored, and as ``places`` at most ``top`` files, by default five; none if the issue says little."""
-    if says_little(ranking):
+    if says_little(ranking, issue):
         return Answer()
-    if _few_words(ranking) and not names_any(_candidates(ranking)):  # a name among running text may be chance
+    if _few_words(ranking, issue) and not names_any(_candidates(ranking)):  # a name among running text may be chance
         files, functions = (
             [Ranked(one.candidate, min(one.probability, LIKELY)) for one in part] for part in (ranking.files, ranking.functions)
         )

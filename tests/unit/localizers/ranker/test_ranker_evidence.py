@@ -331,6 +331,15 @@ def test_the_options_of_an_example_command_are_not_what_it_is_about():
 def test_a_name_of_a_letter_and_a_digit_is_a_name(tmp_path: Path):
     for number in range(1, 6):
         (tmp_path / f"a{number}.py").write_text(f"def f{number}(x):\n    return x\n")
-    found = ranking_of("f3 returns the wrong value", Repository(tmp_path), tmp_path / "cache")
+    issue = "f3 returns the wrong value"
+    found = ranking_of(issue, Repository(tmp_path), tmp_path / "cache")
     assert found.files[0].candidate.path == "a3.py"
-    assert not says_little(found)
+    assert not says_little(found, issue)
+
+
+@pytest.mark.parametrize(("issue", "little"), [("TypeError", True), ("TypeError in load_prices of the shop", False)])
+def test_the_parts_of_a_name_are_one_word(tmp_path: Path, issue: str, little: bool):
+    (tmp_path / "shop.py").write_text("def load_prices(path):\n    raise TypeError('the type of an error')\n")
+    found = ranking_of(issue, Repository(tmp_path), tmp_path / "cache")
+    assert found.words["error"] == found.words["type"] == 1
+    assert says_little(found, issue) is little

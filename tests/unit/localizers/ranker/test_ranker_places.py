@@ -100,7 +100,7 @@ def test_an_issue_says_little_if_it_names_nothing_and_shares_few_words(
     columns: dict[str, float], words: dict[str, int], little: bool
 ):
     found = ranking([0.9], [], columns, **words)
-    assert says_little(found) is little
+    assert says_little(found, "") is little
     assert bool(for_people(found, "").places) is not little
 
 
