@@ -18,6 +18,7 @@ def rank_candidates(job: Job) -> dict[str, Any]:
     """
     import polars as pl
 
+    from fusesearch.localizers.ranker.encoder import load
     from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
     from fusesearch.training.ranking import collect, described, figures, round_robin, train
 
@@ -29,12 +30,13 @@ def rank_candidates(job: Job) -> dict[str, Any]:
     learned = round_robin([*splits["sft"], *splits["rl"]], rank.max_instances)
     held_out = round_robin(splits["validation"], rank.max_held_out)
     snapshots = partial(instance_snapshot, SnapshotStore(SNAPSHOTS), job.places["mine.repos"])
-    tables = collect([*learned, *held_out], snapshots, job.scratch / "features", job.progress)
+    encoder = load(rank.encoder) if rank.encoder else None
+    tables = collect([*learned, *held_out], snapshots, job.scratch / "features", job.progress, encoder)
     inside = pl.col("instance_id").is_in([row.instance_id for row in learned])
     ours = {level: table.filter(inside) for level, table in tables.items()}
     theirs = {level: table.filter(~inside) for level, table in tables.items()}
 
-    rankers = train(ours, rank, seed, described(learned))
+    rankers = train(ours, rank, seed, described(learned), encoder.identity if encoder else None)
     for output, level in (("files", "file"), ("functions", "function")):
         with replacing(job.output(output)) as temporary:
             tables[level].write_parquet(temporary)

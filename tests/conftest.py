@@ -12,6 +12,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 _CACHE = tempfile.TemporaryDirectory(prefix="fusesearch-tests-")
 os.environ["XDG_CACHE_HOME"] = _CACHE.name
 
+# Most tests of the ranker are about its words; those about meaning ask for the encoder.
+os.environ["FUSESEARCH_ENCODER"] = "none"
+
 # How long an example takes is a matter of the machine and what else it does; fixtures that are shared by examples are folders.
 settings.register_profile(
     "untimed", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

@@ -31,15 +31,19 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
     add("What this is")
     for name, found in results["sets"].items():
         title = TITLES.get(name, name)
-        add(title, _systems(found), _differences(found["differences"]))
-        add(f"{title}, by repository", _records(found["repositories"]))
-        add(f"{title}, confidence", *_calibration(found["calibration"]))
+        add(title, systems_table(found), differences_table(found["differences"]))
+        add(f"{title}, by repository", records_table(found["repositories"]))
+        add(f"{title}, confidence", *calibration_tables(found["calibration"]))
         add(f"{title}, together with models", *_together(found["together"]))
     add(UNSEEN)
     for name, found in results.get("unseen", {"sets": {}})["sets"].items():
-        add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
-        add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
-        add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
+        add(f"{UNSEEN}: {name}", systems_table(found), differences_table(found["differences"]))
+        add(
+            f"{UNSEEN}: {name}, by language and repository",
+            records_table(found["languages"]),
+            records_table(found["repositories"]),
+        )
+        add(f"{UNSEEN}: {name}, confidence", *calibration_tables(found["calibration"]))
     add(HISTORIES, *history_tables(results.get("histories", ())))
     add("The same issue in other words", *_wordings(results.get("wordings")))
     add("How the rule of fusion was chosen", _rules(results["rules"]))
@@ -51,7 +55,8 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
     return Page("Evidence: localizers without a model on real issues", filled).render("md")
 
 
-def _systems(found: Mapping[str, Any]) -> Table:
+def systems_table(found: Mapping[str, Any]) -> Table:
+    """A row per system of a set."""
     first = found["table"][0]
     caption = (
         f"{first['instances']} instances, {first['function_recall@1']['n']} of which modify a function; "
@@ -72,7 +77,8 @@ def _systems(found: Mapping[str, Any]) -> Table:
     return Table(caption, header, rows)
 
 
-def _differences(rows: Sequence[Mapping[str, Any]]) -> Table:
+def differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per pair of systems."""
     found = {(row["first"], row["second"], row["metric"]): row for row in rows}
     pairs = dict.fromkeys((row["first"], row["second"]) for row in rows)
     metrics = {**HEADINGS, "f1": "F1"}
@@ -83,7 +89,8 @@ def _differences(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Paired differences in points, p after Holm's correction", ["difference", *metrics.values()], table_rows)
 
 
-def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
+def records_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """A row per group of issues."""
     cells = [
         [percent(value) if isinstance(value, float) else ABSENT if value is None else str(value) for value in row.values()]
         for row in rows
@@ -91,7 +98,8 @@ def _records(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table("Right first answers, in percent", [name.replace("_recall", " R") for name in rows[0]], [*map(Row, cells)])
 
 
-def _calibration(found: Mapping[str, Any]) -> list[Table]:
+def calibration_tables(found: Mapping[str, Any]) -> list[Table]:
+    """How often the first file is right, by its confidence."""
     rows = [
         Row([f"{row['from']:.1f} to {row['to']:.1f}", str(row["issues"]), percent(row["stated"]), percent(row["right"])])
         for row in found["bins"]

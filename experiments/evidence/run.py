@@ -24,8 +24,8 @@ from fusesearch.code.spans import FunctionSpan
 from fusesearch.core.config import Rank
 from fusesearch.core.schema import Answer, Instance, Score
 from fusesearch.localizers.ranker.answer import FUNCTION_SAY, Ranked, Ranking
-from fusesearch.localizers.ranker.features import Candidate
-from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, Model, group_of, log_odds
+from fusesearch.localizers.ranker.columns import COLUMNS, WITH_MEANING, Candidate
+from fusesearch.localizers.ranker.trees import GROUPS, Model, group_of, log_odds
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training.ranking import Floats, collect, folds_of, ranked, train
 
@@ -37,7 +37,7 @@ ALONE = {"its sum set by hand": "prior", "its BM25 alone": "all"}
 SHOWN = (RANKER, "bm25", "lexical", "CoSIL, 32B", "LocAgent, 32B")
 """Systems of the table by repository."""
 CONFIDENCE = 0.95
-UNCALIBRATED = {level: Model([], dict.fromkeys(GROUPS, (0.0, 1.0, 0.0)), 0.0) for level in COLUMNS}
+UNCALIBRATED = {level: Model((), [], dict.fromkeys(GROUPS, (0.0, 1.0, 0.0)), 0.0) for level in COLUMNS}
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,12 @@ def of_other_owners(table: pl.DataFrame, repos: Iterable[str]) -> pl.DataFrame:
     return table.filter(~pl.col("repo").str.split("/").list.first().is_in(owners))
 
 
-def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str, System]:
-    """The ranker's list and its own answer; in parts of the repositories, each by rankers that saw none of its owners."""
+def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank, encoder: str | None = None) -> dict[str, System]:
+    """The ranker's list and its own answer; in parts of the repositories, each by rankers that saw none of its owners.
+
+    ``encoder`` is the identity of the one whose similarities are among the features.
+    """
+    columns = WITH_MEANING if encoder else COLUMNS
     rankings: dict[str, Ranking] = {}
     names = {row.instance_id for row in evaluated}
     tables = {level: rows.filter(pl.col("instance_id").is_in(names)) for level, rows in real.items()}
@@ -91,8 +95,8 @@ def ranker(real: Tables, evaluated: Sequence[Instance], rank: Rank) -> dict[str,
     for part in range(rank.folds):
         inside = {level: rows.filter(folds[level] == part) for level, rows in tables.items()}
         repos = set(inside["file"]["repo"])
-        rankers = train({level: of_other_owners(rows, repos) for level, rows in real.items()}, rank, 0, {})
-        models = {level: Model.of(rankers.document[level], columns) for level, columns in COLUMNS.items()}
+        rankers = train({level: of_other_owners(rows, repos) for level, rows in real.items()}, rank, 0, {}, encoder)
+        models = {level: Model.of(rankers.document[level], columns[level]) for level in columns}
         rankings |= rankings_of(inside, rankers.scores(inside), models)
     return systems_of(evaluated, rankings)
 

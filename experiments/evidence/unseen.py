@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from experiments.evidence.systems import free
 from fusesearch.core.errors import DataError
 from fusesearch.evaluation.statistics import estimate
 from fusesearch.localizers.ranker.answer import Ranking
-from fusesearch.localizers.ranker.trees import COLUMNS, Model, read_models
+from fusesearch.localizers.ranker.trees import Models, read_models
 from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
 from fusesearch.training.ranking import collect, with_files
 
@@ -29,7 +29,7 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
     """
     cases = read_cases({path.stem: path for path in files}, repos, out / "unseen")
     rows = [*in_order(cases.rows.values())]
-    models = dict(zip(COLUMNS, read_models(model), strict=True))
+    models = read_models(model)
     provenance = json.loads(model.read_text(encoding="utf-8"))["provenance"]
     learned = {*provenance.get("repositories", ()), *provenance.get("base", {}).get("repositories", ())}
     if known := {row.repo for row in rows} & learned:
@@ -54,11 +54,12 @@ def unseen(files: Sequence[Path], repos: Path, model: Path, others: Sequence[str
     }
 
 
-def rankings_by(models: Mapping[str, Model], tables: Tables) -> dict[str, Ranking]:
+def rankings_by(models: Models, tables: Tables) -> dict[str, Ranking]:
     """The rankings that the localizer makes with the models of a file."""
+    by_level = {"file": models.file, "function": models.function}
     scores = {
-        level: np.array([models[level].score(row) for row in table.select(COLUMNS[level]).to_numpy().tolist()])
-        for level, table in tables.items()
+        level: np.array([model.score(row) for row in tables[level].select(model.columns).to_numpy().tolist()])
+        for level, model in by_level.items()
     }
-    scores["function"] = with_files(tables, scores, models["function"].file_share)
-    return rankings_of(tables, scores, models)
+    scores["function"] = with_files(tables, scores, models.function.file_share)
+    return rankings_of(tables, scores, by_level)

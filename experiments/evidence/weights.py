@@ -43,6 +43,10 @@ def main(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
     to: Annotated[Path, typer.Option(help="The model file to write.", metavar="FILE")] = Path("weights.json"),
+    semantic: Annotated[
+        bool,
+        typer.Option("--semantic", help="With similarities by the sentence encoder (extra semantic, or FUSESEARCH_ENCODER)."),
+    ] = False,
 ) -> None:
     """Train rankers and write them with what they learned from: repositories, commits, counts and the day.
 
@@ -55,6 +59,7 @@ def main(
     from fusesearch.core.config import Rank
     from fusesearch.core.storage import write_text
     from fusesearch.data.swe_bench import read_rows
+    from fusesearch.localizers.ranker.encoder import needed
     from fusesearch.search.snapshots import SnapshotStore, instance_snapshot
     from fusesearch.training.ranking import collect, described, train
 
@@ -62,7 +67,9 @@ def main(
     mined = [row for number, repo in enumerate(histories or []) for row in learned_from(repo, repos, number)]
     barred = {row["instance_id"] for path in without or [] for row in read_rows(path)}
     rows = [row for row in [*in_order(cases.rows.values()), *mined] if row.instance_id not in barred]
-    tables = collect(rows, partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos), out / "features")
+    encoder = needed() if semantic else None
+    snapshots = partial(instance_snapshot, SnapshotStore(out / "snapshots"), repos)
+    tables = collect(rows, snapshots, out / ("features-semantic" if encoder else "features"), encoder=encoder)
     kept = set(tables["file"]["instance_id"])
     learned = [row for row in rows if row.instance_id in kept]
     about = described(learned) | {
@@ -71,7 +78,8 @@ def main(
         "commits": sorted({f"{row.repo}@{row.base_commit[:12]}" for row in learned}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
     }
-    write_text(to, json.dumps(train(tables, Rank(), 0, about).document, separators=(",", ":")) + "\n")
+    found = train(tables, Rank(), 0, about, encoder.identity if encoder else None)
+    write_text(to, json.dumps(found.document, separators=(",", ":")) + "\n")
 
 
 def learned_from(repo: str, repos: Path, number: int) -> list[Instance]:

@@ -16,6 +16,7 @@ from fusesearch.core.installation import how_to_install
 
 DISK_GB = 8.0
 EXTRAS = {
+    "semantic": "the ranker compares meanings, too",
     "models": "OpenAI-compatible endpoints, BM25, code graphs",
     "train": "checkpoints",
     "evaluate": "tables and figures",

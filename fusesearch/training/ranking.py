@@ -25,8 +25,10 @@ from fusesearch.core.text import safe_name
 from fusesearch.evaluation.calibration import calibration
 from fusesearch.evaluation.protocols import code_of
 from fusesearch.evaluation.quality import summarize_level
+from fusesearch.localizers.ranker.columns import COLUMNS, WITH_MEANING
+from fusesearch.localizers.ranker.encoder import Encoder
 from fusesearch.localizers.ranker.rows import rows_of
-from fusesearch.localizers.ranker.trees import COLUMNS, GROUPS, VERSION, Model, from_lightgbm, group_of, log_odds
+from fusesearch.localizers.ranker.trees import GROUPS, VERSION, Model, from_lightgbm, group_of, log_odds
 
 if TYPE_CHECKING:
     import lightgbm
@@ -43,25 +45,31 @@ DOUBT = 1.0
 """What keeps a calibration near the identity: a penalty on the squares of its distances, in issues."""
 
 Floats = NDArray[np.float64]
-Columns = Mapping[str, Sequence[str]]
 
 
-def tables_of(instance: Instance, repository: Repository, index: Path | None) -> dict[str, pl.DataFrame]:
-    """The rows of one instance by level; ``index`` is the folder of the ranker's index."""
+def tables_of(
+    instance: Instance, repository: Repository, index: Path | None, encoder: Encoder | None = None
+) -> dict[str, pl.DataFrame]:
+    """The rows of one instance by level; ``index`` is the folder of the ranker's index, similarities are by ``encoder``."""
     import polars as pl
 
+    columns = WITH_MEANING if encoder else COLUMNS
     found: dict[str, list[tuple[Any, ...]]] = {level: [] for level in COLUMNS}
-    for row in rows_of(instance, repository, index):
+    for row in rows_of(instance, repository, index, encoder):
         found[row.level].append((instance.instance_id, instance.repo, row.candidate, row.label, *row.features))
     about = {"instance_id": pl.String, "repo": pl.String, "candidate": pl.String, "label": pl.Int8}
     return {
-        level: pl.DataFrame(rows, schema={**about, **dict.fromkeys(COLUMNS[level], pl.Float32)}, orient="row")
+        level: pl.DataFrame(rows, schema={**about, **dict.fromkeys(columns[level], pl.Float32)}, orient="row")
         for level, rows in found.items()
     }
 
 
 def collect(
-    instances: Sequence[Instance], repositories: Callable[[Instance], Repository], folder: Path, progress: Progress = silent
+    instances: Sequence[Instance],
+    repositories: Callable[[Instance], Repository],
+    folder: Path,
+    progress: Progress = silent,
+    encoder: Encoder | None = None,
 ) -> dict[str, pl.DataFrame]:
     """The rows of all instances by level. Those of each instance are kept in ``folder``, so that a killed run goes on.
 
@@ -74,7 +82,7 @@ def collect(
         kept = {level: folder / f"{safe_name(instance.instance_id)}.{level}.parquet" for level in COLUMNS}
         if not all(path.exists() for path in kept.values()):
             try:
-                tables = tables_of(instance, repositories(instance), folder / "index")
+                tables = tables_of(instance, repositories(instance), folder / "index", encoder)
             except RepositoryError as error:
                 logger.warning("%s has no features: %s", instance.instance_id, error)
                 continue
@@ -176,9 +184,17 @@ class Rankers:
 
 
 def train(
-    tables: Mapping[str, pl.DataFrame], rank: Rank, seed: int, provenance: Mapping[str, Any], columns: Columns = COLUMNS
+    tables: Mapping[str, pl.DataFrame],
+    rank: Rank,
+    seed: int,
+    provenance: Mapping[str, Any],
+    encoder: str | None = None,
 ) -> Rankers:
-    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold."""
+    """Rankers of both levels. What a score means, and how much a function's file counts, comes from scores out of fold.
+
+    ``encoder`` is the identity of the one whose similarities are among the columns.
+    """
+    columns = WITH_MEANING if encoder else COLUMNS
     held_out = {level: out_of_fold(table, columns[level], rank, seed) for level, table in tables.items()}
     share = max(FILE_SHARES, key=lambda share: first_right(tables["function"], with_files(tables, held_out, share)))
     held_out["function"] = with_files(tables, held_out, share)
@@ -192,7 +208,8 @@ def train(
         }
         for level, table in tables.items()
     }
-    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **models})
+    known = {"encoder": encoder} if encoder else {}
+    return Rankers(boosters, {"version": VERSION, "provenance": dict(provenance), **known, **models})
 
 
 def with_files(tables: Mapping[str, pl.DataFrame], scores: Mapping[str, Floats], share: float) -> Floats:

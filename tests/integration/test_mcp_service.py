@@ -110,7 +110,6 @@ async def test_a_question_is_answered_with_entries_and_text(tree):
 async def test_a_damaged_model_file_is_an_error_of_one_line(tree, tmp_path, monkeypatch):
     (tmp_path / "models.json").write_text("{")
     monkeypatch.setenv("FUSESEARCH_RANKER", str(tmp_path / "models.json"))
-    models.cache_clear()
     async with Client(service(tree / "code").server()) as client:
         result = await client.call_tool("localize", {"issue": ISSUE})
     assert result.is_error

@@ -54,8 +54,9 @@ def job(tmp_path, monkeypatch) -> Job:
 def test_rankers_learn_from_two_splits_and_are_measured_on_the_third(job):
     found = rank_candidates(job)
     assert (found["issues"], found["file_recall@1"], found["function_recall@1"]) == (6, 1, 1)
-    files, functions = read_models(job.output("checkpoint") / "weights.json")
-    assert len(files.trees) == len(functions.trees) == 20
+    models = read_models(job.output("checkpoint") / "weights.json")
+    assert len(models.file.trees) == len(models.function.trees) == 20
+    assert models.encoder is None
     provenance = read_json(job.output("checkpoint") / "weights.json")["provenance"]
     assert provenance == {"issues": 12, "sources": {"synthetic": 12}, "repositories": {"ogreen/green": 6, "ored/red": 6}}
     table = pl.read_parquet(job.output("functions"))

@@ -44,6 +44,10 @@ class Rank(Section):
     rows: float = Field(0.8, gt=0, le=1, description="share of the rows that a tree sees")
     features: float = Field(0.4, gt=0, le=1, description="share of the features that a tree sees")
     folds: int = Field(5, ge=2, description="parts of the repositories; each is scored by trees of the others, for calibration")
+    encoder: str | None = Field(
+        None,
+        description="sentence encoder whose similarities are features, too: minilm, of the extra semantic, or a folder of ONNX",
+    )
     max_instances: int | None = Field(None, ge=1, description="most issues that are learned from, repositories taking turns")
     max_held_out: int | None = Field(None, ge=1, description="most issues of the validation split that are scored, likewise")
 

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from functools import lru_cache
 from pathlib import Path
 
 from fusesearch.core.caches import Caches
+from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Answer, Instance, Trajectory
 from fusesearch.localizers.base import BaseLocalizer
 from fusesearch.localizers.direct import answered
 from fusesearch.localizers.ranker.answer import Ranking, rank
+from fusesearch.localizers.ranker.encoder import Encoder, encoder
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index, Progress
+from fusesearch.localizers.ranker.meaning import add_meaning
 from fusesearch.localizers.ranker.places import FEW_FILES, for_people
-from fusesearch.localizers.ranker.trees import WEIGHTS, Model, read_models
+from fusesearch.localizers.ranker.trees import MEANING_WEIGHTS, WEIGHTS, Models, read_models
 from fusesearch.search.repository import Repository
 
+logger = logging.getLogger(__name__)
 
-@lru_cache(maxsize=1)
-def models() -> tuple[Model, Model]:
-    """The models of files and functions: those in the model file ``FUSESEARCH_RANKER``, or those of the package."""
-    return read_models(Path(os.environ.get("FUSESEARCH_RANKER") or WEIGHTS))
+
+@lru_cache(maxsize=4)
+def _read(path: Path) -> Models:
+    return read_models(path)
+
+
+def models() -> tuple[Models, Encoder | None]:
+    """The models in the file ``FUSESEARCH_RANKER`` or of the package, and the encoder that they know.
+
+    Where the encoder is another one or missing, those of the package that know words alone.
+    """
+    named, found = os.environ.get("FUSESEARCH_RANKER"), encoder()
+    chosen = _read(Path(named) if named else MEANING_WEIGHTS if found else WEIGHTS)
+    if chosen.encoder is None:
+        return chosen, None
+    if found is not None and found.identity == chosen.encoder:
+        return chosen, found
+    logger.warning("ranked by words alone: %s learned from another sentence encoder", named or MEANING_WEIGHTS.name)
+    return _read(WEIGHTS), None
 
 
 def ranking_of(
@@ -31,9 +51,21 @@ def ranking_of(
 
     Raises :class:`ArtifactError` if the models are damaged or made for other features.
     """
-    file, function = models()
     with Index(repository, folder or Caches().index, on_progress) as index:
-        return rank(candidates_of(issue, index), file, function, least)
+        return ranking_in(index, issue, least)
+
+
+def ranking_in(index: Index, issue: str, least: int = 0) -> Ranking:
+    """The same from an open index."""
+    chosen, by_meaning = models()
+    found = candidates_of(issue, index)
+    if by_meaning:
+        try:
+            add_meaning(found, issue, index, by_meaning)
+        except ArtifactError as error:
+            logger.warning("ranked by words alone: %s", error)
+            chosen = _read(WEIGHTS)
+    return rank(found, chosen.file, chosen.function, least)
 
 
 class RankerLocalizer(BaseLocalizer):

@@ -120,7 +120,7 @@ def rank(candidates: Candidates, file: Model, function: Model, least: int = 0) -
 
 def _score(found: Candidate, model: Model) -> float:
     innermost = 0.0 if is_python(found.path) else INNERMOST * found.columns.get("frame_last", 0.0)
-    return model.score(found.row()) + innermost
+    return model.score(found.row(model.columns)) + innermost
 
 
 def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float], least: int = 0) -> list[Ranked]:

@@ -46,6 +46,20 @@ FUNCTION_COLUMNS = (
     *(f"file_{name}" for name in OF_FILE), *OF_ISSUE, "prior", "prior_rank",
 )  # fmt: skip
 """Columns of a function; ``file_`` columns are those of its file."""
+
+_VIEWS = ("title", "text")
+_FORMS = ("", "_gap", "_rank")
+SIMILARITIES = tuple(f"{view}{form}" for view in _VIEWS for form in _FORMS)
+"""Similarity to the title, and to title and text: itself, how many deviations below the highest, and its reciprocal rank."""
+
+COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
+WITH_MEANING = {
+    "file": (*FILE_COLUMNS, *(f"{part}_{name}" for part in ("summary", "inside") for name in SIMILARITIES)),
+    "function": (*FUNCTION_COLUMNS, *(f"{part}_{name}" for part in ("body", "summary") for name in SIMILARITIES)),
+}
+"""Columns by level, and with similarities (:mod:`fusesearch.localizers.ranker.meaning`): of a file's summary and the nearest of its
+functions; of a function and its file's summary. NaN for candidates that were not compared."""
+
 _COMMON = ("get", "set", "run", "main", "append", "join", "format", "items", "update", "copy")
 
 
@@ -63,9 +77,9 @@ class Candidate:
         """``path`` or ``path::Qualified.name``."""
         return f"{self.path}::{self.span.name}" if self.span else self.path
 
-    def row(self) -> list[float]:
-        """The columns in the order of :data:`FILE_COLUMNS` or :data:`FUNCTION_COLUMNS`."""
-        return [self.columns.get(name, 0.0) for name in (FUNCTION_COLUMNS if self.span else FILE_COLUMNS)]
+    def row(self, names: Iterable[str]) -> list[float]:
+        """The columns of these names."""
+        return [self.columns.get(name, 0.0) for name in names]
 
 
 def named_where(kinds: Iterable[str]) -> str:

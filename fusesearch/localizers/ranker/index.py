@@ -5,6 +5,7 @@
     facts    digest of kind and content -> facts (:mod:`fusesearch.localizers.ranker.facts`), day of the last use
     seen     what the disk says of a file (device, number, size, time of change) -> digest
     commits  id of a commit -> words of its message and files it changed (:mod:`fusesearch.localizers.ranker.history`)
+    vectors  digest of encoder and text -> vector (:mod:`fusesearch.localizers.ranker.meaning`), day it was made
 
 So a new commit, another snapshot or a changed working tree analyses only contents that are new, and a file that did not change
 is not even read. Many new contents are analysed by a process per core (:mod:`fusesearch.localizers.ranker.workers`). The
@@ -54,6 +55,7 @@ _SCHEMA = """
     CREATE TABLE IF NOT EXISTS facts (digest BLOB PRIMARY KEY, used INTEGER NOT NULL, facts BLOB NOT NULL);
     CREATE TABLE IF NOT EXISTS seen (file TEXT PRIMARY KEY, digest BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS commits (id TEXT PRIMARY KEY, facts TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL, made INTEGER NOT NULL);
 """
 
 Progress = Callable[[int, int], None]
@@ -119,6 +121,15 @@ class Index:
         with suppress(sqlite3.Error):
             self._write("INSERT OR REPLACE INTO commits VALUES (?, ?)", list(facts.items()))
 
+    def vectors(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """The vectors that are kept under these keys."""
+        return self._kept("SELECT key, vector FROM vectors WHERE key IN ({})", keys)
+
+    def keep_vectors(self, vectors: dict[bytes, bytes]) -> None:
+        """Keep vectors by their keys."""
+        with suppress(sqlite3.Error):
+            self._write("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)", [(*pair, _today()) for pair in vectors.items()])
+
     def source(self, path: str) -> str:
         """The text of a file; empty if it is too large or cannot be read."""
         return (self._bytes(path) or b"").decode("utf-8-sig", "replace")
@@ -158,7 +169,7 @@ class Index:
         new = [(path, digest) for path, digest in digests.items() if digest not in have]
         own_first = sorted(new, key=lambda pair: is_foreign(pair[0]))  # whoever leaves early keeps what counts most
         missing = {digest: path for path, digest in own_first}
-        today = int(time.time()) // _DAY_SECONDS
+        today = _today()
         if missing:
             self._analyse(missing, sum(files[path][2] for path in missing.values()), today)
         older = [(today, digest) for digest, used in have.items() if used < today]
@@ -183,13 +194,14 @@ class Index:
             self._write("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", rows)
 
     def _evict(self, today: int) -> None:
-        """Remove contents that were not used today, least recently used first, until four fifths of the limit are left."""
+        """Remove vectors of other days and contents that were not used today, least recently used first, until four fifths of the
+        limit are left.
+        """
         ask = self._connection.execute
-        pages, free, size = (ask(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size"))
-        excess = (pages - free) * size - LIMIT_BYTES
-        if excess <= 0:
+        if self._size() <= LIMIT_BYTES:
             return
-        excess += int(LIMIT_BYTES * (1 - _KEPT))
+        self._write("DELETE FROM vectors WHERE made < ?", [(today,)])
+        excess = self._size() - int(LIMIT_BYTES * _KEPT)
         gone = []
         for digest, length in ask("SELECT digest, length(facts) FROM facts WHERE used < ? ORDER BY used", (today,)).fetchall():
             if excess <= 0:
@@ -199,6 +211,12 @@ class Index:
         self._write("DELETE FROM facts WHERE digest = ?", gone)
         self._write("DELETE FROM seen WHERE digest NOT IN (SELECT digest FROM facts)", [()])
         ask("PRAGMA incremental_vacuum").fetchall()
+
+    def _size(self) -> int:
+        """Bytes of the SQLite file that are in use."""
+        ask = self._connection.execute
+        pages, free, size = (ask(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size"))
+        return int((pages - free) * size)
 
     def _kept(self, query: str, keys: Sequence[Any]) -> dict[Any, Any]:
         """What can be read; nothing of a damaged file, which the next use replaces."""
@@ -246,6 +264,10 @@ class Index:
 
 def _digest(path: str, data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16, person=_kind(path)[:16].encode("utf-8")[:16]).digest()
+
+
+def _today() -> int:
+    return int(time.time()) // _DAY_SECONDS
 
 
 def _kind(path: str) -> str:

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Literal
 
 from fusesearch.core.schema import Instance
+from fusesearch.localizers.ranker.columns import COLUMNS, WITH_MEANING
+from fusesearch.localizers.ranker.encoder import Encoder
 from fusesearch.localizers.ranker.features import candidates_of
 from fusesearch.localizers.ranker.index import Index
+from fusesearch.localizers.ranker.meaning import add_meaning
 from fusesearch.search.repository import Repository
 
 
 @dataclass(frozen=True)
 class CandidateFeatures:
-    """One candidate of one issue. ``features`` are in the order of ``FILE_COLUMNS`` or ``FUNCTION_COLUMNS``."""
+    """One candidate of one issue. ``features`` are in the order of ``COLUMNS``, with an encoder of ``WITH_MEANING``."""
 
     query: str
     level: Literal["file", "function"]
@@ -24,7 +27,9 @@ class CandidateFeatures:
     label: int
 
 
-def rows_of(instance: Instance, repository: Repository, folder: Path | None) -> Iterator[CandidateFeatures]:
+def rows_of(
+    instance: Instance, repository: Repository, folder: Path | None, encoder: Encoder | None = None
+) -> Iterator[CandidateFeatures]:
     """The files, then the functions, best first by the sum set by hand. ``folder`` is where the index lies.
 
     A modified file or function that is not a candidate has no row, so recall can stay below 1.
@@ -34,9 +39,12 @@ def rows_of(instance: Instance, repository: Repository, folder: Path | None) -> 
         raise ValueError(f"{instance.instance_id} has no truth")
     with Index(repository, folder) as index:
         found = candidates_of(instance.problem_statement, index)
+        if encoder:
+            add_meaning(found, instance.problem_statement, index, encoder)
+    names = WITH_MEANING if encoder else COLUMNS
     for file in found.files:
-        yield CandidateFeatures(instance.instance_id, "file", file.path, file.row(), int(file.path in truth.files))
+        label = int(file.path in truth.files)
+        yield CandidateFeatures(instance.instance_id, "file", file.path, file.row(names["file"]), label)
     for function in found.functions:
-        yield CandidateFeatures(
-            instance.instance_id, "function", function.entity, function.row(), int(function.entity in truth.functions)
-        )
+        label = int(function.entity in truth.functions)
+        yield CandidateFeatures(instance.instance_id, "function", function.entity, function.row(names["function"]), label)

@@ -2,11 +2,12 @@
 
 A model file has one model per level::
 
-    {"version": 2, "provenance": {...}, "file": MODEL, "function": MODEL}
+    {"version": 2, "provenance": {...}, "encoder": IDENTITY, "file": MODEL, "function": MODEL}
     MODEL = {"columns": [names], "trees": [TREE], "calibration": {"python": CURVE, "other": CURVE}, "file_share": 0.0}
     CURVE = [constant, weight of the log-odds, weight of the score]
     TREE = {"column": [...], "threshold": [...], "left": [...], "right": [...], "missing_left": [...], "value": [...]}
 
+``encoder`` is the identity of the one whose similarities the models know (:mod:`fusesearch.localizers.ranker.meaning`), if any.
 Inner nodes of a tree have parallel lists; a child that is not negative is a node, a negative one the leaf ``-child - 1`` of
 ``value``. Node 0 is the root; a tree without nodes is its only leaf. A value goes left if it is at most the threshold, and NaN
 goes where ``missing_left`` says. The score of a row is the sum of its leaves. A curve is a logistic function of how a candidate
@@ -25,16 +26,17 @@ from typing import Any
 
 from fusesearch.code.spans import is_python
 from fusesearch.core.errors import ArtifactError
-from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS
+from fusesearch.localizers.ranker.columns import COLUMNS, WITH_MEANING
 
 VERSION = 2
-COLUMNS = {"file": FILE_COLUMNS, "function": FUNCTION_COLUMNS}
 GROUPS = ("python", "other")
 """Languages whose candidates have a calibration of their own."""
 MOST = 0.95
 """The highest probability: of the surest 70 of 702 issues, scored by trees of other repositories, 94% were right."""
 MAX_BYTES = 64 << 20
 WEIGHTS = Path(__file__).with_name("weights.json")
+MEANING_WEIGHTS = Path(__file__).with_name("meaning.json")
+"""The models that the package ships: by words alone, and with the encoder of the extra."""
 
 Curve = tuple[float, float, float]
 Tree = tuple[list[int], list[float], list[int], list[int], list[int], list[float]]
@@ -47,6 +49,7 @@ _PARTS = ("column", "threshold", "left", "right", "missing_left", "value")
 class Model:
     """Trees of one level; ``curves`` by :data:`GROUPS`, ``file_share`` is what a function's file counts."""
 
+    columns: tuple[str, ...]
     trees: list[Tree]
     curves: dict[str, Curve]
     file_share: float
@@ -63,7 +66,7 @@ class Model:
             if not math.isfinite(constant) or not (0 <= odds < math.inf and 0 <= score < math.inf):
                 raise ValueError("its calibration is not a curve")
             curves[group] = (constant, odds, score)
-        return cls(trees, curves, float(data.get("file_share", 0.0)))
+        return cls(tuple(columns), trees, curves, float(data.get("file_share", 0.0)))
 
     def score(self, row: Sequence[float]) -> float:
         """The sum of the trees for a row of columns."""
@@ -96,19 +99,30 @@ def log_odds(scores: Sequence[float]) -> list[float]:
     return [max(-20.0, min(20.0, math.log(weight + 1e-12) - math.log(total - weight + 1e-12))) for weight in weights]
 
 
-def read_models(path: Path) -> tuple[Model, Model]:
-    """The models of files and of functions. Raises :class:`ArtifactError` for a missing or damaged file, or other features."""
+@dataclass(frozen=True)
+class Models:
+    """The models of a model file, and the identity of the encoder whose similarities they know, if any."""
+
+    file: Model
+    function: Model
+    encoder: str | None = None
+
+
+def read_models(path: Path) -> Models:
+    """The models in a file. Raises :class:`ArtifactError` for a missing or damaged file, or other features."""
     try:
         with path.open("rb") as stored:
             data = json.loads(stored.read(MAX_BYTES))
         if data["version"] != VERSION:
             raise ValueError("it is of another version")
-        file, function = (Model.of(data[level], columns) for level, columns in COLUMNS.items())
+        encoder = data.get("encoder")
+        columns = WITH_MEANING if encoder else COLUMNS
+        file, function = (Model.of(data[level], columns[level]) for level in columns)
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror or error}") from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
         raise ArtifactError(f"{path} holds no models of this version: {error}") from None
-    return file, function
+    return Models(file, function, encoder)
 
 
 def from_lightgbm(dump: Mapping[str, Any]) -> list[dict[str, list[float]]]:

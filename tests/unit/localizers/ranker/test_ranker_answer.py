@@ -18,13 +18,14 @@ from fusesearch.core.config import Agent
 from fusesearch.core.errors import ArtifactError
 from fusesearch.core.schema import Instance, Truth
 from fusesearch.localizers.base import Setup
-from fusesearch.localizers.ranker import RankerLocalizer, models, ranking_of
+from fusesearch.localizers.ranker import RankerLocalizer, ranking_of
 from fusesearch.localizers.ranker.answer import Ranked, Ranking, rank
+from fusesearch.localizers.ranker.encoder import IDENTITY
 from fusesearch.localizers.ranker.features import FILE_COLUMNS, FUNCTION_COLUMNS, Candidate, Candidates, candidates_of
 from fusesearch.localizers.ranker.history import commits_of
 from fusesearch.localizers.ranker.index import Index
 from fusesearch.localizers.ranker.rows import rows_of
-from fusesearch.localizers.ranker.trees import COLUMNS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
+from fusesearch.localizers.ranker.trees import COLUMNS, MEANING_WEIGHTS, MOST, WEIGHTS, Model, from_lightgbm, log_odds, read_models
 from fusesearch.search.repository import Repository
 
 FILES = {
@@ -65,7 +66,7 @@ def test_columns_of_candidates_are_those_that_models_are_trained_on(root: Path):
     assert found.functions
     assert all(candidate.columns.keys() <= set(FILE_COLUMNS) for candidate in found.files)
     assert all(candidate.columns.keys() <= set(FUNCTION_COLUMNS) for candidate in found.functions)
-    assert all(len(candidate.row()) == len(FUNCTION_COLUMNS) for candidate in found.functions)
+    assert all(len(candidate.row(FUNCTION_COLUMNS)) == len(FUNCTION_COLUMNS) for candidate in found.functions)
 
 
 def test_a_name_defined_twice_is_told_by_what_packages_export(root: Path):
@@ -240,8 +241,9 @@ def test_a_sure_ranking_answers_with_one_place_and_a_shared_one_with_more():
 
 
 def test_shipped_models_fit_the_features_and_are_small():
-    assert len(models()) == 2
-    assert WEIGHTS.stat().st_size < 1_000_000
+    for path, encoder in ((WEIGHTS, None), (MEANING_WEIGHTS, IDENTITY)):
+        assert read_models(path).encoder == encoder
+        assert path.stat().st_size < 1_000_000
 
 
 def test_models_that_are_damaged_or_of_other_features_are_refused(tmp_path: Path, root: Path):
@@ -285,7 +287,7 @@ def test_log_odds_keep_the_order_of_scores(scores: list[float]):
 
 
 def test_the_one_file_that_an_issue_names_by_its_path_comes_first_and_no_other_is_more_probable():
-    model = Model([], {"python": (0.7, 0.0, 0.0), "other": (0.7, 0.0, 0.0)}, 0.0)  # says 67% of every file
+    model = Model((), [], {"python": (0.7, 0.0, 0.0), "other": (0.7, 0.0, 0.0)}, 0.0)  # says 67% of every file
     named, other = Candidate("b.py", columns={"path_named": 1.0}), Candidate("a.py")
     found = rank(Candidates([other, named], []), model, model).files
     assert [one.candidate.path for one in found] == ["b.py", "a.py"]
@@ -296,7 +298,7 @@ def test_the_one_file_that_an_issue_names_by_its_path_comes_first_and_no_other_i
 
 
 def test_a_probability_lies_on_the_curve_of_its_group():
-    model = Model([], {"python": (0.0, 1.0, 0.0), "other": (0.0, 0.0, 1.0)}, 0.0)
+    model = Model((), [], {"python": (0.0, 1.0, 0.0), "other": (0.0, 0.0, 1.0)}, 0.0)
     assert [model.probability("python", odds, 9) for odds in (-1e9, 0, math.log(4))] == pytest.approx([0, 0.5, 0.8])
     assert [model.probability("other", 9, score) for score in (-math.log(4), 0, 1e9)] == pytest.approx([0.2, 0.5, MOST])
 

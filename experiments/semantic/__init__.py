@@ -1,0 +1,1 @@
+"""What similarities of a sentence encoder are worth to the ranker."""
