@@ -15,6 +15,8 @@ from fusesearch.reporting.table import ABSENT, MINUS, Row, Table
 
 HEADINGS = {f"{level}_recall@{k}": f"{level} R@{k}" for level in ("file", "function") for k in (1, 5)}
 UNSEEN = "Repositories that nobody looked at"
+BY_HAND = ("Verified again", "Loc-Bench", "Other languages: Multi-SWE-bench", "Confidence on real issues")
+"""Sections whose tables are in ``text.md``."""
 HISTORIES = "Public histories, before and after"
 TITLES = {"verified": "SWE-bench Verified", "lite": "SWE-bench Lite"}
 
@@ -40,6 +42,8 @@ def results_page(results: Mapping[str, Any], texts: Mapping[str, Sequence[str]])
         add(f"{UNSEEN}: {name}", _systems(found), _differences(found["differences"]))
         add(f"{UNSEEN}: {name}, by language and repository", _records(found["languages"]), _records(found["repositories"]))
         add(f"{UNSEEN}: {name}, confidence", *_calibration(found["calibration"]))
+    for title in BY_HAND:
+        add(title)
     add(HISTORIES, *history_tables(results.get("histories", ())))
     add("The same issue in other words", *_wordings(results.get("wordings")))
     add("How the rule of fusion was chosen", _rules(results["rules"]))
@@ -171,12 +175,12 @@ def _left_out(reasons: Mapping[str, str]) -> Table:
 
 
 def texts_of(folder: Path) -> dict[str, list[str]]:
-    """The paragraphs below each heading of ``text.md`` in the folder of a study."""
+    """The paragraphs below each heading of ``text.md`` in the folder of a study; lists, tables and code keep their lines."""
     found: dict[str, list[str]] = {}
     for part in read_text(folder / "text.md").split("## ")[1:]:
         title, _, body = part.partition("\n")
         found[title.strip()] = [
-            " ".join(paragraph.split("\n")) if paragraph[0] != "-" else paragraph for paragraph in body.strip().split("\n\n")
+            paragraph if paragraph[0] in "-|`" else " ".join(paragraph.split("\n")) for paragraph in body.strip().split("\n\n")
         ]
     return found
 

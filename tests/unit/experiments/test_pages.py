@@ -12,6 +12,12 @@ def test_the_committed_page_is_made_of_the_committed_results():
     assert (folder / "RESULTS.md").read_text() == results_page(read_json(folder / "results.json"), texts_of(folder))
 
 
+def test_every_section_of_the_text_is_on_the_page():
+    folder = Path(evidence.__file__).parent
+    page = (folder / "RESULTS.md").read_text().split("\n")
+    assert [title for title in texts_of(folder) if f"## {title}" not in page] == []
+
+
 def test_the_page_of_spans_follows_from_its_tables():
     from experiments.spans.page import HERE, TABLES, page, read_rows
 
