@@ -20,6 +20,10 @@ INNERMOST = 3.0
 """What the innermost frame of a trace adds to the score of its file and function outside Python. The trees learned from traces of
 Python alone, where they say it better; elsewhere, words of an error outweighed where it was raised."""
 
+BUILT = 3.0
+"""What a file in a folder ``dist`` loses that the issue does not name by its path: it is built from others. No patch of 392 real
+issues and of 363 fixes in public histories modifies one."""
+
 NAMED_PATH, NAMED_BELOW = 0.8, 0.55
 """The least probability of the one file that an issue names by its path, where it comes first and where it did not: on issues
 that nothing learned from, 48 of 60 and 5 of 9 were right, and one of the nine files above them."""
@@ -119,8 +123,11 @@ def rank(candidates: Candidates, file: Model, function: Model, least: int = 0) -
 
 
 def _score(found: Candidate, model: Model) -> float:
-    innermost = 0.0 if is_python(found.path) else INNERMOST * found.columns.get("frame_last", 0.0)
-    return model.score(found.row()) + innermost
+    if is_python(found.path):
+        return model.score(found.row())
+    named = found.columns.get("file_path_named" if found.span else "path_named", 0.0)
+    built = BUILT if "dist" in found.path.split("/")[:-1] and not named else 0.0
+    return model.score(found.row()) + INNERMOST * found.columns.get("frame_last", 0.0) - built
 
 
 def _ranked(candidates: Sequence[Candidate], model: Model, score: Callable[[Candidate], float], least: int = 0) -> list[Ranked]:

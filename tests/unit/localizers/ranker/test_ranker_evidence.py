@@ -343,3 +343,10 @@ def test_the_parts_of_a_name_are_one_word(tmp_path: Path, issue: str, little: bo
     found = ranking_of(issue, Repository(tmp_path), tmp_path / "cache")
     assert found.words["error"] == found.words["type"] == 1
     assert says_little(found, issue) is little
+
+
+@pytest.mark.parametrize(("more", "first"), [("", "lib/adapter.js"), ("\n\nSee dist/app.js:1", "dist/app.js")])
+def test_what_is_built_comes_after_what_it_is_built_from(tmp_path: Path, more: str, first: str):
+    adapter = "function send(request) { return request.upload(request.size); }\n"
+    tree = {"lib/adapter.js": adapter, "dist/app.js": adapter + adapter.replace("send", "again")}
+    assert first_file(tmp_path, "upload of a large request fails" + more, tree) == first
