@@ -56,7 +56,7 @@ def differences(systems: Mapping[str, System], first: str, readings: Mapping[str
 
 
 def best_readings(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """The reading of each row of :func:`table` that flatters it most."""
+    """The reading of each row of :func:`table` that gives it the highest F1."""
     return {row["system"]: max(READINGS, key=lambda reading: row[f"f1 {reading}"]["estimate"]) for row in rows}
 
 
