@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -80,8 +81,12 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._stop = stop
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """From the signal on, a reply that ends early is no error: streams end by themselves before the shutdown begins."""
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        super().handle_exit(sig, frame)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a connection cut off after the grace is no error here
         self._stop()
         await super().shutdown(sockets)
 

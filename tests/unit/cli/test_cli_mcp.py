@@ -1,15 +1,18 @@
 """`mcp` without a client: options, names of roots, what progress says, and snippets that fit the command."""
 
 import json
+import logging
 import re
 import shlex
+import signal
 import tomllib
 from pathlib import Path
 
 import pytest
 import typer
+import uvicorn
 
-from fusesearch.cli.serving.http import is_local
+from fusesearch.cli.serving.http import _Server, is_local
 from fusesearch.cli.serving.progress import steps
 from fusesearch.cli.serving.roots import Roots
 from fusesearch.core.errors import RepositoryError, ToolError
@@ -149,3 +152,19 @@ def test_every_snippet_of_the_page_is_a_command_line_that_is_understood():
     for name, *arguments in commands():
         assert name == "mcp"
         assert command.make_context("mcp", list(arguments)).params["root"]
+
+
+def test_from_the_signal_on_a_stream_that_ends_early_is_no_error():
+    logger = logging.getLogger("uvicorn.error")
+    server = _Server(uvicorn.Config(application, log_config=None, log_level="warning"), lambda: None)
+    assert logger.isEnabledFor(logging.ERROR)
+    try:
+        server.handle_exit(signal.SIGINT, None)
+        assert server.should_exit
+        assert not logger.isEnabledFor(logging.ERROR)
+    finally:
+        logger.setLevel(logging.WARNING)
+
+
+async def application(*_: object) -> None:
+    """Answers nothing."""
