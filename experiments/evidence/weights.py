@@ -43,7 +43,9 @@ def main(
     ] = None,
     judged: Annotated[
         list[Path] | None,
-        typer.Option(help="Issues that only say what a score means, in other languages, say; may be repeated.", metavar="FILE"),
+        typer.Option(
+            help="Issues that only set what a score means, such as those in other languages; may be repeated.", metavar="FILE"
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of what is kept between runs.", metavar="DIR")] = Path("artifacts/evidence"),
     to: Annotated[Path, typer.Option(help="The model file to write.", metavar="FILE")] = Path("weights.json"),

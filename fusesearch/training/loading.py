@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from fusesearch.core.config import Agent, Tools
+from fusesearch.core.schema import Instance
 from fusesearch.core.storage import read_instances
 from fusesearch.evaluation.rewards import make_reward
 from fusesearch.localizers.searcher import settings_of
@@ -35,3 +36,14 @@ def open_tasks(
     tools, agent = settings_of(Path(settings)) if settings is not None else (Tools(), Agent())
     snapshot = partial(instance_snapshot, SnapshotStore(Path(cache)), Path(repos))
     return SearchTasks({}, snapshot, agent, tools, make_reward(reward))
+
+
+@lru_cache(maxsize=1024)
+def task_of(instance: str, **where: str) -> SearchTasks:
+    """The task of one instance in JSON, for engines that hand over a row at a time; ``where`` are the arguments of
+    :func:`open_tasks`. Raises :class:`DataError` if its truth is not exact.
+    """
+    return _opened(**where).of([Instance.model_validate_json(instance)])
+
+
+_opened = lru_cache(open_tasks)

@@ -82,7 +82,7 @@ class _Server(uvicorn.Server):
         self._stop = stop
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """From the signal on, a reply that ends early is no error: streams end by themselves before the shutdown begins."""
+        """Silence the server's log from the signal on: streams end by themselves before the shutdown begins."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         super().handle_exit(sig, frame)
 

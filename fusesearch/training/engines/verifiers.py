@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,7 @@ from fusesearch.agents.models.openai_compatible import OpenAICompatibleModel
 from fusesearch.core.errors import ConfigError
 from fusesearch.core.schema import Instance, Tokens
 from fusesearch.core.storage import read_instances
-from fusesearch.training.environment import SearchTasks
-from fusesearch.training.loading import open_tasks
+from fusesearch.training.loading import open_tasks, task_of
 
 try:
     import verifiers.v1 as vf
@@ -105,7 +103,7 @@ class SearchHarness(vf.Harness[vf.HarnessConfig]):
         data: SearchData,
     ) -> vf.ProgramResult:
         """One episode. Raises verifiers' error where it has no reward, so that it trains nothing."""
-        tasks = _tasks_of(data.instance, **data.where)
+        tasks = task_of(data.instance, **data.where)
         (name,) = tasks.instances
         limit = tasks.agent.max_new_tokens
         if isinstance(ctx.client, vf.TrainClientConfig) and ctx.sampling.max_tokens is None:
@@ -126,14 +124,6 @@ class SearchHarness(vf.Harness[vf.HarnessConfig]):
         fields = {field: getattr(score, field) for field in ("f1", "efficiency", "turns", "calls")}
         trace.state.metrics = {field: float(value) for field, value in fields.items() if value is not None}
         return vf.ProgramResult(0, "", "")
-
-
-@lru_cache(maxsize=1024)
-def _tasks_of(instance: str, **where: str) -> SearchTasks:
-    return _opened(**where).of([Instance.model_validate_json(instance)])
-
-
-_opened = lru_cache(open_tasks)
 
 
 class ChatConfig(BaseRendererConfig):

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from functools import lru_cache
 from typing import Any
 
 from fusesearch.agents.models import chat
 from fusesearch.agents.models.base import Completion, Message, Sampling
 from fusesearch.core.errors import ConfigError, InfrastructureError, ModelUnavailable
-from fusesearch.core.schema import Instance, Tokens, Usage
-from fusesearch.training.environment import SearchTasks
-from fusesearch.training.loading import open_tasks
+from fusesearch.core.schema import Tokens, Usage
+from fusesearch.training.loading import task_of
 
 try:
     from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopMetrics, AgentLoopOutput
@@ -72,7 +70,7 @@ class SearchLoop(AgentLoopBase):
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput:
         """One episode. Raises :class:`InfrastructureError` where it has no reward, and veRL drops the prompt's group."""
-        tasks = _tasks_of(row["extra_info"]["instance"], **self.config.fusesearch)
+        tasks = task_of(row["extra_info"]["instance"], **self.config.fusesearch)
         (name,) = tasks.instances
         limits = self.rollout_config.prompt_length, self.rollout_config.response_length
         policy = ServerModel(self.server_manager, self.tokenizer, dict(sampling_params), *limits)
@@ -94,11 +92,3 @@ class SearchLoop(AgentLoopBase):
                 "reward_extra_info": {field: getattr(done.score, field) for field in LOGGED},
             },
         )  # fmt: skip
-
-
-@lru_cache(maxsize=1024)
-def _tasks_of(instance: str, **where: str) -> SearchTasks:
-    return _opened(**where).of([Instance.model_validate_json(instance)])
-
-
-_opened = lru_cache(open_tasks)
