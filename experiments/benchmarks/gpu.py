@@ -48,6 +48,8 @@ class Machine:
 
     tiny: bool
     folder: Path
+    longest: int = LENGTHS[-1]
+    models: dict[str, str] = field(default_factory=lambda: MODELS)
     device: str = field(init=False)
     name: str = field(init=False)
 
@@ -56,6 +58,11 @@ class Machine:
 
         gpu = torch.cuda.is_available()
         self.device, self.name = ("cuda", torch.cuda.get_device_name()) if gpu else ("cpu", "CPU")
+
+    @property
+    def lengths(self) -> list[int]:
+        """Tokens of a row."""
+        return [length for length in (TINY if self.tiny else LENGTHS) if length <= self.longest]
 
     def config(self, base: str) -> dict[str, Any]:
         """The sizes of a model, small ones for ``--tiny``."""
@@ -161,14 +168,14 @@ def grpo_steps(machine: Machine, model: Any, tokenizer: Any, params: Params, len
 
     prompt = length // 8
     (row,) = rows_of([length])
+    scores = [Score(instance_id="i", reward=float(number)) for number in range(GROUP)]
     columns = {
         "prompt_ids": row["input_ids"][:prompt],
         "completion_ids": row["input_ids"][prompt:],
         "logprobs": [-1.0] * (length - prompt),
         "env_mask": [int(label != -100) for label in row["labels"][prompt:]],
     }
-    scores = [Score(instance_id="i", reward=float(number)) for number in range(GROUP)]
-    batch = Batch({name: [values] * GROUP for name, values in columns.items()}, scores)
+    batch = Batch({name: [values] * GROUP for name, values in columns.items()} | {"score": [s.reward for s in scores]}, scores)
     tasks = {"i": Instance(instance_id="i", repo="o/r", base_commit="", problem_statement="It fails.")}
     episodes = Episodes(params, params.grpo, tasks, _no_snapshot, tokenizer.eos_token_id)
     with steps_timed(machine) as seconds:
@@ -190,11 +197,11 @@ def training(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
     """Memory and speed of a step of SFT and of GRPO, of all weights and of adapters."""
     import torch
 
-    for model_name, base in MODELS.items():
+    for model_name, base in machine.models.items():
         shape = Architecture.of(machine.config(base))
         for lora in (0, 16):
             for trainer in ("sft", "grpo"):
-                for length in TINY if machine.tiny else LENGTHS:
+                for length in machine.lengths:
                     formula = training_bytes(shape, length, lora=lora)
                     row = {
                         "model": model_name, "trains": f"adapters of rank {lora}" if lora else "all", "by": trainer,
@@ -243,7 +250,7 @@ def masters(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
 def packing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
     """SFT of rows as long as conversations, 32 a step: padded to the longest of a pass, one by one, and one after another."""
     draw = random.Random(0)
-    limit = TINY[-1] if machine.tiny else 16_384
+    limit = min(16_384, machine.lengths[-1])
     lengths = [min(limit, max(limit // 16, int(draw.lognormvariate(0, 0.6) * limit / 4))) for _ in range(32)]
     for kind, rows, free in (("4 rows, padded", 4, False), ("1 row", 1, False), ("4 rows, padding-free", 4, True)):
         machine.emptied()
@@ -265,7 +272,7 @@ def publishing(machine: Machine, tokenizer: Any) -> Iterator[dict[str, str]]:
     from fusesearch.training.weights import FileWeights
 
     memory = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else machine.folder  # noqa: S108 - where servers read them, too
-    for name, base in MODELS.items():
+    for name, base in machine.models.items():
         machine.emptied()
         model = machine.model(base)
         with tempfile.TemporaryDirectory(dir=memory) as folder:
@@ -291,11 +298,15 @@ SUBJECTS: dict[str, Callable[[Machine, Any], Iterator[dict[str, str]]]] = {
 
 def main(
     only: Annotated[list[str] | None, typer.Option(help=f"One of {', '.join(SUBJECTS)}; may be repeated.")] = None,
+    model: Annotated[str | None, typer.Option(help=f"Only {' or '.join(MODELS)}, for training and publishing.")] = None,
+    longest: Annotated[int, typer.Option(help="Longest row in tokens.", min=TINY[0])] = LENGTHS[-1],
     tiny: Annotated[bool, typer.Option(help="Small shapes, to see that it runs.")] = False,
 ) -> None:
     """Measure memory, speed, precision, packing and publishing. A whole run takes about half an hour on an H100."""
     if unknown := [name for name in only or [] if name not in SUBJECTS]:
         raise typer.BadParameter(f"unknown subject {unknown[0]}; the subjects are {', '.join(SUBJECTS)}", param_hint="--only")
+    if model and model not in MODELS:
+        raise typer.BadParameter(f"unknown model {model}; the models are {', '.join(MODELS)}", param_hint="--model")
     from transformers import AutoTokenizer
 
     from fusesearch.training.trainer import quiet
@@ -303,10 +314,14 @@ def main(
     quiet()
     tokenizer = AutoTokenizer.from_pretrained(str(Path(__file__).parents[1] / "nano/base"))
     with tempfile.TemporaryDirectory() as folder:
-        machine = Machine(tiny, Path(folder))
+        machine = Machine(tiny, Path(folder), longest, {model: MODELS[model]} if model else MODELS)
         for name in only or SUBJECTS:
             about = f"{(SUBJECTS[name].__doc__ or '').strip()} {machine.name}."
-            show([Section(name, [], [records_table(about, list(SUBJECTS[name](machine, tokenizer)))])])
+            rows = []
+            for row in SUBJECTS[name](machine, tokenizer):
+                typer.echo(", ".join(f"{key} {value}" for key, value in row.items() if value), err=True)
+                rows.append(row)
+            show([Section(name, [], [records_table(about, rows)])])
 
 
 if __name__ == "__main__":
